@@ -1,0 +1,1 @@
+"""Push the dataset, the metrics, results and the leaderboard Space to the Hub."""

@@ -1,0 +1,29 @@
+"""JudgeSense: how much an LLM judge's verdicts depend on how the question is worded.
+
+Everything here loads when it is first used (PEP 562), so ``import judgesense`` is quick and needs
+neither torch nor scipy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from judgesense.version import __version__
+
+_HOMES: dict[str, str] = {}
+"""Public name -> the module that defines it."""
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'judgesense' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,5 @@
+"""``python -m judgesense``."""
+
+from judgesense.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""The front door: one Typer app, a file a command group; rooms are imported when a command runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from judgesense.errors import JudgeSenseError
+from judgesense.version import __version__
+
+app = typer.Typer(
+    name="judgesense",
+    help="Measure how much an LLM judge's verdicts depend on how the question is worded.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"judgesense {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _front_door(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", callback=_version, is_eager=True
+    ),
+) -> None:
+    """Measure how much an LLM judge's verdicts depend on how the question is worded."""
+
+
+def main() -> None:
+    """Run the command line; bad input is one line on stderr and exit code 2."""
+    try:
+        app()
+    except JudgeSenseError as error:
+        typer.echo(f"judgesense: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader (head, less) has gone; Python would complain again at exit otherwise.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -1,0 +1,125 @@
+"""The decision log: the one interface between judging and measuring.
+
+A log is an Arrow table with the columns of :data:`SCHEMA`, one row for each judged prompt, item,
+scoring and repeat, stored as ``decisions/part-*.parquet`` in a run's folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from judgesense.errors import JudgeSenseError
+
+SCORINGS = ("generate", "options")
+STATUSES = ("ok", "unclear", "refused", "error")
+
+SCHEMA = pa.schema(
+    [
+        ("judge", pa.string()),
+        ("task", pa.string()),
+        ("scoring", pa.string()),
+        ("prompt_id", pa.string()),
+        ("item_id", pa.string()),
+        ("cluster_id", pa.string()),
+        ("template_id", pa.string()),
+        ("order", pa.string()),
+        ("repeat", pa.int32()),
+        ("raw_text", pa.string()),
+        ("raw_decision", pa.string()),
+        ("decision", pa.string()),
+        ("status", pa.string()),
+        (
+            "option_logprobs",
+            pa.list_(pa.struct([("option", pa.string()), ("logprob", pa.float64())])),
+        ),
+        ("option_mass", pa.float64()),
+        ("margin", pa.float64()),
+        ("input_tokens", pa.int32()),
+        ("output_tokens", pa.int32()),
+        ("truncated", pa.bool_()),
+        ("latency_s", pa.float64()),
+        ("cost_usd", pa.float64()),
+        ("error", pa.string()),
+        ("gold", pa.string()),
+        ("system_id", pa.string()),
+    ]
+)
+"""Columns of the decision log.
+
+``raw_decision`` is what the judge answered, ``decision`` the same through the template's label
+map; both are UNCLEAR, REFUSED or ERROR when ``status`` is not ``ok``. Log-probabilities are in
+nats; ``option_mass`` is the probability of all options together; ``margin`` is the difference
+between the two best options in nats. For comparative tasks a decision names the option as shown,
+and ``gold`` follows the order. ``latency_s`` is in seconds, ``cost_usd`` in US dollars.
+"""
+
+TIMING_COLUMNS = ("latency_s",)
+"""Columns that differ between two runs of the same configuration."""
+
+PARTS = "decisions"
+
+
+def write_part(table: pa.Table, folder: Path, name: str) -> Path:
+    """Write one part whole: under another name first, then renamed, so that no half part exists.
+
+    Raises OSError (disk full, read-only folder) with nothing left under the final name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    final, temporary = folder / name, folder / f".{name}.tmp"
+    try:
+        with temporary.open("wb") as sink:
+            pq.write_table(table, sink, compression="zstd")
+            sink.flush()
+            os.fsync(sink.fileno())
+        temporary.replace(final)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return final
+
+
+def part_files(run_dir: Path) -> list[Path]:
+    """The part files of a run, in order of their names."""
+    return sorted((run_dir / PARTS).glob("part-*.parquet"))
+
+
+def read_log(run_dir: Path) -> pa.Table:
+    """The whole decision log of a run.
+
+    Raises JudgeSenseError if the run has none, or if a part lacks a column.
+    """
+    parts = part_files(run_dir)
+    if not parts:
+        raise JudgeSenseError(
+            f"{run_dir} holds no decision log ({PARTS}/part-*.parquet); "
+            "is it the --out folder of a run that has judged something?"
+        )
+    tables = []
+    for part in parts:
+        try:
+            table = pq.read_table(part)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise JudgeSenseError(
+                f"{part} cannot be read ({error}); give the run's command again to judge "
+                "its prompts anew"
+            ) from error
+        tables.append(conform(table, str(part)))
+    return pa.concat_tables(tables)
+
+
+def conform(table: pa.Table, where: str) -> pa.Table:
+    """The table in the schema's column order and types.
+
+    Raises JudgeSenseError naming ``where`` and the column that is missing or of another type.
+    """
+    missing = [name for name in SCHEMA.names if name not in table.column_names]
+    if missing:
+        raise JudgeSenseError(f"{where}: the decision log lacks the columns {missing}")
+    try:
+        return table.select(SCHEMA.names).cast(SCHEMA)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise JudgeSenseError(f"{where}: a column has another type ({error})") from error

@@ -1,0 +1,1 @@
+"""Foreign logs to the decision log, one file a format."""

@@ -1,0 +1,1 @@
+"""Protocols: declare a grid, judge it, measure it, tabulate it."""

@@ -1,0 +1,251 @@
+"""The vocabulary: tasks, templates, items, prompts and pairs, and how a prompt is rendered.
+
+A *task* is a kind of judgement with a finite decision space; a *template* is one wording of its
+instruction with the map from raw answers to canonical decisions; an *item* is the thing judged.
+A *prompt* is template x item x option order, rendered to one user message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from types import MappingProxyType
+
+from judgesense.errors import JudgeSenseError
+
+NO_ORDER = "-"
+"""The option order of a task that shows no options (factuality, coherence)."""
+
+ORDERS = ("AB", "BA")
+"""The two option orders of a comparative task: as the item is stored, and swapped."""
+
+UNCLEAR, REFUSED, ERROR = "UNCLEAR", "REFUSED", "ERROR"
+UNDECIDED = (UNCLEAR, REFUSED, ERROR)
+"""What stands in place of a decision when there is none."""
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A kind of judgement with a finite decision space.
+
+    ``labels`` are the canonical decisions, in order when ``ordinal``. ``options`` names, for a
+    comparative task, the item field shown under each label (``{"A": "passage_a", ...}``); it is
+    empty otherwise. The first label of a comparative task is the first option shown.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    ordinal: bool = False
+    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels):
+            raise JudgeSenseError(
+                f"task {self.name!r}: labels must be at least two different strings, "
+                f"got {list(self.labels)}"
+            )
+        if clash := set(self.labels) & set(UNDECIDED):
+            raise JudgeSenseError(f"task {self.name!r}: {sorted(clash)} are reserved words")
+        if self.options and (set(self.options) != set(self.labels) or len(self.labels) != 2):
+            raise JudgeSenseError(
+                f"task {self.name!r}: options must name one item field for each of two labels"
+            )
+
+    @property
+    def comparative(self) -> bool:
+        """Whether the judge chooses between two things shown in an order."""
+        return bool(self.options)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The option orders in which an item of this task can be shown."""
+        return ORDERS if self.comparative else (NO_ORDER,)
+
+    def gold_as_shown(self, gold: str | None, order: str) -> str | None:
+        """The gold label for an order: in BA the item's gold A is shown second, so it is B."""
+        if gold is None or order != "BA":
+            return gold
+        return self.labels[1 - self.labels.index(gold)]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One wording of a task's instruction, its label map and its layout.
+
+    ``text`` and ``layout`` may hold ``{field}`` placeholders of the item; ``layout`` must hold
+    ``{instruction}``. ``label_map`` maps every raw answer to a canonical label: the identity but
+    for inverted wordings.
+    """
+
+    template_id: str
+    task: str
+    text: str
+    layout: str
+    label_map: Mapping[str, str]
+
+    @property
+    def inverted(self) -> bool:
+        """Whether some raw answer means another canonical label."""
+        return any(raw != label for raw, label in self.label_map.items())
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """The item fields that a rendering needs."""
+        found = _PLACEHOLDER.findall(self.text) + _PLACEHOLDER.findall(self.layout)
+        return frozenset(found) - {"instruction"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The thing judged: its fields, gold label and provenance.
+
+    ``gold`` is canonical and refers to the order AB. ``cluster_id`` names what is independent:
+    the item itself unless several items share a source (MT-Bench: the question).
+    """
+
+    item_id: str
+    task: str
+    fields: Mapping[str, str]
+    gold: str | None = None
+    cluster_id: str = ""
+    system_id: str = ""
+    source: str = ""
+    revision: str = ""
+    license: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.cluster_id:
+            object.__setattr__(self, "cluster_id", self.item_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Template x item x option order, rendered to the user message ``text``.
+
+    ``gold`` is canonical, as shown in this order. Several prompts can share a ``prompt_id``: the
+    message is then judged once and logged for each of them.
+    """
+
+    prompt_id: str
+    text: str
+    task: str
+    item_id: str
+    cluster_id: str
+    template_id: str
+    order: str
+    label_map: str
+    gold: str | None
+    system_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two prompts on one item and order from two templates: the unit of JSS."""
+
+    pair_id: str
+    task: str
+    item_id: str
+    cluster_id: str
+    order: str
+    template_a: str
+    template_b: str
+    prompt_id_a: str
+    prompt_id_b: str
+    label_map_a: str
+    label_map_b: str
+
+
+def prompt_id(text: str) -> str:
+    """The identity of a user message: the first 16 hex digits of its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+
+
+def dump_label_map(label_map: Mapping[str, str]) -> str:
+    """A label map as the JSON string that tables carry; the keys keep their order."""
+    return json.dumps(dict(label_map), ensure_ascii=False, separators=(",", ":"))
+
+
+def load_label_map(text: str) -> dict[str, str]:
+    """The label map in a table's JSON string."""
+    loaded = json.loads(text)
+    if not isinstance(loaded, dict) or not loaded:
+        raise JudgeSenseError(f"a label map must be a non-empty JSON object, got {text!r}")
+    return {str(raw): str(label) for raw, label in loaded.items()}
+
+
+def render(task: Task, template: Template, item: Item, order: str) -> Prompt:
+    """Render a prompt: the instruction, laid out with the item's fields in the given order.
+
+    Raises JudgeSenseError if the item lacks a field that the template shows.
+    """
+    fields = dict(item.fields)
+    if order == "BA":
+        first, second = (task.options[label] for label in task.labels)
+        fields[first], fields[second] = item.fields[second], item.fields[first]
+
+    def fill(text: str, values: Mapping[str, str]) -> str:
+        # One pass, so that braces inside an item's text are never read as placeholders.
+        return _PLACEHOLDER.sub(lambda found: _value(values, found.group(1)), text)
+
+    def _value(values: Mapping[str, str], name: str) -> str:
+        if name not in values:
+            raise JudgeSenseError(
+                f"template {template.template_id!r} of task {task.name!r} shows {{{name}}}, "
+                f"which item {item.item_id!r} lacks; its fields are {sorted(item.fields)}"
+            )
+        return values[name]
+
+    instruction = fill(template.text, fields)
+    text = fill(template.layout, {**fields, "instruction": instruction})
+    return Prompt(
+        prompt_id=prompt_id(text),
+        text=text,
+        task=task.name,
+        item_id=item.item_id,
+        cluster_id=item.cluster_id,
+        template_id=template.template_id,
+        order=order,
+        label_map=dump_label_map(template.label_map),
+        gold=task.gold_as_shown(item.gold, order),
+        system_id=item.system_id,
+    )
+
+
+def pair_up(first: Prompt, second: Prompt) -> Pair:
+    """The pair of two prompts of the same item and order; the id says what it joins."""
+    order = "" if first.order == NO_ORDER else f":{first.order}"
+    return Pair(
+        pair_id=f"{first.item_id}{order}:{first.template_id}~{second.template_id}",
+        task=first.task,
+        item_id=first.item_id,
+        cluster_id=first.cluster_id,
+        order=first.order,
+        template_a=first.template_id,
+        template_b=second.template_id,
+        prompt_id_a=first.prompt_id,
+        prompt_id_b=second.prompt_id,
+        label_map_a=first.label_map,
+        label_map_b=second.label_map,
+    )
+
+
+def template_pairs(template_ids: Sequence[str]) -> list[tuple[str, str]]:
+    """All unordered pairs of templates, in the templates' order."""
+    return list(combinations(template_ids, 2))
+
+
+def signature_hash(pairs: Iterable[tuple[str, str]]) -> str:
+    """First 8 hex digits of the SHA-256 of the sorted (prompt_id_a, prompt_id_b) pairs.
+
+    It says which stimuli a figure was measured on, whatever their order in a file.
+    """
+    digest = hashlib.sha256()
+    for first, second in sorted(pairs):
+        digest.update(f"{first} {second}\n".encode())
+    return digest.hexdigest()[:8]

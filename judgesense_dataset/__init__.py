@@ -1,0 +1,1 @@
+"""Items and templates to validated pairs to a Hub dataset folder."""

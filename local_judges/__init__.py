@@ -1,0 +1,1 @@
+"""Prompts in, decisions out: engines, scoring, parsing and the runner."""
