@@ -1,1 +1,1 @@
-"""Agreement, intervals, robustness, ranking, bias, comparison and variance: numpy and scipy on arrays."""
+"""The statistics of a judge on plain arrays: numpy and scipy, nothing of the project."""

@@ -1,0 +1,327 @@
+"""Confidence intervals whose sample is the item, not the row.
+
+Rows of one item (pairs of templates, repeats) are not independent; everything here takes
+`clusters` and treats the clusters as the sample. `clusters=None` makes every row its own cluster:
+the row-wise interval of the literature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.labels import Codes, check_level, numbers
+from judgesense.statistics.resampling import resampled_sums
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval.
+
+    `low` and `high` are None where one cluster alone says nothing of the spread between clusters.
+    `effective_n` is the number of independent rows that would carry as much information, `icc` the
+    intra-cluster correlation behind it; both None for bootstraps.
+    """
+
+    low: float | None
+    high: float | None
+    effective_n: float | None = None
+    icc: float | None = None
+
+
+def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
+    """Say which rows belong together: the one owner of "what is a cluster".
+
+    Args:
+        clusters: one id a row, strings or integers; None makes every row its own cluster.
+        n: number of rows.
+
+    Returns:
+        Codes 0..k-1, shape (n,), and the number of clusters k.
+
+    Raises:
+        ValueError: another length than n, or an id that is neither a string nor an integer.
+    """
+    if clusters is None:
+        return np.arange(n, dtype=np.intp), n
+    if isinstance(clusters, (str, bytes)) or not hasattr(clusters, "__len__"):
+        raise ValueError(
+            f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id a row"
+        )
+    if len(clusters) != n:
+        raise ValueError(
+            f"the clusters (item_ids) have {len(clusters)} rows and the decisions {n}: "
+            "pass one id a row"
+        )
+    if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
+        distinct, inverse = np.unique(clusters, return_inverse=True)
+        return inverse.astype(np.intp, copy=False), len(distinct)
+    ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
+    try:
+        table = {value: code for code, value in enumerate(dict.fromkeys(ids))}
+        kinds = {type(value) for value in table}
+    except TypeError:
+        table, kinds = {}, {list}
+    if not all(issubclass(kind, (str, int, np.integer)) and kind is not bool for kind in kinds):
+        for row, value in enumerate(ids):
+            if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
+                raise ValueError(
+                    f"the cluster (item id) of row {row} is {value!r}: pass a string or an integer"
+                )
+    codes = np.fromiter(map(table.__getitem__, ids), dtype=np.intp, count=n)
+    return codes, len(table)
+
+
+def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:
+    """Wilson's interval for a share, on the effective sample size.
+
+    n_eff = n / (1 + (m - 1) * ICC), with m = sum(m_i^2) / n the size-weighted mean cluster size
+    (Kish 1965), the ANOVA estimate of the intra-cluster correlation with half an all-agreeing and
+    half an all-disagreeing cluster added (so that a perfect score does not claim ICC = 0), and
+    Student's t at (clusters - 1) in place of the normal quantile (Korn & Graubard 1998). Wilson's
+    form (1927) keeps the ends within [0, 1] and gives a perfect score a width.
+
+    Args:
+        agree: shape (n,), true where the two decisions are equal.
+        clusters: one id a row, or None.
+        confidence_level: within (0, 1).
+
+    Returns:
+        The interval; its ends are None with a single cluster.
+
+    Raises:
+        ValueError: empty or non-boolean `agree`, clusters of another length, level outside (0, 1).
+    """
+    hits = booleans(agree, "agree")
+    level = check_level(confidence_level)
+    codes, k = cluster_codes(clusters, len(hits))
+    sizes = np.bincount(codes, minlength=k)
+    return wilson_from_sums(np.bincount(codes, hits, minlength=k), sizes, level)
+
+
+def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95) -> Interval:
+    """`wilson_cluster` from each cluster's number of successes and of rows, shape (k,) each."""
+    from scipy.special import stdtrit
+
+    successes, sizes = np.asarray(successes, dtype=float), np.asarray(sizes, dtype=float)
+    k = len(sizes)
+    n = float(sizes.sum())
+    if k < 2:
+        return Interval(None, None, None, None)
+    m = float((sizes**2).sum() / n)
+    icc = _icc(successes, sizes) if m > 1 else 0.0
+    n_eff = n / (1 + (m - 1) * icc)
+    t = float(stdtrit(k - 1, (1 + confidence_level) / 2))
+    share = float(successes.sum()) / n
+    low, high = wilson(share, n_eff, t)
+    return Interval(low, high, n_eff, icc)
+
+
+def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
+    """Wilson's score interval (1927) for a share of n trials with the given two-sided quantile."""
+    z2 = quantile**2 / n
+    centre = (share + z2 / 2) / (1 + z2)
+    half = quantile / (1 + z2) * np.sqrt(share * (1 - share) / n + z2 / (4 * n))
+    # At a share of 0 or 1 an end is that share exactly; rounding must not put it inside.
+    low = 0.0 if share <= 0 else max(0.0, float(centre - half))
+    high = 1.0 if share >= 1 else min(1.0, float(centre + half))
+    return min(low, share), max(high, share)
+
+
+def _icc(successes: Floats, sizes: Floats) -> float:
+    """ANOVA intra-cluster correlation with two pseudo-clusters of weight one half."""
+    mean_size = float(sizes.mean())
+    x = np.append(successes, [mean_size, 0.0])
+    m = np.append(sizes, [mean_size, mean_size])
+    w = np.ones(len(m))
+    w[-2:] = 0.5
+    n = float((w * m).sum())
+    grand = float((w * x).sum()) / n
+    share = x / m
+    k = float(w.sum())
+    between = float((w * m * (share - grand) ** 2).sum()) / (k - 1)
+    within = float((w * m * share * (1 - share)).sum()) / max(n - k, 1e-12)
+    size = (n - float((w * m**2).sum()) / n) / (k - 1)
+    total = between + (size - 1) * within
+    return min(1.0, max(0.0, (between - within) / total)) if total > 0 else 0.0
+
+
+def mean_t_cluster(values: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:
+    """Interval for the mean of any numbers: cluster-robust standard error, t at (clusters - 1).
+
+    The mean is a ratio of cluster sums to cluster sizes, its variance the linearised one with the
+    factor k / (k - 1) (Cochran 1977, section 9A).
+
+    Args:
+        values: shape (n,), finite numbers.
+        clusters: one id a row, or None.
+        confidence_level: within (0, 1).
+
+    Returns:
+        The interval, not clipped to any range; ends None with a single cluster.
+
+    Raises:
+        ValueError: empty or non-finite values, clusters of another length, level outside (0, 1).
+    """
+    from scipy.special import stdtrit
+
+    x = numbers(values, "values")
+    level = check_level(confidence_level)
+    codes, k = cluster_codes(clusters, len(x))
+    if k < 2:
+        return Interval(None, None)
+    mean = float(x.mean())
+    residual = np.bincount(codes, x - mean, minlength=k)
+    error = float(np.sqrt(k / (k - 1) * (residual**2).sum())) / len(x)
+    half = float(stdtrit(k - 1, (1 + level) / 2)) * error
+    return Interval(mean - half, mean + half)
+
+
+def bootstrap_mean(
+    values: Any,
+    clusters: Any = None,
+    confidence_level: float = 0.95,
+    method: str = "percentile",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> Interval:
+    """Bootstrap interval of a mean over clusters (Efron 1979; BCa: Efron 1987).
+
+    Whole clusters are drawn with replacement; only their sums and sizes are resampled.
+    `clusters=None` gives the row-wise bootstrap.
+
+    Args:
+        values: shape (n,), numbers or booleans.
+        clusters: one id a row, or None.
+        confidence_level: within (0, 1).
+        method: "percentile" or "bca".
+        n_resamples: number of resamples.
+        seed: of `numpy.random.default_rng`.
+
+    Returns:
+        The interval; ends None with a single cluster.
+
+    Raises:
+        ValueError: bad values, clusters, level, method or number of resamples.
+    """
+    if method not in ("percentile", "bca"):
+        raise ValueError(f"method is {method!r}: pass 'percentile' or 'bca'")
+    x = numbers(values, "values")
+    level = check_level(confidence_level)
+    codes, k = cluster_codes(clusters, len(x))
+    if k < 2:
+        return Interval(None, None)
+    stats = np.column_stack([np.bincount(codes, x, minlength=k), np.bincount(codes, minlength=k)])
+    sums = resampled_sums(stats, n_resamples, seed)
+    means = sums[:, 0] / sums[:, 1]
+    tails = (1 - level) / 2
+    if method == "bca":
+        left = stats.sum(axis=0) - stats
+        low, high = _bca_tails(means, float(x.mean()), left[:, 0] / left[:, 1], tails)
+    else:
+        low, high = tails, 1 - tails
+    ends = np.quantile(means, [low, high])
+    return Interval(float(ends[0]), float(ends[1]))
+
+
+def _bca_tails(
+    replicates: Floats, estimate: float, jackknife: Floats, tail: float
+) -> tuple[float, float]:
+    """Tail probabilities corrected for bias and acceleration; ties count half in the bias."""
+    from scipy.special import ndtr, ndtri
+
+    below = (replicates < estimate).mean() + (replicates == estimate).mean() / 2
+    if not 0 < below < 1:
+        return tail, 1 - tail
+    bias = ndtri(below)
+    gap = jackknife.mean() - jackknife
+    spread = float((gap**2).sum()) ** 1.5
+    acceleration = float((gap**3).sum()) / (6 * spread) if spread > 0 else 0.0
+    z = bias + ndtri(np.array([tail, 1 - tail]))
+    ends = ndtr(bias + z / (1 - acceleration * z))
+    return float(ends[0]), float(ends[1])
+
+
+def bootstrap_kappa(
+    first: Codes,
+    second: Codes,
+    clusters: Any = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    weights: Floats | None = None,
+) -> Interval:
+    """Percentile bootstrap interval of Cohen's kappa over clusters.
+
+    Only each cluster's observed disagreement and label counts are resampled. Resamples in which
+    kappa is undefined (one label throughout) are left out; the ends are None if they are half or
+    more of all. The interval is weak at 25 clusters: see `docs/metrics/intervals.md`.
+
+    Args:
+        first: label codes 0..L-1, shape (n,).
+        second: label codes 0..L-1, shape (n,).
+        clusters: one id a row, or None.
+        confidence_level: within (0, 1).
+        n_resamples: number of resamples.
+        seed: of `numpy.random.default_rng`.
+        weights: disagreement weights, shape (L, L) with a zero diagonal; None for 0/1.
+
+    Returns:
+        The interval; ends None with a single cluster or where kappa is mostly undefined.
+
+    Raises:
+        ValueError: clusters of another length, level outside (0, 1), bad number of resamples.
+    """
+    level = check_level(confidence_level)
+    a, b = np.asarray(first), np.asarray(second)
+    codes, k = cluster_codes(clusters, len(a))
+    if k < 2:
+        return Interval(None, None)
+    labels = int(max(a.max(), b.max())) + 1 if weights is None else len(weights)
+    if weights is None:
+        weights = 1.0 - np.eye(labels)
+    counts: npt.NDArray[np.intp] | None = None
+    if clusters is None:
+        # Rows alone have at most L * L different statistics: one for each cell of the table.
+        counts = np.bincount(a * labels + b, minlength=labels * labels)
+        cells = np.flatnonzero(counts)
+        counts, a, b = counts[cells], cells // labels, cells % labels
+        codes, k = np.arange(len(cells), dtype=np.intp), len(cells)
+    statistics = np.column_stack(
+        [
+            np.bincount(codes, weights[a, b], minlength=k),
+            np.bincount(codes * labels + a, minlength=k * labels).reshape(k, labels),
+            np.bincount(codes * labels + b, minlength=k * labels).reshape(k, labels),
+        ]
+    )
+    sums = resampled_sums(statistics, n_resamples, seed, counts)
+    replicates = _kappas(sums, weights)
+    replicates = replicates[np.isfinite(replicates)]
+    if 2 * len(replicates) <= n_resamples:
+        return Interval(None, None)
+    ends = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(ends[0]), float(ends[1]))
+
+
+def _kappas(sums: Floats, weights: Floats) -> Floats:
+    """Kappa of each row (disagreement, counts of the first's labels, counts of the second's)."""
+    labels = len(weights)
+    rows, columns = sums[:, 1 : 1 + labels], sums[:, 1 + labels :]
+    n = rows.sum(axis=1)
+    expected = ((rows @ weights) * columns).sum(axis=1) / n
+    undefined = expected <= 1e-12 * n
+    return np.where(undefined, np.nan, 1 - sums[:, 0] / np.where(undefined, 1, expected))
+
+
+def booleans(values: Any, name: str) -> npt.NDArray[np.bool_]:
+    """Return true/false (or 0/1) rows as a boolean array; ValueError names what is neither."""
+    array = numbers(values, name)
+    bad = np.flatnonzero((array != 0) & (array != 1))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}: pass true or false a row")
+    return array.astype(np.bool_)

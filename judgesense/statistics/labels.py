@@ -1,0 +1,153 @@
+"""Label streams as integer codes: the one place that checks and encodes what a caller passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.intp]
+Labels = Sequence[str] | npt.NDArray[Any]
+
+_CHUNK = 1 << 16
+
+
+def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Codes:
+    """Encode a stream of string labels as integers.
+
+    Args:
+        values: one string a row, a sequence or a one-dimensional numpy array.
+        name: the argument's name, for messages.
+        table: label -> code, extended in place (so that two streams share their codes).
+
+    Returns:
+        Codes, shape (n,).
+
+    Raises:
+        ValueError: not a sequence, or a row that is no string (None, NaN, a number); names the row.
+    """
+    table = {} if table is None else table
+    rows = _as_rows(values, name)
+    codes = np.empty(len(rows), dtype=np.intp)
+    # By chunks, so that a million numpy strings do not all become Python objects at once.
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        chunk = part.tolist() if isinstance(part, np.ndarray) else part
+        try:
+            new = set(chunk).difference(table)
+        except TypeError:
+            _refuse(chunk, name, start)
+        if any(not isinstance(label, str) for label in new):
+            _refuse(chunk, name, start)
+        for label in sorted(new):
+            table[label] = len(table)
+        codes[start : start + len(chunk)] = np.fromiter(
+            map(table.__getitem__, chunk), dtype=np.intp, count=len(chunk)
+        )
+    return codes
+
+
+def encode_pair(
+    references: Labels, predictions: Labels, names: tuple[str, str] = ("references", "predictions")
+) -> tuple[Codes, Codes, list[str]]:
+    """Encode two streams of equal length with one table of labels.
+
+    Returns:
+        The codes of both, shape (n,) each, and the labels by code.
+
+    Raises:
+        ValueError: as `encode`; also unequal lengths and empty input.
+    """
+    table: dict[str, int] = {}
+    first = encode(references, names[0], table)
+    second = encode(predictions, names[1], table)
+    if len(first) != len(second):
+        raise ValueError(
+            f"{names[0]} has {len(first)} rows and {names[1]} has {len(second)}: "
+            "pass one decision under each prompt for every pair"
+        )
+    if not len(first):
+        raise ValueError(f"{names[0]} and {names[1]} are empty: pass at least one pair")
+    return first, second, list(table)
+
+
+def check_level(confidence_level: float) -> float:
+    """Return the confidence level, or raise ValueError unless it lies strictly within (0, 1)."""
+    if (
+        isinstance(confidence_level, bool)
+        or not isinstance(confidence_level, (int, float))
+        or not 0 < confidence_level < 1
+    ):
+        raise ValueError(
+            f"confidence_level is {confidence_level!r}: pass a number between 0 and 1, such as 0.95"
+        )
+    return float(confidence_level)
+
+
+def check_resamples(n_resamples: int) -> int:
+    """Return the number of resamples, or raise ValueError unless it is a whole number >= 1."""
+    if (
+        isinstance(n_resamples, bool)
+        or not isinstance(n_resamples, (int, np.integer))
+        or n_resamples < 1
+    ):
+        raise ValueError(f"n_resamples is {n_resamples!r}: pass a whole number of at least 1")
+    return int(n_resamples)
+
+
+def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
+    """Return finite numbers as a float array of `ndim` dimensions.
+
+    Raises:
+        ValueError: not numbers, ragged, of another shape, empty, or not finite (names the row).
+    """
+    if isinstance(values, (str, bytes)):
+        raise ValueError(f"{name} is a {type(values).__name__}: pass numbers")
+    try:
+        raw = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not a table of numbers of equal row length: {error}") from None
+    if raw.dtype.kind not in "fiu" and not (raw.dtype.kind == "b" and raw.size):
+        for row, value in enumerate(raw.ravel().tolist()):
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"{name}[{row}] is {value!r}, not a number: pass finite numbers")
+    array: npt.NDArray[np.float64] = raw.astype(np.float64)
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: pass at least one row")
+    if array.ndim != ndim:
+        raise ValueError(f"{name} has {array.ndim} dimensions: pass {ndim}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        place = tuple(int(axis) for axis in np.argwhere(bad)[0])
+        at = "][".join(map(str, place))
+        raise ValueError(
+            f"{name}[{at}] is {array[place]}: pass finite numbers, or leave the row out"
+        )
+    return array
+
+
+def _as_rows(values: Labels, name: str) -> Any:
+    """Something with len and slices: a list, a tuple or a one-dimensional array."""
+    if isinstance(values, (str, bytes)) or not (
+        hasattr(values, "__len__") and hasattr(values, "__getitem__")
+    ):
+        raise ValueError(
+            f"{name} is a {type(values).__name__}: pass a list or an array with one label a row"
+        )
+    if isinstance(values, (list, tuple)):
+        return values
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has {array.ndim} dimensions: pass one label a row")
+    return array
+
+
+def _refuse(chunk: Sequence[Any], name: str, start: int) -> None:
+    for row, value in enumerate(chunk, start):
+        if not isinstance(value, str):
+            raise ValueError(
+                f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass a label "
+                "such as 'YES', '4' or 'A', and 'UNCLEAR' where the judge could not be read"
+            )

@@ -1,0 +1,106 @@
+"""Bootstrap draws of cluster statistics: sums over resampled clusters, never rows in a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.labels import check_resamples
+
+Floats = npt.NDArray[np.float64]
+
+_FEW_DISTINCT = 500
+"""Up to so many distinct statistics, drawing their counts beats drawing clusters."""
+
+_MANY_CLUSTERS = 2_000
+"""Above so many clusters, the normal limit of the sums is nearer than 10,000 draws can tell."""
+
+_DRAWS_AT_ONCE = 2_000_000
+
+
+def resampled_sums(
+    statistics: npt.ArrayLike, n_resamples: int, seed: int, counts: npt.ArrayLike | None = None
+) -> Floats:
+    """Sum cluster statistics over clusters drawn with replacement.
+
+    Clusters with equal statistics are drawn together, as one multinomial count. Where over 2,000
+    clusters have over 500 distinct statistics, the sums are drawn from their limiting normal
+    distribution (mean and covariance of the multinomial draw): it moves a 95% end by about
+    0.47 * skewness / sqrt(clusters) standard errors, under the 0.027 that 10,000 resamples leave.
+
+    Args:
+        statistics: shape (k, s), one row a cluster, or one row a distinct statistic with `counts`.
+        n_resamples: number of resamples B.
+        seed: of `numpy.random.default_rng`.
+        counts: shape (k,), how many clusters have each row; None for one each.
+
+    Returns:
+        Sums, shape (B, s).
+
+    Raises:
+        ValueError: n_resamples is not a whole number >= 1.
+    """
+    rng = np.random.default_rng(seed)
+    n_resamples = check_resamples(n_resamples)
+    rows = np.asarray(statistics, dtype=np.float64)
+    if counts is None:
+        distinct, tally = _distinct(rows)
+    else:
+        distinct, tally = rows, np.asarray(counts)
+    k = int(tally.sum())
+    if len(distinct) <= _FEW_DISTINCT:
+        return _multinomial_sums(distinct, tally / k, k, n_resamples, rng)
+    if k <= _MANY_CLUSTERS:
+        return _index_sums(rows, n_resamples, rng)
+    return _normal_sums(distinct, tally / k, k, n_resamples, rng)
+
+
+def _distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+    if rows.shape[1] > 1 and (rows == np.rint(rows)).all():
+        spans = np.ptp(rows, axis=0) + 1
+        if np.log2(spans).sum() < 52:
+            # One number a row sorts many times faster than rows do.
+            radix = np.concatenate([[1.0], np.cumprod(spans[:-1])])
+            _, first, tally = np.unique(
+                (rows - rows.min(axis=0)) @ radix, return_index=True, return_counts=True
+            )
+            return rows[first], tally
+    distinct, tally = np.unique(rows, axis=0, return_counts=True)
+    return distinct, tally
+
+
+def _multinomial_sums(
+    distinct: Floats, shares: Floats, k: int, n_resamples: int, rng: np.random.Generator
+) -> Floats:
+    sums = np.empty((n_resamples, distinct.shape[1]))
+    step = max(1, _DRAWS_AT_ONCE // len(distinct))
+    for start in range(0, n_resamples, step):
+        stop = min(start + step, n_resamples)
+        sums[start:stop] = rng.multinomial(k, shares, size=stop - start) @ distinct
+    return sums
+
+
+def _index_sums(rows: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+    k = len(rows)
+    sums = np.empty((n_resamples, rows.shape[1]))
+    step = max(1, _DRAWS_AT_ONCE // k)
+    for start in range(0, n_resamples, step):
+        stop = min(start + step, n_resamples)
+        drawn = rng.integers(0, k, size=(stop - start, k), dtype=np.uint16)
+        weights = np.empty((stop - start, k))
+        for row, indices in zip(weights, drawn, strict=True):
+            row[:] = np.bincount(indices, minlength=k)
+        sums[start:stop] = weights @ rows
+    return sums
+
+
+def _normal_sums(
+    distinct: Floats, shares: Floats, k: int, n_resamples: int, rng: np.random.Generator
+) -> Floats:
+    mean = shares @ distinct
+    centred = distinct - mean
+    values, vectors = np.linalg.eigh((centred * shares[:, None]).T @ centred)
+    root = vectors * np.sqrt(np.clip(values, 0, None))
+    normal = rng.standard_normal((n_resamples, len(mean)))
+    sums: Floats = k * mean + np.sqrt(k) * (normal @ root.T)
+    return sums
