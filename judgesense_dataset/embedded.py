@@ -1,0 +1,49 @@
+"""The embedded benchmark: 25 items a task written for this project, with the paper's templates."""
+
+from __future__ import annotations
+
+import hashlib
+
+from judgesense.benchmark import Benchmark
+from judgesense.tasks import Item
+from judgesense_dataset.pairing import build
+from judgesense_dataset.templates import DATA, load_items, load_templates
+
+EMBEDDED_VERSION = "1.0.0"
+"""Changes when an item, a wording or the choice of pairs changes, and so any figure."""
+
+TEMPLATES = DATA / "templates.yaml"
+PUBLISHED_TEMPLATES = DATA / "published_templates.yaml"
+
+
+def embedded_items() -> list[Item]:
+    """The 100 items, 25 a task, with gold labels."""
+    return [
+        item
+        for name, entry in load_templates(TEMPLATES).items()
+        for item in load_items(DATA / f"{name}.jsonl", entry.task, entry.fields)
+    ]
+
+
+def load_embedded() -> Benchmark:
+    """The embedded benchmark: four tasks, 125 pairs each from 25 items and 10 template pairs.
+
+    Every item is in 5 pairs and every template pair in 12 or 13. Comparative pairs are shown in
+    one option order each, half in AB and half in BA; their prompts are there in both orders.
+    ``source`` carries the version and the SHA-256 of the templates and items.
+    """
+    templates = load_templates(TEMPLATES)
+    digest = hashlib.sha256()
+    for path in (TEMPLATES, *(DATA / f"{name}.jsonl" for name in templates)):
+        digest.update(path.read_bytes())
+    return build(
+        templates,
+        embedded_items(),
+        design="balanced",
+        pairs=125,
+        source={
+            "name": "embedded",
+            "version": EMBEDDED_VERSION,
+            "sha256": digest.hexdigest(),
+        },
+    )

@@ -1,0 +1,383 @@
+"""Template files and item files: reading them, with errors that name the place.
+
+A template file is YAML; ``data/templates.yaml`` explains the format and is meant to be copied.
+An item file is JSONL, CSV or Parquet: one row an item, the columns that the layout shows, and
+optionally ``item_id``, ``gold``, ``cluster_id``, ``system_id`` and ``task``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import UNDECIDED, Item, Task, Template
+
+DATA = Path(__file__).parent / "data"
+"""The folder of the data that comes with the package."""
+
+_FILE_KEYS = {"source", "license", "tasks"}
+_TASK_KEYS = {"labels", "ordinal", "options", "layout", "templates"}
+_TEMPLATE_KEYS = {"id", "text", "label_map", "layout"}
+_ITEM_COLUMNS = (
+    "item_id", "gold", "cluster_id", "system_id", "source", "revision", "license", "task",
+)  # fmt: skip
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTemplates:
+    """A task and its templates: what one entry of a template file says."""
+
+    task: Task
+    templates: tuple[Template, ...]
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The item fields that the templates show."""
+        return frozenset().union(*(template.placeholders for template in self.templates))
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A YAML value and where it stands: scalars are always text, so that YES is no boolean."""
+
+    value: Any
+    where: str
+
+    def fail(self, reason: str) -> JudgeSenseError:
+        return JudgeSenseError(f"{self.where}: {reason}")
+
+    def mapping(self, what: str, keys: set[str] | None = None) -> dict[str, _Node]:
+        if not isinstance(self.value, dict) or not self.value:
+            raise self.fail(f"{what} must be a mapping that is not empty")
+        if keys is not None and (unknown := [key for key in self.value if key not in keys]):
+            raise self.value[unknown[0]].fail(
+                f"unknown key {unknown[0]!r} in {what}; the keys are {', '.join(sorted(keys))}"
+            )
+        return self.value
+
+    def sequence(self, what: str) -> list[_Node]:
+        if not isinstance(self.value, list):
+            raise self.fail(f"{what} must be a list")
+        return self.value
+
+    def text(self, what: str) -> str:
+        if not isinstance(self.value, str) or not self.value.strip():
+            raise self.fail(f"{what} must be text that is not empty")
+        return self.value
+
+
+def load_templates(path: str | Path) -> dict[str, TaskTemplates]:
+    """The tasks of a template file by name, in the file's order.
+
+    Raises JudgeSenseError naming the file and line: a file that is no YAML or not UTF-8, an
+    unknown or missing key, a layout without ``{instruction}``, a brace that is no placeholder, a
+    comparative task that does not show its options, a label map that leads outside the labels or
+    leaves one unreached, an id given twice, or fewer than two templates for a task.
+    """
+    path = Path(path)
+    root = _read(path)
+    tasks = root.mapping("a template file", _FILE_KEYS).get("tasks")
+    if tasks is None:
+        raise root.fail("a template file needs the key 'tasks'")
+    seen: dict[str, str] = {}
+    return {
+        name: _task(name, node, seen) for name, node in tasks.mapping("the key 'tasks'").items()
+    }
+
+
+def _task(name: str, node: _Node, seen: dict[str, str]) -> TaskTemplates:
+    entries = node.mapping(f"task {name!r}", _TASK_KEYS)
+    for key in ("labels", "layout", "templates"):
+        if key not in entries:
+            raise node.fail(f"task {name!r} lacks the key {key!r}")
+    ordinal = entries["ordinal"].text("ordinal").lower() if "ordinal" in entries else "false"
+    if ordinal not in ("true", "false"):
+        raise entries["ordinal"].fail(f"ordinal must be true or false, not {ordinal!r}")
+    options: dict[str, str] = {}
+    if "options" in entries:
+        options = {
+            label: field.text(f"the option {label!r}")
+            for label, field in entries["options"].mapping("options").items()
+        }
+    labels = tuple(label.text("a label") for label in entries["labels"].sequence("labels"))
+    try:
+        task = Task(name, labels, ordinal == "true", MappingProxyType(options))
+    except JudgeSenseError as error:
+        raise node.fail(str(error)) from error
+    layout = _layout(entries["layout"])
+    templates = tuple(
+        _template(entry, task, layout, seen) for entry in entries["templates"].sequence("templates")
+    )
+    if len(templates) < 2:
+        raise entries["templates"].fail(
+            f"task {name!r} has {len(templates)} template; a pair needs two wordings or more"
+        )
+    return TaskTemplates(task, templates)
+
+
+def _template(node: _Node, task: Task, layout: str, seen: dict[str, str]) -> Template:
+    entries = node.mapping("a template", _TEMPLATE_KEYS)
+    for key in ("id", "text"):
+        if key not in entries:
+            raise node.fail(f"a template of task {task.name!r} lacks the key {key!r}")
+    template_id = entries["id"].text("id")
+    if template_id in seen:
+        raise entries["id"].fail(
+            f"template id {template_id!r} stands already at {seen[template_id]}"
+        )
+    seen[template_id] = entries["id"].where
+    text = entries["text"].text("text")
+    _check_braces(text, entries["text"])
+    if "{instruction}" in text:
+        raise entries["text"].fail("{instruction} belongs in the layout, not in the text")
+    label_map = {label: label for label in task.labels}
+    if "label_map" in entries:
+        label_map = _label_map(entries["label_map"], task)
+    template = Template(
+        template_id=template_id,
+        task=task.name,
+        text=text,
+        layout=_layout(entries["layout"]) if "layout" in entries else layout,
+        label_map=MappingProxyType(label_map),
+    )
+    if hidden := [field for field in task.options.values() if field not in template.placeholders]:
+        raise node.fail(
+            f"template {template_id!r} never shows the option {{{hidden[0]}}}; "
+            "place it in the layout"
+        )
+    return template
+
+
+def _layout(node: _Node) -> str:
+    layout = node.text("layout")
+    if "{instruction}" not in layout:
+        raise node.fail("the layout lacks {instruction}, the place of the wording")
+    _check_braces(layout, node)
+    return layout
+
+
+def _check_braces(text: str, node: _Node) -> None:
+    for inner in _BRACES.findall(text):
+        if not inner.isidentifier() or not inner.isascii():
+            raise node.fail(
+                f"{{{inner}}} is no placeholder: a placeholder is a field's name in braces, "
+                "of letters, digits and underscores"
+            )
+
+
+def _label_map(node: _Node, task: Task) -> dict[str, str]:
+    entries = node.mapping("label_map")
+    label_map = {raw: label.text(f"the label of {raw!r}") for raw, label in entries.items()}
+    for raw, label in label_map.items():
+        if label not in task.labels:
+            raise entries[raw].fail(
+                f"the label map leads from {raw!r} to {label!r}, which is no label of task "
+                f"{task.name!r}; the labels are {', '.join(task.labels)}"
+            )
+        if raw in UNDECIDED:
+            raise entries[raw].fail(f"{raw!r} is a reserved word and no answer")
+    if unreached := [label for label in task.labels if label not in label_map.values()]:
+        raise node.fail(f"no answer in the label map leads to the label {unreached[0]!r}")
+    return label_map
+
+
+def _read(path: Path) -> _Node:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise JudgeSenseError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise JudgeSenseError(
+            f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8"
+        ) from error
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        raise JudgeSenseError(f"{path}{line}: no valid YAML: {problem}") from error
+    if node is None:
+        raise JudgeSenseError(f"{path}: the file is empty")
+    return _convert(node, path)
+
+
+def _convert(node: yaml.Node, path: Path) -> _Node:
+    where = f"{path}, line {node.start_mark.line + 1}"
+    if isinstance(node, yaml.ScalarNode):
+        return _Node(node.value, where)
+    if isinstance(node, yaml.SequenceNode):
+        return _Node([_convert(child, path) for child in node.value], where)
+    entries: dict[str, _Node] = {}
+    for key, child in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise JudgeSenseError(f"{where}: a key must be text")
+        at = f"{path}, line {key.start_mark.line + 1}"
+        if key.value in entries:
+            raise JudgeSenseError(f"{at}: the key {key.value!r} stands twice")
+        entries[key.value] = _Node(_convert(child, path).value, at)
+    return _Node(entries, where)
+
+
+def load_items(path: str | Path, task: Task, fields: Iterable[str] | None = None) -> list[Item]:
+    """The items of one task in a JSONL, CSV or Parquet file, in the file's order.
+
+    ``fields`` are the columns that the templates show (``TaskTemplates.fields``); without it,
+    every column of text is a field. ``item_id`` defaults to ``<task>-<row>``, ``cluster_id`` to
+    the item's id. In a file with a ``task`` column only the task's rows are read.
+
+    Raises JudgeSenseError naming the file, row (counted from 1, a CSV's header not counted) and
+    column: a missing or empty field, a value that is no text, an id given twice, a gold label
+    outside the decision space, text that is not UTF-8, or no item at all.
+    """
+    path = Path(path)
+    needed = None if fields is None else sorted(fields)
+    items: list[Item] = []
+    rows_of: dict[str, int] = {}
+    for number, row in read_rows(path):
+        if row.get("task") not in (None, "", task.name):
+            continue
+        item = _item(row, f"{path}, row {number}", number, task, needed)
+        if item.item_id in rows_of:
+            raise JudgeSenseError(
+                f"{path}, row {number}, column item_id: {item.item_id!r} is already the id of "
+                f"row {rows_of[item.item_id]}; every item needs an id of its own"
+            )
+        rows_of[item.item_id] = number
+        items.append(item)
+    if not items:
+        raise JudgeSenseError(f"{path}: holds no item of task {task.name!r}")
+    return items
+
+
+def _item(
+    row: Mapping[str, Any], where: str, number: int, task: Task, needed: list[str] | None
+) -> Item:
+    if needed is None:
+        names = [name for name in row if name not in _ITEM_COLUMNS and row[name] is not None]
+    else:
+        names = needed
+    shown: dict[str, str] = {}
+    for name in names:
+        value = row.get(name)
+        if value is None:
+            raise JudgeSenseError(
+                f"{where}: the column {name!r} is missing, which the templates of task "
+                f"{task.name!r} show; the row has {', '.join(row)}"
+            )
+        if not isinstance(value, str):
+            raise JudgeSenseError(f"{where}, column {name}: must be text, got {value!r}")
+        if not value.strip():
+            raise JudgeSenseError(f"{where}, column {name}: is empty; fill it or drop the row")
+        shown[name] = value
+    labelled = {name: _plain(row.get(name), f"{where}, column {name}") for name in _ITEM_COLUMNS}
+    gold = labelled["gold"] or None
+    if gold is not None and gold not in task.labels:
+        raise JudgeSenseError(
+            f"{where}, column gold: {gold!r} is no label of task {task.name!r}; "
+            f"the labels are {', '.join(task.labels)}"
+        )
+    return Item(
+        item_id=labelled["item_id"] or f"{task.name}-{number}",
+        task=task.name,
+        fields=shown,
+        gold=gold,
+        cluster_id=labelled["cluster_id"],
+        system_id=labelled["system_id"],
+        source=labelled["source"],
+        revision=labelled["revision"],
+        license=labelled["license"],
+    )
+
+
+def _plain(value: Any, where: str) -> str:
+    """Ids and labels may be written as whole numbers: a gold level 4 is the label "4"."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise JudgeSenseError(f"{where}: must be text or a whole number, got {value!r}")
+    return str(value)
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a JSONL, CSV or Parquet file with their numbers from 1, one after the other.
+
+    Raises JudgeSenseError for a file of another kind or one that cannot be read, naming the row.
+    """
+    if path.suffix not in (".jsonl", ".csv", ".parquet"):
+        raise JudgeSenseError(f"{path}: items are read from .jsonl, .csv or .parquet files")
+    try:
+        if path.suffix == ".parquet":
+            yield from _parquet_rows(path)
+        elif path.suffix == ".csv":
+            with path.open("rb") as lines:
+                yield from _csv_rows(_decoded(lines, path), path)
+        else:
+            with path.open("rb") as lines:
+                yield from _jsonl_rows(_decoded(lines, path), path)
+    except OSError as error:
+        raise JudgeSenseError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _decoded(lines: Iterable[bytes], path: Path) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise JudgeSenseError(
+                f"{path}, line {number}: not UTF-8 at byte {error.start} of the line; "
+                "save the file as UTF-8"
+            ) from error
+
+
+def _jsonl_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    number = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        number += 1
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise JudgeSenseError(f"{path}, row {number}: no valid JSON: {error.msg}") from error
+        if not isinstance(row, dict):
+            raise JudgeSenseError(f"{path}, row {number}: must be a JSON object, got {row!r:.60}")
+        yield number, row
+
+
+def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.DictReader(lines, strict=True)
+    try:
+        for number, row in enumerate(reader, start=1):
+            if None in row or None in row.values():
+                raise JudgeSenseError(
+                    f"{path}, row {number}: does not have the header's "
+                    f"{len(reader.fieldnames or ())} columns"
+                )
+            yield number, row
+    except csv.Error as error:
+        raise JudgeSenseError(f"{path}, line {reader.line_num}: no valid CSV: {error}") from error
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        batches = pq.ParquetFile(path).iter_batches(batch_size=1024)
+        number = 0
+        for batch in batches:
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+    except pa.ArrowInvalid as error:
+        raise JudgeSenseError(f"{path}: no valid Parquet: {error}") from error
