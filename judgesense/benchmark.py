@@ -46,7 +46,7 @@ class Benchmark:
                 )
         if self.prompts.num_rows == 0:
             raise JudgeSenseError("the benchmark holds no prompts; nothing to judge")
-        known = pc.unique(self.prompts["prompt_id"]).combine_chunks()
+        known = pc.unique(self.prompts["prompt_id"])
         for side in ("prompt_id_a", "prompt_id_b"):
             absent = pc.invert(pc.is_in(self.pairs[side], value_set=known))
             if pc.any(absent).as_py():
@@ -59,8 +59,12 @@ class Benchmark:
         columns = (self.pairs["prompt_id_a"].to_pylist(), self.pairs["prompt_id_b"].to_pylist())
         return signature_hash(zip(*columns, strict=True))
 
-    def select(self, tasks: Iterable[str] | None = None, orders: Iterable[str] | None = None,
-               limit: int | None = None) -> Benchmark:
+    def select(
+        self,
+        tasks: Iterable[str] | None = None,
+        orders: Iterable[str] | None = None,
+        limit: int | None = None,
+    ) -> Benchmark:
         """The part with these tasks and option orders, and the first ``limit`` items a task.
 
         Tasks without an option order are kept whatever ``orders`` says. Raises JudgeSenseError

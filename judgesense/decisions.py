@@ -72,7 +72,8 @@ def write_part(table: pa.Table, folder: Path, name: str) -> Path:
     final, temporary = folder / name, folder / f".{name}.tmp"
     try:
         with temporary.open("wb") as sink:
-            pq.write_table(table, sink, compression="zstd")
+            # Checksums, so that a flipped bit is found when a run is taken up again.
+            pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
             sink.flush()
             os.fsync(sink.fileno())
         temporary.replace(final)

@@ -1,0 +1,86 @@
+"""A judge that is any Python function: prompts in, texts or option log-probabilities out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from judgesense.errors import JudgeSenseError
+from local_judges.plan import plan_by_count
+from local_judges.protocol import Answer, Request
+
+Reply: TypeAlias = "str | Mapping[str, float]"
+JudgeFunction: TypeAlias = Callable[[list[str]], Sequence[Reply]]
+
+
+class CallableJudge:
+    """A function that is given a list of user messages and returns one reply to each.
+
+    A reply is the judge's text, or a mapping from every option to its log-probability in nats.
+    ``scoring`` says which of the two the function returns. The name is the function's own (or
+    ``name``) with ``@callable``: nothing fixes its answers but the caller's word.
+    """
+
+    def __init__(
+        self,
+        function: JudgeFunction,
+        *,
+        name: str | None = None,
+        scoring: str = "generate",
+        batch_size: int = 256,
+    ) -> None:
+        if scoring not in ("generate", "options"):
+            raise JudgeSenseError(f"scoring must be 'generate' or 'options', got {scoring!r}")
+        self._function = function
+        self._batch_size = batch_size
+        self.name = f"{name or getattr(function, '__name__', type(function).__name__)}@callable"
+        self.scorings = frozenset({scoring})
+
+    def describe(self) -> Mapping[str, Any]:
+        """The function's qualified name; its answers are fixed by nothing that can be recorded."""
+        module = getattr(self._function, "__module__", None)
+        qualified = getattr(self._function, "__qualname__", type(self._function).__qualname__)
+        return {"engine": "callable", "function": f"{module}.{qualified}"}
+
+    def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
+        """Consecutive batches of ``batch_size`` requests."""
+        return plan_by_count(len(requests), self._batch_size)
+
+    def judge(
+        self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
+    ) -> Iterator[tuple[int, list[Answer]]]:
+        """One call of the function a batch; what it raises stops the run."""
+        for index, requests in batches:
+            replies = self._function([request.text for request in requests])
+            if len(replies) != len(requests):
+                raise JudgeSenseError(
+                    f"judge {self.name} returned {len(replies)} replies to {len(requests)} prompts;"
+                    " it must return one reply to each, in their order"
+                )
+            yield index, [self._answer(*both) for both in zip(requests, replies, strict=True)]
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def _answer(self, request: Request, reply: Reply) -> Answer:
+        if isinstance(reply, str) and "generate" in self.scorings:
+            return Answer(text=reply)
+        if isinstance(reply, Mapping) and "options" in self.scorings:
+            if absent := [option for option in request.options if option not in reply]:
+                raise JudgeSenseError(
+                    f"judge {self.name}, prompt {request.prompt_id}: the reply lacks the "
+                    f"log-probability of {absent[0]!r}; the options are {list(request.options)}"
+                )
+            values = tuple(float(reply[option]) for option in request.options)
+            if any(math.isnan(value) or value > 0 for value in values):
+                raise JudgeSenseError(
+                    f"judge {self.name}, prompt {request.prompt_id}: log-probabilities must be "
+                    f"numbers not above 0, got {dict(reply)}"
+                )
+            return Answer(option_logprobs=values, option_mass=sum(map(math.exp, values)))
+        wanted = "a text" if "generate" in self.scorings else "a mapping option -> log-probability"
+        raise JudgeSenseError(
+            f"judge {self.name}, prompt {request.prompt_id}: the reply must be {wanted}, "
+            f"got {type(reply).__name__}"
+        )

@@ -1,0 +1,111 @@
+"""From a user message to the text a model reads: chat template, system prompt, plain prompts.
+
+The chat template is rendered once, around a placeholder; every prompt then takes the
+placeholder's place. The text is tokenised with ``add_special_tokens=False``, because a rendered
+template already holds its special tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+
+log = logging.getLogger(__name__)
+
+SYSTEM_PROMPT = (
+    "You are an evaluation assistant. Give only the requested answer with no explanation."
+)
+"""The judges' system prompt of "JudgeSense: A Benchmark for Prompt Sensitivity in
+LLM-as-a-Judge Systems" (arXiv 2604.23478), section 4.2."""
+
+MAX_TOKENS = 20
+"""The cap on generated tokens of the same section."""
+
+TEMPLATE_SETTINGS: dict[str, Any] = {"date_string": "26 Jul 2024", "enable_thinking": False}
+"""Variables given to every chat template. Llama's would otherwise write today's date into the
+prompt, so that answers changed from day to day (this is the date its template falls back to);
+models that can think aloud would spend the 20 tokens on it (the paper turns it off too)."""
+
+_MARK = "judgesense\u2063placeholder"
+
+
+class ChatFormat:
+    """How one model's prompts look.
+
+    ``head`` and ``tail`` stand before and after the user message; ``kind`` is ``chat`` (system
+    role), ``chat, system text in the user's turn``, or ``plain`` (no chat template: the system
+    text, a blank line, the message, a line break). Raises JudgeSenseError if the template
+    cannot be rendered or does not show the message once.
+    """
+
+    def __init__(self, tokenizer: Any, system_prompt: str | None, model: str) -> None:
+        self.system_prompt = system_prompt or ""
+        self.template: str | None = tokenizer.chat_template
+        if isinstance(self.template, dict):  # tokenizers with several named templates
+            self.template = self.template.get("default")
+        before, self._trims = self.system_prompt, False
+        if not self.template:
+            log.warning("%s has no chat template: it is given plain prompts", model)
+            self.kind = "plain"
+            starts = tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
+            rendered = (tokenizer.bos_token if starts else "") + f"{_prefix(before)}{_MARK}\n"
+        else:
+            self.kind = "chat"
+            rendered = self._render(tokenizer, before, _MARK, model)
+            if before and (rendered is None or before not in rendered):
+                self.kind = "chat, system text in the user's turn"
+                rendered = self._render(tokenizer, "", f"{_prefix(before)}{_MARK}", model)
+            padded = self._render(tokenizer, "", f"  {_MARK}  ", model)
+            self._trims = padded is not None and f"  {_MARK}  " not in padded
+        if rendered is None or rendered.count(_MARK) != 1:
+            raise JudgeSenseError(
+                f"the chat template of {model} does not show a user message exactly once; "
+                "give a model folder whose tokenizer_config.json holds another template"
+            )
+        self.head, self.tail = rendered.split(_MARK)
+
+    def _render(self, tokenizer: Any, system: str, user: str, model: str) -> str | None:
+        """The rendered conversation; None if the template refuses a system message."""
+        import jinja2
+
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": user})
+        try:
+            return str(
+                tokenizer.apply_chat_template(
+                    messages,
+                    chat_template=self.template,
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    **TEMPLATE_SETTINGS,
+                )
+            )
+        except jinja2.TemplateError as error:
+            if system:
+                return None
+            raise JudgeSenseError(
+                f"the chat template of {model} cannot be rendered: {error}"
+            ) from error
+
+    def render(self, text: str) -> str:
+        """The whole text that the model continues."""
+        return self.head + (text.strip() if self._trims else text) + self.tail
+
+    def describe(self) -> dict[str, Any]:
+        """What of this fixes the answers, as JSON values."""
+        source = self.template or f"{self.head}{{message}}{self.tail}"
+        return {
+            "chat_template": self.kind,
+            "chat_template_sha256": hashlib.sha256(source.encode()).hexdigest(),
+            "template_settings": dict(TEMPLATE_SETTINGS) if self.template else {},
+            "system_prompt": self.system_prompt,
+            "prompt_head": self.head,
+            "prompt_tail": self.tail,
+        }
+
+
+def _prefix(system: str) -> str:
+    return f"{system}\n\n" if system else ""

@@ -1,0 +1,80 @@
+"""Where a model runs and in which number format."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+def choose_device(asked: str | None) -> str:
+    """The device asked for, or the best there is: ``cuda``, ``mps``, ``cpu``.
+
+    ``auto`` spreads a model over all GPUs (accelerate). Raises JudgeSenseError for a device that
+    this machine has not.
+    """
+    import torch
+
+    if asked is None:
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    if asked == "auto":
+        return asked
+    try:
+        torch.empty(0, device=asked)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise JudgeSenseError(
+            f"the device {asked!r} is not usable here ({str(error).splitlines()[0]}); "
+            "leave it out to take the best there is"
+        ) from error
+    return asked
+
+
+def choose_dtype(asked: str | None, device: str) -> str:
+    """The dtype asked for, or float32 on a CPU and bfloat16 on GPUs that have it.
+
+    On a CPU the batch's shape moves bfloat16 log-probabilities by tenths of a nat and float32
+    ones by 0.00003, so float32 is the default there.
+    """
+    import torch
+
+    if asked is not None and asked != "auto":
+        if asked not in DTYPES:
+            raise JudgeSenseError(f"unknown dtype {asked!r}; choose one of {', '.join(DTYPES)}")
+        return asked
+    if device == "cpu" or device.startswith("mps"):
+        return "float32"
+    if torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False):
+        return "float16"
+    return "bfloat16"
+
+
+def free_memory(device: str) -> int | None:
+    """Bytes free on the device; None where that cannot be known."""
+    import torch
+
+    if device.startswith("cuda"):
+        return int(torch.cuda.mem_get_info(torch.device(device))[0])
+    if device == "cpu" and os.path.exists("/proc/meminfo"):
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    return None
+
+
+def hardware(device: str) -> dict[str, Any]:
+    """The machine as ``run.json`` records it."""
+    import torch
+
+    found: dict[str, Any] = {"device": device, "torch_threads": torch.get_num_threads()}
+    if device.startswith("cuda") or (device == "auto" and torch.cuda.is_available()):
+        found["gpu"] = torch.cuda.get_device_name(0)
+        found["gpus"] = torch.cuda.device_count()
+    found["cpu"] = platform.processor() or platform.machine()
+    return found

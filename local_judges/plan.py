@@ -1,0 +1,134 @@
+"""What is asked, in which batches, in which part files: all fixed before anything is judged.
+
+Everything here is a pure function of the benchmark and the settings, so that a run taken up again
+meets the same batches and writes the same parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from judgesense.tasks import load_label_map
+from local_judges.protocol import Judge, Request
+
+Indices = npt.NDArray[np.int64]
+
+
+@lru_cache(maxsize=4096)
+def options_of(label_map: str) -> tuple[str, ...]:
+    """The raw answers that a prompt admits, in its label map's order."""
+    return tuple(load_label_map(label_map))
+
+
+class Requests(Sequence[Request]):
+    """The distinct prompts of a benchmark, in order of first appearance.
+
+    A view on the table: a million prompts are not a million objects. ``rows(i)`` are the rows of
+    the prompts table that request ``i`` answers for.
+    """
+
+    def __init__(self, prompts: pa.Table) -> None:
+        # Two rows may share a message under different label maps; the message is asked once.
+        encoded = prompts["prompt_id"].combine_chunks().dictionary_encode()
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        self._by_request = np.argsort(codes, kind="stable").astype(np.int64)
+        self._starts = np.searchsorted(codes[self._by_request], np.arange(codes.max() + 2))
+        self._first = self._by_request[self._starts[:-1]]
+        self._columns = [prompts[name] for name in ("prompt_id", "text", "label_map")]
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __getitem__(self, index: int) -> Request:  # type: ignore[override]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        row = int(self._first[index])
+        identity, text, label_map = (column[row].as_py() for column in self._columns)
+        return Request(identity, text, options_of(label_map))
+
+    def take(self, indices: Sequence[int] | Indices) -> list[Request]:
+        """These requests, read from the table in one go."""
+        rows = pa.array(self._first[np.asarray(indices, dtype=np.int64)])
+        identities, texts, label_maps = (c.take(rows).to_pylist() for c in self._columns)
+        return [
+            Request(identity, text, options_of(label_map))
+            for identity, text, label_map in zip(identities, texts, label_maps, strict=True)
+        ]
+
+    def rows(self, index: int) -> Indices:
+        """Rows of the prompts table that this request answers for."""
+        return self._by_request[self._starts[index] : self._starts[index + 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of the decision log: whole batches of one repeat."""
+
+    name: str
+    repeat: int
+    batches: tuple[Sequence[int], ...]
+
+    @property
+    def requests(self) -> Iterator[int]:
+        """The requests in the order in which the part logs them."""
+        for batch in self.batches:
+            yield from batch
+
+
+def plan_parts(
+    judge: Judge,
+    requests: Requests,
+    scorings: frozenset[str],
+    *,
+    judge_index: int = 0,
+    repeats: int = 1,
+    seed: int = 0,
+) -> list[Part]:
+    """The part files of a judge's run.
+
+    Repeats after the first meet other batch shapes, so that their disagreement with it is the
+    noise floor: the requests are shuffled and cut at random before the judge plans each piece.
+    A part holds enough requests to be worth a file and few enough that a kill loses little.
+    """
+    size = int(np.clip(len(requests) // 200, 64, 8192))
+    parts: list[Part] = []
+    for repeat in range(repeats):
+        batches = _batches(judge, requests, scorings, repeat, seed)
+        held: list[Sequence[int]] = []
+        count = 0
+        for number, batch in enumerate(batches):
+            held.append(batch)
+            count += len(batch)
+            if count >= size or number == len(batches) - 1:
+                name = f"part-{judge_index:02d}-{repeat:03d}-{len(parts):06d}.parquet"
+                parts.append(Part(name, repeat, tuple(held)))
+                held, count = [], 0
+    return parts
+
+
+def _batches(
+    judge: Judge, requests: Requests, scorings: frozenset[str], repeat: int, seed: int
+) -> list[Sequence[int]]:
+    everything = np.arange(len(requests))
+    if repeat == 0:
+        return judge.plan(requests, scorings)
+    rng = np.random.default_rng((seed, repeat))
+    order = rng.permutation(everything)
+    n_cuts = min(len(order) - 1, 3 + int(np.sqrt(len(order))) // 8)
+    cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1) if n_cuts else []
+    batches: list[Sequence[int]] = []
+    for piece in np.split(order, cuts):
+        planned = judge.plan(requests.take(piece), scorings)
+        batches.extend(piece[np.asarray(batch, dtype=np.int64)].tolist() for batch in planned)
+    return batches
+
+
+def plan_by_count(n: int, size: int) -> list[Sequence[int]]:
+    """Batches of ``size`` consecutive requests: the plan of judges to whom shapes do not matter."""
+    return [range(start, min(start + size, n)) for start in range(0, n, size)]

@@ -1,0 +1,82 @@
+"""Progress of a run: a bar on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as RichProgress
+
+_LINE_EVERY_S = 15.0
+
+
+class Progress:
+    """Done/total, prompts/s and time left, on stderr, so that stdout stays the result's."""
+
+    def __init__(self, name: str, total: int, done: int = 0) -> None:
+        self.name, self.total, self.done = name, total, done
+        self._fresh = 0
+        self._started = self._said = time.monotonic()
+        self._bar: RichProgress | None = None
+        console = Console(stderr=True)
+        if console.is_terminal and done < total:
+            self._bar = RichProgress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                console=console,
+            )
+            self._task = self._bar.add_task(name, total=total, completed=done, rate="")
+
+    def __enter__(self) -> Progress:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+        elif self._fresh:
+            self._say()
+
+    def advance(self, count: int) -> None:
+        """Count ``count`` prompts as judged."""
+        self.done += count
+        self._fresh += count
+        if self._bar:
+            self._bar.update(self._task, completed=self.done, rate=f"{self.rate:.1f} prompts/s")
+        elif time.monotonic() - self._said > _LINE_EVERY_S:
+            self._say()
+
+    @property
+    def rate(self) -> float:
+        """Prompts a second since this start, those judged before left out."""
+        return self._fresh / max(time.monotonic() - self._started, 1e-9)
+
+    def _say(self) -> None:
+        self._said = time.monotonic()
+        left = (self.total - self.done) / self.rate if self._fresh else float("inf")
+        print(
+            f"{self.name}: {self.done}/{self.total} prompts, {self.rate:.1f} prompts/s, "
+            f"{left:.0f} s left",
+            file=sys.stderr,
+            flush=True,
+        )

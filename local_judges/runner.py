@@ -1,0 +1,205 @@
+"""Prompts to a decision log: each distinct prompt judged once, in parts, resumable at any moment.
+
+The runner drives a :class:`~local_judges.protocol.Judge` and knows nothing of its engine. Parts
+are fixed before anything is judged; a part file exists whole or not at all; a part that cannot be
+read or does not hold what was planned is set aside under another name and judged again.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from judgesense.benchmark import Benchmark
+from judgesense.decisions import PARTS, conform, write_part
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import ERROR
+from local_judges.plan import Part, Requests, plan_parts
+from local_judges.progress import Progress
+from local_judges.protocol import Answer, Judge, Request
+from local_judges.rows import part_table
+
+
+class Interrupted(JudgeSenseError):
+    """The run was stopped by Ctrl-C after its current part was written."""
+
+
+@dataclass
+class Outcome:
+    """What a judge's run did: counts of distinct prompts, over all repeats."""
+
+    judge: str
+    planned: int = 0
+    judged: int = 0
+    kept: int = 0
+    failed: list[str] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+def run_judge(
+    judge: Judge,
+    benchmark: Benchmark,
+    out: Path,
+    scorings: Sequence[str],
+    *,
+    judge_index: int = 0,
+    repeats: int = 1,
+    seed: int = 0,
+    note: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Judge what of the benchmark is not judged yet, and write the decision log's parts.
+
+    ``note`` hears what a person should know (a part set aside). Raises Interrupted after Ctrl-C
+    once the parts begun are written; JudgeSenseError if a scoring is not offered or the folder
+    cannot be written.
+    """
+    asked = frozenset(scorings)
+    if unknown := asked - judge.scorings:
+        raise JudgeSenseError(
+            f"judge {judge.name} does not offer {', '.join(sorted(unknown))} scoring; "
+            f"it offers {', '.join(sorted(judge.scorings))}"
+        )
+    requests = Requests(benchmark.prompts)
+    parts = plan_parts(judge, requests, asked, judge_index=judge_index, repeats=repeats, seed=seed)
+    outcome = Outcome(judge.name, planned=len(requests) * repeats)
+    folder = out / PARTS
+    todo = []
+    for part in parts:
+        rows = _stored(folder / part.name, part, requests, benchmark.prompts, scorings, note)
+        if rows is None:
+            todo.append(part)
+        else:
+            outcome.kept += sum(map(len, part.batches))
+            outcome.failed += _failures(rows)
+    started = time.perf_counter()
+    with Progress(judge.name, outcome.planned, done=outcome.kept) as progress, _ctrl_c() as stop:
+        for part, answers in _answered(judge, todo, requests, asked, stop, progress):
+            table = part_table(part, answers, requests, benchmark.prompts, judge.name, scorings)
+            try:
+                write_part(table, folder, part.name)
+            except OSError as error:
+                raise JudgeSenseError(
+                    f"cannot write {folder / part.name}: {error.strerror or error}; what was "
+                    "judged before is kept: mend it and give the same command again"
+                ) from error
+            outcome.judged += len(answers)
+            outcome.failed += _failures(table)
+            for answer in answers.values():
+                outcome.counters["input_tokens"] += answer.input_tokens or 0
+                outcome.counters["output_tokens"] += answer.output_tokens or 0
+    outcome.seconds = time.perf_counter() - started
+    if stop.is_set() and outcome.judged + outcome.kept < outcome.planned:
+        raise Interrupted(
+            f"stopped at {outcome.judged + outcome.kept} of {outcome.planned} prompts; "
+            "give the same command again to go on from there"
+        )
+    return outcome
+
+
+def _answered(
+    judge: Judge,
+    parts: Sequence[Part],
+    requests: Requests,
+    scorings: frozenset[str],
+    stop: threading.Event,
+    progress: Progress,
+) -> Iterator[tuple[Part, dict[int, Answer]]]:
+    """Feed the parts' batches to the judge; yield each part when all its batches are back.
+
+    Batches may come back in any order, so a few parts can be open at once; after Ctrl-C those
+    that have begun are finished and no other is begun.
+    """
+    batches: list[tuple[int, Sequence[int]]] = [
+        (number, batch) for number, part in enumerate(parts) for batch in part.batches
+    ]
+    waiting = {number: len(part.batches) for number, part in enumerate(parts)}
+    gathered: dict[int, dict[int, Answer]] = {}
+    begun: set[int] = set()
+
+    def feed() -> Iterator[tuple[int, list[Request]]]:
+        for index, (number, batch) in enumerate(batches):
+            if stop.is_set() and number not in begun:
+                return
+            begun.add(number)
+            yield index, requests.take(batch)
+
+    for index, answers in judge.judge(feed(), scorings):
+        number, batch = batches[index]
+        if len(answers) != len(batch):
+            raise RuntimeError(
+                f"judge {judge.name} gave {len(answers)} answers to a batch of {len(batch)}"
+            )
+        gathered.setdefault(number, {}).update(zip(batch, answers, strict=True))
+        progress.advance(len(batch))
+        waiting[number] -= 1
+        if waiting[number] == 0:
+            yield parts[number], gathered.pop(number)
+
+
+def _stored(
+    path: Path,
+    part: Part,
+    requests: Requests,
+    prompts: pa.Table,
+    scorings: Sequence[str],
+    note: Callable[[str], None],
+) -> pa.Table | None:
+    """The part as it lies on disk, or None; one that is damaged or foreign is set aside."""
+    if not path.exists():
+        return None
+    expected = np.concatenate([requests.rows(index) for index in part.requests])
+    try:
+        table = conform(pq.read_table(path, page_checksum_verification=True), str(path))
+        ids = prompts["prompt_id"].take(pa.array(np.repeat(expected, len(scorings))))
+        if table["prompt_id"].equals(ids):
+            return table
+        reason = "it does not hold the prompts that this run plans for it"
+    except (pa.ArrowInvalid, OSError, JudgeSenseError) as error:
+        reason = str(error)
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    path.replace(aside)
+    note(f"{path.name} is damaged ({reason}); set aside as {aside.name}, judging its prompts again")
+    return None
+
+
+def _failures(table: pa.Table) -> list[str]:
+    """One line for each prompt of a part that has no answer: its id and why."""
+    failed = table.filter(pc.equal(table["raw_decision"], ERROR))
+    reasons = zip(failed["prompt_id"].to_pylist(), failed["error"].to_pylist(), strict=True)
+    return [f"{identity}: {reason}" for identity, reason in dict(reasons).items()]
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """An event set by the first Ctrl-C; a second one interrupts at once.
+
+    Only the main thread may set handlers; elsewhere Ctrl-C is the caller's affair.
+    """
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    previous = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, previous)
