@@ -1,0 +1,234 @@
+"""The Hub dataset folder: its columns, its files, and how it is written and read.
+
+A folder holds one Parquet file a config (``<config>/test.parquet``) and a README.md whose YAML
+names them; the config ``all`` names every task's file, so no pair is stored twice. Writing is
+deterministic: the same rows give the same bytes under the same pyarrow.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from judgesense.errors import JudgeSenseError
+
+SPLIT = "test"
+ALL, PROMPTS = "all", "prompts"
+"""The configs beside the tasks: all pairs (the default), and the full item x template grid."""
+
+README = "README.md"
+ROW_GROUP = 2000
+"""Rows a row group: what is held in memory while a config is written or streamed."""
+
+_STRING = pa.string()
+
+PAIR_ROWS = pa.schema(
+    [
+        ("pair_id", _STRING),
+        ("task_type", _STRING),
+        ("source_benchmark", _STRING),
+        ("prompt_a", _STRING),
+        ("prompt_b", _STRING),
+        ("response_being_judged", _STRING),
+        ("ground_truth_label", _STRING),
+        ("semantic_equivalence_score", pa.float64()),
+        ("item_id", _STRING),
+        ("cluster_id", _STRING),
+        ("template_a", _STRING),
+        ("template_b", _STRING),
+        ("order", _STRING),
+        ("label_map_a", _STRING),
+        ("label_map_b", _STRING),
+        ("valid", pa.bool_()),
+        ("validation", _STRING),
+        ("system_id", _STRING),
+        ("license", _STRING),
+        ("source_revision", _STRING),
+    ]
+)
+"""Columns of the task configs and of ``all``: one row a pair.
+
+The first eight are the earlier benchmark's. ``ground_truth_label`` is canonical, as shown in
+``order``; ``label_map_*`` and ``validation`` are JSON strings; ``semantic_equivalence_score``,
+``valid`` and ``validation`` are null until the pairs are validated.
+"""
+
+PROMPT_ROWS = pa.schema(
+    [
+        ("prompt_id", _STRING),
+        ("text", _STRING),
+        ("task", _STRING),
+        ("item_id", _STRING),
+        ("cluster_id", _STRING),
+        ("template_id", _STRING),
+        ("order", _STRING),
+        ("label_map", _STRING),
+        ("gold", _STRING),
+        ("system_id", _STRING),
+        ("source", _STRING),
+        ("revision", _STRING),
+        ("license", _STRING),
+    ]
+)
+"""Columns of the config ``prompts``: one row for each item, template and option order."""
+
+PUBLISHED_COLUMNS = tuple(PAIR_ROWS.names[:8])
+"""What the earlier benchmark's rows hold."""
+
+
+class ConfigWriter:
+    """Write one config's rows in row groups of a fixed size, whatever the size of the input.
+
+    Rows are mappings with the schema's columns; what a row lacks is null.
+    """
+
+    def __init__(self, folder: Path, config: str, schema: pa.Schema) -> None:
+        path = folder / config_file(config)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._schema = schema
+        self._rows: list[Mapping[str, Any]] = []
+        self._writer = pq.ParquetWriter(
+            path, schema, version="2.6", compression="zstd", data_page_version="1.0"
+        )
+        self.num_rows = 0
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Add one row."""
+        self._rows.append(row)
+        if len(self._rows) == ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self.num_rows += len(self._rows)
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+            self._rows.clear()
+
+    def close(self) -> None:
+        """Write what is left and the file's footer."""
+        self._flush()
+        self._writer.close()
+
+
+def config_file(config: str) -> str:
+    """Where a config's rows lie in a folder that we write."""
+    return f"{config}/{SPLIT}.parquet"
+
+
+@contextmanager
+def new_folder(final: Path) -> Iterator[Path]:
+    """A folder that appears under its name only when the block has ended well.
+
+    It is made beside ``final`` and renamed, so that nothing half-written is ever there. An
+    earlier folder of ours under that name is replaced; anything else there is refused.
+    """
+    final = final.absolute()
+    if final.exists() and not (
+        final.is_dir() and (is_hub_folder(final) or not any(final.iterdir()))
+    ):
+        raise JudgeSenseError(
+            f"--out {final} exists and is not a dataset folder; name another, or remove it"
+        )
+    final.parent.mkdir(parents=True, exist_ok=True)
+    working = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+    try:
+        yield working
+        working.chmod(0o777 & ~_umask())
+        if final.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{final.name}.old.", dir=final.parent))
+            final.rename(old / final.name)
+            working.rename(final)
+            shutil.rmtree(old)
+        else:
+            working.rename(final)
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def is_hub_folder(folder: Path) -> bool:
+    """Whether a folder has a README.md that declares configs."""
+    readme = folder / README
+    return readme.is_file() and bool(_front_matter(readme).get("configs"))
+
+
+def configs(folder: Path) -> dict[str, list[Path]]:
+    """The Parquet files of each config's split ``test``, as README.md declares them.
+
+    Raises JudgeSenseError if a declared file is missing, or if there is no such split.
+    """
+    found: dict[str, list[Path]] = {}
+    for config in _front_matter(folder / README).get("configs", []):
+        name = str(config["config_name"])
+        files = config["data_files"]
+        if isinstance(files, str):
+            files = [{"split": SPLIT, "path": files}]
+        paths = [entry["path"] for entry in files if entry["split"] == SPLIT]
+        if not paths:
+            raise JudgeSenseError(f"{folder / README}: config {name!r} has no split {SPLIT!r}")
+        patterns = [paths[0]] if isinstance(paths[0], str) else list(paths[0])
+        found[name] = []
+        for pattern in patterns:
+            matches = sorted(folder.glob(pattern))
+            if not matches:
+                raise JudgeSenseError(
+                    f"{folder / README}: config {name!r} names {pattern}, which is not there; "
+                    "fetch or build the dataset again"
+                )
+            found[name] += matches
+    return found
+
+
+def read_config(
+    folder: Path, config: str, columns: list[str] | None = None, optional: tuple[str, ...] = ()
+) -> pa.Table:
+    """A config's rows; ``columns`` limits what is read, and ``optional`` ones may be missing.
+
+    Raises JudgeSenseError naming the config, file and column that is missing.
+    """
+    available = configs(folder)
+    if config not in available:
+        raise JudgeSenseError(
+            f"{folder} has no config {config!r}; it has {', '.join(available) or 'none'}"
+        )
+    tables = []
+    for path in available[config]:
+        try:
+            names = pq.read_schema(path).names
+            wanted = names if columns is None else columns
+            missing = [name for name in wanted if name not in names and name not in optional]
+            if missing:
+                raise JudgeSenseError(f"{path} lacks the column {missing[0]!r}; it has {names}")
+            tables.append(pq.read_table(path, columns=[name for name in wanted if name in names]))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise JudgeSenseError(f"{path} cannot be read as Parquet ({error})") from error
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _front_matter(readme: Path) -> dict[str, Any]:
+    """The YAML between the first two lines of three dashes; empty if there is none."""
+    try:
+        text = readme.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise JudgeSenseError(f"{readme} cannot be read as UTF-8 text ({error})") from error
+    if not text.startswith("---\n") or "\n---" not in text[4:]:
+        return {}
+    try:
+        loaded = yaml.safe_load(text[4:].split("\n---", 1)[0])
+    except yaml.YAMLError as error:
+        raise JudgeSenseError(f"{readme}: its YAML header cannot be read ({error})") from error
+    return loaded if isinstance(loaded, dict) else {}
