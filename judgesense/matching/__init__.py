@@ -1,0 +1,70 @@
+"""Answer matching: does a free-text response give the reference answer?
+
+Source: "Artifact or Flaw? Rethinking Prompt Sensitivity in Evaluating LLMs", sections 2.2 and
+3.1, Appendix C. The matcher that asks a judge is :mod:`local_judges.llm_matcher`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from judgesense.matching.choice import match_choice, read_choice
+from judgesense.matching.likelihood import match_likelihood
+from judgesense.matching.maths import last_boxed, match_math
+from judgesense.matching.result import MatchResult, Reading, Reference, check_pairs
+from judgesense.matching.words import match_exact, match_f1, normalize, word_f1
+
+__all__ = [
+    "METHODS",
+    "MatchResult",
+    "Reading",
+    "last_boxed",
+    "match_answers",
+    "match_choice",
+    "match_exact",
+    "match_f1",
+    "match_likelihood",
+    "match_math",
+    "normalize",
+    "read_choice",
+    "word_f1",
+]
+
+METHODS: dict[str, Callable[..., MatchResult]] = {
+    "choice": match_choice,
+    "f1": match_f1,
+    "math": match_math,
+    "exact": match_exact,
+}
+"""The heuristic matchers by name."""
+
+
+def match_answers(
+    predictions: Sequence[str],
+    references: Sequence[Reference],
+    method: str = "choice",
+    **options: Any,
+) -> MatchResult:
+    """Score n responses against their references with a heuristic matcher.
+
+    ``method`` is "choice" (options: ``n_options``, ``options``, ``labels``), "f1", "math"
+    (``time_limit_s``) or "exact" (``normalized``). A reference is a string, or a list of
+    accepted answers of which the best counts.
+
+    Raises JudgeSenseError for an unknown method or option, unequal or empty input and values
+    that are not text, naming the argument and the row.
+    """
+    if method not in METHODS:
+        raise JudgeSenseError(f"unknown method {method!r}; there are {', '.join(METHODS)}")
+    check_pairs(predictions, references)
+    matcher = METHODS[method]
+    code = matcher.__code__
+    known = code.co_varnames[2 : code.co_argcount]
+    if unknown := sorted(set(options) - set(known)):
+        raise JudgeSenseError(
+            f"method {method!r} has no option {unknown[0]!r}; it has "
+            f"{', '.join(known) if known else 'none'}"
+        )
+    return matcher(predictions, references, **options)

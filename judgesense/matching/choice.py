@@ -1,0 +1,297 @@
+"""Multiple-choice answers: which option a free-text response chose.
+
+Labels are letters or numbers, in the formats of the 12 multiple-choice templates of "Artifact or
+Flaw?", Appendix A. Every label in the response is a *mention*, and the strongest kind of mention
+decides: a final or boxed answer, a statement ("the answer is B", "Option 2 is correct"), a
+response that begins with a label ("[B] text"), an option's text given as the answer, an option
+named ("option B", "(B)"), a label or an option's text that just occurs. What is negated ("not A",
+"B is incorrect") is not chosen; what stays ambiguous is unread, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from judgesense.errors import JudgeSenseError
+from judgesense.matching.result import MatchResult, Reading, Reference, accepted, collect
+from judgesense.matching.words import normalize
+
+LABEL_STYLES = ("auto", "letters", "numbers")
+
+FINAL, STATED, LEADING, TEXT_STATED, NAMED, BARE = range(6)
+"""Kinds of mention, strongest first."""
+
+
+def _any_case(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_THINKING = _any_case(r"(?s)<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)")
+_MARKUP = re.compile(
+    r"\*+|`+|\$+|(?<!\w)[_'‘]+|[_'’]+(?!\w)|[\"“”«»]|\\(?:text|textbf|mathrm|mathbf)\b"
+)
+_LIST_MARK = re.compile(r"^[\s>#•·\-–—]+(?=\S)", re.MULTILINE)
+
+_LABEL = re.compile(r"(?<![\w'’.\\])(?:[A-Za-z]|\d{1,2})(?![\w'’+#%°]|[.,]\d|\s*[*/=^+]\s*\d)")
+_OPENED = re.compile(r"[(\[{]+\s*$")
+_CLOSED = re.compile(r"^\s*[)\]}]+")
+_NAME = _any_case(r"\b(?:option|choice|letter)s?\s*[:#]?\s*$")
+
+_NOUN = r"(?:answer|choice|option|response|selection|pick)"
+_IS = r"(?:is|was|(?:would|should|must|will|has\s+to|have\s+to)\s+be)"
+_STATES = _any_case(
+    rf"(?:\b{_NOUN}(?:\s+(?:provided|given|chosen|selected|here))?"
+    rf"(?:\s+(?:to|for|that)\b[^.\n:]{{1,60}}?)?\s*(?:\b{_IS}\b\s*:?|:|=|->|→)"
+    r"|\banswer|\b(?:chosen|choose|chose|selected|select|picked|pick|prefer|opt\s+for"
+    r"|(?:go|going)\s+(?:with|for))\b\s*:?)"
+    r"(?:\s*(?:the|be|select|choice|option|answer|letter|number|is))*\s*[:#]?\s*$"
+)
+_FINAL = _any_case(r"\bfinal\b[^.\n]{0,60}$")
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*$")
+_IS_CORRECT = _any_case(
+    r"^(?:\s*[:.\-–—]?[^.\n]{0,80}?[^.\n\w])?\s*\b(?:is|would\s+be|must\s+be|seems|appears|looks)"
+    r"\s+(?:to\s+be\s+)?(?:\w+ly\s+|indeed\s+)?(?:(?:the|my)\s+)?"
+    r"(?:correct|right|best|true|answer|choice|most\s+(?:\w+ate|suitable|likely|fitting))\b"
+)
+
+_REJECTS = _any_case(
+    r"(?:\bnot|n['’]t\s+(?:be|think|choose|select|pick)|\b(?:is|was|are)n['’]t|\bcan(?:no|['’])t"
+    r"\s+be|\bneither|\bnor|\brather\s+than|\binstead\s+of|\bexcept|\bexclud\w*|\beliminat\w*"
+    r"|\brul\w+\s+out|\breject\w*|\bincorrect|\bwrong|\bunlike)"
+    r"(?:\s+(?:is|are|the|answers?|options?|choices?|select|:))*\s*[:(\[]*\s*$"
+)
+_IS_REJECTED = _any_case(
+    r"^\s*(?:[:.]\s*)?(?:[^\s.]+\s+){0,3}?(?:(?:is|are|was|seems?|looks?|would\s+be|can\s+be)\s+"
+    r"(?:also\s+|clearly\s+|definitely\s+|obviously\s+|simply\s+|therefore\s+)?"
+    r"(?:not|neither|incorrect|wrong|false|ruled\s+out|eliminated|out)\b|(?:is|are)n['’]t\b"
+    r"|can(?:not\b|['’]t\b)|(?:does|do)(?:\s+not|n['’]t)\b"
+    r"|(?:could|should)\s+be\s+(?:eliminated|ruled\s+out|rejected)|\(?(?:incorrect|wrong)\b)"
+)
+_JOINS = _any_case(r"^\s*[)\]}]?\s*(?:,|/|&|\bor\b|\band\b|\s)+\s*(?:option|choice)?\s*[(\[{]?\s*$")
+
+# What may follow a capital A or I that is a label, not an article or a pronoun.
+_AFTER_LETTER = re.compile(
+    r"^\s*(?:$|[.,;:!?/\n]|[-–—]\s|(?:because|since|as|which|for|with|is|was|and|or|but|not|"
+    r"instead|rather|based|due|given|here|seems|appears|would|must|looks|cannot)\b)"
+)
+# What may follow a number that is a label, not a quantity ("2 metres", "2 + 2").
+_AFTER_NUMBER = re.compile(
+    r"^\s*(?:$|[.,;:!?\n]|[-–—]\s|(?:because|since|as|which|is|and|or|but|not|rather|based|due|"
+    r"given|here)\b)"
+)
+_BEFORE_BARE = _any_case(
+    r"(?:^|[\n.,:;!?—–-]|\b(?:is|it['’]s|its|be|say|think|definitely|probably|maybe|perhaps|but|"
+    r"so|therefore|thus|hence|guess|was|likely|certainly|clearly|either|or|and))\s*$"
+)
+_TEXT_STATES = re.compile(
+    rf"(?:^|\b{_NOUN}(?: (?:is|was|would be|should be|must be|most likely|likely|option))*)\s*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    letter: str
+    kind: int
+    rejected: bool = False
+
+
+def read_choice(
+    text: str,
+    n_options: int = 4,
+    options: Sequence[str] | None = None,
+    labels: str = "auto",
+) -> Reading:
+    """The option that a response chose, as a letter: "A" for the first, whatever was shown.
+
+    ``options`` are the options' texts (``n_options`` is then their number); a response that
+    names one by its text is read too. ``labels`` is what the prompt showed: "letters",
+    "numbers" (1 for the first) or "auto" for either. Thinking between ``<think>`` tags is left
+    out. Of several statements the last counts, a final answer before others. Unread (``value``
+    None, with the problem) is a response that names no option, several at once, or only options
+    that it rejects.
+
+    Raises JudgeSenseError for an unknown style or under 2 or over 26 options.
+    """
+    if labels not in LABEL_STYLES:
+        raise JudgeSenseError(f"labels must be one of {', '.join(LABEL_STYLES)}, got {labels!r}")
+    if options is not None:
+        n_options = len(options)
+    if not 2 <= n_options <= 26:
+        raise JudgeSenseError(f"a choice has 2 to 26 options, got {n_options}")
+    text = clean(text)
+    if not text:
+        return Reading(None, "empty response")
+    texts = [normalize(option) for option in options or ()]
+    mentions = [*_label_mentions(text, n_options, texts, labels), *_text_mentions(text, texts)]
+    chosen = [mention for mention in mentions if not mention[0].rejected]
+    if not chosen:
+        return Reading(None, "only rejected options" if mentions else "no option named")
+    strongest = min(mention.kind for mention, _ in chosen)
+    named = [(m.letter, group) for m, group in chosen if m.kind == strongest]
+    if strongest in (FINAL, STATED):
+        named = [(letter, group) for letter, group in named if group == named[-1][1]]
+    letters = {letter for letter, _ in named}
+    return Reading(letters.pop()) if len(letters) == 1 else Reading(None, "several options")
+
+
+def match_choice(
+    predictions: Sequence[str],
+    references: Sequence[Reference],
+    n_options: int = 4,
+    options: Sequence[Sequence[str]] | None = None,
+    labels: str = "auto",
+) -> MatchResult:
+    """1.0 where a response chose the correct option, else 0.0.
+
+    ``references`` are letters, numbers from 1, or (with ``options``) the options' texts.
+    ``options[i]`` are example i's texts in the order shown; see :func:`read_choice` for the rest.
+
+    Raises JudgeSenseError for a reference that names no option, with its row.
+    """
+    if options is not None and len(options) != len(predictions):
+        raise JudgeSenseError(
+            f"options has {len(options)} rows and predictions {len(predictions)}; "
+            "give each example's option texts"
+        )
+    scored = []
+    for row, (said, wanted) in enumerate(zip(predictions, references, strict=True)):
+        shown = None if options is None else options[row]
+        count = n_options if shown is None else len(shown)
+        correct = {_reference_letter(answer, count, shown, row) for answer in accepted(wanted)}
+        reading = read_choice(said, n_options, shown, labels)
+        scored.append((float(reading.value in correct), reading))
+    return collect("choice", scored)
+
+
+def _reference_letter(answer: str, count: int, shown: Sequence[str] | None, row: int) -> str:
+    texts = [normalize(option) for option in shown or ()]
+    bare = answer.strip(" ()[].:")
+    if bare in _letters(count):
+        return bare
+    if texts.count(normalize(answer)) == 1:
+        return _letters(count)[texts.index(normalize(answer))]
+    if bare.isdigit() and 1 <= int(bare) <= count:
+        return _letters(count)[int(bare) - 1]
+    raise JudgeSenseError(
+        f"references, row {row}: {answer!r} is none of the labels A-{_letters(count)[-1]} or "
+        f"1-{count}"
+        + (f" and none of the texts {list(shown)}" if shown else "; give options to match texts")
+    )
+
+
+def clean(text: str) -> str:
+    """The response without thinking, Markdown and list marks, full-width letters made plain."""
+    text = unicodedata.normalize("NFKC", _THINKING.sub(" ", text))
+    return _LIST_MARK.sub("", _MARKUP.sub("", text)).strip()
+
+
+def _letters(count: int) -> str:
+    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:count]
+
+
+def _label_mentions(
+    text: str, n_options: int, texts: Sequence[str], style: str
+) -> Iterator[tuple[_Mention, int]]:
+    """The labels in a response, each with the number of the group ("A or B") it stands in."""
+    previous: _Mention | None = None
+    previous_end = group = 0
+    restated = _restates_options(text, n_options)
+    for found in _LABEL.finditer(text):
+        index = _index(found.group(), style)
+        if index is None or index >= n_options:
+            continue
+        before, after = text[: found.start()], text[found.end() :]
+        letter = _letters(n_options)[index]
+        joined = previous is not None and _JOINS.match(text[previous_end : found.start()])
+        kind = _kind(found.group(), before, after, texts[index : index + 1], texts, style)
+        if kind == LEADING and restated:
+            kind = None
+        if joined and previous is not None and found.group() not in ("a", "i"):
+            mention = _Mention(letter, previous.kind, previous.rejected)
+        elif kind is None:
+            continue
+        else:
+            group += 1
+            after_label = _CLOSED.sub("", after)
+            rejected = bool(
+                _REJECTS.search(_OPENED.sub("", before)) or _IS_REJECTED.match(after_label)
+            )
+            mention = _Mention(letter, kind, rejected)
+        previous, previous_end = mention, found.end()
+        yield mention, group
+
+
+def _index(label: str, style: str) -> int | None:
+    if label.isdigit():
+        return int(label) - 1 if style != "letters" and label != "0" else None
+    return ord(label.upper()) - ord("A") if style != "numbers" else None
+
+
+def _kind(
+    label: str, before: str, after: str, own: Sequence[str], texts: Sequence[str], style: str
+) -> int | None:
+    """How strongly a label is mentioned; None if it is a word or a quantity and no label."""
+    opened, closed = _OPENED.search(before), _CLOSED.match(after)
+    enclosed = bool(opened and closed)
+    outside = before[: opened.start()] if opened else before
+    rest = after[closed.end() :] if closed else after
+    name = _NAME.search(outside)
+    has_text = bool(own and own[0]) and f"{normalize(rest)} ".startswith(f"{own[0]} ")
+    if not (enclosed or closed or name or has_text):
+        if label.isdigit():
+            also_a_text = label in texts and texts.index(label) != int(label) - 1
+            if not _AFTER_NUMBER.match(rest) or (also_a_text and style != "numbers"):
+                return None
+        elif label.islower() and not re.match(r"\s*(?:$|[.,;:\n])", rest):
+            return None
+        if label in "AI" and not _AFTER_LETTER.match(rest):
+            return None
+    if _BOXED.search(outside) or (_FINAL.search(outside) and _STATES.search(outside)):
+        return FINAL
+    if _STATES.search(outside):
+        return STATED
+    if not label.islower() and _IS_CORRECT.match(rest) and (not label.isdigit() or name):
+        return STATED
+    if not outside[: name.start() if name else None].strip():
+        return LEADING
+    if enclosed or name:
+        return NAMED
+    if label.isdigit() or label.islower():
+        return None
+    if not _BEFORE_BARE.search(outside) and not _REJECTS.search(outside):
+        return None
+    return BARE if closed or _AFTER_LETTER.match(rest) or has_text else None
+
+
+def _restates_options(text: str, n_options: int) -> bool:
+    """Whether the response begins by listing the options: lines led by A, B (or 1, 2)."""
+    lines = re.findall(r"(?im)^(?:option\s*|select\s+option\s*)?[(\[]?([A-Z]|\d{1,2})\b", text)
+    indices = [index for label in lines if (index := _index(label, "auto")) is not None]
+    return indices[:2] == [0, 1] and n_options >= 2
+
+
+def _text_mentions(text: str, texts: Sequence[str]) -> Iterator[tuple[_Mention, int]]:
+    """The options whose whole text stands in a response, the longest first where they nest."""
+    left = f" {normalize(text)} "
+    spans = []
+    for index in sorted(range(len(texts)), key=lambda index: -len(texts[index])):
+        option = f" {texts[index]} "
+        if texts[index] and (place := left.find(option)) >= 0:
+            spans.append((place, place + len(option), index))
+            left = left.replace(option, f" {'|' * len(texts[index])} ")
+    mention: _Mention | None = None
+    previous_end = 0
+    for start, end, index in sorted(spans):
+        before, after = left[:start], left[end:]
+        letter = _letters(len(texts))[index]
+        if mention is not None and left[previous_end:start].strip() in ("and", "or"):
+            mention = _Mention(letter, mention.kind, mention.rejected)
+        else:
+            rejected = bool(_REJECTS.search(before) or _IS_REJECTED.match(after))
+            kind = TEXT_STATED if _TEXT_STATES.search(before) else BARE
+            mention = _Mention(letter, kind, rejected)
+        previous_end = end
+        yield mention, -1

@@ -1,0 +1,52 @@
+"""The process that runs math-verify: JSON lines in, JSON lines out.
+
+It is a process of its own because sympy can spend minutes in one call that no signal or thread
+interrupts (the power tower 9^{9^{9^9}}): its parent kills it when an answer takes too long.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+MEMORY_LIMIT = 4 * 2**30
+"""Bytes of address space; a larger need is an answer that cannot be compared."""
+
+
+def main() -> None:
+    """Answer ``{"said": latex, "wanted": [latex, ...]}`` lines until stdin closes."""
+    _limit_memory()
+    from math_verify import parse, verify
+
+    logging.disable(logging.CRITICAL)
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            # No time limits of math-verify's own: they need signals, and the parent has one.
+            said = parse(request["said"], parsing_timeout=0)
+            match = bool(said) and any(
+                verify(parse(wanted, parsing_timeout=0), said, timeout_seconds=None)
+                for wanted in request["wanted"]
+            )
+            answer = {"read": str(said[-1])[:200] if said else None, "match": match}
+        except (MemoryError, OverflowError, RecursionError, ValueError) as error:
+            answer = {"read": None, "match": False, "problem": _name(error)}
+        print(json.dumps(answer), flush=True)
+
+
+def _name(error: BaseException) -> str:
+    return f"cannot be compared ({type(error).__name__})"
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit; the time limit still holds.
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Word-level F1 and exact match after LongBench's normalisation."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+from judgesense.matching.result import MatchResult, Reading, Reference, accepted, collect
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalize(text: str) -> str:
+    """Lower case, without ASCII punctuation and the articles a, an, the, single-spaced.
+
+    Source: LongBench's ``normalize_answer`` (Bai et al., 2024), named in "Artifact or Flaw?",
+    Appendix C. Punctuation goes before the articles, as there: "a.m." becomes "am".
+    """
+    bare = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+def word_f1(prediction: str, reference: str) -> float:
+    """F1 of the two normalised bags of words, in [0, 1]; 0 where they share no word.
+
+    Source: LongBench's ``qa_f1_score``. "Fifty years" against "50 years" is 0.5.
+    """
+    said, wanted = normalize(prediction).split(), normalize(reference).split()
+    shared = sum((Counter(said) & Counter(wanted)).values())
+    if shared == 0:
+        return 0.0
+    precision, recall = shared / len(said), shared / len(wanted)
+    return 2 * precision * recall / (precision + recall)
+
+
+def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> MatchResult:
+    """Word-level F1 of each response, the best over its accepted answers, as LongBench does.
+
+    A response without a single word left after normalisation is unread (and scores 0).
+    """
+    return collect(
+        "f1",
+        [
+            (max(word_f1(said, answer) for answer in accepted(wanted)), _read(said))
+            for said, wanted in zip(predictions, references, strict=True)
+        ],
+    )
+
+
+def match_exact(
+    predictions: Sequence[str], references: Sequence[Reference], normalized: bool = True
+) -> MatchResult:
+    """1.0 where a response equals an accepted answer, else 0.0.
+
+    Both sides are normalised as for F1; with ``normalized=False`` only surrounding white space
+    is ignored.
+    """
+    prepare = normalize if normalized else str.strip
+    return collect(
+        "exact",
+        [
+            (
+                float(prepare(said) in {prepare(answer) for answer in accepted(wanted)}),
+                _read(said) if normalized else _not_blank(said),
+            )
+            for said, wanted in zip(predictions, references, strict=True)
+        ],
+    )
+
+
+def _read(text: str) -> Reading:
+    words = normalize(text)
+    return Reading(words) if words else Reading(None, "no words")
+
+
+def _not_blank(text: str) -> Reading:
+    bare = text.strip()
+    return Reading(bare) if bare else Reading(None, "no words")
