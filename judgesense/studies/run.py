@@ -1,0 +1,309 @@
+"""The plain study: judge a benchmark, measure, report. What ``judgesense run`` does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from judgesense.benchmark import Benchmark
+from judgesense.decisions import SCORINGS
+from judgesense.errors import JudgeSenseError
+from judgesense.studies.record import (
+    PAIRS_FILE,
+    REPORT_FILE,
+    finish_run,
+    hardware,
+    is_finished,
+    open_run,
+    save_run,
+    sha256_of,
+    versions,
+)
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of a run, apart from its judges and data: everything that fixes the log."""
+
+    scorings: tuple[str, ...] = SCORINGS
+    tasks: tuple[str, ...] | None = None
+    orders: tuple[str, ...] | None = None
+    repeats: int = 1
+    seed: int = 0
+    limit: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        scoring: str = "both",
+        tasks: Sequence[str] | None = None,
+        orders: Sequence[str] | None = None,
+        repeats: int = 1,
+        seed: int = 0,
+        limit: int | None = None,
+    ) -> Settings:
+        """The settings as people give them: ``scoring`` is generate, options or both."""
+        return cls(
+            scorings=SCORINGS if scoring == "both" else (scoring,),
+            tasks=tuple(tasks) if tasks is not None else None,
+            orders=tuple(orders) if orders is not None else None,
+            repeats=repeats,
+            seed=seed,
+            limit=limit,
+        )
+
+    def __post_init__(self) -> None:
+        if unknown := [scoring for scoring in self.scorings if scoring not in SCORINGS]:
+            raise JudgeSenseError(
+                f"unknown scoring {unknown[0]!r}; known: {', '.join(SCORINGS)} (or both)"
+            )
+        if not self.scorings:
+            raise JudgeSenseError("no scoring asked for; give generate, options or both")
+        if unknown := [order for order in self.orders or () if order not in ("AB", "BA")]:
+            raise JudgeSenseError(f"unknown order {unknown[0]!r}; known: AB, BA")
+        for name, value in (("repeats", self.repeats), ("limit", self.limit)):
+            if value is not None and value < 1:
+                raise JudgeSenseError(f"{name} must be at least 1, got {value}")
+
+
+def run(
+    judge: Any,
+    *,
+    dataset: str | Path | None = None,
+    templates: str | Path | None = None,
+    items: str | Path | None = None,
+    out: str | Path,
+    tasks: Sequence[str] | None = None,
+    scoring: str = "both",
+    orders: Sequence[str] | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    limit: int | None = None,
+    note: Note | None = None,
+    **judge_options: Any,
+) -> dict[str, Any]:
+    """Judge a benchmark and report on it: ``judgesense run`` in Python.
+
+    Args:
+        judge: a registered name, Hub id, model folder or GGUF file; a function that is given a
+            list of user messages and returns a text (or a mapping option -> log-probability) for
+            each; a judge already loaded; or a list of these.
+        dataset: a Hub id or folder of a JudgeSense dataset; None for the embedded benchmark.
+        templates: a template file of one's own (YAML), with ``items``.
+        items: the items of one's own (JSONL, CSV or Parquet).
+        out: the run's folder; given again, the run goes on where it stopped.
+        tasks: the tasks to judge; all by default.
+        scoring: ``generate``, ``options`` or ``both``; what a function judge returns decides
+            for it.
+        orders: option orders of comparative tasks, of ``AB`` and ``BA``; both where the data
+            have both.
+        repeats: how often each prompt is asked, the later times in other batches: the noise floor.
+        seed: fixes whatever is drawn at random.
+        limit: the first so many items a task.
+        note: hears what a person should know on the way; by default it goes to stderr.
+        judge_options: the judge's own (``system_prompt``, ``dtype``, ``max_tokens``, ...).
+
+    Returns:
+        The contents of ``report.json``.
+
+    Raises:
+        JudgeSenseError: for bad input, before a model is loaded where it can be known.
+    """
+    from local_judges.protocol import Judge
+    from local_judges.registry import resolve
+
+    judges = list(judge) if isinstance(judge, (list, tuple)) else [judge]
+    if not judges:
+        raise JudgeSenseError("no judge given; name at least one")
+    specs = [
+        resolve(str(each), **judge_options) if isinstance(each, (str, Path)) else each
+        for each in judges
+    ]
+    if scoring == "both" and all(callable(s) and not isinstance(s, Judge) for s in specs):
+        scoring = judge_options.get("scoring", "generate")
+    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
+    data = data_reference(dataset, templates, items)
+    return execute(specs, data, settings, Path(out), note or _to_stderr, judge_options)
+
+
+@dataclass(frozen=True)
+class DataReference:
+    """What is to be judged, as named by the user; ``identity`` says what fixes its content."""
+
+    identity: Mapping[str, Any]
+    load: Callable[[], Benchmark]
+
+
+def data_reference(
+    dataset: str | Path | None, templates: str | Path | None, items: str | Path | None
+) -> DataReference:
+    """The benchmark that was named; nothing is loaded yet, and no Hub is asked."""
+    if (templates is None) != (items is None):
+        given, absent = ("--templates", "--items") if items is None else ("--items", "--templates")
+        raise JudgeSenseError(f"{given} needs {absent} beside it: wordings and what they judge")
+    if templates is not None and items is not None:
+        if dataset is not None:
+            raise JudgeSenseError("give either a dataset or templates and items, not both")
+        wordings, things = Path(templates), Path(items)
+        for path in (wordings, things):
+            if not path.is_file():
+                raise JudgeSenseError(f"no file {path}")
+
+        def own() -> Benchmark:
+            from judgesense_dataset.pairing import build_from_files
+
+            return build_from_files(wordings, things)
+
+        return DataReference(
+            {
+                "templates": {"path": str(wordings.resolve()), "sha256": sha256_of(wordings)},
+                "items": {"path": str(things.resolve()), "sha256": sha256_of(things)},
+            },
+            own,
+        )
+
+    def published() -> Benchmark:
+        from judgesense_dataset.load import load_benchmark
+
+        return load_benchmark(dataset)
+
+    if dataset is None or str(dataset) == "embedded":
+        from judgesense_dataset.embedded import EMBEDDED_VERSION
+
+        return DataReference({"dataset": "embedded", "version": EMBEDDED_VERSION}, published)
+    folder = Path(dataset)
+    if folder.is_dir():
+        content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))
+        digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
+        return DataReference({"dataset": str(folder.resolve()), "sha256": digest}, published)
+    return DataReference({"dataset": str(dataset)}, published)
+
+
+def execute(
+    specs: Sequence[Any],
+    data: DataReference,
+    settings: Settings,
+    out: Path,
+    note: Note,
+    judge_options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Judge what is not judged yet, then measure; a finished run returns its report at once."""
+    from judgesense.report.build import write_report
+    from local_judges.registry import JudgeSpec
+
+    asked = {
+        "judges": [
+            spec.identity() if isinstance(spec, JudgeSpec) else {"judge": _name_of(spec)}
+            for spec in specs
+        ],
+        "data": dict(data.identity),
+        "settings": json.loads(json.dumps(asdict(settings))),
+    }
+    record = open_run(out, asked)
+    if is_finished(out, record):
+        return _saved_report(out) or write_report(out)
+    benchmark = data.load().select(settings.tasks, settings.orders, settings.limit)
+    _describe(record, benchmark, settings, out)
+    pq.write_table(benchmark.pairs, out / PAIRS_FILE, compression="zstd")
+    begun = {entry["name"]: entry for entry in record.get("judges", [])}
+    record["judges"] = []
+    for index, spec in enumerate(specs):
+        _judge_one(spec, index, benchmark, settings, out, record, begun, note, judge_options)
+    finish_run(out, record)
+    return write_report(out)
+
+
+def _describe(record: dict[str, Any], benchmark: Benchmark, settings: Settings, out: Path) -> None:
+    record.update(
+        run_id=f"{out.resolve().name}-{benchmark.data_hash}",
+        dataset=dict(benchmark.source),
+        data_hash=benchmark.data_hash,
+        tasks={
+            name: {
+                "labels": list(task.labels),
+                "ordinal": task.ordinal,
+                "comparative": task.comparative,
+            }
+            for name, task in benchmark.tasks.items()
+        },
+        scorings=list(settings.scorings),
+        orders=sorted(set(benchmark.prompts["order"].to_pylist())),
+        repeats=settings.repeats,
+        seed=settings.seed,
+        versions=versions(),
+        hardware=hardware(),
+    )
+
+
+def _judge_one(
+    spec: Any,
+    index: int,
+    benchmark: Benchmark,
+    settings: Settings,
+    out: Path,
+    record: dict[str, Any],
+    begun: Mapping[str, Any],
+    note: Note,
+    judge_options: Mapping[str, Any],
+) -> None:
+    """Load one judge, judge what it has not judged yet, and enter it into the record."""
+    from local_judges.registry import JudgeSpec, load_judge
+    from local_judges.runner import run_judge
+
+    judge = spec.load() if isinstance(spec, JudgeSpec) else load_judge(spec, **judge_options)
+    try:
+        _require_same_judge(out, index, judge.name, begun)
+        entry = {"name": judge.name, "describe": dict(judge.describe())}
+        record["judges"].append(entry)
+        save_run(out, record)
+        outcome = run_judge(
+            judge,
+            benchmark,
+            out,
+            settings.scorings,
+            judge_index=index,
+            repeats=settings.repeats,
+            seed=settings.seed,
+            note=note,
+        )
+    finally:
+        judge.close()
+    entry["seconds"] = round(begun.get(judge.name, {}).get("seconds", 0.0) + outcome.seconds, 3)
+    entry["counters"] = {"prompts": outcome.planned, **outcome.counters}
+    entry["failed"] = outcome.failed
+
+
+def _require_same_judge(out: Path, index: int, name: str, begun: Mapping[str, Any]) -> None:
+    before = list(begun)[index : index + 1]
+    if before and before[0] != name:
+        raise JudgeSenseError(
+            f"{out} was begun with {before[0]}, and the same judge is now {name}: its weights, "
+            "chat template or decoding have changed. Give --out another folder"
+        )
+
+
+def _saved_report(out: Path) -> dict[str, Any] | None:
+    """The report of a finished run, or None if it has to be made (again)."""
+    try:
+        report: dict[str, Any] = json.loads((out / REPORT_FILE).read_text("utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return report
+
+
+def _name_of(judge: Any) -> str:
+    name = getattr(judge, "name", None) or getattr(judge, "__name__", type(judge).__name__)
+    return str(name)
+
+
+def _to_stderr(message: str) -> None:
+    print(message, file=sys.stderr)
