@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,12 +11,27 @@ import numpy.typing as npt
 
 from judgesense.statistics.intervals import (
     Interval,
-    bootstrap_kappa,
     bootstrap_mean,
     cluster_codes,
+    mean_t_cluster,
     wilson_cluster,
 )
-from judgesense.statistics.labels import Codes, Labels, check_level, check_resamples, encode_pair
+from judgesense.statistics.kappa import (
+    bootstrap_kappa,
+    cohen_kappa,
+    contingency,
+    kappa_from_table,
+    wilson_kappa,
+)
+from judgesense.statistics.labels import (
+    Labels,
+    check_level,
+    check_resamples,
+    encode_pair,
+    numbers,
+)
+
+__all__ = ["UNDECIDED", "Agreement", "SoftAgreement", "cohen_kappa", "jss", "soft_jss"]
 
 UNDECIDED = ("UNCLEAR", "REFUSED", "ERROR")
 """Decisions that are none: answered but not readable, refused, failed."""
@@ -78,10 +93,11 @@ def jss(
             independent. None makes every pair its own item.
         undecided: labels that are no decision; pairs with one are left out, counted and bounded.
         confidence_level: of all intervals, within (0, 1).
-        interval: "wilson" (`intervals.wilson_cluster`) or "bootstrap" (percentile, over items).
-        n_resamples: resamples of the bootstraps (kappa's interval always is one).
-        seed: of `numpy.random.default_rng`.
-        kappa_interval: leave False to skip kappa's bootstrap.
+        interval: "wilson" (`intervals.wilson_cluster`, `kappa.wilson_kappa`) or "bootstrap"
+            (percentile, over items).
+        n_resamples: resamples of the bootstraps.
+        seed: of the bootstraps' `numpy.random.default_rng`.
+        kappa_interval: pass False to leave out kappa's interval.
 
     Returns:
         The agreement; with a single item the interval ends are None.
@@ -130,7 +146,9 @@ def jss(
             codes[used] = np.arange(len(used))
             first, second = codes[first], codes[second]
             value = kappa_from_table(contingency(first, second, len(used)))
-            if kappa_interval:
+            if kappa_interval and interval == "wilson":
+                kappa_spread = wilson_kappa(first, second, clusters, confidence_level)
+            elif kappa_interval:
                 kappa_spread = bootstrap_kappa(
                     first, second, clusters, confidence_level, n_resamples, seed
                 )
@@ -160,68 +178,66 @@ def _rank(label: str, undecided: Collection[str]) -> int:
     return {"REFUSED": 2, "ERROR": 3}.get(label, 1)
 
 
-def cohen_kappa(
-    a: Labels, b: Labels, weights: str | None = None, labels: Sequence[str] | None = None
-) -> float | None:
-    """Cohen's kappa (Cohen 1960), or weighted kappa (Cohen 1968) for an ordered scale.
+@dataclass(frozen=True)
+class SoftAgreement:
+    """Soft JSS with its interval; `flip_mass` is 1 - soft JSS, the mean total variation."""
+
+    soft_jss: float
+    flip_mass: float
+    ci_low: float | None
+    ci_high: float | None
+    n_pairs: int
+    n_items: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def soft_jss(
+    p: npt.ArrayLike, q: npt.ArrayLike, clusters: Any = None, confidence_level: float = 0.95
+) -> SoftAgreement:
+    """JSS without the argmax: 1 - total variation between the two prompts' option distributions.
+
+    The total variation is the least share of decisions that must differ if each prompt's decision
+    is drawn from its distribution: soft JSS is the greatest JSS such a judge can reach.
 
     Args:
-        a: labels of the first rater, shape (n,), strings.
-        b: labels of the second rater, shape (n,), strings.
-        weights: None, or "linear" or "quadratic": disagreements count by the distance, or squared
-            distance, of the labels' places in `labels`.
-        labels: the scale in order; None takes the labels seen, as numbers where all are numbers,
-            else sorted as text. A weighted kappa needs every step of the scale named, also one
-            that nobody used.
+        p: option probabilities under the first prompt, shape (n, L), rows that sum to 1.
+        q: the same under the second prompt, options in the same order (label maps applied).
+        clusters: one id a pair, or None.
+        confidence_level: within (0, 1).
 
     Returns:
-        Kappa, or None where it is undefined (both streams are one and the same label).
+        The mean over pairs and its cluster-robust t interval, cut to [0, 1] (no interval with a
+        single cluster).
 
     Raises:
-        ValueError: bad labels or lengths, a label missing from `labels`, unknown `weights`.
+        ValueError: shapes that differ, a probability outside [0, 1], a row that does not sum to 1
+            within 1e-3.
     """
-    first, second, seen = encode_pair(a, b, ("a", "b"))
-    scale = ordered(seen) if labels is None else list(labels)
-    place = {label: code for code, label in enumerate(scale)}
-    for label in seen:
-        if label not in place:
-            raise ValueError(f"the label {label!r} is not in labels={scale!r}: name it there")
-    codes = np.array([place[label] for label in seen], dtype=np.intp)
-    table = contingency(codes[first], codes[second], len(scale))
-    return kappa_from_table(table, disagreement_weights(len(scale), weights))
-
-
-def disagreement_weights(n_labels: int, weights: str | None) -> npt.NDArray[np.float64]:
-    """Cost of confusing label i with label j, shape (L, L): 0/1, |i - j| or (i - j) squared."""
-    if weights not in (None, "linear", "quadratic"):
-        raise ValueError(f"weights is {weights!r}: pass None, 'linear' or 'quadratic'")
-    steps = np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels))).astype(float)
-    if weights is None:
-        return (steps > 0).astype(float)
-    return steps if weights == "linear" else steps**2
-
-
-def contingency(first: Codes, second: Codes, n_labels: int) -> npt.NDArray[np.float64]:
-    """Counts of each pair of codes, shape (L, L)."""
-    flat = np.bincount(first * n_labels + second, minlength=n_labels * n_labels)
-    return flat.reshape(n_labels, n_labels).astype(np.float64)
-
-
-def kappa_from_table(
-    table: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None = None
-) -> float | None:
-    """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement."""
-    if weights is None:
-        weights = disagreement_weights(len(table), None)
-    expected = float((weights * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
-    if expected == 0:
-        return None
-    return 1 - float((weights * table).sum()) * float(table.sum()) / expected
-
-
-def ordered(labels: Collection[str]) -> list[str]:
-    """Sort labels as numbers where all are numbers, else as text."""
-    try:
-        return sorted(labels, key=float)
-    except ValueError:
-        return sorted(labels)
+    first, second = numbers(p, "p", 2), numbers(q, "q", 2)
+    if first.shape != second.shape:
+        raise ValueError(
+            f"p has shape {first.shape} and q {second.shape}: pass one row a pair, one column an "
+            "option, in both"
+        )
+    for name, table in (("p", first), ("q", second)):
+        bad = np.flatnonzero((table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 1e-3))
+        if len(bad):
+            raise ValueError(
+                f"{name}[{bad[0]}] is {table[bad[0]].tolist()}, no probabilities that sum to 1: "
+                "divide the options' probabilities by their sum (the option mass)"
+            )
+    same = 1 - np.abs(first - second).sum(axis=1) / 2
+    _, k = cluster_codes(clusters, len(same))
+    spread = mean_t_cluster(same, clusters, confidence_level)
+    share = float(np.clip(same.mean(), 0, 1))
+    return SoftAgreement(
+        soft_jss=share,
+        flip_mass=1 - share,
+        ci_low=None if spread.low is None else max(0.0, spread.low),
+        ci_high=None if spread.high is None else min(1.0, spread.high),
+        n_pairs=len(same),
+        n_items=k,
+    )

@@ -1,0 +1,199 @@
+"""Cohen's kappa, plain and weighted, and its two intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.intervals import Interval, cluster_codes, wilson, wilson_cluster
+from judgesense.statistics.labels import Codes, Labels, check_level, encode_pair
+from judgesense.statistics.resampling import resampled_sums
+
+Floats = npt.NDArray[np.float64]
+
+
+def cohen_kappa(
+    a: Labels, b: Labels, weights: str | None = None, labels: Sequence[str] | None = None
+) -> float | None:
+    """Cohen's kappa (Cohen 1960), or weighted kappa (Cohen 1968) for an ordered scale.
+
+    Args:
+        a: labels of the first rater, shape (n,), strings.
+        b: labels of the second rater, shape (n,), strings.
+        weights: None, or "linear" or "quadratic": disagreements count by the distance, or squared
+            distance, of the labels' places in `labels`.
+        labels: the scale in order; None takes the labels seen, as numbers where all are numbers,
+            else sorted as text. A weighted kappa needs every step of the scale named, also one
+            that nobody used.
+
+    Returns:
+        Kappa, or None where it is undefined (both streams are one and the same label).
+
+    Raises:
+        ValueError: bad labels or lengths, a label missing from `labels`, unknown `weights`.
+    """
+    first, second, seen = encode_pair(a, b, ("a", "b"))
+    scale = ordered(seen) if labels is None else list(labels)
+    place = {label: code for code, label in enumerate(scale)}
+    for label in seen:
+        if label not in place:
+            raise ValueError(f"the label {label!r} is not in labels={scale!r}: name it there")
+    codes = np.array([place[label] for label in seen], dtype=np.intp)
+    table = contingency(codes[first], codes[second], len(scale))
+    return kappa_from_table(table, disagreement_weights(len(scale), weights))
+
+
+def disagreement_weights(n_labels: int, weights: str | None) -> npt.NDArray[np.float64]:
+    """Cost of confusing label i with label j, shape (L, L): 0/1, |i - j| or (i - j) squared."""
+    if weights not in (None, "linear", "quadratic"):
+        raise ValueError(f"weights is {weights!r}: pass None, 'linear' or 'quadratic'")
+    steps = np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels))).astype(float)
+    if weights is None:
+        return (steps > 0).astype(float)
+    return steps if weights == "linear" else steps**2
+
+
+def contingency(first: Codes, second: Codes, n_labels: int) -> npt.NDArray[np.float64]:
+    """Counts of each pair of codes, shape (L, L)."""
+    flat = np.bincount(first * n_labels + second, minlength=n_labels * n_labels)
+    return flat.reshape(n_labels, n_labels).astype(np.float64)
+
+
+def kappa_from_table(
+    table: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None = None
+) -> float | None:
+    """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement."""
+    if weights is None:
+        weights = disagreement_weights(len(table), None)
+    expected = float((weights * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
+    if expected == 0:
+        return None
+    return 1 - float((weights * table).sum()) * float(table.sum()) / expected
+
+
+def ordered(labels: Collection[str]) -> list[str]:
+    """Sort labels as numbers where all are numbers, else as text."""
+    try:
+        return sorted(labels, key=float)
+    except ValueError:
+        return sorted(labels)
+
+
+def wilson_kappa(
+    first: Codes, second: Codes, clusters: Any = None, confidence_level: float = 0.95
+) -> Interval:
+    """Interval of Cohen's kappa from Wilson's clustered interval of the agreement behind it.
+
+    kappa = 1 - (1 - p) / (1 - c) for agreement p and chance agreement c. The ends are those of
+    `intervals.wilson_cluster` for p, at the observed c; where the linearised cluster variance of
+    kappa, which knows that c is estimated too, is larger than Wilson's, the effective sample size
+    shrinks by their ratio. Keeps a width at perfect agreement, where every bootstrap has none; its
+    coverage is in `docs/metrics/intervals.md`.
+
+    Args:
+        first: label codes 0..L-1, shape (n,).
+        second: label codes 0..L-1, shape (n,).
+        clusters: one id a row, or None.
+        confidence_level: within (0, 1).
+
+    Returns:
+        The interval within [-1, 1]; ends None with a single cluster or where kappa is undefined.
+
+    Raises:
+        ValueError: clusters of another length, or a level outside (0, 1).
+    """
+    from scipy.special import stdtrit
+
+    a, b = np.asarray(first), np.asarray(second)
+    n = len(a)
+    codes, k = cluster_codes(clusters, n)
+    agree = a == b
+    share = float(agree.mean())
+    spread = wilson_cluster(agree, codes, confidence_level)
+    n_labels = int(max(a.max(), b.max())) + 1
+    row, column = np.bincount(a, minlength=n_labels) / n, np.bincount(b, minlength=n_labels) / n
+    chance = float(row @ column)
+    if spread.effective_n is None or chance > 1 - 1e-12:
+        return Interval(None, None)
+    room = 1 - chance
+    influence = (agree - share) / room - (1 - share) / room**2 * (column[a] + row[b] - 2 * chance)
+    linear = k / (k - 1) * float((np.bincount(codes, influence, minlength=k) ** 2).sum()) / n**2
+    score = share * (1 - share) / spread.effective_n / room**2
+    n_eff = spread.effective_n * (min(1.0, score / linear) if score > 0 else 1.0)
+    ends = wilson(share, n_eff, float(stdtrit(k - 1, (1 + confidence_level) / 2)))
+    low, high = (1 - (1 - end) / room for end in ends)
+    return Interval(max(-1.0, low), high, n_eff, spread.icc)
+
+
+def bootstrap_kappa(
+    first: Codes,
+    second: Codes,
+    clusters: Any = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    weights: Floats | None = None,
+) -> Interval:
+    """Percentile bootstrap interval of Cohen's kappa over clusters.
+
+    Only each cluster's observed disagreement and label counts are resampled. Resamples in which
+    kappa is undefined (one label throughout) are left out; the ends are None if they are half or
+    more of all. The interval is weak at 25 clusters: see `docs/metrics/intervals.md`.
+
+    Args:
+        first: label codes 0..L-1, shape (n,).
+        second: label codes 0..L-1, shape (n,).
+        clusters: one id a row, or None.
+        confidence_level: within (0, 1).
+        n_resamples: number of resamples.
+        seed: of `numpy.random.default_rng`.
+        weights: disagreement weights, shape (L, L) with a zero diagonal; None for 0/1.
+
+    Returns:
+        The interval; ends None with a single cluster or where kappa is mostly undefined.
+
+    Raises:
+        ValueError: clusters of another length, level outside (0, 1), bad number of resamples.
+    """
+    level = check_level(confidence_level)
+    a, b = np.asarray(first), np.asarray(second)
+    codes, k = cluster_codes(clusters, len(a))
+    if k < 2:
+        return Interval(None, None)
+    labels = int(max(a.max(), b.max())) + 1 if weights is None else len(weights)
+    if weights is None:
+        weights = 1.0 - np.eye(labels)
+    counts: npt.NDArray[np.intp] | None = None
+    if clusters is None:
+        # Rows alone have at most L * L different statistics: one for each cell of the table.
+        counts = np.bincount(a * labels + b, minlength=labels * labels)
+        cells = np.flatnonzero(counts)
+        counts, a, b = counts[cells], cells // labels, cells % labels
+        codes, k = np.arange(len(cells), dtype=np.intp), len(cells)
+    statistics = np.column_stack(
+        [
+            np.bincount(codes, weights[a, b], minlength=k),
+            np.bincount(codes * labels + a, minlength=k * labels).reshape(k, labels),
+            np.bincount(codes * labels + b, minlength=k * labels).reshape(k, labels),
+        ]
+    )
+    sums = resampled_sums(statistics, n_resamples, seed, counts)
+    replicates = _kappas(sums, weights)
+    replicates = replicates[np.isfinite(replicates)]
+    if 2 * len(replicates) <= n_resamples:
+        return Interval(None, None)
+    ends = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(ends[0]), float(ends[1]))
+
+
+def _kappas(sums: Floats, weights: Floats) -> Floats:
+    """Kappa of each row (disagreement, counts of the first's labels, counts of the second's)."""
+    labels = len(weights)
+    rows, columns = sums[:, 1 : 1 + labels], sums[:, 1 + labels :]
+    n = rows.sum(axis=1)
+    expected = ((rows @ weights) * columns).sum(axis=1) / n
+    undefined = expected <= 1e-12 * n
+    return np.where(undefined, np.nan, 1 - sums[:, 0] / np.where(undefined, 1, expected))
