@@ -87,21 +87,24 @@ def match_math(
 
 def _score(text: str, wanted: tuple[str, ...], comparer: _Comparer) -> tuple[float, Reading]:
     boxed = last_boxed(text)
+    if boxed is None and _BOX.search(text):
+        return 0.0, Reading(None, "box never closed")
     if boxed is None and not text.strip():
         return 0.0, Reading(None, "empty response")
     said = plain_latex(text if boxed is None else boxed)
     if said and said in {plain_latex(answer) for answer in wanted}:
         return 1.0, Reading(text.strip() if boxed is None else boxed)
+    # A response that is nothing but LaTeX is read as if it stood in a box.
+    alone = boxed is None and "\\" in text and "$" not in text and len(text.split("\n")) == 1
     reply = comparer.ask(
-        text if boxed is None else f"\\boxed{{{boxed}}}",
+        text if boxed is None and not alone else f"\\boxed{{{boxed or text.strip()}}}",
         [f"\\boxed{{{answer}}}" for answer in wanted],
     )
     if problem := reply.get("problem"):
         return 0.0, Reading(None, str(problem))
-    read = reply["read"]
-    if read is None:
-        return (0.0, Reading(boxed)) if boxed else (0.0, Reading(None, "no expression found"))
-    return float(bool(reply["match"])), Reading(boxed or str(read))
+    if reply["read"] is None and not boxed:
+        return 0.0, Reading(None, "no expression found")
+    return float(bool(reply["match"])), Reading(boxed or str(reply["read"]))
 
 
 class _Comparer:
