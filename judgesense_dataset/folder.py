@@ -163,7 +163,7 @@ def _umask() -> int:
 def is_hub_folder(folder: Path) -> bool:
     """Whether a folder has a README.md that declares configs."""
     readme = folder / README
-    return readme.is_file() and bool(_front_matter(readme).get("configs"))
+    return readme.is_file() and bool(front_matter(readme).get("configs"))
 
 
 def configs(folder: Path) -> dict[str, list[Path]]:
@@ -172,7 +172,7 @@ def configs(folder: Path) -> dict[str, list[Path]]:
     Raises JudgeSenseError if a declared file is missing, or if there is no such split.
     """
     found: dict[str, list[Path]] = {}
-    for config in _front_matter(folder / README).get("configs", []):
+    for config in front_matter(folder / README).get("configs", []):
         name = str(config["config_name"])
         files = config["data_files"]
         if isinstance(files, str):
@@ -219,7 +219,7 @@ def read_config(
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _front_matter(readme: Path) -> dict[str, Any]:
+def front_matter(readme: Path) -> dict[str, Any]:
     """The YAML between the first two lines of three dashes; empty if there is none."""
     try:
         text = readme.read_text(encoding="utf-8")

@@ -243,22 +243,32 @@ def load_items(path: str | Path, task: Task, fields: Iterable[str] | None = None
     outside the decision space, text that is not UTF-8, or no item at all.
     """
     path = Path(path)
+    return items_from_rows(read_rows(path), str(path), task, fields)
+
+
+def items_from_rows(
+    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    where: str,
+    task: Task,
+    fields: Iterable[str] | None = None,
+) -> list[Item]:
+    """The items of one task in numbered rows from ``where``; raises as :func:`load_items`."""
     needed = None if fields is None else sorted(fields)
     items: list[Item] = []
     rows_of: dict[str, int] = {}
-    for number, row in read_rows(path):
+    for number, row in rows:
         if row.get("task") not in (None, "", task.name):
             continue
-        item = _item(row, f"{path}, row {number}", number, task, needed)
+        item = _item(row, f"{where}, row {number}", number, task, needed)
         if item.item_id in rows_of:
             raise JudgeSenseError(
-                f"{path}, row {number}, column item_id: {item.item_id!r} is already the id of "
+                f"{where}, row {number}, column item_id: {item.item_id!r} is already the id of "
                 f"row {rows_of[item.item_id]}; every item needs an id of its own"
             )
         rows_of[item.item_id] = number
         items.append(item)
     if not items:
-        raise JudgeSenseError(f"{path}: holds no item of task {task.name!r}")
+        raise JudgeSenseError(f"{where}: holds no item of task {task.name!r}")
     return items
 
 

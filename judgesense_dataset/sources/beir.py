@@ -1,0 +1,171 @@
+"""Relevance from a BEIR set (Thakur et al. 2021): a judged positive against a hard negative."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.tasks import Item
+from judgesense_dataset.sources.loader import (
+    Collected,
+    Reader,
+    SourceTable,
+    clean_text,
+    generator,
+    shuffled,
+)
+
+TASK = "relevance"
+_QUERY = {"_id": str, "text": str}
+_PASSAGE = {"_id": str, "title": object, "text": str}
+_DEPTH = 20
+"""How deep a BM25 ranking is looked through for passages that are not judged."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    query_id: str
+    query: str
+    positive: str
+
+
+def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collected:
+    """n queries of ``BeIR/<name>``: the passage judged relevant and BM25's best unjudged one.
+
+    Gold is the judged passage; it is passage A in half of the items. Cluster is the query. Every
+    split of the judgements is used. The negative is not proven irrelevant: BEIR judges few
+    passages a query, and an unjudged one may be relevant. With ``n`` None every judged passage of
+    every query is an item.
+    """
+    hub_id = f"BeIR/{name}"
+    judged = reader.splits(
+        f"{hub_id}-qrels", None, {"query-id": object, "corpus-id": object, "score": int}, "unknown"
+    )
+    queries = reader.split(hub_id, "queries", "queries", _QUERY, "unknown")
+    corpus = reader.split(hub_id, "corpus", "corpus", _PASSAGE, "unknown")
+    passages, empty = _passages(corpus)
+    judgements, positives = _judgements(judged.values())
+    questions = _questions(queries, positives, passages)
+    rng = generator(seed, f"beir:{name}")
+    if n is not None:
+        first = {question.query_id: question for question in shuffled(questions, rng)}
+        if n > len(first):
+            raise JudgeSenseError(
+                f"too few items: {hub_id} has {len(first)} queries with a passage judged "
+                f"relevant, {n} asked for"
+            )
+        questions = list(first.values())
+    ordered = shuffled(questions, rng)
+    # Some queries have no negative within reach; a few spare ones make up for them.
+    negatives = _hard_negatives(ordered, passages, judgements)
+    usable = [question for question in ordered if question in negatives]
+    if n is not None and n > len(usable):
+        raise JudgeSenseError(
+            f"too few items: {len(usable)} queries of {hub_id} have an unjudged passage among "
+            f"BM25's first {_DEPTH}, {n} asked for"
+        )
+    chosen = usable[:n]
+    sides = shuffled([at % 2 == 0 for at in range(len(chosen))], rng)
+    items = []
+    for question, positive_first in zip(chosen, sides, strict=True):
+        shown = [passages[question.positive], passages[negatives[question]]]
+        ids = [question.positive, negatives[question]]
+        if not positive_first:
+            shown.reverse()
+            ids.reverse()
+        items.append(
+            Item(
+                item_id=f"{name}-{question.query_id}-{question.positive}",
+                task=TASK,
+                fields={"query": question.query, "passage_a": shown[0], "passage_b": shown[1]},
+                gold="A" if positive_first else "B",
+                cluster_id=f"{name}-{question.query_id}",
+                system_id=f"{ids[0]}|{ids[1]}",
+                source=hub_id,
+                revision=corpus.revision,
+                license=corpus.license,
+            )
+        )
+    judged_revision = next(iter(judged.values())).revision
+    notes = [
+        f"The negative is the passage that BM25 (bm25s, Lucene variant) ranks highest for the "
+        f"query among those not judged (judgements: {hub_id}-qrels at {judged_revision}). An "
+        "unjudged passage is not proven irrelevant: some gold labels may be wrong.",
+        "system_id holds the ids of the two passages in the order AB.",
+    ]
+    if empty:
+        notes.append(f"{empty} passages without text are no candidates.")
+    return Collected(items, notes)
+
+
+def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:
+    """Title and text of each passage in one line, as BEIR's own retrievers read them."""
+    found: dict[str, str] = {}
+    empty = 0
+    for place, row in corpus:
+        if row["_id"] in found:
+            raise JudgeSenseError(f"{place}, column _id: {row['_id']!r} occurs twice")
+        if not row["text"].strip():
+            empty += 1
+            continue
+        found[row["_id"]] = clean_text(f"{row['title'] or ''} {row['text']}", place, "text")
+    return found, empty
+
+
+def _judgements(
+    tables: Iterable[SourceTable],
+) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
+    """All judged passages of each query, and the relevant ones."""
+    judged: dict[str, set[str]] = defaultdict(set)
+    positives: dict[str, list[str]] = defaultdict(list)
+    for table in tables:
+        for _, row in table:
+            query, passage = str(row["query-id"]), str(row["corpus-id"])
+            if row["score"] > 0 and passage not in positives[query]:
+                positives[query].append(passage)
+            judged[query].add(passage)
+    return judged, positives
+
+
+def _questions(
+    queries: SourceTable, positives: Mapping[str, list[str]], passages: Mapping[str, str]
+) -> list[_Question]:
+    return [
+        _Question(row["_id"], clean_text(row["text"], place, "text"), passage)
+        for place, row in queries
+        for passage in positives.get(row["_id"], [])
+        if passage in passages
+    ]
+
+
+def _hard_negatives(
+    questions: list[_Question], passages: Mapping[str, str], judged: Mapping[str, set[str]]
+) -> dict[_Question, str]:
+    try:
+        import bm25s
+    except ImportError as error:
+        raise MissingExtraError("bm25s", "data", "finding hard negatives") from error
+
+    ids = list(passages)
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(list(passages.values()), show_progress=False), show_progress=False)
+    found: dict[_Question, str] = {}
+    tokens = bm25s.tokenize(
+        [question.query for question in questions], return_ids=False, show_progress=False
+    )
+    for question, words in zip(questions, tokens, strict=True):
+        if not words:
+            continue
+        depth = min(_DEPTH + len(judged[question.query_id]), len(ids))
+        ranked, scores = index.retrieve([words], k=depth, show_progress=False)
+        # Equal scores in the order of the corpus, whatever the sorting did.
+        order = sorted(zip(-scores[0], ranked[0], strict=True))
+        for score, at in order:
+            passage = ids[at]
+            distinct = passages[passage] != passages[question.positive]
+            if score < 0 and distinct and passage not in judged[question.query_id]:
+                found[question] = passage
+                break
+    return found

@@ -1,0 +1,272 @@
+"""What every source shares: reading a set from the Hub or a mirror, checking it, drawing items."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.tasks import Item
+from judgesense_dataset.folder import front_matter
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The items of a source, and what a reader of the card must know about how they came to be."""
+
+    items: list[Item]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """One split of a public set, with what fixes its content.
+
+    ``revision`` is the Hub commit, or ``sha256:`` and the hash of a mirror folder's Parquet files.
+    """
+
+    name: str
+    revision: str
+    license: str
+    rows: Any
+
+    @property
+    def where(self) -> str:
+        """Set and revision, as error messages name them."""
+        return f"{self.name} at revision {self.revision}"
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each row with its place. Raises JudgeSenseError for text that is not UTF-8."""
+        for number in range(1, len(self.rows) + 1):
+            place = f"{self.where}, row {number}"
+            try:
+                yield place, self.rows[number - 1]
+            except UnicodeDecodeError as error:
+                raise JudgeSenseError(f"{place}: holds text that is not UTF-8") from error
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads public sets through ``datasets``: from the Hub, or from a mirror folder.
+
+    ``mirror`` holds ``<org>/<name>`` folders in the schema of the Hub sets of those names;
+    ``revisions`` pins Hub commits by set.
+    """
+
+    mirror: Path | None = None
+    revisions: Mapping[str, str] = field(default_factory=dict)
+
+    def splits(
+        self, name: str, config: str | None, columns: Mapping[str, type], license_: str
+    ) -> dict[str, SourceTable]:
+        """Every split of a set, checked to have these columns (name -> type of the values).
+
+        ``license_`` is what is recorded where the set's card names none. Raises JudgeSenseError
+        for a set that is missing from the mirror or cannot be had from the Hub, and for a column
+        that is missing or of another type, naming the set's revision.
+        """
+        try:
+            import datasets
+        except ImportError as error:
+            raise MissingExtraError("datasets", "data", f"reading the set {name}") from error
+
+        path = name if self.mirror is None else str(self._mirrored(name))
+        bars = datasets.is_progress_bar_enabled()
+        datasets.disable_progress_bars()
+        try:
+            builder = datasets.load_dataset_builder(
+                path, config, revision=self.revisions.get(name) if self.mirror is None else None
+            )
+            builder.download_and_prepare()
+            loaded = builder.as_dataset()
+        # What datasets raises for a set, config or network that is not there; the last is a
+        # damaged file.
+        except (
+            OSError,
+            ValueError,
+            datasets.exceptions.DatasetsError,
+            datasets.exceptions.DatasetGenerationError,
+        ) as error:
+            raise JudgeSenseError(
+                f"the set {name}{f' (config {config})' if config else ''} cannot be read from "
+                f"{self.mirror or 'the Hub'}: {str(error).strip().splitlines()[0]}"
+                f"{'' if self.mirror else '; a local copy is read with --mirror DIR'}"
+            ) from error
+        finally:
+            if bars:
+                datasets.enable_progress_bars()
+        # For a Hub set without a script datasets calls the commit the builder's hash.
+        revision = builder.hash if self.mirror is None else _mirror_revision(Path(path))
+        found = self._license(name, revision) or license_
+        tables = {split: SourceTable(name, revision, found, rows) for split, rows in loaded.items()}
+        for table in tables.values():
+            _check_columns(table, columns)
+        return tables
+
+    def split(
+        self,
+        name: str,
+        config: str | None,
+        split: str,
+        columns: Mapping[str, type],
+        license_: str,
+    ) -> SourceTable:
+        """One split of a set; raises as :meth:`splits`, and for a split that is not there."""
+        tables = self.splits(name, config, columns, license_)
+        if split not in tables:
+            where = next(iter(tables.values())).where
+            raise JudgeSenseError(f"{where} has no split {split!r}; it has {', '.join(tables)}")
+        return tables[split]
+
+    def _mirrored(self, name: str) -> Path:
+        assert self.mirror is not None
+        folder = self.mirror / name
+        if not folder.is_dir():
+            raise JudgeSenseError(
+                f"the mirror {self.mirror} lacks the set {name}; on a machine that reaches the "
+                f"Hub fetch it with: hf download {name} --repo-type dataset --local-dir {folder}"
+            )
+        return folder
+
+    def _license(self, name: str, revision: str) -> str:
+        if self.mirror is not None:
+            readme = self.mirror / name / "README.md"
+        else:
+            from huggingface_hub import hf_hub_download
+            from huggingface_hub.errors import HfHubHTTPError
+
+            try:
+                readme = Path(
+                    hf_hub_download(name, "README.md", repo_type="dataset", revision=revision)
+                )
+            except (HfHubHTTPError, OSError):
+                return ""
+        stated = front_matter(readme).get("license", "") if readme.is_file() else ""
+        return ", ".join(stated) if isinstance(stated, list) else str(stated or "")
+
+
+def _mirror_revision(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.parquet")):
+        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
+    present = table.rows.column_names
+    first = table.rows[0] if len(table.rows) else {}
+    for name, kind in columns.items():
+        if name not in present:
+            raise JudgeSenseError(
+                f"{table.where} lacks the column {name!r}; it has {', '.join(present)}. The set "
+                "has changed its schema: pin an earlier commit with --revision SET=COMMIT"
+            )
+        if first and not isinstance(first[name], kind):
+            raise JudgeSenseError(
+                f"{table.where}: the column {name!r} holds {type(first[name]).__name__}, not "
+                f"{kind.__name__}. The set has changed its schema: pin an earlier commit with "
+                "--revision SET=COMMIT"
+            )
+
+
+def clean_text(value: Any, place: str, column: str) -> str:
+    """A text without surrounding blanks; JudgeSenseError if it is empty or not UTF-8."""
+    if not isinstance(value, str):
+        raise JudgeSenseError(f"{place}, column {column}: must be text, got {value!r:.60}")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise JudgeSenseError(
+            f"{place}, column {column}: character {error.start} cannot be written as UTF-8"
+        ) from error
+    if not value.strip():
+        raise JudgeSenseError(f"{place}, column {column}: is empty")
+    return value.strip()
+
+
+def generator(seed: int, name: str) -> np.random.Generator:
+    """A random stream for each source, so that adding a source changes no other."""
+    return np.random.default_rng([seed, *name.encode()])
+
+
+def shuffled(values: Sequence[_T], rng: np.random.Generator) -> list[_T]:
+    """The values in a random order."""
+    return [values[at] for at in rng.permutation(len(values))]
+
+
+def quotas(n: int, strata: Sequence[str]) -> dict[str, int]:
+    """n divided over the strata, within one; the first ones get what is left over."""
+    share, rest = divmod(n, len(strata))
+    return {name: share + (at < rest) for at, name in enumerate(strata)}
+
+
+def draw(
+    candidates: Sequence[Item], wanted: Mapping[str, int], rng: np.random.Generator, what: str
+) -> list[Item]:
+    """So many items of each gold label, spread over as many clusters as there are.
+
+    Within a label, items of the clusters least used so far come first, in a random order.
+    Raises JudgeSenseError saying how many ``what`` there are if a label has too few.
+    """
+    by_gold: dict[str, list[Item]] = {gold: [] for gold in wanted}
+    for item in candidates:
+        if item.gold in by_gold:
+            by_gold[item.gold].append(item)
+    for gold, n in wanted.items():
+        if len(by_gold[gold]) < n:
+            most = min(len(group) for group in by_gold.values()) * len(wanted)
+            raise JudgeSenseError(
+                f"too few items: {len(by_gold[gold])} {what} with gold label {gold}, {n} asked "
+                f"for; at most {most} items balance the labels, and --items all takes all "
+                f"{len(candidates)} as they are"
+            )
+    used: Counter[str] = Counter()
+    chosen: list[Item] = []
+    # Scarce labels first: they have the least choice among clusters.
+    for gold in sorted(wanted, key=lambda gold: len(by_gold[gold])):
+        pool = shuffled(by_gold[gold], rng)
+        for _ in range(wanted[gold]):
+            best = min(range(len(pool)), key=lambda at: used[pool[at].cluster_id])
+            item = pool.pop(best)
+            used[item.cluster_id] += 1
+            chosen.append(item)
+    return shuffled(chosen, rng)
+
+
+def drop_repeated(items: Sequence[Item], what: str) -> tuple[list[Item], list[str]]:
+    """The items without repeated texts, and a note of what was left out.
+
+    Of items that show the same text the first is kept; if they disagree about the gold label,
+    none is.
+    """
+    golds: dict[tuple[str, ...], set[str | None]] = {}
+    keys = [tuple(" ".join(text.split()) for text in item.fields.values()) for item in items]
+    for key, item in zip(keys, items, strict=True):
+        golds.setdefault(key, set()).add(item.gold)
+    seen: set[tuple[str, ...]] = set()
+    kept = []
+    for key, item in zip(keys, items, strict=True):
+        if key not in seen and len(golds[key]) == 1:
+            kept.append(item)
+        seen.add(key)
+    clashing = sum(len(found) > 1 for found in golds.values())
+    notes = []
+    if repeated := len(items) - len(kept):
+        notes.append(
+            f"{repeated} of {len(items)} {what} repeat another's text and were left out"
+            + (
+                f"; {clashing} texts have two gold labels, and no copy was kept."
+                if clashing
+                else "."
+            )
+        )
+    return kept, notes

@@ -1,0 +1,143 @@
+"""Preference from MT-Bench's human votes (Zheng et al. 2023): two answers to one question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import Item
+from judgesense_dataset.sources.loader import (
+    Collected,
+    Reader,
+    clean_text,
+    draw,
+    generator,
+    quotas,
+    shuffled,
+)
+
+HUB_ID = "lmsys/mt_bench_human_judgments"
+TASK = "preference"
+COLUMNS = {
+    "question_id": int,
+    "model_a": str,
+    "model_b": str,
+    "winner": str,
+    "conversation_a": list,
+    "conversation_b": list,
+    "turn": int,
+}
+
+
+@dataclass
+class _Comparison:
+    """All votes on one question, turn and pair of models."""
+
+    query: str
+    responses: dict[str, str]
+    votes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def winner(self) -> str:
+        """The model with more than half of all votes, ties counted; empty if there is none."""
+        model, votes = self.votes.most_common(1)[0]
+        return model if 2 * votes > self.votes.total() else ""
+
+
+def collect(reader: Reader, n: int | None, seed: int) -> Collected:
+    """n comparisons (question, turn, pair of models) that have a majority of the human votes.
+
+    Gold is the answer with more than half of the votes, a tie being a vote for neither; without
+    such a majority the comparison is left out. Cluster is the question, ``system_id`` the two
+    models in the order AB. Answers are kept whole. A second turn shows both turns of the
+    conversation, as the voters saw it. The preferred answer is A in half of the items; n items
+    are spread over as many questions as there are. With ``n`` None all comparisons are items.
+    """
+    table = reader.split(HUB_ID, None, "human", COLUMNS, "cc-by-4.0")
+    comparisons: dict[tuple[int, int, str, str], _Comparison] = {}
+    for place, row in table:
+        first, second = sorted((row["model_a"], row["model_b"]))
+        key = (row["question_id"], row["turn"], first, second)
+        query, responses = _shown(row, place)
+        comparison = comparisons.setdefault(key, _Comparison(query, responses))
+        if comparison.responses != responses:
+            raise JudgeSenseError(f"{place}: other answers than an earlier vote on {key}")
+        comparison.votes[_vote(row, place)] += 1
+    decided = {key: found for key, found in comparisons.items() if found.winner not in ("", "tie")}
+    rng = generator(seed, "mtbench")
+    left_first = shuffled([at % 2 == 0 for at in range(len(decided))], rng)
+    items = []
+    for (key, found), winner_first in zip(decided.items(), left_first, strict=True):
+        question, turn, *models = key
+        if (models[0] == found.winner) != winner_first:
+            models.reverse()
+        items.append(
+            Item(
+                item_id=f"mtbench-{question}-turn{turn}-{models[0]}-{models[1]}",
+                task=TASK,
+                fields={
+                    "query": found.query,
+                    "response_a": found.responses[models[0]],
+                    "response_b": found.responses[models[1]],
+                },
+                gold="A" if winner_first else "B",
+                cluster_id=f"mtbench-{question}",
+                system_id=f"{models[0]}|{models[1]}",
+                source=HUB_ID,
+                revision=table.revision,
+                license=table.license,
+            )
+        )
+    notes = [
+        f"{len(comparisons) - len(decided)} of {len(comparisons)} comparisons (question, turn and "
+        "pair of models) have no majority of the human votes and were left out; GPT-4's votes are "
+        "not used.",
+        "The turn stands in item_id; an item of turn2 shows both turns of the conversation. "
+        "system_id holds the two models in the order AB.",
+    ]
+    if n is None:
+        return Collected(items, notes)
+    if n > len(items):
+        raise JudgeSenseError(
+            f"too few items: {len(items)} of {len(comparisons)} comparisons in {table.where} have "
+            f"a majority, {n} asked for"
+        )
+    chosen = draw(items, quotas(n, ("A", "B")), rng, "comparisons")
+    return Collected(chosen, notes)
+
+
+def _vote(row: dict[str, Any], place: str) -> str:
+    if row["winner"] in ("model_a", "model_b"):
+        return str(row[row["winner"]])
+    if row["winner"].startswith("tie"):
+        return "tie"
+    raise JudgeSenseError(
+        f"{place}, column winner: {row['winner']!r} is none of model_a, model_b and tie"
+    )
+
+
+def _shown(row: dict[str, Any], place: str) -> tuple[str, dict[str, str]]:
+    """The query and each model's answer up to the row's turn."""
+    turns = row["turn"]
+    texts: dict[str, list[str]] = {}
+    for side in "ab":
+        messages = row[f"conversation_{side}"][: 2 * turns]
+        column = f"conversation_{side}"
+        if [message["role"] for message in messages] != ["user", "assistant"] * turns:
+            raise JudgeSenseError(
+                f"{place}, column {column}: does not hold {turns} turns of user and assistant"
+            )
+        texts[side] = [clean_text(message["content"], place, column) for message in messages]
+    query = _joined(texts["a"][::2])
+    return query, {
+        row["model_a"]: _joined(texts["a"][1::2]),
+        row["model_b"]: _joined(texts["b"][1::2]),
+    }
+
+
+def _joined(turns: list[str]) -> str:
+    if len(turns) == 1:
+        return turns[0]
+    return "\n\n".join(f"[Turn {number}]\n{text}" for number, text in enumerate(turns, 1))

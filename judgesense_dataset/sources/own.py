@@ -1,0 +1,88 @@
+"""Items of your own: a JSONL, CSV or Parquet file or a Hub set, with a map of its columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from judgesense_dataset.sources.loader import Collected, Reader, generator, shuffled
+from judgesense_dataset.templates import TaskTemplates, items_from_rows, read_rows
+
+_PROVENANCE = ("source", "revision", "license")
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """Where your items are and what their columns are called.
+
+    ``columns`` maps an item's column (a field of the layout, ``item_id``, ``gold``,
+    ``cluster_id``, ``system_id``) to yours; ``labels`` maps your gold labels to the task's.
+    """
+
+    path: Path | None = None
+    hub_id: str = ""
+    config: str | None = None
+    split: str = "test"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    license: str = "unknown"
+
+
+def collect(
+    data: OwnData, entry: TaskTemplates, reader: Reader, n: int | None, seed: int
+) -> Collected:
+    """The items of a task in your data: n of them drawn at random, or all with ``n`` None.
+
+    Raises JudgeSenseError naming the file or set, the row and the column: a mapped column that is
+    missing, empty or non-UTF-8 text, a label outside the decision space, an id given twice.
+    """
+    rows: Iterable[tuple[int, Mapping[str, Any]]]
+    if data.path is not None:
+        if not data.path.is_file():
+            raise JudgeSenseError(f"the items' file {data.path} is not there")
+        where, source = str(data.path), data.path.name
+        revision = f"sha256:{hashlib.sha256(data.path.read_bytes()).hexdigest()}"
+        rows, license_ = read_rows(data.path), data.license
+    else:
+        columns = dict.fromkeys(data.columns.values(), object)
+        table = reader.split(data.hub_id, data.config, data.split, columns, data.license)
+        where, source, revision, license_ = table.where, table.name, table.revision, table.license
+        rows = ((number, row) for number, (_, row) in enumerate(table, 1))
+    provenance = dict(zip(_PROVENANCE, (source, revision, license_), strict=True))
+    mapped = (
+        (number, {**_rename(row, data, f"{where}, row {number}"), **provenance})
+        for number, row in rows
+    )
+    items = items_from_rows(mapped, where, entry.task, entry.fields)
+    if n is not None:
+        if n > len(items):
+            raise JudgeSenseError(
+                f"too few items: {where} has {len(items)} of task {entry.task.name!r}, {n} asked "
+                "for"
+            )
+        items = shuffled(items, generator(seed, "own"))[:n]
+    return Collected(items)
+
+
+def _rename(row: Mapping[str, Any], data: OwnData, place: str) -> dict[str, Any]:
+    renamed = {name: value for name, value in row.items() if name not in _PROVENANCE}
+    for ours, theirs in data.columns.items():
+        if theirs not in row:
+            raise JudgeSenseError(
+                f"{place}: has no column {theirs!r}, which --columns gives for {ours!r}; "
+                f"the row has {', '.join(row)}"
+            )
+        renamed[ours] = row[theirs]
+    if data.labels and renamed.get("gold") is not None:
+        gold = str(renamed["gold"])
+        if gold not in data.labels:
+            raise JudgeSenseError(
+                f"{place}, column {data.columns.get('gold', 'gold')}: the label {gold!r} is not "
+                f"in --labels, which has {', '.join(data.labels)}"
+            )
+        renamed["gold"] = data.labels[gold]
+    return renamed
