@@ -11,7 +11,15 @@ from typing import Any
 
 from judgesense.version import __version__
 
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "jss": "judgesense.scores",
+    "paraphrase_robustness": "judgesense.scores",
+    "prompt_sensitivity": "judgesense.scores",
+    "ranking_stability": "judgesense.scores",
+    "position_bias": "judgesense.scores",
+    "answer_match": "judgesense.scores",
+    "metric_path": "judgesense.scores",
+}
 """Public name -> the module that defines it."""
 
 __all__ = ["__version__", *_HOMES]

@@ -1,0 +1,114 @@
+"""What the metric modules for `evaluate` share: every row is checked before evaluate changes it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from judgesense.matching import METHODS
+from judgesense.scores import METRICS
+from judgesense.statistics.labels import numbers
+from judgesense.statistics.tables import number_table
+
+
+def text_rows(values: Any, name: str) -> None:
+    """Raise ValueError unless every row is a string."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U" and values.ndim == 1:
+        return
+    _check_list(values, name, "string")
+    if not all(issubclass(kind, str) for kind in set(map(type, values))):
+        row, value = next((r, v) for r, v in enumerate(values) if not isinstance(v, str))
+        raise ValueError(
+            f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass text, and "
+            "'UNCLEAR' for a decision that could not be read"
+        )
+
+
+def answer_rows(values: Any, name: str) -> None:
+    """Raise ValueError unless the rows are strings, or all of them lists of strings."""
+    _check_list(values, name, "string")
+    if not len(values) or isinstance(values[0], str):
+        return text_rows(values, name)
+    for row, answers in enumerate(values):
+        if isinstance(answers, (str, bytes)) or not hasattr(answers, "__len__"):
+            raise ValueError(
+                f"{name}[{row}] is {answers!r} and {name}[0] a list: pass a list of accepted "
+                "answers in every row, or a string in every row"
+            )
+        text_rows(answers, f"{name}[{row}]")
+
+
+def number_rows(values: Any, name: str) -> None:
+    """Raise ValueError unless every row is a finite number."""
+    numbers(values, name)
+
+
+def score_rows(values: Any, name: str) -> None:
+    """Raise ValueError unless the rows are lists of finite numbers of equal length."""
+    number_table(values, name, "row", "column")
+
+
+def _check_list(values: Any, name: str, of: str) -> None:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+        raise ValueError(f"{name} is a {type(values).__name__}: pass a list with one {of} a row")
+
+
+class CheckedRows:
+    """What the modules for `evaluate` share; stands before `evaluate.Metric` among the bases.
+
+    evaluate checks the type of row 0 only and turns every other row into text or a number (NaN
+    becomes "nan", ["x"] becomes "['x']"), so rows are checked before it sees them. Rows stay in
+    memory, where no other process can meet them, unless several processes share one evaluation.
+    `evaluate.combine` sends each option to every module, so options of sibling metrics are let
+    pass; an option that none of them has is refused.
+    """
+
+    row_checks: dict[str, Callable[[Any, str], None]]
+    """Input name -> the function that refuses bad rows of it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["keep_in_memory"] = kwargs.get("num_process", 1) == 1
+        super().__init__(*args, **kwargs)
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **others: Any) -> None:
+        """Add rows; see `evaluate.EvaluationModule.add_batch`."""
+        rows = {"predictions": predictions, "references": references}
+        rows = {name: rows[name] for name in self.row_checks}
+        for name, check in self.row_checks.items():
+            check(rows[name], name)
+            if not len(rows[name]):
+                raise ValueError(f"{name} is empty: pass at least one row")
+        lengths = {name: len(values) for name, values in rows.items()}
+        if len(set(lengths.values())) > 1:
+            told = " and ".join(f"{name} has {n} rows" for name, n in lengths.items())
+            raise ValueError(f"{told}: pass one of each for every row")
+        super().add_batch(**rows, **others)  # type: ignore[misc]
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
+        """Add one row; see `evaluate.EvaluationModule.add`."""
+        row = {"predictions": prediction, "references": reference}
+        for name, check in self.row_checks.items():
+            check([row[name]], name)
+        super().add(prediction=prediction, reference=reference, **others)  # type: ignore[misc]
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **options: Any) -> Any:
+        """Compute the metric; see `evaluate.EvaluationModule.compute`."""
+        if predictions is None and references is None and not len(self):  # type: ignore[arg-type]
+            raise ValueError("there are no rows: pass predictions, or call add_batch first")
+        own = _options(self._compute)  # type: ignore[attr-defined]
+        every = own.union(*map(_options, (*METRICS.values(), *METHODS.values())))
+        if unknown := sorted(set(options) - every):
+            raise ValueError(
+                f"there is no option {unknown[0]!r}; there are {', '.join(sorted(own))}"
+            )
+        kept = {name: value for name, value in options.items() if name in own}
+        return super().compute(predictions=predictions, references=references, **kept)  # type: ignore[misc]
+
+
+def _options(function: Callable[..., Any]) -> set[str]:
+    parameters = inspect.signature(function).parameters.values()
+    rows = ("self", "predictions", "references")
+    return {p.name for p in parameters if p.name not in rows and p.kind is not p.VAR_KEYWORD}

@@ -1,0 +1,234 @@
+"""Does the conclusion survive? Whether the judged systems rank alike under every wording."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.intervals import Interval, cluster_codes
+from judgesense.statistics.labels import check_level, check_resamples, encode
+from judgesense.statistics.ranking import kendall_matrix
+from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.tables import Floats
+
+_DIGITS = 12
+"""Means are compared to so many digits: equal sums in another order must stay ties."""
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """Rankings of the judged systems, one under each wording (template).
+
+    `winner_change_rate` and `ranking_change_rate` are shares of the pairs of templates under which
+    the winner (the set of them, where systems tie), or anything in the ranking, differs.
+    `kendall_mean` is the mean tau-b over pairs of templates. `winners` has, for each template in
+    `templates`, the best systems; `modal_winner` is the most frequent of these sets and
+    `modal_winner_share` the share of templates that name it; `scores` are mean scores, one row a
+    template, one column a system. `n_excluded` judged things lack a score under a template.
+    Undefined is None, and `degenerate` then says why in words.
+    """
+
+    winner_change_rate: float | None
+    winner_change_ci_low: float | None
+    winner_change_ci_high: float | None
+    ranking_change_rate: float | None
+    ranking_change_ci_low: float | None
+    ranking_change_ci_high: float | None
+    kendall_mean: float | None
+    modal_winner: list[str]
+    modal_winner_share: float | None
+    winners: list[list[str]]
+    scores: list[list[float]]
+    templates: list[str]
+    systems: list[str]
+    n_templates: int
+    n_systems: int
+    n_items: int
+    n_excluded: int
+    degenerate: str | None
+
+
+def consequence(
+    scores: Any,
+    system_ids: Any,
+    template_ids: Any,
+    item_ids: Any,
+    *,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int = 0,
+) -> Consequence:
+    """Ask how often the ranking of systems, or the winner, depends on the wording of the judge.
+
+    A system's score under a template is the mean over the things of it that were judged under
+    every template, so that templates differ by nothing but the judge's answers. Intervals are
+    percentile bootstraps over items; a change rate is pushed up by noise, so its interval is too.
+
+    Args:
+        scores: one a row: a number (1 and 0 for a two-label task), or None where undecided.
+        system_ids: whose output was judged, one string a row.
+        template_ids: under which wording, one string a row.
+        item_ids: what the output answers, one string or integer a row; systems may share items.
+            Several rows of one item, system and template (orders, repeats) are averaged.
+        confidence_level: within (0, 1).
+        n_resamples: bootstrap resamples.
+        seed: of `numpy.random.default_rng`.
+
+    Returns:
+        A `Consequence`.
+
+    Raises:
+        ValueError: unequal lengths, empty input, a score that is neither None nor a finite number,
+            an id that is no string.
+    """
+    level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
+    systems: dict[str, int] = {}
+    templates: dict[str, int] = {}
+    system = encode(system_ids, "system_ids", systems)
+    template = encode(template_ids, "template_ids", templates)
+    value = _optional_numbers(scores)
+    n = len(value)
+    for name, column in (("system_ids", system), ("template_ids", template)):
+        if len(column) != n:
+            raise ValueError(f"{name} has {len(column)} rows and scores {n}: pass one a row")
+    item, n_items = cluster_codes(item_ids, n)
+    n_systems, n_templates = len(systems), len(templates)
+
+    # A judged thing is an item's output by a system; its score under a template is a mean.
+    things, thing = np.unique(item * n_systems + system, return_inverse=True)
+    cell = thing * n_templates + template
+    known = ~np.isnan(value)
+    size = len(things) * n_templates
+    tally = np.bincount(cell[known], minlength=size)
+    sums = np.bincount(cell[known], value[known], minlength=size)
+    whole = (tally.reshape(-1, n_templates) > 0).all(axis=1)
+    n_excluded = int((~whole).sum())
+    grid = (sums / np.maximum(tally, 1)).reshape(-1, n_templates)[whole]
+    of_system, of_item = things[whole] % n_systems, things[whole] // n_systems
+
+    present = np.bincount(of_system, minlength=n_systems)
+    reasons = []
+    if n_excluded:
+        reasons.append(f"{n_excluded} of {len(things)} outputs lack a score under a template")
+    names, wordings = list(systems), list(templates)
+    if (present == 0).any():
+        lost = ", ".join(names[index] for index in np.flatnonzero(present == 0))
+        reasons.append(f"no output was scored under every template for: {lost}")
+        return _undefined(names, wordings, n_items, n_excluded, reasons)
+    # Per item: for each template, the systems' sums of scores; last, their numbers of outputs.
+    stats = np.zeros((n_items, n_systems, n_templates + 1))
+    stats[of_item, of_system] = np.column_stack([grid, np.ones(len(grid))])
+    stats = stats[np.bincount(of_item, minlength=n_items) > 0].transpose(0, 2, 1)
+    totals = stats.sum(axis=0)
+    means = np.round(totals[:-1] / totals[-1], _DIGITS)
+
+    best = means == means.max(axis=1, keepdims=True)
+    winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in best]
+    modal, times = Counter(map(tuple, winners)).most_common(1)[0]
+    winner_rate = ranking_rate = tau = None
+    winner_ci = ranking_ci = Interval(None, None)
+    if n_templates < 2:
+        reasons.append("one template: there is no other wording to compare with")
+    elif n_systems < 2:
+        reasons.append("one system: there is nothing to rank")
+    else:
+        changed = _changes(means[None])
+        winner_rate, ranking_rate = (float(rate[0]) for rate in changed)
+        pairs = kendall_matrix(means)[np.triu_indices(n_templates, 1)]
+        tau = None if np.isnan(pairs).all() else float(np.nanmean(pairs))
+        if np.isnan(pairs).any():
+            reasons.append("all systems tie under a template: its rank correlations are left out")
+        drawn = resampled_sums(stats.reshape(len(stats), -1), n_resamples, seed)
+        drawn = drawn.reshape(n_resamples, n_templates + 1, n_systems)
+        if len(stats) < 2 or (drawn[:, -1] < 0.5).any():
+            reasons.append("too few items of a system for an interval")
+        else:
+            rates = _changes(np.round(drawn[:, :-1] / drawn[:, -1:], _DIGITS))
+            tail = (1 - level) / 2
+            ends = [np.quantile(rate, [tail, 1 - tail]) for rate in rates]
+            winner_ci, ranking_ci = (Interval(float(low), float(high)) for low, high in ends)
+    return Consequence(
+        winner_change_rate=winner_rate,
+        winner_change_ci_low=winner_ci.low,
+        winner_change_ci_high=winner_ci.high,
+        ranking_change_rate=ranking_rate,
+        ranking_change_ci_low=ranking_ci.low,
+        ranking_change_ci_high=ranking_ci.high,
+        kendall_mean=tau,
+        modal_winner=list(modal),
+        modal_winner_share=times / n_templates if n_templates > 1 else None,
+        winners=winners,
+        scores=means.tolist(),
+        templates=wordings,
+        systems=names,
+        n_templates=n_templates,
+        n_systems=n_systems,
+        n_items=len(stats),
+        n_excluded=n_excluded,
+        degenerate="; ".join(reasons) or None,
+    )
+
+
+def _changes(means: Floats) -> tuple[Floats, Floats]:
+    """Shares of template pairs with another winner and another ranking, from (B, T, S) means."""
+    best = means == means.max(axis=2, keepdims=True)
+    first, second = np.triu_indices(means.shape[2], 1)
+    n_templates = means.shape[1]
+    n_pairs = n_templates * (n_templates - 1) / 2
+    winner = np.zeros(len(means))
+    ranking = np.zeros(len(means))
+    signs = [_signs(means[:, t, first], means[:, t, second]) for t in range(n_templates)]
+    for a, b in combinations(range(n_templates), 2):
+        winner += (best[:, a] != best[:, b]).any(axis=1)
+        ranking += (signs[a] != signs[b]).any(axis=1)
+    return winner / n_pairs, ranking / n_pairs
+
+
+def _signs(left: Floats, right: Floats) -> npt.NDArray[np.int8]:
+    signs: npt.NDArray[np.int8] = (left > right).astype(np.int8) - (left < right).astype(np.int8)
+    return signs
+
+
+def _optional_numbers(scores: Any) -> Floats:
+    """One number a row, NaN for None."""
+    if isinstance(scores, (str, bytes)) or not hasattr(scores, "__len__"):
+        raise ValueError(f"scores is a {type(scores).__name__}: pass one number a row")
+    if len(scores) == 0:
+        raise ValueError("scores is empty: pass at least one row")
+    values = np.empty(len(scores))
+    for row, score in enumerate(scores):
+        if score is None:
+            values[row] = np.nan
+        elif isinstance(score, (bool, np.bool_)) or (
+            isinstance(score, (int, float, np.integer, np.floating)) and np.isfinite(score)
+        ):
+            values[row] = float(score)
+        else:
+            raise ValueError(
+                f"scores[{row}] is {score!r}: pass a finite number, or None where undecided"
+            )
+    return values
+
+
+def _undefined(
+    systems: list[str], templates: list[str], n_items: int, n_excluded: int, reasons: list[str]
+) -> Consequence:
+    result: dict[str, Any] = dict.fromkeys(Consequence.__dataclass_fields__)
+    result.update(
+        modal_winner=[],
+        winners=[],
+        scores=[],
+        templates=templates,
+        systems=systems,
+        n_templates=len(templates),
+        n_systems=len(systems),
+        n_items=n_items,
+        n_excluded=n_excluded,
+        degenerate="; ".join(reasons),
+    )
+    return Consequence(**result)

@@ -1,0 +1,313 @@
+"""Do scores, and the rankings made from them, survive a change of prompt or of sample?
+
+Sensitivity of accuracies to prompts after "Artifact or Flaw?" (section 2.3); stability of prompt
+rankings after "On the Stability of Prompt Ranking" (section 3).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.tables import Floats, number_table, positive_number
+
+_TIE = 1e-12
+"""Means of the same numbers in another order differ by less than this share of their size."""
+
+
+@dataclass(frozen=True)
+class PromptSensitivity:
+    """Spread of each model's accuracy over prompts, and agreement of the models' rankings.
+
+    `std` (population) and `range` have one value a model, `spearman_pairs` one a pair of prompts
+    in the order (0, 1), (0, 2), ..., (1, 2), ...: None where all models tie under a prompt.
+    `mean_spearman` is the mean of those that are defined; None under 3 models. `degenerate` says in
+    words what is undefined, and is None otherwise.
+    """
+
+    std: list[float]
+    range: list[float]
+    mean_std: float
+    mean_spearman: float | None
+    spearman_pairs: list[float | None]
+    n_models: int
+    n_prompts: int
+    degenerate: str | None
+
+
+def prompt_sensitivity(accuracies: Any) -> PromptSensitivity:
+    """Measure how accuracies, and the ranking of models by them, vary over prompts.
+
+    Args:
+        accuracies: shape (models, prompts), at least two prompts.
+
+    Returns:
+        A `PromptSensitivity`.
+
+    Raises:
+        ValueError: no table of finite numbers, ragged rows, or fewer than two prompts.
+    """
+    table = number_table(accuracies, "predictions", "model", "prompt")
+    n_models, n_prompts = table.shape
+    if n_prompts < 2:
+        raise ValueError(
+            "predictions has one accuracy a model: give each model's accuracy under at least two "
+            "prompts, one prompt has no spread"
+        )
+    std = table.std(axis=1)
+    reason = None
+    pairs: list[float | None] = []
+    mean = None
+    if n_models < 3:
+        reason = f"mean_spearman needs 3 models or more, there are {n_models}"
+    else:
+        rho = _upper(spearman_matrix(table.T))
+        pairs = [None if np.isnan(value) else float(value) for value in rho]
+        mean, _ = _mean_std(rho)
+        if undefined := int(np.isnan(rho).sum()):
+            reason = (
+                f"{undefined} of {len(rho)} pairs of prompts have no rank correlation: "
+                "all models tie under a prompt"
+            )
+    return PromptSensitivity(
+        std=std.tolist(),
+        range=np.ptp(table, axis=1).tolist(),
+        mean_std=float(std.mean()),
+        mean_spearman=mean,
+        spearman_pairs=pairs,
+        n_models=n_models,
+        n_prompts=n_prompts,
+        degenerate=reason,
+    )
+
+
+@dataclass(frozen=True)
+class RankingStability:
+    """Stability of the ranking of M prompts over K conditions, and of the choice made from it.
+
+    `*_pairwise_*`, `spearman_*` and `kendall_*` are over pairs of conditions; `top1_global` is the
+    share of conditions with the most frequent winner, `topk_global` the mean overlap with the most
+    frequent top-k set. `selected_*` are prompt indices; `lcb` has M values. `loso_*` are the scores
+    in a held-out condition of the prompt chosen on the others. Every `*_std` is a population
+    standard deviation. Undefined is None, and `degenerate` then says why in words.
+    """
+
+    spearman_mean: float | None
+    spearman_std: float | None
+    kendall_mean: float | None
+    kendall_std: float | None
+    top1_pairwise_mean: float | None
+    top1_pairwise_std: float | None
+    topk_pairwise_mean: float | None
+    topk_pairwise_std: float | None
+    top1_global: float | None
+    topk_global: float | None
+    unique_top1: int
+    selected_mean: int
+    selected_lcb: int | None
+    lcb: list[float] | None
+    loso_mean_mean: float | None
+    loso_mean_std: float | None
+    loso_lcb_mean: float | None
+    loso_lcb_std: float | None
+    k: int
+    z: float
+    n_conditions: int
+    n_prompts: int
+    degenerate: str | None
+
+
+def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStability:
+    """Measure how stable a ranking of prompts is over conditions (seeds, subsets, judges).
+
+    Args:
+        scores: shape (K conditions, M prompts), higher is better.
+        k: size of the top-k sets, 1 to M.
+        z: weight of the standard error in LCB = mean - z * sd / sqrt(K), sd with K - 1.
+
+    Returns:
+        A `RankingStability`. Ties get average ranks in the correlations and go to the lower prompt
+        index in top-k sets and selection; the most frequent top-k set is the one with the best
+        mean score where several are equally frequent.
+
+    Raises:
+        ValueError: no table of finite numbers, ragged rows, k outside 1..M, z negative.
+    """
+    table = number_table(scores, "predictions", "condition", "prompt")
+    n_conditions, n_prompts = table.shape
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_prompts:
+        raise ValueError(f"k is {k!r}: pass a whole number from 1 to the {n_prompts} prompts")
+    z = positive_number(z, "z", "1.0")
+    reasons = []
+    top = np.argsort(-table, axis=1, kind="stable")[:, : int(k)]
+    winners = top[:, 0]
+    mean = table.mean(axis=0)
+
+    if n_conditions < 2:
+        reasons.append("one condition: there is nothing to compare, and no lower bound")
+        rho = tau = top1 = topk = np.empty(0)
+        top1_global = topk_global = None
+    else:
+        rho, tau = _upper(spearman_matrix(table)), _upper(kendall_matrix(table))
+        if undefined := int(np.isnan(rho).sum()):
+            reasons.append(
+                f"{undefined} of {len(rho)} pairs of conditions have no rank correlation: "
+                "all prompts tie in a condition"
+            )
+        top1 = _upper((winners[:, None] == winners[None, :]).astype(np.float64))
+        member = np.zeros(table.shape)
+        np.put_along_axis(member, top, 1.0, axis=1)
+        topk = _upper(member @ member.T) / k
+        top1_global = float(np.bincount(winners).max()) / n_conditions
+        modal = _modal_set(top, mean)
+        topk_global = float(member[:, modal].sum()) / (n_conditions * k)
+
+    lcb = lower_bounds(table, z) if n_conditions > 1 else None
+    loso_mean = _held_out(table, None)
+    loso_lcb = _held_out(table, z)
+    if n_conditions == 2:
+        reasons.append("two conditions: leaving one out leaves no lower bound to choose by")
+    rho_mean, rho_std = _mean_std(rho)
+    tau_mean, tau_std = _mean_std(tau)
+    top1_mean, top1_std = _mean_std(top1)
+    topk_mean, topk_std = _mean_std(topk)
+    held_mean, held_std = _mean_std(loso_mean)
+    bound_mean, bound_std = _mean_std(loso_lcb)
+    return RankingStability(
+        spearman_mean=rho_mean,
+        spearman_std=rho_std,
+        kendall_mean=tau_mean,
+        kendall_std=tau_std,
+        top1_pairwise_mean=top1_mean,
+        top1_pairwise_std=top1_std,
+        topk_pairwise_mean=topk_mean,
+        topk_pairwise_std=topk_std,
+        top1_global=top1_global,
+        topk_global=topk_global,
+        unique_top1=len(np.unique(winners)),
+        selected_mean=_best(mean),
+        selected_lcb=None if lcb is None else _best(lcb),
+        lcb=None if lcb is None else lcb.tolist(),
+        loso_mean_mean=held_mean,
+        loso_mean_std=held_std,
+        loso_lcb_mean=bound_mean,
+        loso_lcb_std=bound_std,
+        k=int(k),
+        z=z,
+        n_conditions=n_conditions,
+        n_prompts=n_prompts,
+        degenerate="; ".join(reasons) or None,
+    )
+
+
+def lcb_sweep(scores: Any, z: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0)) -> list[dict[str, Any]]:
+    """Selection by lower confidence bound at several weights z; z = 0 is selection by the mean.
+
+    Args:
+        scores: shape (K conditions, M prompts), K >= 3.
+        z: weights, each >= 0.
+
+    Returns:
+        One dict a weight: `z`, `selected` (prompt index), `loso_mean`, `loso_std`.
+
+    Raises:
+        ValueError: as `ranking_stability`; fewer than three conditions.
+    """
+    table = number_table(scores, "predictions", "condition", "prompt")
+    if len(table) < 3:
+        raise ValueError(
+            f"predictions has {len(table)} conditions: leaving one out needs at least three"
+        )
+    rows = []
+    for weight in z:
+        weight = positive_number(weight, "z", "1.0")
+        held = _held_out(table, weight)
+        rows.append(
+            {
+                "z": weight,
+                "selected": _best(lower_bounds(table, weight)),
+                "loso_mean": float(held.mean()),
+                "loso_std": float(held.std()),
+            }
+        )
+    return rows
+
+
+def spearman_matrix(rows: Floats) -> Floats:
+    """Spearman's rho of every two rows, shape (R, R); ties share ranks, constant rows give NaN."""
+    from scipy.stats import rankdata
+
+    ranks: Floats = rankdata(rows, axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    return _normalised(ranks @ ranks.T)
+
+
+def kendall_matrix(rows: Floats) -> Floats:
+    """Kendall's tau-b of every two rows, shape (R, R); constant rows give NaN."""
+    concordance = np.zeros((len(rows), len(rows)))
+    for column in range(rows.shape[1] - 1):
+        # Comparison, not subtraction: the difference of two large numbers may overflow.
+        here, later = rows[:, column : column + 1], rows[:, column + 1 :]
+        signs = (later > here).astype(np.float64) - (later < here)
+        concordance += signs @ signs.T
+    return _normalised(concordance)
+
+
+def lower_bounds(table: Floats, z: float) -> Floats:
+    """LCB of each column: mean - z * sd / sqrt(K), sd with K - 1 (section 3.4); K >= 2."""
+    bounds: Floats = table.mean(axis=0) - z * table.std(axis=0, ddof=1) / np.sqrt(len(table))
+    return bounds
+
+
+def _normalised(products: Floats) -> Floats:
+    """Inner products as cosines; NaN where a row has length 0."""
+    squares = np.diag(products)
+    # One root of the product, not a product of roots: equal rows then give 1.0 to the last digit.
+    scale = np.sqrt(np.outer(squares, squares))
+    result = np.full(products.shape, np.nan)
+    np.divide(products, scale, out=result, where=scale > 0)
+    clipped: Floats = np.clip(result, -1.0, 1.0)
+    return clipped
+
+
+def _upper(matrix: Floats) -> Floats:
+    values: Floats = matrix[np.triu_indices(len(matrix), 1)]
+    return values
+
+
+def _mean_std(values: Floats) -> tuple[float | None, float | None]:
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return None, None
+    return float(defined.mean()), float(defined.std())
+
+
+def _best(values: Floats) -> int:
+    """The index of the largest value; the lowest of those that equal it up to rounding."""
+    best = values.max()
+    return int(np.flatnonzero(values >= best - _TIE * max(abs(best), _TIE))[0])
+
+
+def _modal_set(top: npt.NDArray[np.intp], mean: Floats) -> list[int]:
+    counts = Counter(tuple(row) for row in np.sort(top, axis=1).tolist())
+    most = max(counts.values())
+    frequent = sorted(prompts for prompts, count in counts.items() if count == most)
+    worth = np.array([mean[list(prompts)].mean() for prompts in frequent])
+    return list(frequent[_best(worth)])
+
+
+def _held_out(table: Floats, z: float | None) -> Floats:
+    """Score in each condition of the prompt chosen on all others: by mean, or by LCB with z."""
+    if len(table) < (2 if z is None else 3):
+        return np.empty(0)
+    scores = np.empty(len(table))
+    for condition in range(len(table)):
+        rest = np.delete(table, condition, axis=0)
+        worth = rest.mean(axis=0) if z is None else lower_bounds(rest, z)
+        scores[condition] = table[condition, _best(worth)]
+    return scores

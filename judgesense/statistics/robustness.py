@@ -1,0 +1,260 @@
+"""How far scores move when the instruction is paraphrased (Bhat & Varma, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from judgesense.statistics.intervals import (
+    Interval,
+    cluster_codes,
+    mean_t_cluster,
+    wilson_from_sums,
+)
+from judgesense.statistics.labels import check_level, check_resamples, numbers
+from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.tables import Floats, number_table, positive_number
+
+TOLERANCES = (0.25, 0.5, 1.0)
+"""The paper's tolerances, in units of the score scale (section 5.1 and appendix D)."""
+
+STABLE_BELOW = 0.15
+"""A configuration is stable if its win-rate gap and its sensitivity are both below this."""
+
+_SLACK = 1e-9
+"""3.8 - 3.3 is 0.5 to a reader and 0.49999999999999956 or 0.5000000000000004 to a float."""
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """Scores of N items under k paraphrases against human scores.
+
+    `accuracy` and `accuracy_tolerance` are means over all N * k scores; `accuracy_per_paraphrase`
+    has k values and `win_rate_gap` is their largest difference. `win_rate_gap_chance` is the gap
+    to expect if each item's k scores had been dealt to the paraphrases at random: a gap near it
+    shows no wording to be better. `sensitivity` is the coefficient of variation of an item's
+    scores, averaged over items; `consistency` the share of items with k equal scores; `stable`
+    whether gap and sensitivity are both below 0.15. Gap, sensitivity, consistency and stable are
+    None for a single paraphrase, sensitivity also if no item defines it, interval ends for a
+    single cluster; `degenerate` then says why and is None otherwise.
+    """
+
+    accuracy: float
+    accuracy_ci_low: float | None
+    accuracy_ci_high: float | None
+    accuracy_tolerance: float
+    accuracy_tolerance_ci_low: float | None
+    accuracy_tolerance_ci_high: float | None
+    accuracy_per_paraphrase: list[float]
+    win_rate_gap: float | None
+    win_rate_gap_ci_low: float | None
+    win_rate_gap_ci_high: float | None
+    win_rate_gap_chance: float | None
+    sensitivity: float | None
+    sensitivity_ci_low: float | None
+    sensitivity_ci_high: float | None
+    n_sensitivity_undefined: int
+    consistency: float | None
+    consistency_ci_low: float | None
+    consistency_ci_high: float | None
+    stable: bool | None
+    n_rows: int
+    n_items: int
+    n_paraphrases: int
+    degenerate: str | None
+
+
+def paraphrase_robustness(
+    scores: Any,
+    references: Any,
+    *,
+    tolerance: float = 0.5,
+    round_references: bool = False,
+    item_ids: Any = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> Robustness:
+    """Measure accuracy and its stability over paraphrases of one instruction.
+
+    Intervals: clustered Wilson for accuracies and consistency; cluster-robust t for sensitivity;
+    percentile bootstrap over clusters for the win-rate gap (a largest difference is biased
+    upwards, in the estimate and in its interval: compare `win_rate_gap_chance`).
+
+    Args:
+        scores: shape (N, k), the judge's score of each item under each paraphrase.
+        references: shape (N,), the human scores.
+        tolerance: largest distance that counts as right in `accuracy_tolerance`.
+        round_references: round the human scores to whole ones first (halves up): mean ratings such
+            as 3.67 can never be matched exactly.
+        item_ids: one id a row, where rows share an item; None makes every row an item.
+        confidence_level: within (0, 1).
+        n_resamples: bootstrap resamples for the gap.
+        seed: of the bootstrap.
+
+    Returns:
+        A `Robustness`.
+
+    Raises:
+        ValueError: ragged rows, unequal lengths, empty input, or anything that is no finite number.
+    """
+    table, human = _checked(scores, references, round_references)
+    level = check_level(confidence_level)
+    n, k = table.shape
+    clusters, n_items = cluster_codes(item_ids, n)
+    right = (table == human[:, None]).astype(np.float64)
+    near = _within(table, human, positive_number(tolerance, "tolerance", "0.5"))
+    per_paraphrase = right.mean(axis=0)
+
+    sizes = np.bincount(clusters, minlength=n_items).astype(np.float64)
+
+    def share(row_sums: Floats, per_row: int) -> Interval:
+        sums = np.bincount(clusters, row_sums, minlength=n_items)
+        return wilson_from_sums(sums, sizes * per_row, level)
+
+    accuracy_ci = share(right.sum(axis=1), k)
+    near_ci = share(near.sum(axis=1), k)
+    nowhere = Interval(None, None)
+    reasons = [] if n_items > 1 else ["one item: no interval"]
+
+    gap = chance = sensitivity = consistency = None
+    gap_ci = sensitivity_ci = consistency_ci = nowhere
+    n_undefined = 0
+    if k == 1:
+        reasons.append(
+            "one paraphrase: win_rate_gap, sensitivity, consistency and stable are undefined"
+        )
+    else:
+        gap = float(per_paraphrase.max() - per_paraphrase.min())
+        gap_ci = _gap_interval(right, clusters, n_items, level, check_resamples(n_resamples), seed)
+        chance = _chance_gap(right)
+        same = (table == table[:, :1]).all(axis=1)
+        consistency = float(same.mean())
+        consistency_ci = share(same.astype(np.float64), 1)
+        variation = coefficients_of_variation(table)
+        defined = np.isfinite(variation)
+        n_undefined = int(n - defined.sum())
+        if defined.any():
+            sensitivity = float(variation[defined].mean())
+            ends = mean_t_cluster(variation[defined], clusters[defined], level)
+            low = None if ends.low is None else max(0.0, ends.low)
+            sensitivity_ci = Interval(low, ends.high)
+        else:
+            reasons.append("sensitivity is undefined: every item varies around a mean of 0 or less")
+    return Robustness(
+        accuracy=float(right.mean()),
+        accuracy_ci_low=accuracy_ci.low,
+        accuracy_ci_high=accuracy_ci.high,
+        accuracy_tolerance=float(near.mean()),
+        accuracy_tolerance_ci_low=near_ci.low,
+        accuracy_tolerance_ci_high=near_ci.high,
+        accuracy_per_paraphrase=per_paraphrase.tolist(),
+        win_rate_gap=gap,
+        win_rate_gap_ci_low=gap_ci.low,
+        win_rate_gap_ci_high=gap_ci.high,
+        win_rate_gap_chance=chance,
+        sensitivity=sensitivity,
+        sensitivity_ci_low=sensitivity_ci.low,
+        sensitivity_ci_high=sensitivity_ci.high,
+        n_sensitivity_undefined=n_undefined,
+        consistency=consistency,
+        consistency_ci_low=consistency_ci.low,
+        consistency_ci_high=consistency_ci.high,
+        stable=_stable(gap, sensitivity),
+        n_rows=n,
+        n_items=n_items,
+        n_paraphrases=k,
+        degenerate="; ".join(reasons) or None,
+    )
+
+
+def tolerance_accuracies(
+    scores: Any,
+    references: Any,
+    tolerances: Sequence[float] = TOLERANCES,
+    *,
+    round_references: bool = False,
+) -> dict[float, float]:
+    """Accuracy within each of several tolerances: {tolerance: share of scores that near}.
+
+    Args and errors as `paraphrase_robustness`.
+    """
+    table, human = _checked(scores, references, round_references)
+    return {
+        float(tau): float(_within(table, human, positive_number(tau, "tolerances", "0.5")).mean())
+        for tau in tolerances
+    }
+
+
+def coefficients_of_variation(table: Floats) -> Floats:
+    """Population standard deviation / mean of each row, shape (N,).
+
+    A constant row has 0. A row that varies around a mean of 0 or less has none: NaN, for the
+    caller to count.
+    """
+    # The ratio does not depend on the scale; on scale 1 nothing overflows.
+    scale = np.abs(table).max(axis=1, keepdims=True)
+    rows = table / np.where(scale == 0, 1.0, scale)
+    mean = rows.mean(axis=1)
+    result = np.full(len(rows), np.nan)
+    np.divide(rows.std(axis=1), mean, out=result, where=mean > 0)
+    result[(table == table[:, :1]).all(axis=1)] = 0.0
+    return result
+
+
+def _checked(scores: Any, references: Any, round_references: bool) -> tuple[Floats, Floats]:
+    table = number_table(scores, "predictions", "item", "paraphrase")
+    human = numbers(references, "references")
+    if len(table) != len(human):
+        raise ValueError(
+            f"predictions has {len(table)} rows and references {len(human)}: "
+            "pass one human score for each item"
+        )
+    return table, np.floor(human + 0.5) if round_references else human
+
+
+def _within(table: Floats, human: Floats, tolerance: float) -> Floats:
+    with np.errstate(over="ignore"):
+        distance = np.abs(table - human[:, None])
+    return (distance <= tolerance + _SLACK).astype(np.float64)
+
+
+def _gap_interval(
+    right: Floats, clusters: Any, n_items: int, level: float, n_resamples: int, seed: int
+) -> Interval:
+    if n_items < 2:
+        return Interval(None, None)
+    sums = [np.bincount(clusters, column, minlength=n_items) for column in right.T]
+    sizes = np.bincount(clusters, minlength=n_items)
+    drawn = resampled_sums(np.column_stack([*sums, sizes]), n_resamples, seed)
+    accuracies = drawn[:, :-1] / drawn[:, -1:]
+    tail = (1 - level) / 2
+    low, high = np.quantile(np.ptp(accuracies, axis=1), [tail, 1 - tail])
+    return Interval(float(max(low, 0.0)), float(min(high, 1.0)))
+
+
+def _chance_gap(right: Floats) -> float:
+    """The mean gap when each item's k marks are dealt to the paraphrases at random.
+
+    A row with a share p of right marks gives each paraphrase the variance p (1 - p) and each two
+    the covariance -p (1 - p) / (k - 1), so the k accuracies are, in the normal limit, a centred
+    independent sample and their range is that of k standard normals, scaled.
+    """
+    from scipy.special import ndtr
+
+    n, k = right.shape
+    p = right.mean(axis=1)
+    spread = np.sqrt(k / (k - 1) * float((p * (1 - p)).sum())) / n
+    x = np.linspace(-9.0, 9.0, 3601)
+    normal_range = float((1 - ndtr(x) ** k - ndtr(-x) ** k).sum()) * (x[1] - x[0])
+    return float(min(1.0, spread * normal_range))
+
+
+def _stable(gap: float | None, sensitivity: float | None) -> bool | None:
+    known = [value < STABLE_BELOW for value in (gap, sensitivity) if value is not None]
+    if False in known:
+        return False
+    return True if len(known) == 2 else None

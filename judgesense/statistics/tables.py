@@ -1,0 +1,87 @@
+"""Tables of scores as arrays: the one place that checks rows of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def number_table(values: Any, name: str, row_is: str, column_is: str) -> Floats:
+    """Return rows of finite numbers as a float array.
+
+    Args:
+        values: rows of equal length, nested sequences or a two-dimensional array.
+        name: the argument's name, for messages.
+        row_is: what a row is ("item"), for messages.
+        column_is: what a column is ("paraphrase"), for messages.
+
+    Returns:
+        Shape (rows, columns), at least (1, 1).
+
+    Raises:
+        ValueError: no table, empty, ragged, or a cell that is no finite number; names the place.
+    """
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+        raise ValueError(
+            f"{name} is a {type(values).__name__}: pass one row of numbers for each {row_is}"
+        )
+    if len(values) == 0:
+        raise ValueError(f"{name} is empty: pass one row of numbers for each {row_is}")
+    if not (isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu"):
+        _check_rows(list(values), name, row_is, column_is)
+    table: Floats = np.asarray(values, dtype=np.float64)
+    if table.shape[1] == 0:
+        raise ValueError(f"{name}[0] is empty: pass one number for each {column_is}")
+    bad = ~np.isfinite(table)
+    if bad.any():
+        row, column = (int(axis) for axis in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name}[{row}][{column}] ({row_is} {row}, {column_is} {column}) is "
+            f"{table[row, column]}: pass a finite number, or leave the whole {row_is} out"
+        )
+    return table
+
+
+def _check_rows(rows: list[Any], name: str, row_is: str, column_is: str) -> None:
+    width: int | None = None
+    for index, row in enumerate(rows):
+        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
+            raise ValueError(
+                f"{name}[{index}] is {row!r}: pass a list with one number for each {column_is}"
+            )
+        if width is None:
+            width = len(row)
+        elif len(row) != width:
+            raise ValueError(
+                f"{name}[{index}] has {len(row)} numbers and {name}[0] has {width}: every {row_is} "
+                f"needs one number for each {column_is}, in the same order"
+            )
+        kinds = set(map(type, row))
+        if kinds <= {float, int}:
+            continue
+        for column, cell in enumerate(row):
+            if isinstance(cell, (bool, np.bool_)) or not isinstance(
+                cell, (float, int, np.floating, np.integer)
+            ):
+                raise ValueError(
+                    f"{name}[{index}][{column}] ({row_is} {index}, {column_is} {column}) is "
+                    f"{cell!r}, not a number: pass a finite number, or leave the whole {row_is} out"
+                )
+
+
+def positive_number(value: Any, name: str, example: str) -> float:
+    """Return a finite number >= 0, or raise ValueError."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.integer, np.floating))
+        or not np.isfinite(value)
+        or value < 0
+    ):
+        raise ValueError(
+            f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"
+        )
+    return float(value)
