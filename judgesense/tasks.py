@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
 
@@ -171,12 +172,13 @@ def dump_label_map(label_map: Mapping[str, str]) -> str:
     return json.dumps(dict(label_map), ensure_ascii=False, separators=(",", ":"))
 
 
-def load_label_map(text: str) -> dict[str, str]:
-    """The label map in a table's JSON string."""
+@lru_cache(maxsize=4096)
+def load_label_map(text: str) -> Mapping[str, str]:
+    """The label map in a table's JSON string; a run has few, so each is read once."""
     loaded = json.loads(text)
     if not isinstance(loaded, dict) or not loaded:
         raise JudgeSenseError(f"a label map must be a non-empty JSON object, got {text!r}")
-    return {str(raw): str(label) for raw, label in loaded.items()}
+    return MappingProxyType({str(raw): str(label) for raw, label in loaded.items()})
 
 
 def render(task: Task, template: Template, item: Item, order: str) -> Prompt:

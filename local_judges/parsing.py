@@ -72,10 +72,12 @@ def parse(text: str, options: tuple[str, ...]) -> str:
     ("Yes. The response is right"); an option follows a cue ("my rating is 4", all cues agreeing);
     exactly one option is named, not negated. Reasoning between think tags is left out first.
     """
+    if text in options:
+        return text
     space = _space(options)
-    bare = text.strip(_MARKUP)
-    if bare in options:
-        return bare
+    plain = space.folded.get(text.strip(_MARKUP).casefold())
+    if plain is not None and (len(plain) > 1 or plain in text):
+        return plain
     text = _THINKING.sub("", text)
     bare = text.strip().lstrip(_MARKUP)
 

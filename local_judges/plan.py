@@ -40,7 +40,7 @@ class Requests(Sequence[Request]):
         self._by_request = np.argsort(codes, kind="stable").astype(np.int64)
         self._starts = np.searchsorted(codes[self._by_request], np.arange(codes.max() + 2))
         self._first = self._by_request[self._starts[:-1]]
-        self._columns = [prompts[name] for name in ("prompt_id", "text", "label_map")]
+        self._table = prompts.select(("prompt_id", "text", "label_map"))
 
     def __len__(self) -> int:
         return len(self._first)
@@ -48,22 +48,44 @@ class Requests(Sequence[Request]):
     def __getitem__(self, index: int) -> Request:  # type: ignore[override]
         if not 0 <= index < len(self):
             raise IndexError(index)
-        row = int(self._first[index])
-        identity, text, label_map = (column[row].as_py() for column in self._columns)
-        return Request(identity, text, options_of(label_map))
+        return self.take([index])[0]
+
+    def __iter__(self) -> Iterator[Request]:
+        for start in range(0, len(self), 4096):
+            yield from self.take(range(start, min(start + 4096, len(self))))
 
     def take(self, indices: Sequence[int] | Indices) -> list[Request]:
         """These requests, read from the table in one go."""
-        rows = pa.array(self._first[np.asarray(indices, dtype=np.int64)])
-        identities, texts, label_maps = (c.take(rows).to_pylist() for c in self._columns)
+        table = take_rows(self._table, self._first[np.asarray(indices, dtype=np.int64)])
         return [
             Request(identity, text, options_of(label_map))
-            for identity, text, label_map in zip(identities, texts, label_maps, strict=True)
+            for identity, text, label_map in zip(*(c.to_pylist() for c in table), strict=True)
         ]
 
     def rows(self, index: int) -> Indices:
         """Rows of the prompts table that this request answers for."""
         return self._by_request[self._starts[index] : self._starts[index + 1]]
+
+
+def take_rows(table: pa.Table, rows: Indices) -> pa.Table:
+    """These rows of a table, at a cost that does not grow with the table.
+
+    Arrow's own ``take`` joins all chunks of a column first; this takes chunk by chunk.
+    """
+    if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+        return table.slice(int(rows[0]), len(rows))
+    bounds = np.cumsum([0, *(len(chunk) for chunk in table.column(0).chunks)])
+    chunk_of = np.searchsorted(bounds, rows, side="right") - 1
+    by_chunk = np.argsort(chunk_of, kind="stable")
+    pieces = []
+    for chunk in np.unique(chunk_of):
+        start, stop = int(bounds[chunk]), int(bounds[chunk + 1])
+        local = rows[by_chunk][chunk_of[by_chunk] == chunk] - start
+        pieces.append(table.slice(start, stop - start).take(pa.array(local)))
+    taken = pa.concat_tables(pieces).combine_chunks() if pieces else table.slice(0, 0)
+    back = np.empty_like(by_chunk)
+    back[by_chunk] = np.arange(len(by_chunk))
+    return taken.take(pa.array(back))
 
 
 @dataclass(frozen=True, slots=True)

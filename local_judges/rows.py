@@ -1,9 +1,8 @@
-"""Answers to rows of the decision log."""
+"""Answers to rows of the decision log, a part at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -11,18 +10,13 @@ import pyarrow as pa
 from judgesense.decisions import SCHEMA
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, load_label_map
 from local_judges.parsing import parse
-from local_judges.plan import Part, Requests, options_of
+from local_judges.plan import Part, Requests, options_of, take_rows
 from local_judges.protocol import Answer
 
 _STATUS = {ERROR: "error", REFUSED: "refused", UNCLEAR: "unclear"}
 _FROM_PROMPTS = (
     "prompt_id", "task", "item_id", "cluster_id", "template_id", "order", "gold", "system_id",
 )  # fmt: skip
-
-
-@lru_cache(maxsize=4096)
-def _label_map(text: str) -> Mapping[str, str]:
-    return load_label_map(text)
 
 
 def decide(answer: Answer, scoring: str, options: tuple[str, ...]) -> str:
@@ -38,7 +32,7 @@ def decide(answer: Answer, scoring: str, options: tuple[str, ...]) -> str:
         return parse(answer.text or "", options)
     if answer.option_logprobs is None:
         return UNCLEAR
-    return options[int(np.argmax(answer.option_logprobs))]
+    return options[answer.option_logprobs.index(max(answer.option_logprobs))]
 
 
 def part_table(
@@ -51,76 +45,91 @@ def part_table(
 ) -> pa.Table:
     """The part's rows: its requests in planned order, for each the prompts it answers for, for
     each the scorings."""
-    columns: dict[str, list[object]] = {
-        name: []
-        for name in SCHEMA.names
-        if name not in (*_FROM_PROMPTS, "judge", "repeat", "option_logprobs")
-    }
-    logprobs: list[list[tuple[str, float]] | None] = []
-    table_rows: list[int] = []
-    label_maps = prompts["label_map"]
-    for index in part.requests:
-        answer = answers[index]
-        rows = requests.rows(index)
-        for row in rows.tolist():
-            label_map = label_maps[row].as_py()
-            options = options_of(label_map)
-            for scoring in scorings:
-                raw = decide(answer, scoring, options)
-                table_rows.append(row)
-                logprobs.append(_append(columns, answer, scoring, raw, options, label_map))
-    taken = prompts.select(_FROM_PROMPTS).take(pa.array(table_rows, pa.int64()))
-    arrays: dict[str, pa.Array | pa.ChunkedArray] = {
+    indices = list(part.requests)
+    rows_of = [requests.rows(index) for index in indices]
+    rows = np.concatenate(rows_of)
+    answer_of = np.repeat(np.arange(len(indices)), [len(found) for found in rows_of])
+    ordered = [answers[index] for index in indices]
+    taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map")), rows)
+    label_maps = taken["label_map"].to_pylist()
+    constant = {
+        "judge": pa.repeat(judge, len(rows)),
+        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(rows)),
         **{name: taken[name] for name in _FROM_PROMPTS},
-        **{name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()},
-        "judge": pa.repeat(judge, len(table_rows)),
-        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(table_rows)),
-        "option_logprobs": _nested(logprobs),
     }
-    return pa.table({name: arrays[name] for name in SCHEMA.names}, schema=SCHEMA)
+    tables = []
+    for scoring in scorings:
+        # Rows that share an answer may differ in their label map, so each is decided by its own.
+        raw = [
+            decide(ordered[at], scoring, options_of(label_map))
+            for at, label_map in zip(answer_of.tolist(), label_maps, strict=True)
+        ]
+        decided = {
+            "scoring": pa.repeat(scoring, len(rows)),
+            "raw_decision": pa.array(raw, pa.string()),
+            "decision": [
+                load_label_map(label_map).get(said, said)
+                for said, label_map in zip(raw, label_maps, strict=True)
+            ],
+            "status": [_STATUS.get(said, "ok") for said in raw],
+        }
+        spread = _answer_columns(ordered, scoring).take(pa.array(answer_of))
+        columns = {**constant, **decided, **dict(zip(spread.column_names, spread, strict=True))}
+        if scoring == "options":
+            columns["option_logprobs"] = _logprobs(ordered, answer_of, label_maps)
+        tables.append(pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA))
+    if len(tables) == 1:
+        return tables[0]
+    interleaved = np.arange(len(rows) * len(tables)).reshape(len(tables), -1).T.ravel()
+    return pa.concat_tables(tables).take(pa.array(interleaved))
 
 
-def _append(
-    columns: dict[str, list[object]],
-    answer: Answer,
-    scoring: str,
-    raw: str,
-    options: tuple[str, ...],
-    label_map: str,
-) -> list[tuple[str, float]] | None:
-    """Append one row's own columns; returns its option log-probabilities."""
-    generated = scoring == "generate"
-    values = None if generated else answer.option_logprobs
-    best = sorted(values, reverse=True)[:2] if values else []
-    row = {
-        "scoring": scoring,
-        "raw_text": answer.text if generated else None,
-        "raw_decision": raw,
-        "decision": _label_map(label_map).get(raw, raw),
-        "status": _STATUS.get(raw, "ok"),
-        "option_mass": answer.option_mass if values else None,
-        "margin": best[0] - best[1] if len(best) == 2 else None,
-        "input_tokens": answer.input_tokens,
-        "output_tokens": answer.output_tokens if generated else None,
-        "truncated": answer.truncated if generated else False,
-        "latency_s": answer.latency_s,
-        "cost_usd": answer.cost_usd,
-        "error": answer.error,
+def _answer_columns(answers: Sequence[Answer], scoring: str) -> pa.Table:
+    """What each answer says whatever its prompt, one row an answer."""
+    n = len(answers)
+    columns: dict[str, Sequence[object]] = {
+        "input_tokens": [answer.input_tokens for answer in answers],
+        "latency_s": [answer.latency_s for answer in answers],
+        "cost_usd": [answer.cost_usd for answer in answers],
+        "error": [answer.error for answer in answers],
     }
-    for name, column in columns.items():
-        column.append(row[name])
-    return list(zip(options, values, strict=True)) if values else None
+    if scoring == "generate":
+        columns["raw_text"] = [answer.text for answer in answers]
+        columns["output_tokens"] = [answer.output_tokens for answer in answers]
+        columns["truncated"] = [answer.truncated for answer in answers]
+        columns["option_mass"] = columns["margin"] = columns["option_logprobs"] = [None] * n
+    else:
+        scored = [answer.option_logprobs for answer in answers]
+        columns["option_mass"] = [
+            answer.option_mass if answer.option_logprobs else None for answer in answers
+        ]
+        columns["margin"] = [_margin(values) if values else None for values in scored]
+        columns["raw_text"] = columns["output_tokens"] = [None] * n
+        columns["truncated"] = [False] * n
+    fields = {name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()}
+    return pa.table(fields)
 
 
-def _nested(rows: list[list[tuple[str, float]] | None]) -> pa.Array:
+def _margin(logprobs: Sequence[float]) -> float:
+    best, second = sorted(logprobs, reverse=True)[:2]
+    return best - second
+
+
+def _logprobs(
+    answers: Sequence[Answer], answer_of: np.ndarray, label_maps: Sequence[str]
+) -> pa.Array:
+    """Each row's options with their log-probabilities, null where there are none."""
     kind = SCHEMA.field("option_logprobs").type
-    offsets = np.zeros(len(rows) + 1, dtype=np.int32)
-    np.cumsum([len(row) if row else 0 for row in rows], out=offsets[1:])
-    flat = [pair for row in rows if row for pair in row]
-    values = pa.StructArray.from_arrays(
-        [pa.array([o for o, _ in flat], pa.string()), pa.array([v for _, v in flat], pa.float64())],
+    values = [answers[at].option_logprobs for at in answer_of.tolist()]
+    names = [options_of(m) if v else () for m, v in zip(label_maps, values, strict=True)]
+    offsets = np.zeros(len(values) + 1, dtype=np.int32)
+    np.cumsum([len(found) for found in names], out=offsets[1:])
+    flat = pa.StructArray.from_arrays(
+        [
+            pa.array([name for found in names for name in found], pa.string()),
+            pa.array([value for found in values for value in found or ()], pa.float64()),
+        ],
         fields=list(kind.value_type),
     )
-    return pa.ListArray.from_arrays(
-        pa.array(offsets), values, type=kind, mask=pa.array([row is None for row in rows])
-    )
+    absent = pa.array([value is None for value in values])
+    return pa.ListArray.from_arrays(pa.array(offsets), flat, type=kind, mask=absent)

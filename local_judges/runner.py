@@ -25,7 +25,7 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS, conform, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import ERROR
-from local_judges.plan import Part, Requests, plan_parts
+from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.progress import Progress
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.rows import part_table
@@ -162,8 +162,8 @@ def _stored(
     expected = np.concatenate([requests.rows(index) for index in part.requests])
     try:
         table = conform(pq.read_table(path, page_checksum_verification=True), str(path))
-        ids = prompts["prompt_id"].take(pa.array(np.repeat(expected, len(scorings))))
-        if table["prompt_id"].equals(ids):
+        planned = take_rows(prompts.select(["prompt_id"]), expected)["prompt_id"].to_numpy()
+        if np.array_equal(table["prompt_id"].to_numpy(), np.repeat(planned, len(scorings))):
             return table
         reason = "it does not hold the prompts that this run plans for it"
     except (pa.ArrowInvalid, OSError, JudgeSenseError) as error:
