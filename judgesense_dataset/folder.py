@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,12 +104,12 @@ class ConfigWriter:
     def write(self, row: Mapping[str, Any]) -> None:
         """Add one row."""
         self._rows.append(row)
+        self.num_rows += 1
         if len(self._rows) == ROW_GROUP:
             self._flush()
 
     def _flush(self) -> None:
         if self._rows:
-            self.num_rows += len(self._rows)
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
             self._rows.clear()
 
@@ -217,6 +217,29 @@ def read_config(
         except (pa.ArrowInvalid, OSError) as error:
             raise JudgeSenseError(f"{path} cannot be read as Parquet ({error})") from error
     return pa.concat_tables(tables, promote_options="permissive")
+
+
+def rewrite_pairs(
+    folder: Path, change: Callable[[list[dict[str, Any]]], Iterable[Mapping[str, Any]]]
+) -> None:
+    """Pass every task's pairs through ``change``, a list of rows at a time, and store the result.
+
+    Each file is written beside the old one and renamed, so that no half-written one is ever there.
+    """
+    for config in configs(folder):
+        if config in (ALL, PROMPTS):
+            continue
+        path = folder / config_file(config)
+        working = f"{config}/.new"
+        writer = ConfigWriter(folder, working, PAIR_ROWS)
+        try:
+            for batch in pq.ParquetFile(path).iter_batches(ROW_GROUP):
+                for row in change(batch.to_pylist()):
+                    writer.write(row)
+        finally:
+            writer.close()
+        (folder / config_file(working)).replace(path)
+        (folder / working).rmdir()
 
 
 def front_matter(readme: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from judgesense.cli import dataset as dataset_commands
 from judgesense.cli import run as run_command
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
@@ -37,6 +38,7 @@ def _front_door(
 
 
 app.command("run")(run_command.run)
+app.add_typer(dataset_commands.app, name="dataset")
 
 
 def main() -> None:

@@ -1,0 +1,191 @@
+"""``judgesense dataset``: build, show, validate, audit and paraphrase a set of pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgesense.errors import JudgeSenseError
+
+app = typer.Typer(
+    help="Build, show, validate, audit and paraphrase a set of pairs.", no_args_is_help=True
+)
+
+OWN = "Data of your own (--source own)"
+
+
+@app.command()
+def build(
+    source: Annotated[
+        list[str],
+        typer.Option(
+            "--source",
+            "-s",
+            metavar="NAME",
+            help="truthfulqa, summeval, scifact, mtbench, all (these four), beir:SET, or own; "
+            "with commas, or given repeatedly.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The folder to make; it appears when it is whole.")
+    ],
+    mirror: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="JUDGESENSE_MIRROR",
+            help="Read <org>/<name> folders here instead of the Hub.",
+        ),
+    ] = None,
+    revision: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SET=COMMIT", help="Pin a Hub set, e.g. mteb/summeval=0123abc."),
+    ] = None,
+    items: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|all",
+            help="Items a task. Default: 125, and all of your own. all: every one there is, gold "
+            "labels as they come.",
+        ),
+    ] = None,
+    pairs: Annotated[
+        int | None,
+        typer.Option(
+            help="Pairs a task of the balanced design; a limit with --items all. Default: one an "
+            "item."
+        ),
+    ] = None,
+    design: Annotated[
+        str,
+        typer.Option(
+            metavar="balanced|full|prompts",
+            help="balanced: every item and template pair equally often; full: all template pairs; "
+            "prompts: the grid of prompts alone.",
+        ),
+    ] = "balanced",
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            metavar="counterbalanced|both|AB|BA",
+            help="Option orders of A/B pairs. Default: counterbalanced in the balanced design, "
+            "else both.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Draws items, pairs and orders.")] = 0,
+    templates: Annotated[
+        Path | None, typer.Option(help="A template file instead of the paper's Appendix A.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="JSONL, CSV or Parquet.", rich_help_panel=OWN)
+    ] = None,
+    hub: Annotated[
+        str | None,
+        typer.Option(metavar="ID[:CONFIG[:SPLIT]]", help="A Hub set.", rich_help_panel=OWN),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The task of the items.", rich_help_panel=OWN)
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OURS=YOURS,...",
+            help="Which column is which, e.g. question=q,response=answer,gold=label.",
+            rich_help_panel=OWN,
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="YOURS=OURS,...",
+            help="Your gold labels, e.g. true=YES,false=NO.",
+            rich_help_panel=OWN,
+        ),
+    ] = None,
+    license: Annotated[str, typer.Option(help="Of your items.", rich_help_panel=OWN)] = "unknown",
+) -> None:
+    """Build a Hub dataset folder (Parquet and a card) from public sets or data of your own."""
+    from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
+    from judgesense_dataset.sources.own import OwnData
+
+    own = None
+    names = [name.strip() for given in source for name in given.split(",") if name.strip()]
+    if "own" in names:
+        hub_id, config, split = [*(hub or "").split(":"), "", ""][:3]
+        own = OwnData(
+            path=file,
+            hub_id=hub_id,
+            config=config or None,
+            split=split or "test",
+            columns=_mapping(columns, "--columns"),
+            labels=_mapping(labels, "--labels"),
+            license=license,
+        )
+    number = None if items == "all" or (items is None and names == ["own"]) else DEFAULT_ITEMS
+    if items not in (None, "all"):
+        if not items.isdigit():
+            raise JudgeSenseError(f"--items must be a number or all, got {items!r}")
+        number = int(items)
+    built = build_dataset(
+        names,
+        out,
+        mirror=mirror,
+        revisions=_mapping(",".join(revision or []), "--revision"),
+        items=number,
+        pairs=pairs,
+        design=design,
+        orders=orders,
+        seed=seed,
+        templates=templates,
+        own=own,
+        own_task=task,
+    )
+    for name, counts in built.tasks.items():
+        typer.echo(f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    for note in built.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"{out}: a dataset folder; judge it with: judgesense run --dataset {out} ...")
+
+
+@app.command()
+def show(
+    dataset: Annotated[str, typer.Argument(help="embedded, a folder, or a Hub id.")] = "embedded",
+    n: Annotated[int, typer.Option("-n", min=1, help="Pairs a task.")] = 2,
+    task: Annotated[str | None, typer.Option(help="One task alone.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Of a Hub id.")] = None,
+) -> None:
+    """Print a few pairs of each task, whole."""
+    import pyarrow.compute as pc
+
+    from judgesense_dataset.load import load_pairs
+
+    rows = load_pairs(dataset, revision)
+    tasks = pc.unique(rows["task_type"]).to_pylist()
+    if task is not None and task not in tasks:
+        raise JudgeSenseError(f"unknown task {task!r}; {dataset} has {', '.join(tasks)}")
+    for name in tasks if task is None else [task]:
+        part = rows.filter(pc.equal(rows["task_type"], name))
+        typer.echo(f"== {name}: {min(n, part.num_rows)} of {part.num_rows} pairs")
+        for row in part.slice(0, n).to_pylist():
+            verdict = {None: "not validated", True: "valid", False: "not valid"}[row["valid"]]
+            typer.echo(
+                f"\n{row['pair_id']}  gold {row['ground_truth_label']}, order {row['order']}, "
+                f"{verdict}"
+            )
+            for side in "ab":
+                maps = row[f"label_map_{side}"]
+                typer.echo(f"--- {side}: {row[f'template_{side}']}  {maps}")
+                typer.echo(row[f"prompt_{side}"])
+        typer.echo()
+
+
+def _mapping(text: str | None, option: str) -> dict[str, str]:
+    """``a=b,c=d`` as a dictionary."""
+    found = {}
+    for part in filter(None, (text or "").split(",")):
+        left, equals, right = part.partition("=")
+        if not equals or not left.strip() or not right.strip():
+            raise JudgeSenseError(f"{option}: {part!r} must be NAME=NAME")
+        found[left.strip()] = right.strip()
+    return found
