@@ -59,8 +59,7 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
             "pass one id a row"
         )
     if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
-        distinct, inverse = np.unique(clusters, return_inverse=True)
-        return inverse.astype(np.intp, copy=False), len(distinct)
+        return _integer_codes(clusters)
     ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
     try:
         table = {value: code for code, value in enumerate(dict.fromkeys(ids))}
@@ -75,6 +74,16 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
                 )
     codes = np.fromiter(map(table.__getitem__, ids), dtype=np.intp, count=n)
     return codes, len(table)
+
+
+def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
+    if len(ids) and int(ids.max()) - int(ids.min()) <= 4 * len(ids):
+        # Ids that are nearly row numbers need no sorting.
+        offsets = (ids - ids.min()).astype(np.intp, copy=False)
+        place = np.cumsum(np.bincount(offsets) > 0) - 1
+        return place[offsets], int(place[-1]) + 1
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    return inverse.astype(np.intp, copy=False), len(distinct)
 
 
 def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:

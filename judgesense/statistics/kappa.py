@@ -122,7 +122,7 @@ def wilson_kappa(
     influence = (agree - share) / room - (1 - share) / room**2 * (column[a] + row[b] - 2 * chance)
     linear = k / (k - 1) * float((np.bincount(codes, influence, minlength=k) ** 2).sum()) / n**2
     score = share * (1 - share) / spread.effective_n / room**2
-    n_eff = spread.effective_n * (min(1.0, score / linear) if score > 0 else 1.0)
+    n_eff = spread.effective_n * (score / max(score, linear) if score > 0 else 1.0)
     ends = wilson(share, n_eff, float(stdtrit(k - 1, (1 + confidence_level) / 2)))
     low, high = (1 - (1 - end) / room for end in ends)
     return Interval(max(-1.0, low), high, n_eff, spread.icc)

@@ -1,0 +1,184 @@
+"""Classical tests the papers quote: Wilcoxon, ANOVA, Cohen's d, chi-square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.labels import numbers
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """A test: its statistic, p-value, degrees of freedom and effect size.
+
+    `effect` is named by `effect_name` (eta squared, Cramer's V, the matched-pairs rank-biserial
+    correlation). What is undefined is None, and `degenerate` says why.
+    """
+
+    __test__ = False  # not a test of pytest's
+
+    statistic: float | None
+    p_value: float | None
+    df: tuple[float, ...]
+    effect: float | None
+    effect_name: str
+    n: int
+    degenerate: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
+    """Wilcoxon's signed-rank test of paired numbers, such as paraphrase against same-prompt spread.
+
+    Zero differences are dropped; the p-value is two-sided, as `scipy.stats.wilcoxon` decides
+    between exact and normal ("All Prompts Created Equal", same-prompt baseline).
+
+    Args:
+        first: shape (n,).
+        second: shape (n,), paired with `first`.
+
+    Returns:
+        The statistic (the smaller rank sum) and the rank-biserial correlation of first - second;
+        undefined where all pairs are equal. `n` counts the differing pairs.
+
+    Raises:
+        ValueError: unequal lengths, empty input or numbers that are not finite.
+    """
+    from scipy.stats import rankdata
+    from scipy.stats import wilcoxon as scipy_wilcoxon
+
+    x, y = numbers(first, "first"), numbers(second, "second")
+    if len(x) != len(y):
+        raise ValueError(f"first has {len(x)} rows and second {len(y)}: pass pairs")
+    gaps = x - y
+    gaps = gaps[gaps != 0]
+    name = "rank-biserial"
+    if not len(gaps):
+        return TestResult(None, None, (), None, name, 0, "all pairs are equal")
+    result = scipy_wilcoxon(gaps)
+    ranks = rankdata(np.abs(gaps))
+    effect = float((ranks * np.sign(gaps)).sum() / ranks.sum())
+    return TestResult(float(result.statistic), float(result.pvalue), (), effect, name, len(gaps))
+
+
+def anova(groups: Sequence[npt.ArrayLike], welch: bool = False) -> TestResult:
+    """One-way analysis of variance with eta squared.
+
+    F = (SSB / (g - 1)) / (SSW / (n - g)); Welch's form (1951) weighs groups by n_i / s_i^2 and does
+    not assume equal variances. eta squared = SSB / SST in both.
+
+    Args:
+        groups: two or more groups of numbers; Welch's form needs two numbers or more in each.
+        welch: use Welch's form.
+
+    Returns:
+        F, its p-value, degrees of freedom (between, within); undefined without variance within.
+
+    Raises:
+        ValueError: fewer than two groups, a group that is empty or not finite, or too few numbers.
+    """
+    from scipy.special import fdtrc
+
+    if len(groups) < 2:
+        raise ValueError(f"groups holds {len(groups)} group(s): pass at least two")
+    data = [numbers(group, f"groups[{place}]") for place, group in enumerate(groups)]
+    sizes = np.array([len(group) for group in data], dtype=float)
+    g, n = len(data), int(sizes.sum())
+    if welch and sizes.min() < 2:
+        raise ValueError(
+            f"groups[{int(sizes.argmin())}] has one number: Welch's form needs two in each group"
+        )
+    if n <= g:
+        raise ValueError(f"{n} numbers in {g} groups: pass more numbers than groups")
+    means = np.array([group.mean() for group in data])
+    everything = np.concatenate(data)
+    within_each = np.array([((x - m) ** 2).sum() for x, m in zip(data, means, strict=True)])
+    between = float((sizes * (means - everything.mean()) ** 2).sum())
+    within = float(within_each.sum())
+    constant = np.array([bool((x == x[0]).all()) for x in data])
+    name = "eta_squared"
+    if constant.all() and len({float(x[0]) for x in data}) == 1:
+        return TestResult(None, None, (), None, name, n, "all numbers are equal")
+    eta = between / (between + within)
+    if constant.all() or (welch and constant.any()):
+        return TestResult(None, None, (), eta, name, n, "no variance within a group")
+    if welch:
+        weight = sizes * (sizes - 1) / within_each
+        centre = float(weight @ means / weight.sum())
+        spread = float((((1 - weight / weight.sum()) ** 2) / (sizes - 1)).sum())
+        top = float((weight * (means - centre) ** 2).sum()) / (g - 1)
+        f = top / (1 + 2 * (g - 2) / (g**2 - 1) * spread)
+        df = (float(g - 1), (g**2 - 1) / (3 * spread))
+    else:
+        f = (between / (g - 1)) / (within / (n - g))
+        df = (float(g - 1), float(n - g))
+    return TestResult(f, float(fdtrc(*df, f)), df, eta, name, n)
+
+
+def cohens_d(first: npt.ArrayLike, second: npt.ArrayLike, paired: bool = False) -> float | None:
+    """Cohen's d: the difference of means in standard deviations (Cohen 1988, sections 2.2, 2.3).
+
+    Args:
+        first: shape (n,).
+        second: shape (m,); paired with `first` (m = n) where `paired`.
+        paired: divide by the standard deviation of the differences instead of the pooled one.
+
+    Returns:
+        d of first - second; None where the standard deviation is 0 or cannot be estimated.
+
+    Raises:
+        ValueError: empty input, numbers that are not finite, unequal lengths where `paired`.
+    """
+    x, y = numbers(first, "first"), numbers(second, "second")
+    if paired and len(x) != len(y):
+        raise ValueError(f"first has {len(x)} rows and second {len(y)}: pass pairs")
+    if paired:
+        gaps = x - y
+        if len(gaps) < 2 or (gaps == gaps[0]).all():
+            return None
+        return float(gaps.mean() / gaps.std(ddof=1))
+    if len(x) + len(y) < 3 or ((x == x[0]).all() and (y == y[0]).all()):
+        return None
+    squares = float(((x - x.mean()) ** 2).sum() + ((y - y.mean()) ** 2).sum())
+    return float((x.mean() - y.mean()) / np.sqrt(squares / (len(x) + len(y) - 2)))
+
+
+def chi_square(table: npt.ArrayLike) -> TestResult:
+    """Pearson's chi-square test of independence, without continuity correction.
+
+    Args:
+        table: counts, shape (r, c), r and c at least 2.
+
+    Returns:
+        The statistic, its p-value and Cramer's V; undefined where fewer than two rows or columns
+        hold counts (empty ones are left out of the degrees of freedom).
+
+    Raises:
+        ValueError: not a table of counts, or fewer than two rows or columns.
+    """
+    from scipy.special import chdtrc
+
+    counts = numbers(table, "table", 2)
+    if min(counts.shape) < 2:
+        raise ValueError(f"table has shape {counts.shape}: pass at least two rows and two columns")
+    if (counts < 0).any():
+        row, column = np.argwhere(counts < 0)[0]
+        raise ValueError(f"table[{row}][{column}] is {counts[row, column]}: pass counts")
+    kept = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    n = float(counts.sum())
+    name = "cramers_v"
+    if min(kept.shape) < 2:
+        return TestResult(None, None, (), None, name, int(n), "one row or column holds all counts")
+    expected = np.outer(kept.sum(axis=1), kept.sum(axis=0)) / n
+    statistic = float(((kept - expected) ** 2 / expected).sum())
+    df = float((kept.shape[0] - 1) * (kept.shape[1] - 1))
+    effect = float(np.sqrt(statistic / (n * (min(kept.shape) - 1))))
+    return TestResult(statistic, float(chdtrc(df, statistic)), (df,), effect, name, int(n))

@@ -1,0 +1,196 @@
+"""How many items and templates a wanted precision takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from judgesense.statistics.intervals import wilson
+from judgesense.statistics.labels import check_level
+from judgesense.statistics.variance import error_terms
+
+_MOST_ITEMS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Design:
+    """Items and templates that give an interval of the wanted width; `items` None where none do."""
+
+    templates: int
+    items: int | None
+    prompts: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def plan(
+    variances: Mapping[str, float | None],
+    width: float,
+    templates: Sequence[int] = (1, 2, 3, 5, 10, 20),
+    *,
+    n_orders: int = 1,
+    n_reruns: int = 1,
+    fixed_templates: bool = True,
+    confidence_level: float = 0.95,
+) -> list[Design]:
+    """Find, for each number of templates, the items that a mean score of wanted precision takes.
+
+    Variance of the mean over I items = (v(item) + the item's error terms) / I, plus, where
+    templates are a sample from all wordings, the terms common to all items (`error_terms`);
+    interval = mean +- t(I - 1) * its root.
+
+    Args:
+        variances: of `variance.components`.
+        width: wanted full width of the interval, in units of the score.
+        templates: numbers of templates to consider.
+        n_orders: option orders judged for each.
+        n_reruns: reruns of each prompt.
+        fixed_templates: True for an interval conditional on these templates, False for one over
+            all wordings like them (then no number of items makes up for too few templates).
+        confidence_level: within (0, 1).
+
+    Returns:
+        One design a number of templates; the one with the fewest prompts is the cheapest.
+
+    Raises:
+        ValueError: a width that is not positive, counts below 1, or no `item` variance.
+    """
+    from scipy.special import stdtrit
+
+    _check_positive(width, "width")
+    level = check_level(confidence_level)
+    item = variances.get("item")
+    if item is None:
+        raise ValueError("variances has no 'item': pass the variances of `components`")
+    designs = []
+    for n_templates in templates:
+        counts = {"template": n_templates, "order": n_orders, "rerun": n_reruns}
+        own = item + sum(error_terms(variances, counts, with_item=True).values())
+        common = 0.0
+        if not fixed_templates:
+            common = sum(error_terms(variances, counts, with_item=False).values())
+
+        def fits(k: int, own: float = own, common: float = common) -> bool:
+            quantile = float(stdtrit(k - 1, (1 + level) / 2))
+            return 2 * quantile * math.sqrt(own / k + common) <= width
+
+        k = _smallest(fits)
+        prompts = None if k is None else k * n_templates * n_orders * n_reruns
+        designs.append(Design(n_templates, k, prompts))
+    return designs
+
+
+def items_needed(
+    share: float,
+    pairs_per_item: float = 1,
+    icc: float = 0.0,
+    *,
+    threshold: float = 0.8,
+    confidence_level: float = 0.95,
+) -> int | None:
+    """Find how many items would settle on which side of a threshold a JSS lies.
+
+    The fewest items for which the clustered Wilson interval excludes the threshold, if the share,
+    the pairs an item and the intra-cluster correlation stay as they are.
+
+    Args:
+        share: the JSS, in [0, 1].
+        pairs_per_item: mean number of pairs an item.
+        icc: intra-cluster correlation, in [0, 1] (`Interval.icc`).
+        threshold: within (0, 1).
+        confidence_level: within (0, 1).
+
+    Returns:
+        Number of items; None where it exceeds ten million (the share is the threshold).
+
+    Raises:
+        ValueError: an argument out of its range.
+    """
+    ends = _planned_interval(share, pairs_per_item, icc, check_level(confidence_level))
+    if not 0 < threshold < 1:
+        raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
+
+    def settled(k: int) -> bool:
+        low, high = ends(k)
+        return low > threshold or high < threshold
+
+    return _smallest(settled)
+
+
+def items_for_width(
+    share: float,
+    width: float,
+    pairs_per_item: float = 1,
+    icc: float = 0.0,
+    *,
+    confidence_level: float = 0.95,
+) -> int | None:
+    """Find how many items give a JSS interval of at most the wanted full width.
+
+    Args:
+        share: the JSS expected, in [0, 1].
+        width: wanted high - low, within (0, 1).
+        pairs_per_item: number of pairs an item.
+        icc: intra-cluster correlation expected, in [0, 1].
+        confidence_level: within (0, 1).
+
+    Returns:
+        Number of items; None where it exceeds ten million.
+
+    Raises:
+        ValueError: an argument out of its range.
+    """
+    ends = _planned_interval(share, pairs_per_item, icc, check_level(confidence_level))
+    _check_positive(width, "width")
+
+    def fits(k: int) -> bool:
+        low, high = ends(k)
+        return high - low <= width
+
+    return _smallest(fits)
+
+
+def _planned_interval(
+    share: float, pairs_per_item: float, icc: float, level: float
+) -> Callable[[int], tuple[float, float]]:
+    from scipy.special import stdtrit
+
+    for name, value, low, high in (
+        ("share", share, 0, 1),
+        ("icc", icc, 0, 1),
+        ("pairs_per_item", pairs_per_item, 1, math.inf),
+    ):
+        if isinstance(value, bool) or not low <= value <= high or value == math.inf:
+            raise ValueError(f"{name} is {value!r}: pass a number from {low} to {high}")
+
+    def ends(k: int) -> tuple[float, float]:
+        n_eff = k * pairs_per_item / (1 + (pairs_per_item - 1) * icc)
+        return wilson(share, n_eff, float(stdtrit(k - 1, (1 + level) / 2)))
+
+    return ends
+
+
+def _smallest(holds: Callable[[int], bool]) -> int | None:
+    """Smallest k >= 2 for which `holds(k)`, which once true stays true."""
+    high = 2
+    while not holds(high):
+        high *= 2
+        if high > _MOST_ITEMS:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _check_positive(value: float, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ValueError(f"{name} is {value!r}: pass a positive number")

@@ -1,0 +1,241 @@
+"""JSS, kappa and their relatives: what they say, and that independent tools say the same."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgesense.statistics.agreement import cohen_kappa, jss, soft_jss
+from judgesense.statistics.signature import signature
+
+LABELS = ["YES", "NO", "1", "UNCLEAR", "REFUSED", "ERROR"]
+streams = st.lists(
+    st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS), st.integers(0, 6)),
+    min_size=1,
+    max_size=60,
+)
+
+
+def test_jss_is_the_share_of_equal_decisions() -> None:
+    result = jss(["A", "A", "B", "B"], ["A", "B", "B", "B"])
+    assert (result.jss, result.flip_rate, result.kappa) == (0.75, 0.25, 0.5)
+    assert (result.n_pairs, result.n_items, result.degenerate) == (4, 4, None)
+
+
+def test_pairs_without_two_decisions_are_left_out_counted_and_bounded() -> None:
+    first = ["A", "A", "UNCLEAR", "REFUSED", "ERROR", "B"]
+    second = ["A", "B", "A", "UNCLEAR", "REFUSED", "B"]
+    result = jss(first, second)
+    assert (result.n_pairs, result.n_unclear, result.n_refused, result.n_error) == (3, 1, 1, 1)
+    assert result.jss == pytest.approx(2 / 3)
+    assert (result.jss_low, result.jss_high) == (pytest.approx(2 / 6), pytest.approx(5 / 6))
+
+
+def test_another_undecided_label_counts_as_unclear() -> None:
+    result = jss(["A", "N/A"], ["A", "A"], undecided=("N/A",))
+    assert (result.n_pairs, result.n_unclear) == (1, 1)
+
+
+def test_one_label_throughout_has_no_kappa_but_a_reason() -> None:
+    result = jss(["A"] * 9, ["A"] * 9)
+    assert (result.jss, result.kappa, result.kappa_ci_low) == (1.0, None, None)
+    assert result.degenerate == "every decision is 'A': kappa is undefined"
+    assert result.ci_low is not None
+    assert 0 < result.ci_low < 1
+
+
+def test_nothing_decided_is_undefined_and_bounded_by_everything() -> None:
+    result = jss(["UNCLEAR", "A"], ["A", "ERROR"])
+    assert (result.jss, result.flip_rate, result.kappa, result.ci_low) == (None, None, None, None)
+    assert (result.jss_low, result.jss_high, result.n_pairs) == (0.0, 1.0, 0)
+    assert result.degenerate == "no pair has a decision on both sides"
+
+
+def test_a_single_item_has_no_interval() -> None:
+    result = jss(["A", "B", "B"], ["A", "B", "A"], ["only", "only", "only"])
+    assert (result.n_items, result.ci_low, result.ci_high) == (1, None, None)
+    assert (result.kappa_ci_low, result.kappa_ci_high) == (None, None)
+
+
+def test_perfect_agreement_keeps_a_width() -> None:
+    stream = ["A", "B"] * 13
+    result = jss(stream, stream)
+    assert (result.jss, result.ci_high, result.kappa, result.kappa_ci_high) == (1.0, 1.0, 1.0, 1.0)
+    assert result.ci_low is not None
+    assert result.kappa_ci_low is not None
+    assert result.ci_low < 0.9
+    assert result.kappa_ci_low < result.ci_low
+
+
+def test_lists_tuples_and_arrays_give_the_same() -> None:
+    first, second, items = ["A", "B", "A"], ["A", "A", "A"], ["x", "y", "y"]
+    expected = jss(first, second, items)
+    assert jss(tuple(first), tuple(second), tuple(items)) == expected
+    assert jss(np.array(first), np.array(second, dtype=object), np.array(items)) == expected
+    assert jss(first, second, [5, 900, 900]) == jss(first, second, np.array([5, 900, 900]))
+    assert jss(first, second, np.array([0, 10**12, 10**12])) == expected
+
+
+def test_the_bootstrap_is_the_same_for_a_seed_and_moves_with_it() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.choice(["A", "B"], 200)
+    second = np.where(rng.random(200) < 0.8, first, "A")
+    items = np.repeat(np.arange(40), 5)
+    one = jss(first, second, items, interval="bootstrap", n_resamples=500, seed=1)
+    assert one == jss(first, second, items, interval="bootstrap", n_resamples=500, seed=1)
+    other = jss(first, second, items, interval="bootstrap", n_resamples=500, seed=2)
+    assert one.kappa_ci_low != other.kappa_ci_low
+
+
+def test_the_result_is_plain_json() -> None:
+    fields = jss(["A", "B"], ["A", "A"]).to_dict()
+    assert json.loads(json.dumps(fields, allow_nan=False)) == fields
+
+
+@settings(deadline=None)
+@given(streams)
+def test_jss_lies_in_the_unit_interval_with_its_bounds_and_interval_around_it(
+    rows: list[tuple[str, str, int]],
+) -> None:
+    first, second, items = map(list, zip(*rows, strict=True))
+    result = jss(first, second, items)
+    assert 0 <= result.jss_low <= result.jss_high <= 1
+    if result.jss is not None:
+        assert result.jss_low <= result.jss <= result.jss_high
+        assert result.flip_rate == pytest.approx(1 - result.jss)
+        if result.ci_low is not None and result.ci_high is not None:
+            assert 0 <= result.ci_low <= result.jss <= result.ci_high <= 1
+    for value in result.to_dict().values():
+        assert not (isinstance(value, float) and np.isnan(value))
+
+
+@settings(max_examples=50, deadline=None)
+@given(streams, st.randoms(use_true_random=False))
+def test_swapping_sides_shuffling_rows_and_renaming_labels_change_nothing(
+    rows: list[tuple[str, str, int]], random: object
+) -> None:
+    first, second, items = map(list, zip(*rows, strict=True))
+    result = jss(first, second, items)
+    skip = {"degenerate"}
+
+    def same(other: dict[str, object]) -> None:
+        for name, value in result.to_dict().items():
+            if name not in skip:
+                assert other[name] == (value if value is None else pytest.approx(value)), name
+
+    same(jss(second, first, items).to_dict())
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    same(jss(*map(list, zip(*shuffled, strict=True))).to_dict())
+    names = {"YES": "good", "NO": "bad", "1": "Z"}
+    renamed = [[names.get(label, label) for label in side] for side in (first, second)]
+    same(jss(*renamed, [f"item {item}" for item in items]).to_dict())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(references=["A", None], predictions=["A", "B"]), r"references\[1\] is None"),
+        (dict(references=["A", float("nan")], predictions=["A", "B"]), r"references\[1\] is nan"),
+        (dict(references=["A", "B"], predictions=["A", 2]), r"predictions\[1\] is 2 \(int\)"),
+        (dict(references=[["A"], "B"], predictions=["A", "B"]), r"references\[0\] is \['A'\]"),
+        (dict(references="AB", predictions="AB"), "references is a str"),
+        (dict(references=[], predictions=[]), "are empty"),
+        (dict(references=["A"], predictions=["A", "B"]), "1 rows and predictions has 2"),
+        (dict(references=np.array([["A"]]), predictions=["A"]), "2 dimensions"),
+        (dict(item_ids=["x"]), "have 1 rows and the decisions 2"),
+        (dict(item_ids=["x", None]), "row 1 is None"),
+        (dict(item_ids=[1.0, float("nan")]), "row 0 is 1.0"),
+        (dict(item_ids="xy"), "are a str"),
+        (dict(confidence_level=95), "confidence_level is 95"),
+        (dict(confidence_level=float("nan")), "confidence_level is nan"),
+        (dict(interval="normal"), "pass 'wilson' or 'bootstrap'"),
+        (dict(n_resamples=0), "n_resamples is 0"),
+        (dict(undecided="UNCLEAR"), "pass a list of labels"),
+    ],
+)
+def test_bad_input_is_refused_with_its_place(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        jss(**{"references": ["A", "B"], "predictions": ["A", "A"], **arguments})  # type: ignore[arg-type]
+
+
+def test_a_bad_row_far_down_is_named_by_its_own_number() -> None:
+    stream: list[object] = ["A"] * 200_000
+    stream[150_001] = None
+    with pytest.raises(ValueError, match=r"predictions\[150001\] is None"):
+        jss(["A"] * 200_000, stream)  # type: ignore[arg-type]
+
+
+def test_kappa_equals_scikit_learn_on_a_thousand_random_cases() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    rng = np.random.default_rng(11)
+    scale = ["1", "2", "3", "4", "5"]
+    for case in range(1000):
+        n, used = int(rng.integers(2, 40)), int(rng.integers(2, 6))
+        a = rng.choice(scale[:used], n).tolist()
+        b = [x if rng.random() < 0.6 else str(rng.choice(scale[:used])) for x in a]
+        weights = (None, "linear", "quadratic")[case % 3]
+        ours = cohen_kappa(a, b, weights, scale)
+        if len({*a, *b}) == 1:
+            assert ours is None
+            continue
+        theirs = cohen_kappa_score(a, b, weights=weights, labels=scale)
+        assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+def test_a_weighted_kappa_orders_numbers_as_numbers() -> None:
+    a, b = ["2", "9", "10", "10"], ["2", "10", "9", "10"]
+    assert cohen_kappa(a, b, "linear") == cohen_kappa(a, b, "linear", ["2", "9", "10"])
+    assert cohen_kappa(a, b, "linear") != cohen_kappa(a, b, "linear", ["10", "2", "9"])
+
+
+def test_kappa_refuses_a_label_outside_the_scale() -> None:
+    with pytest.raises(ValueError, match="'6' is not in labels"):
+        cohen_kappa(["1", "6"], ["1", "2"], "linear", ["1", "2", "3"])
+    with pytest.raises(ValueError, match="'linear' or 'quadratic'"):
+        cohen_kappa(["1"], ["2"], "cubic")
+
+
+def test_soft_jss_of_sure_judges_is_jss() -> None:
+    sure = {"A": [1.0, 0.0], "B": [0.0, 1.0]}
+    first, second, items = ["A", "A", "B", "B"], ["A", "B", "B", "B"], [0, 0, 1, 1]
+    soft = soft_jss([sure[x] for x in first], [sure[x] for x in second], items)
+    assert soft.soft_jss == jss(first, second).jss
+    assert (soft.n_pairs, soft.n_items) == (4, 2)
+
+
+def test_soft_jss_is_one_minus_total_variation() -> None:
+    soft = soft_jss([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]], [[0.6, 0.4], [0.5, 0.5], [0.3, 0.7]])
+    assert soft.soft_jss == pytest.approx(1 - (0.3 + 0 + 0.1) / 3)
+    assert soft.ci_low is not None
+    assert soft.ci_high is not None
+    assert 0 <= soft.ci_low < soft.soft_jss < soft.ci_high <= 1
+
+
+def test_soft_jss_wants_probabilities() -> None:
+    with pytest.raises(ValueError, match=r"q\[0\] is \[0.5, 0.1\]"):
+        soft_jss([[0.5, 0.5]], [[0.5, 0.1]])
+    with pytest.raises(ValueError, match="shape"):
+        soft_jss([[0.5, 0.5]], [[0.2, 0.3, 0.5]])
+    with pytest.raises(ValueError, match=r"p\[0\]\[1\] is nan"):
+        soft_jss([[0.5, float("nan")]], [[0.5, 0.5]])
+
+
+def test_a_signature_names_every_part_and_marks_the_unknown() -> None:
+    full = signature(
+        task="coherence", n=125, items=25, labels="mapped", scoring="options",
+        undecided="excluded", templates="fixed", ci="wilson-cluster", data="1a2b3c4d", v="0.1.0",
+    )  # fmt: skip
+    assert full == (
+        "JSS|task:coherence|n:125|items:25|labels:mapped|scoring:options|undecided:excluded|"
+        "templates:fixed|ci:wilson-cluster|data:1a2b3c4d|v:0.1.0"
+    )
+    assert "|ci:bootstrap|seed:0|data:-|" in signature(ci="bootstrap", seed=0, v="0.1.0")
+    assert "|task:-|" in signature(n=3)
+    with pytest.raises(ValueError, match="leave out"):
+        signature(task="a|b")
