@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+
+import yaml
 
 from judgesense.benchmark import Benchmark
 from judgesense.tasks import Item
 from judgesense_dataset.pairing import build
-from judgesense_dataset.templates import DATA, load_items, load_templates
+from judgesense_dataset.templates import DATA, TaskTemplates, load_items, load_templates
 
 EMBEDDED_VERSION = "1.0.0"
 """Changes when an item, a wording or the choice of pairs changes, and so any figure."""
 
 TEMPLATES = DATA / "templates.yaml"
 PUBLISHED_TEMPLATES = DATA / "published_templates.yaml"
+
+VERIFIABILITIES = ("verifiable", "semi-objective", "subjective")
+"""The kinds of attributes, from the most to the least verifiable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of generated text: its kind, and a base wording with ten paraphrases.
+
+    ``name`` is also the task's name; ``templates.templates[0]`` is the base wording.
+    """
+
+    name: str
+    group: str
+    attribute: str
+    verifiability: str
+    templates: TaskTemplates
 
 
 def embedded_items() -> list[Item]:
@@ -47,3 +67,28 @@ def load_embedded() -> Benchmark:
             "sha256": digest.hexdigest(),
         },
     )
+
+
+def load_attributes() -> dict[str, Attribute]:
+    """The 12 attributes of "All Prompts Are Created Equal?" by name, each on the paper's scale.
+
+    The grouping by verifiability is the paper's (section 4 and Table 2), the wordings are this
+    project's.
+    """
+    described = yaml.safe_load((DATA / "attributes.yaml").read_text(encoding="utf-8"))
+    groups = dict.fromkeys(entry["group"] for entry in described.values())
+    wordings = {
+        name: entry
+        for group in groups
+        for name, entry in load_templates(DATA / "paraphrases" / f"{group}.yaml").items()
+    }
+    return {
+        name: Attribute(
+            name=name,
+            group=entry["group"],
+            attribute=entry["attribute"],
+            verifiability=entry["verifiability"],
+            templates=wordings[name],
+        )
+        for name, entry in described.items()
+    }
