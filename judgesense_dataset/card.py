@@ -145,13 +145,12 @@ def _header(facts: Facts) -> dict[str, Any]:
     infos = []
     if tasks:
         configs.append(_config(ALL, [config_file(task) for task in tasks], default=True))
-        infos.append(_info(ALL, PAIR_ROWS, sum(facts.tasks[task]["pairs"] for task in tasks)))
+        infos.append(_info(ALL, PAIR_ROWS))
         for task in tasks:
             configs.append(_config(task, [config_file(task)]))
-            infos.append(_info(task, PAIR_ROWS, facts.tasks[task]["pairs"]))
+            infos.append(_info(task, PAIR_ROWS))
     configs.append(_config(PROMPTS, [config_file(PROMPTS)], default=not tasks))
-    prompts = sum(counts["prompts"] for counts in facts.tasks.values())
-    infos.append(_info(PROMPTS, PROMPT_ROWS, prompts))
+    infos.append(_info(PROMPTS, PROMPT_ROWS))
     header: dict[str, Any] = {
         "pretty_name": "JudgeSense",
         "language": ["en"],
@@ -181,12 +180,11 @@ def _config(name: str, files: list[str], default: bool = False) -> dict[str, Any
     return {**config, "default": True} if default else config
 
 
-def _info(name: str, schema: pa.Schema, rows: int) -> dict[str, Any]:
+def _info(name: str, schema: pa.Schema) -> dict[str, Any]:
     dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
     return {
         "config_name": name,
         "features": [{"name": column.name, "dtype": dtypes[column.type]} for column in schema],
-        "splits": [{"name": SPLIT, "num_examples": rows}],
     }
 
 

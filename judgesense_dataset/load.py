@@ -12,15 +12,24 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark, infer_task
+from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.tasks import NO_ORDER, ORDERS, Task, load_label_map, prompt_id
+from judgesense.tasks import (
+    NO_ORDER,
+    ORDERS,
+    Prompt,
+    Task,
+    load_label_map,
+    pair_up,
+    prompt_id,
+)
 from judgesense_dataset.folder import ALL, PAIR_ROWS, PROMPTS, configs, is_hub_folder, read_config
 from judgesense_dataset.published import complete, known_tasks
 from judgesense_dataset.templates import read_rows
@@ -50,7 +59,8 @@ def load_benchmark(
     ``dataset`` is None or ``"embedded"``, a folder, or a Hub id ``org/name`` (``revision`` is its
     commit, branch or tag). Prompts are the config ``prompts`` where there is one (the full grid,
     both option orders), else those of the pairs. Pairs whose ``valid`` is false are left out
-    unless ``include_invalid``; their number stands in ``source["pairs_left_out"]``.
+    unless ``include_invalid``; their number stands in ``source["pairs_left_out"]``. A folder with
+    the config ``prompts`` alone is paired within item and order, all templates with all.
 
     Raises JudgeSenseError for a dataset that cannot be found (says what was tried), a missing
     column, a pair id given twice, empty text, an unknown order, and a label outside the decision
@@ -61,6 +71,8 @@ def load_benchmark(
 
         return load_embedded()
     found = locate(dataset, revision)
+    if is_hub_folder(found.folder) and set(configs(found.folder)) == {PROMPTS}:
+        return _grid_alone(found)
     rows = _pair_rows(found)
     tasks = _tasks(rows, str(found.folder))
     check_pairs(rows, tasks, str(found.folder))
@@ -160,6 +172,8 @@ def _digest(folder: Path, files: list[Path]) -> str:
 
 def _pair_rows(found: Located) -> pa.Table:
     if is_hub_folder(found.folder):
+        if set(configs(found.folder)) == {PROMPTS}:
+            raise JudgeSenseError(f"{found.name} holds a grid of prompts and no pairs")
         return _parquet_pairs(found.folder)
     rows: list[Mapping[str, Any]] = []
     for path in sorted(found.folder.glob("*.jsonl")):
@@ -207,24 +221,41 @@ def _table(rows: list[Mapping[str, Any]], where: str) -> pa.Table:
 
 
 def _tasks(rows: pa.Table, where: str) -> dict[str, Task]:
-    """The tasks of the rows; one of the four known ones if its labels are the same."""
     tasks = {}
     for name in pc.unique(rows["task_type"]).to_pylist():
         part = rows.filter(pc.equal(rows["task_type"], name))
-        maps = pa.concat_arrays(
-            [part[f"label_map_{side}"].combine_chunks() for side in "ab"]
-        ).drop_null()
-        if not len(maps):
+        maps = {text for side in "ab" for text in pc.unique(part[f"label_map_{side}"]).to_pylist()}
+        maps.discard(None)
+        if not maps:
             raise JudgeSenseError(
                 f"{where}: no row of task {name!r} has a label map, and no wording is a known "
                 "template; add the columns template_a, template_b, label_map_a and label_map_b"
             )
-        task = infer_task(name, pc.unique(maps).to_pylist(), pc.unique(part["order"]).to_pylist())
-        known = known_tasks().get(name)
-        if known and set(known.task.labels) == set(task.labels):
-            task = known.task
-        tasks[name] = task
+        tasks[name] = _task(name, sorted(maps), pc.unique(part["order"]).to_pylist())
     return tasks
+
+
+def _task(name: str, label_maps: list[str], orders: list[str]) -> Task:
+    """The task behind a table's rows; one of the four known ones if its labels are the same."""
+    task = infer_task(name, label_maps, orders)
+    known = known_tasks().get(name)
+    return known.task if known and set(known.task.labels) == set(task.labels) else task
+
+
+def _grid_alone(found: Located) -> Benchmark:
+    grid = _grid(found.folder)
+    assert grid is not None
+    cells: dict[tuple[str, str, str], list[Prompt]] = {}
+    for row in _records(grid):
+        cells.setdefault((row["task"], row["item_id"], row["order"]), []).append(Prompt(**row))
+    pairs = (pair_up(a, b) for cell in cells.values() for a, b in combinations(cell, 2))
+    tasks = {}
+    for name in pc.unique(grid["task"]).to_pylist():
+        part = grid.filter(pc.equal(grid["task"], name))
+        maps, orders = (pc.unique(part[column]).to_pylist() for column in ("label_map", "order"))
+        tasks[name] = _task(name, maps, orders)
+    source = {"name": found.name, "revision": found.revision}
+    return Benchmark(tasks=tasks, prompts=grid, pairs=table_of_pairs(pairs), source=source)
 
 
 def check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:

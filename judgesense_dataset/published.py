@@ -15,7 +15,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, Template, dump_label_map
 from judgesense_dataset.folder import PAIR_ROWS
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
+from judgesense_dataset.templates import DATA, TaskTemplates, load_templates, require_utf8
 
 _GOLD = {"accurate": "YES", "inaccurate": "NO"}
 _SCORE = re.compile(r"score_(\d+)")
@@ -70,11 +70,15 @@ def complete(
     """
     for number, row in rows:
         for column in ("prompt_a", "prompt_b"):
-            if not isinstance(row.get(column), str) or not row[column].strip():
+            text = row.get(column)
+            if not isinstance(text, str) or not text.strip():
                 raise JudgeSenseError(
                     f"{where}, row {number}, column {column}: must be text that is not empty, "
-                    f"got {row.get(column)!r}; the row has {', '.join(row)}"
+                    f"got {text!r}; the row has {', '.join(row)}"
                 )
+        for column, text in row.items():
+            if isinstance(text, str):
+                require_utf8(text, f"{where}, row {number}, column {column}")
         yield _complete(row, number, str(row.get("task_type") or default_task))
 
 

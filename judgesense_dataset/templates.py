@@ -291,6 +291,7 @@ def _item(
             raise JudgeSenseError(f"{where}, column {name}: must be text, got {value!r}")
         if not value.strip():
             raise JudgeSenseError(f"{where}, column {name}: is empty; fill it or drop the row")
+        require_utf8(value, f"{where}, column {name}")
         shown[name] = value
     labelled = {name: _plain(row.get(name), f"{where}, column {name}") for name in _ITEM_COLUMNS}
     gold = labelled["gold"] or None
@@ -318,7 +319,18 @@ def _plain(value: Any, where: str) -> str:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise JudgeSenseError(f"{where}: must be text or a whole number, got {value!r}")
+    require_utf8(str(value), where)
     return str(value)
+
+
+def require_utf8(text: str, where: str) -> None:
+    """Raise JudgeSenseError for a text with half a surrogate pair, as JSON's ``\\ud800`` gives."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise JudgeSenseError(
+            f"{where}: character {error.start} cannot be written as UTF-8; mend the text"
+        ) from error
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -382,12 +394,14 @@ def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str,
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    number = 0
     try:
         batches = pq.ParquetFile(path).iter_batches(batch_size=1024)
-        number = 0
         for batch in batches:
-            for row in batch.to_pylist():
+            for at in range(batch.num_rows):
                 number += 1
-                yield number, row
+                yield number, batch.slice(at, 1).to_pylist()[0]
+    except UnicodeDecodeError as error:
+        raise JudgeSenseError(f"{path}, row {number}: holds text that is not UTF-8") from error
     except pa.ArrowInvalid as error:
         raise JudgeSenseError(f"{path}: no valid Parquet: {error}") from error

@@ -132,12 +132,14 @@ def _judgements(
 def _questions(
     queries: SourceTable, positives: Mapping[str, list[str]], passages: Mapping[str, str]
 ) -> list[_Question]:
-    return [
-        _Question(row["_id"], clean_text(row["text"], place, "text"), passage)
-        for place, row in queries
-        for passage in positives.get(row["_id"], [])
-        if passage in passages
-    ]
+    found: dict[str, list[_Question]] = {}
+    for place, row in queries:
+        name = row["_id"]
+        if name in found:
+            raise JudgeSenseError(f"{place}, column _id: {name!r} occurs twice")
+        query = clean_text(row["text"], place, "text")
+        found[name] = [_Question(name, query, p) for p in positives.get(name, []) if p in passages]
+    return [question for group in found.values() for question in group]
 
 
 def _hard_negatives(

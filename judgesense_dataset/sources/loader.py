@@ -14,6 +14,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Item
 from judgesense_dataset.folder import front_matter
+from judgesense_dataset.templates import require_utf8
 
 _T = TypeVar("_T")
 
@@ -45,12 +46,14 @@ class SourceTable:
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each row with its place. Raises JudgeSenseError for text that is not UTF-8."""
+        rows = iter(self.rows)
         for number in range(1, len(self.rows) + 1):
             place = f"{self.where}, row {number}"
             try:
-                yield place, self.rows[number - 1]
+                row = next(rows)
             except UnicodeDecodeError as error:
                 raise JudgeSenseError(f"{place}: holds text that is not UTF-8") from error
+            yield place, row
 
 
 @dataclass(frozen=True)
@@ -168,13 +171,13 @@ def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
         if name not in present:
             raise JudgeSenseError(
                 f"{table.where} lacks the column {name!r}; it has {', '.join(present)}. The set "
-                "has changed its schema: pin an earlier commit with --revision SET=COMMIT"
+                "has changed its schema: use an earlier revision (--revision SET=COMMIT)"
             )
         if first and not isinstance(first[name], kind):
             raise JudgeSenseError(
                 f"{table.where}: the column {name!r} holds {type(first[name]).__name__}, not "
-                f"{kind.__name__}. The set has changed its schema: pin an earlier commit with "
-                "--revision SET=COMMIT"
+                f"{kind.__name__}. The set has changed its schema: use an earlier revision "
+                "(--revision SET=COMMIT)"
             )
 
 
@@ -182,12 +185,7 @@ def clean_text(value: Any, place: str, column: str) -> str:
     """A text without surrounding blanks; JudgeSenseError if it is empty or not UTF-8."""
     if not isinstance(value, str):
         raise JudgeSenseError(f"{place}, column {column}: must be text, got {value!r:.60}")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise JudgeSenseError(
-            f"{place}, column {column}: character {error.start} cannot be written as UTF-8"
-        ) from error
+    require_utf8(value, f"{place}, column {column}")
     if not value.strip():
         raise JudgeSenseError(f"{place}, column {column}: is empty")
     return value.strip()

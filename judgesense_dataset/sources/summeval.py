@@ -32,6 +32,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     """
     table = reader.split(HUB_ID, None, "test", COLUMNS, "mit")
     summaries: list[Item] = []
+    articles: set[str] = set()
     for place, row in table:
         texts, ratings = row["machine_summaries"], row["coherence"]
         if len(texts) != len(ratings):
@@ -39,6 +40,9 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
                 f"{place}: {len(texts)} machine_summaries but {len(ratings)} coherence ratings"
             )
         article = clean_text(row["id"], place, "id")
+        if article in articles:
+            raise JudgeSenseError(f"{place}, column id: {article!r} occurs twice")
+        articles.add(article)
         for system, (text, mean) in enumerate(zip(texts, ratings, strict=True)):
             summaries.append(
                 Item(
