@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
+import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,8 +69,8 @@ class CheckedRows:
     pass; an option that none of them has is refused.
     """
 
-    row_checks: dict[str, Callable[[Any, str], None]]
-    """Input name -> the function that refuses bad rows of it."""
+    row_checks: tuple[tuple[str, Callable[[Any, str], None]], ...]
+    """Names of inputs, each with the function that refuses bad rows of it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["keep_in_memory"] = kwargs.get("num_process", 1) == 1
@@ -76,8 +79,8 @@ class CheckedRows:
     def add_batch(self, *, predictions: Any = None, references: Any = None, **others: Any) -> None:
         """Add rows; see `evaluate.EvaluationModule.add_batch`."""
         rows = {"predictions": predictions, "references": references}
-        rows = {name: rows[name] for name in self.row_checks}
-        for name, check in self.row_checks.items():
+        rows = {name: rows[name] for name, _ in self.row_checks}
+        for name, check in self.row_checks:
             check(rows[name], name)
             if not len(rows[name]):
                 raise ValueError(f"{name} is empty: pass at least one row")
@@ -90,7 +93,7 @@ class CheckedRows:
     def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
         """Add one row; see `evaluate.EvaluationModule.add`."""
         row = {"predictions": prediction, "references": reference}
-        for name, check in self.row_checks.items():
+        for name, check in self.row_checks:
             check([row[name]], name)
         super().add(prediction=prediction, reference=reference, **others)  # type: ignore[misc]
 
@@ -112,3 +115,44 @@ def _options(function: Callable[..., Any]) -> set[str]:
     parameters = inspect.signature(function).parameters.values()
     rows = ("self", "predictions", "references")
     return {p.name for p in parameters if p.name not in rows and p.kind is not p.VAR_KEYWORD}
+
+
+def parse_rows(text: str) -> list[list[str]]:
+    """Lines of comma-separated cells, without blank lines and surrounding spaces: an app's input.
+
+    Raises:
+        ValueError: there is no line, or lines differ in their number of cells (names the line).
+    """
+    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text.strip()))]
+    rows = [row for row in rows if any(row)]
+    if not rows:
+        raise ValueError("there are no rows: give one line for each row")
+    for line, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"line {line} has {len(row)} cells and line 1 has {len(rows[0])}: "
+                "give every line the same cells, separated by commas"
+            )
+    return rows
+
+
+def parse_numbers(rows: list[list[str]]) -> list[list[float]]:
+    """Cells as numbers.
+
+    Raises:
+        ValueError: a cell that is no number; names line and cell.
+    """
+    table: list[list[float]] = []
+    for line, row in enumerate(rows, 1):
+        table.append([])
+        for place, cell in enumerate(row, 1):
+            try:
+                table[-1].append(float(cell))
+            except ValueError:
+                raise ValueError(f"line {line}, cell {place}: {cell!r} is not a number") from None
+    return table
+
+
+def card(app_file: str) -> str:
+    """The text of the README.md beside an app, without its front matter."""
+    return (Path(app_file).parent / "README.md").read_text(encoding="utf-8").split("---\n", 2)[2]
