@@ -180,6 +180,31 @@ def show(
         typer.echo()
 
 
+@app.command()
+def audit(
+    dataset: Annotated[
+        str, typer.Argument(metavar="REPO|PATH", help="embedded, a folder, a file, or a Hub id.")
+    ] = "embedded",
+    form: Annotated[str, typer.Option("--format", metavar="text|md|json")] = "text",
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Ids of pairs to leave out, with commas, or given repeatedly."),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Of a Hub id.")] = None,
+) -> None:
+    """Say what a set of pairs can and cannot tell about judges; exit code 1 if it has an error."""
+    from judgesense_dataset.audit import audit as audit_dataset
+    from judgesense_dataset.audit.render import FORMATS, render
+
+    if form not in FORMATS:
+        raise JudgeSenseError(f"--format must be one of {', '.join(FORMATS)}, got {form!r}")
+    ids = [name.strip() for given in exclude or () for name in given.split(",") if name.strip()]
+    found = audit_dataset(dataset, revision=revision, exclude=ids)
+    typer.echo(render(found, form))
+    if found.failed:
+        raise typer.Exit(1)
+
+
 def _mapping(text: str | None, option: str) -> dict[str, str]:
     """``a=b,c=d`` as a dictionary."""
     found = {}

@@ -1,0 +1,84 @@
+"""The audit of a dataset: what its rows can and cannot tell about judges, before any is asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from judgesense_dataset.audit import checks, texts
+from judgesense_dataset.audit.findings import ERROR, SEVERITIES, Finding, oracle
+from judgesense_dataset.audit.rows import TaskRows, content_roots, distinct_pairs, read_audit_rows
+
+
+@dataclass(frozen=True)
+class TaskAudit:
+    """What the audit of one task says; ``gold`` is rows by gold label, in the task's order.
+
+    ``items`` counts different contents, ``prompts`` different texts, and ``pairs`` different
+    pairs of texts, whatever ids the rows give them. The oracle knows every gold label and
+    answers each wording as it is meant; its JSS is None where no row has a gold label.
+    """
+
+    rows: int
+    items: int
+    prompts: int
+    pairs: int
+    gold: dict[str, int]
+    oracle_jss_raw: float | None
+    oracle_jss_mapped: float | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of a dataset, by task."""
+
+    dataset: str
+    tasks: dict[str, TaskAudit]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values: ``{"tasks": {name: ...}}``."""
+        tasks = {name: asdict(task) for name, task in self.tasks.items()}
+        for task in tasks.values():
+            task["findings"] = list(task["findings"])
+        return {"tasks": tasks}
+
+    @property
+    def failed(self) -> bool:
+        """Whether any finding is an error."""
+        return any(f.severity == ERROR for task in self.tasks.values() for f in task.findings)
+
+
+def audit(
+    dataset: str | Path | None = None,
+    *,
+    revision: str | None = None,
+    exclude: Collection[str] = (),
+) -> Audit:
+    """Audit a Hub dataset, a dataset folder, a ``.jsonl`` file, or the embedded benchmark (None).
+
+    ``exclude`` are the ids of pairs to leave out. Faults become findings; JudgeSenseError is
+    raised only for what cannot be read at all, naming file, row and column.
+    """
+    tasks = read_audit_rows(dataset, revision, exclude)
+    return Audit(str(dataset or "embedded"), {name: _audit(task) for name, task in tasks.items()})
+
+
+def _audit(task: TaskRows) -> TaskAudit:
+    found = [finding for look in (*checks.CHECKS, *texts.CHECKS) for finding in look(task)]
+    gold = Counter(row.gold for row in task.rows if row.gold is not None)
+    score = oracle(task.rows)
+    order = [*task.labels, *sorted(set(gold) - set(task.labels))]
+    return TaskAudit(
+        rows=len(task.rows),
+        items=len(set(content_roots(task.rows).values())),
+        prompts=len({side.prompt for row in task.rows for side in row.sides}),
+        pairs=len(distinct_pairs(task.rows)),
+        gold={label: gold[label] for label in order if gold[label]},
+        oracle_jss_raw=score.raw,
+        oracle_jss_mapped=score.mapped,
+        findings=tuple(sorted(found, key=lambda f: SEVERITIES.index(f.severity))),
+    )

@@ -1,0 +1,80 @@
+"""What an audit says: findings, and the scores of imagined judges that give them a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from judgesense.statistics.agreement import cohen_kappa
+from judgesense_dataset.audit.rows import Row
+
+ERROR, WARNING, INFO = "error", "warning", "info"
+SEVERITIES = (ERROR, WARNING, INFO)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found: a code that stays the same, how bad it is, and a sentence."""
+
+    code: str
+    severity: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """JSS and kappa of an imagined judge; None where undefined or where no row has gold."""
+
+    n: int
+    raw: float | None
+    raw_kappa: float | None
+    mapped: float | None
+
+    def __str__(self) -> str:
+        if self.raw is None or self.mapped is None:
+            return "undefined (no gold labels)"
+        kappa = "undefined" if self.raw_kappa is None else f"{self.raw_kappa:.4f}"
+        return (
+            f"raw JSS {self.raw:.4f} (kappa {kappa}) and mapped JSS {self.mapped:.4f} "
+            f"on {count(self.n, 'row')}"
+        )
+
+
+def oracle(rows: Iterable[Row]) -> Score:
+    """A judge that knows every gold label and answers each wording as it is meant."""
+    graded = [row for row in rows if row.gold is not None]
+    raw = [tuple(side.answer(row.gold or "") for side in row.sides) for row in graded]
+    return _score(graded, raw)
+
+
+def constant(rows: Sequence[Row], answer: str) -> Score:
+    """A judge that gives one raw answer, whatever it is asked."""
+    return _score(rows, [(answer, answer)] * len(rows))
+
+
+def _score(rows: Sequence[Row], raw: Sequence[tuple[str, ...]]) -> Score:
+    if not rows:
+        return Score(0, None, None, None)
+    n = len(rows)
+    mapped = [
+        row.a.decision(first) == row.b.decision(second)
+        for row, (first, second) in zip(rows, raw, strict=True)
+    ]
+    firsts, seconds = zip(*raw, strict=True)
+    return Score(
+        n,
+        sum(a == b for a, b in raw) / n,
+        cohen_kappa(list(firsts), list(seconds)),
+        sum(mapped) / n,
+    )
+
+
+def count(n: int, noun: str) -> str:
+    """The number with its noun: 1 row, 2 rows."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(str(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,81 @@
+"""An audit as plain text, Markdown or JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+from judgesense_dataset.audit import Audit, TaskAudit
+
+FORMATS = ("text", "md", "json")
+_COLUMNS = ("task", "rows", "items", "prompts", "pairs", "oracle raw", "oracle mapped", "gold")
+
+
+def render(audit: Audit, form: str) -> str:
+    """The audit in one of :data:`FORMATS`; ``md`` has no heading, so that a card can hold it."""
+    return {"text": _text, "md": _markdown, "json": _json}[form](audit)
+
+
+def _json(audit: Audit) -> str:
+    return json.dumps(audit.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _text(audit: Audit) -> str:
+    table = [_COLUMNS, *(_cells(name, task) for name, task in audit.tasks.items())]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [f"Audit of {audit.dataset}: {_summary(audit)}", ""]
+    for cells in table:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        lines.append("  ".join(padded).rstrip())
+    for name, task in audit.tasks.items():
+        lines += ["", f"{name}:"]
+        for finding in task.findings:
+            wrapped = textwrap.wrap(
+                f"{finding.severity:7}  {finding.code}: {finding.message}",
+                width=100,
+                initial_indent="  ",
+                subsequent_indent=" " * 11,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            lines += wrapped
+    return "\n".join(lines)
+
+
+def _markdown(audit: Audit) -> str:
+    lines = [
+        f"{_summary(audit).capitalize()}.",
+        "",
+        "| " + " | ".join(_COLUMNS) + " |",
+        "| --- " * len(_COLUMNS) + "|",
+    ]
+    lines += ["| " + " | ".join(_cells(*entry)) + " |" for entry in audit.tasks.items()]
+    for name, task in audit.tasks.items():
+        lines += ["", f"**{name}**", ""]
+        lines += [f"- {f.severity} `{f.code}`: {_escape(f.message)}" for f in task.findings]
+    return "\n".join(lines)
+
+
+def _cells(name: str, task: TaskAudit) -> tuple[str, ...]:
+    gold = ", ".join(f"{label}: {rows}" for label, rows in task.gold.items())
+    numbers = (task.rows, task.items, task.prompts, task.pairs)
+    scores = (task.oracle_jss_raw, task.oracle_jss_mapped)
+    return (
+        name,
+        *map(str, numbers),
+        *("undefined" if score is None else f"{score:.4f}" for score in scores),
+        gold or "none",
+    )
+
+
+def _summary(audit: Audit) -> str:
+    severities = [f.severity for task in audit.tasks.values() for f in task.findings]
+    counts = ((severities.count(name), name) for name in ("error", "warning"))
+    return " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts)
+
+
+def _escape(text: str) -> str:
+    """Keep Markdown from reading a text's own marks."""
+    for mark in ("\\", "*", "_", "`", "|", "<"):
+        text = text.replace(mark, "\\" + mark)
+    return text

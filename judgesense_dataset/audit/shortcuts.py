@@ -1,0 +1,244 @@
+"""What can be guessed without judging: rules that predict the gold label, and repeated texts.
+
+A set on which a shallow rule predicts gold rewards judges that follow the rule. The rules here
+are the plain ones: the longer option, the option that shares more words with the query, and a
+naive Bayes classifier on single words, cross-validated over clusters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_WORD = re.compile(r"\w+")
+_FOLDS = 5
+MIN_ITEMS = 20
+"""Below this number of items, cross-validated rules are not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An item with its gold label: one text, or the two options of a comparison."""
+
+    item_id: str
+    cluster_id: str
+    gold: str
+    texts: tuple[str, ...]
+    context: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How often a rule names the gold label, over ``n`` items.
+
+    ``baseline`` is what the most frequent label gets, and ``p`` the one-sided exact binomial
+    probability of as many hits at that rate.
+    """
+
+    name: str
+    accuracy: float
+    baseline: float
+    n: int
+    p: float
+
+    @property
+    def notable(self) -> bool:
+        """Whether the rule beats the baseline by 10 points, and not by chance (p < 0.01).
+
+        With fewer than 10 items p < 0.05 is the best that can be had.
+        """
+        return self.accuracy >= self.baseline + 0.1 and self.p < (0.01 if self.n >= 10 else 0.05)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case."""
+    return _WORD.findall(text.lower())
+
+
+def rules(cases: Sequence[Case], labels: Sequence[str]) -> list[Rule]:
+    """Every rule that applies to these cases: length, overlap with the context, single words."""
+    if not cases:
+        return []
+    comparative = len(cases[0].texts) == 2
+    found = []
+    lengths = [[float(len(text)) for text in case.texts] for case in cases]
+    overlaps = [[_overlap(text, case.context) for text in case.texts] for case in cases]
+    if comparative:
+        found.append(_compared("length", cases, lengths, labels))
+        found.append(_compared("overlap", cases, overlaps, labels))
+    if len({case.cluster_id for case in cases}) >= MIN_ITEMS:
+        folds = _folds(cases)
+        if comparative:
+            guesses = _bag_of_options(cases, labels, folds)
+        else:
+            found.append(_nearest("length", cases, np.log1p(lengths), folds))
+            found.append(_nearest("overlap", cases, np.array(overlaps), folds))
+            guesses = _bag_of_words(cases, folds)
+        found.append(_rule("words", cases, guesses))
+    return [rule for rule in found if rule is not None]
+
+
+def _overlap(text: str, context: frozenset[str]) -> float:
+    """The share of the context's words that the text has."""
+    return len(context & set(words(text))) / len(context) if context else 0.0
+
+
+def _compared(
+    name: str, cases: Sequence[Case], scores: Sequence[Sequence[float]], labels: Sequence[str]
+) -> Rule | None:
+    """The option with the higher score; ties are left out. Chance is one in two."""
+    hits = [
+        labels[0 if first > second else 1] == case.gold
+        for case, (first, second) in zip(cases, scores, strict=True)
+        if first != second
+    ]
+    return _tested(name, sum(hits), len(hits), 0.5) if hits else None
+
+
+def _nearest(
+    name: str, cases: Sequence[Case], scores: np.ndarray, folds: np.ndarray
+) -> Rule | None:
+    """The label whose mean score, over the other folds, is nearest."""
+    values = scores.ravel()
+    if values.min() == values.max():
+        return None
+    golds = np.array([case.gold for case in cases])
+    guesses = np.empty(len(cases), dtype=object)
+    for fold in range(_FOLDS):
+        train, test = folds != fold, folds == fold
+        seen = sorted(set(golds[train]))
+        means = np.array([values[train & (golds == label)].mean() for label in seen])
+        nearest = np.abs(values[test][:, None] - means).argmin(axis=1)
+        guesses[test] = [seen[at] for at in nearest]
+    return _rule(name, cases, guesses)
+
+
+def _bag_of_words(cases: Sequence[Case], folds: np.ndarray) -> np.ndarray:
+    """Naive Bayes guesses at the label of each text, each from the other folds."""
+    golds = np.array([case.gold for case in cases])
+    counts, size = _counts([case.texts[0] for case in cases])
+    guesses = np.empty(len(cases), dtype=object)
+    for fold in range(_FOLDS):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        seen = sorted(set(golds[train]))
+        weights = np.stack([_log_rates(counts, train[golds[train] == x], size) for x in seen])
+        prior = np.log([(golds[train] == label).mean() for label in seen])
+        for at in test:
+            columns, values = counts[at]
+            guesses[at] = seen[int((weights[:, columns] @ values + prior).argmax())]
+    return guesses
+
+
+def _bag_of_options(cases: Sequence[Case], labels: Sequence[str], folds: np.ndarray) -> np.ndarray:
+    """Naive Bayes on chosen against rejected options: the option that looks more like chosen."""
+    counts, size = _counts([text for case in cases for text in case.texts])
+    first = np.array([case.gold == labels[0] for case in cases])
+    at = np.arange(len(cases)) * 2
+    chosen, rejected = np.where(first, at, at + 1), np.where(first, at + 1, at)
+    guesses = np.empty(len(cases), dtype=object)
+    for fold in range(_FOLDS):
+        train, test = folds != fold, np.flatnonzero(folds == fold)
+        weight = _log_rates(counts, chosen[train], size) - _log_rates(counts, rejected[train], size)
+        for case in test:
+            scores = [
+                float(weight[columns] @ values)
+                for columns, values in (counts[case * 2], counts[case * 2 + 1])
+            ]
+            guesses[case] = labels[0 if scores[0] >= scores[1] else 1]
+    return guesses
+
+
+_Bag = tuple[np.ndarray, np.ndarray]
+
+
+def _counts(texts: Sequence[str]) -> tuple[list[_Bag], int]:
+    """Each text as (word numbers, 1 for each): how often a word is repeated says little."""
+    number: dict[str, int] = {}
+    bags = []
+    for text in texts:
+        columns = [number.setdefault(word, len(number)) for word in sorted(set(words(text)))]
+        bags.append((np.array(columns, dtype=np.int64), np.ones(len(columns))))
+    return bags, len(number)
+
+
+def _log_rates(counts: Sequence[_Bag], rows: np.ndarray, size: int) -> np.ndarray:
+    total = np.ones(size)
+    for row in rows:
+        total[counts[row][0]] += 1
+    return np.log(total / total.sum())
+
+
+def _folds(cases: Sequence[Case]) -> np.ndarray:
+    """The fold of each case; the cases of one cluster share it."""
+    clusters = sorted({case.cluster_id for case in cases}, key=_stable)
+    fold = {cluster: at % _FOLDS for at, cluster in enumerate(clusters)}
+    return np.array([fold[case.cluster_id] for case in cases])
+
+
+def _stable(text: str) -> str:
+    """Sorted by hash, so that a file's order (by label, say) does not decide the folds."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rule(name: str, cases: Sequence[Case], guesses: np.ndarray) -> Rule:
+    golds = [case.gold for case in cases]
+    hits = sum(guess == gold for guess, gold in zip(guesses, golds, strict=True))
+    return _tested(name, hits, len(cases), max(Counter(golds).values()) / len(cases))
+
+
+def _tested(name: str, hits: int, n: int, baseline: float) -> Rule:
+    from scipy.stats import binom
+
+    return Rule(name, hits / n, baseline, n, float(binom.sf(hits - 1, n, min(baseline, 1.0))))
+
+
+_PERMUTATIONS, _BANDS = 64, 16
+_PRIME = np.uint64((1 << 61) - 1)
+
+
+def near_duplicates(
+    texts: Mapping[str, str], threshold: float = 0.8
+) -> list[tuple[str, str, float]]:
+    """Pairs of ids whose texts share most of their three-word runs, with their Jaccard index.
+
+    Candidates come from MinHash bands (linear in the number of texts) and are then compared
+    exactly; a pair at the threshold is a candidate with a probability of 99.98%.
+    """
+    ids = list(texts)
+    shingles = [_shingles(texts[name]) for name in ids]
+    rng = np.random.default_rng(0)
+    factor = rng.integers(1, 1 << 32, _PERMUTATIONS, dtype=np.uint64)
+    shift = rng.integers(0, 1 << 61, _PERMUTATIONS, dtype=np.uint64)
+    buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+    rows = _PERMUTATIONS // _BANDS
+    for at, found in enumerate(shingles):
+        hashes = np.fromiter(found, dtype=np.uint64, count=len(found))
+        sketch = ((hashes[:, None] * factor + shift) % _PRIME).min(axis=0)
+        for band in range(_BANDS):
+            buckets[band, sketch[band * rows : (band + 1) * rows].tobytes()].append(at)
+    candidates = {
+        (first, second)
+        for members in buckets.values()
+        if len(members) > 1
+        for place, first in enumerate(members)
+        for second in members[place + 1 : place + 51]
+    }
+    close = []
+    for first, second in sorted(candidates):
+        a, b = shingles[first], shingles[second]
+        if (index := len(a & b) / len(a | b)) >= threshold:
+            close.append((ids[first], ids[second], index))
+    return close
+
+
+def _shingles(text: str) -> frozenset[int]:
+    """Hashes of all runs of three words; a shorter text is one run."""
+    found = words(text) or [text]
+    runs = (" ".join(found[at : at + 3]) for at in range(max(1, len(found) - 2)))
+    return frozenset(zlib.crc32(run.encode()) for run in runs)
