@@ -142,8 +142,10 @@ def _batches(
         return judge.plan(requests, scorings)
     rng = np.random.default_rng((seed, repeat))
     order = rng.permutation(everything)
+    if len(order) < 2:
+        return judge.plan(requests, scorings)
     n_cuts = min(len(order) - 1, 3 + int(np.sqrt(len(order))) // 8)
-    cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1) if n_cuts else []
+    cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1)
     batches: list[Sequence[int]] = []
     for piece in np.split(order, cuts):
         planned = judge.plan(requests.take(piece), scorings)

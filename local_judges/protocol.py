@@ -76,3 +76,15 @@ class Judge(Protocol):
     def close(self) -> None:
         """Free the engine (memory, connections)."""
         ...
+
+
+@runtime_checkable
+class Budgeted(Protocol):
+    """A judge that costs money: asked before each part, told what was spent before."""
+
+    spent: float
+    """US dollars spent so far, the parts kept from an earlier start included."""
+
+    def admit(self, requests: Sequence[Request]) -> str | None:
+        """Why these requests must not be begun, or None."""
+        ...

@@ -15,7 +15,7 @@ from judgesense.errors import JudgeSenseError
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Judge
 
-ENGINES = ("transformers",)
+ENGINES = ("transformers", "api")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class JudgeSpec:
             from local_judges.transformers_judge import TransformersJudge
 
             return TransformersJudge(self.model, name=self.name, **self.options)
-        raise JudgeSenseError(f"unknown engine {self.engine!r}; known: {', '.join(ENGINES)}")
+        from local_judges.api_judge import ApiJudge
+
+        return ApiJudge(str(self.model), name=self.name, **self.options)
 
 
 def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSpec:
@@ -81,6 +83,8 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
     if engine is not None and engine not in ENGINES:
         raise JudgeSenseError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
     given = {key: value for key, value in options.items() if value is not None}
+    if engine == "api" and judge not in entries():
+        return JudgeSpec(judge, "api", given.pop("model", judge), given)
     if judge in entries():
         entry = entries()[judge]
         return JudgeSpec(judge, engine or entry.engine, entry.model, {**entry.options, **given})

@@ -27,12 +27,12 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import ERROR
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.progress import Progress
-from local_judges.protocol import Answer, Judge, Request
+from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.rows import part_table
 
 
 class Interrupted(JudgeSenseError):
-    """The run was stopped by Ctrl-C after its current part was written."""
+    """The run was stopped by Ctrl-C or by its budget, after its current part was written."""
 
 
 @dataclass
@@ -83,9 +83,12 @@ def run_judge(
         else:
             outcome.kept += sum(map(len, part.batches))
             outcome.failed += _failures(rows)
+            if isinstance(judge, Budgeted):
+                judge.spent += pc.sum(rows["cost_usd"]).as_py() or 0.0
     started = time.perf_counter()
     with Progress(judge.name, outcome.planned, done=outcome.kept) as progress, _ctrl_c() as stop:
-        for part, answers in _answered(judge, todo, requests, asked, stop, progress):
+        halt = _Halt(stop, judge)
+        for part, answers in _answered(judge, todo, requests, asked, halt, progress):
             table = part_table(part, answers, requests, benchmark.prompts, judge.name, scorings)
             try:
                 write_part(table, folder, part.name)
@@ -100,12 +103,27 @@ def run_judge(
                 outcome.counters["input_tokens"] += answer.input_tokens or 0
                 outcome.counters["output_tokens"] += answer.output_tokens or 0
     outcome.seconds = time.perf_counter() - started
-    if stop.is_set() and outcome.judged + outcome.kept < outcome.planned:
+    if (halt.reason or stop.is_set()) and outcome.judged + outcome.kept < outcome.planned:
         raise Interrupted(
-            f"stopped at {outcome.judged + outcome.kept} of {outcome.planned} prompts; "
-            "give the same command again to go on from there"
+            f"stopped at {outcome.judged + outcome.kept} of {outcome.planned} prompts"
+            f"{f': {halt.reason}' if halt.reason else ''}; give the same command again to go on "
+            "from there"
         )
     return outcome
+
+
+class _Halt:
+    """Why no further part is begun: Ctrl-C, or a judge whose budget is spent."""
+
+    def __init__(self, stop: threading.Event, judge: Judge) -> None:
+        self._stop, self._judge = stop, judge
+        self.reason: str | None = None
+
+    def before(self, part: Part, requests: Requests) -> bool:
+        """Whether to stop before this part."""
+        if not self._stop.is_set() and isinstance(self._judge, Budgeted):
+            self.reason = self._judge.admit(requests.take(list(part.requests)))
+        return self._stop.is_set() or self.reason is not None
 
 
 def _answered(
@@ -113,7 +131,7 @@ def _answered(
     parts: Sequence[Part],
     requests: Requests,
     scorings: frozenset[str],
-    stop: threading.Event,
+    halt: _Halt,
     progress: Progress,
 ) -> Iterator[tuple[Part, dict[int, Answer]]]:
     """Feed the parts' batches to the judge; yield each part when all its batches are back.
@@ -130,9 +148,10 @@ def _answered(
 
     def feed() -> Iterator[tuple[int, list[Request]]]:
         for index, (number, batch) in enumerate(batches):
-            if stop.is_set() and number not in begun:
-                return
-            begun.add(number)
+            if number not in begun:
+                if halt.before(parts[number], requests):
+                    return
+                begun.add(number)
             yield index, requests.take(batch)
 
     for index, answers in judge.judge(feed(), scorings):

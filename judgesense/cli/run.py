@@ -72,6 +72,22 @@ def run(
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda, cuda:1, mps.", rich_help_panel=JUDGE)
     ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="An OpenAI-compatible endpoint (engine api).", rich_help_panel=JUDGE),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="The endpoint's name of the model.", rich_help_panel=JUDGE),
+    ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(help="INPUT,OUTPUT: US dollars per million tokens.", rich_help_panel=JUDGE),
+    ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(help="Stop before so many US dollars are exceeded.", rich_help_panel=JUDGE),
+    ] = None,
     scoring: Annotated[
         str, typer.Option(help="generate, options or both.", rich_help_panel=PROTOCOL)
     ] = "both",
@@ -109,7 +125,13 @@ def run(
         "revision": revision,
         "dtype": dtype,
         "device": device,
+        "base_url": base_url,
+        "model": model,
+        "price": _price(price),
+        "max_cost": max_cost,
     }
+    if engine is None and base_url is not None:
+        options["engine"] = "api"
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if temperature is not None:
         given["seed"] = seed
@@ -150,6 +172,18 @@ def names(text: str | None) -> tuple[str, ...] | None:
     if not found:
         raise JudgeSenseError(f"expected names with commas between, got {text!r}")
     return found
+
+
+def _price(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        read, written = (float(part) for part in text.split(","))
+    except ValueError:
+        raise JudgeSenseError(
+            f"--price must be two numbers with a comma between (INPUT,OUTPUT), got {text!r}"
+        ) from None
+    return read, written
 
 
 def show(report: dict[str, Any]) -> None:

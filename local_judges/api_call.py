@@ -1,0 +1,223 @@
+"""One question to one endpoint: the request, what is tried again, and what the reply says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from local_judges.protocol import Answer, Request
+
+TOP_LOGPROBS = 20
+"""The most alternatives that OpenAI-compatible endpoints show for a token."""
+
+_SECRET = re.compile(r"\b(?:sk|hf|gsk|xai|AIza)[-_A-Za-z0-9*.]{6,}")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How an endpoint wants to be asked: what differs between providers, as data.
+
+    ``system_role`` false puts the system text before the user's (JudgeSense, section 4.2).
+    ``min_temperature`` is what an endpoint takes that refuses zero. ``token_parameter`` is
+    ``max_tokens`` or ``max_completion_tokens`` (reasoning models). ``extra_body`` goes along as
+    it is, e.g. a thinking budget of 0.
+    """
+
+    system_role: bool = True
+    min_temperature: float = 0.0
+    sends_temperature: bool = True
+    sends_seed: bool = True
+    token_parameter: str = "max_tokens"
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+
+
+class FatalError(JudgeSenseError):
+    """No prompt can be answered: a bad key, an unknown model, an endpoint that is not there."""
+
+
+class _Unusable(ValueError):
+    """A reply that arrived but says nothing: no choices, not JSON; worth another try."""
+
+
+@dataclass
+class Retry:
+    """Exponential backoff with jitter, Retry-After honoured, bounded in tries and in seconds."""
+
+    attempts: int = 6
+    budget_s: float = 120.0
+    first_s: float = 0.5
+    most_s: float = 30.0
+
+    def wait(self, attempt: int, retry_after: float | None, noise: float) -> float:
+        """Seconds to wait after this attempt (0-based); ``noise`` is uniform on [0, 1)."""
+        if retry_after is not None:
+            return retry_after + 0.1 * noise
+        return min(self.most_s, self.first_s * 2.0**attempt) * (0.5 + 0.5 * noise)
+
+
+def body_of(
+    request: Request,
+    *,
+    model: str,
+    style: Style,
+    system_prompt: str,
+    max_tokens: int,
+    temperature: float,
+    seed: int,
+    logprobs: bool,
+) -> dict[str, Any]:
+    """The chat-completion request: what ``chat.completions.create`` is given."""
+    messages = [{"role": "user", "content": request.text}]
+    if system_prompt and style.system_role:
+        messages.insert(0, {"role": "system", "content": system_prompt})
+    elif system_prompt:
+        messages[0]["content"] = f"{system_prompt}\n\n{request.text}"
+    body: dict[str, Any] = {"model": model, "messages": messages, style.token_parameter: max_tokens}
+    if style.sends_temperature:
+        body["temperature"] = max(temperature, style.min_temperature)
+    if style.sends_seed:
+        body["seed"] = seed
+    if logprobs:
+        body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    if style.extra_body:
+        body["extra_body"] = dict(style.extra_body)
+    return body
+
+
+async def ask(
+    create: Any, body: Mapping[str, Any], request: Request, retry: Retry, noise: Any, proven: bool
+) -> Answer:
+    """One prompt's answer, after as many tries as the retry budget allows.
+
+    ``proven`` says whether the endpoint has answered before: one that never did is given up in
+    seconds. Raises FatalError for what no further try and no other prompt can mend.
+    """
+    started = time.perf_counter()
+    for attempt in range(retry.attempts):
+        left = retry.budget_s - (time.perf_counter() - started)
+        try:
+            async with asyncio.timeout(max(left, 0.001)):
+                reply = await create(**body)
+            answer = answer_of(reply, request)
+            answer.latency_s = time.perf_counter() - started
+            return answer
+        except Exception as error:  # noqa: BLE001 - sorted into fatal, final and passing at once
+            kind, reason, retry_after = diagnose(error)
+        if kind == "fatal" or (kind == "bad request" and not proven):
+            raise FatalError(reason)
+        if kind in ("bad request", "defect"):
+            return Answer(error=reason, latency_s=time.perf_counter() - started)
+        if not proven and kind == "unreachable" and attempt >= 2:
+            raise FatalError(
+                f"{reason}; the endpoint has not answered once: is it up, and the URL right?"
+            )
+        wait = retry.wait(attempt, retry_after, noise())
+        if time.perf_counter() - started + wait > retry.budget_s:
+            break
+        await asyncio.sleep(wait)
+    tried = f"{attempt + 1} tries in {time.perf_counter() - started:.0f} s"
+    return Answer(error=f"{reason} ({tried})", latency_s=time.perf_counter() - started)
+
+
+def diagnose(error: Exception) -> tuple[str, str, float | None]:
+    """(kind, reason without secrets, seconds of Retry-After) of what a call raised.
+
+    Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``busy`` and
+    ``unreachable`` (worth another try).
+    """
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    reason = f"{type(error).__name__}: {without_secrets(str(error))[:300]}"
+    if status is not None:
+        reason = f"HTTP {status}: {without_secrets(str(error))[:300]}"
+        quota = getattr(error, "code", None) == "insufficient_quota"
+        if status in (401, 402, 403, 404) or quota:
+            return "fatal", reason, None
+        if status in (408, 409, 425, 429) or status >= 500:
+            return "busy", reason, _retry_after(getattr(response, "headers", {}))
+        if status >= 400:
+            return "bad request", reason, None
+    if isinstance(error, (_Unusable, json.JSONDecodeError)):
+        return "busy", reason, None
+    if isinstance(error, (TimeoutError, OSError)) or _named(error, "APIConnectionError"):
+        return "unreachable", reason, None
+    if _named(error, "APIResponseValidationError", "APIError", "HTTPError", "TransportError"):
+        return "busy", reason, None
+    raise error
+
+
+def _named(error: Exception, *names: str) -> bool:
+    """Whether the error is one of these classes of a client library, none of which is imported."""
+    return any(kind.__name__ in names for kind in type(error).__mro__)
+
+
+def without_secrets(text: str) -> str:
+    """The text with whatever looks like a key replaced; providers echo keys in their errors."""
+    return _SECRET.sub("***", text)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    try:
+        if (milliseconds := headers.get("retry-after-ms")) is not None:
+            return max(0.0, float(milliseconds) / 1000)
+        seconds = float(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def answer_of(reply: Any, request: Request) -> Answer:
+    """What a chat completion says. Raises ValueError if it says nothing at all."""
+    choices = getattr(reply, "choices", None)
+    if not choices or getattr(choices[0], "message", None) is None:
+        raise _Unusable("the reply has no choices")
+    choice, usage = choices[0], getattr(reply, "usage", None)
+    refusal = getattr(choice.message, "refusal", None)
+    answer = Answer(
+        text=choice.message.content or refusal or "",
+        input_tokens=getattr(usage, "prompt_tokens", None),
+        output_tokens=getattr(usage, "completion_tokens", None),
+        truncated=choice.finish_reason == "length",
+        refused=bool(refusal) or choice.finish_reason == "content_filter",
+    )
+    content = getattr(getattr(choice, "logprobs", None), "content", None)
+    if content:
+        top = [(entry.token, entry.logprob) for entry in content[0].top_logprobs]
+        answer.option_logprobs, answer.option_mass = first_token_options(top, request.options)
+    return answer
+
+
+def first_token_options(
+    top: Sequence[tuple[str, float]], options: Sequence[str]
+) -> tuple[tuple[float, ...] | None, float | None]:
+    """Option log-probabilities from the first token's best alternatives, and their mass.
+
+    A token counts for the option that it begins ("Y" and " YES" for YES), if it begins no other.
+    An option that no alternative begins gets the most it can have: the smaller of the last
+    alternative's probability and the mass not shown. If that could still make it the best, there
+    is no decision (None): the endpoint did not show enough.
+    """
+    found = dict.fromkeys(options, 0.0)
+    for token, logprob in top:
+        stem = token.strip().lstrip("▁Ġ")
+        begun = [option for option in options if stem and option.startswith(stem)]
+        begun = begun or [option for option in options if stem == option]
+        if len(begun) == 1:
+            found[begun[0]] += math.exp(logprob)
+    mass = sum(found.values())
+    if mass == 0.0:
+        return None, 0.0
+    unseen = max(1.0 - sum(math.exp(logprob) for _, logprob in top), 0.0)
+    bound = min(unseen, math.exp(min(logprob for _, logprob in top)))
+    best = max(found.values())
+    if bound >= best and 0.0 in found.values():
+        return None, mass
+    floor = max(bound, 1e-12)
+    return tuple(math.log(p if p > 0.0 else floor) for p in found.values()), min(mass, 1.0)

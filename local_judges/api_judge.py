@@ -1,0 +1,284 @@
+"""Judges behind an OpenAI-compatible endpoint or a Hugging Face inference provider."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Any
+from urllib.parse import urlsplit
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.api_call import FatalError, Retry, Style, ask, body_of, without_secrets
+from local_judges.chat import SYSTEM_PROMPT
+from local_judges.plan import plan_by_count
+from local_judges.protocol import Answer, Request
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class ApiJudge:
+    """A model that is asked over HTTP, many questions at a time.
+
+    Args:
+        model: the endpoint's name of the model.
+        base_url: the endpoint (``https://.../v1``); the SDK's own default if not given.
+        provider: instead of ``base_url``, an inference provider for ``huggingface_hub``.
+        key_variable: the environment variable that holds the key; it is read once, goes into no
+            log and no error. Not needed for an endpoint on this machine.
+        concurrency: questions in flight.
+        requests_per_minute, tokens_per_minute: the account's limits, kept from this side.
+        price: US dollars per million (input, output) tokens; without it no cost is logged.
+        max_cost: stop before this many US dollars are exceeded, counting every answer still to
+            come at its full length; needs ``price``.
+
+    Raises JudgeSenseError if the key is missing (names the variable) or ``max_cost`` has no price.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        name: str | None = None,
+        base_url: str | None = None,
+        provider: str | None = None,
+        key_variable: str = "OPENAI_API_KEY",
+        system_prompt: str | None = None,
+        max_tokens: int = 20,
+        temperature: float = 0.0,
+        seed: int = 0,
+        concurrency: int = 16,
+        timeout_s: float = 60.0,
+        retry: Retry | None = None,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        price: tuple[float, float] | None = None,
+        max_cost: float | None = None,
+        logprobs: bool = True,
+        floating: bool = False,
+        style: Style | Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.base_url, self.provider = base_url, provider
+        self._key = _key(key_variable, base_url)
+        self._style = style if isinstance(style, Style) else Style(**(style or {}))
+        self._system_prompt = SYSTEM_PROMPT if system_prompt is None else system_prompt
+        self._max_tokens, self._temperature, self._seed = max_tokens, temperature, seed
+        self._concurrency, self._timeout_s = concurrency, timeout_s
+        self._retry = retry or Retry()
+        self._limits = (requests_per_minute, tokens_per_minute)
+        self._price, self._max_cost = price, max_cost
+        self._floating = floating
+        if max_cost is not None and price is None:
+            raise JudgeSenseError(
+                f"--max-cost needs the price of {model!r}: give --price INPUT,OUTPUT in US dollars "
+                "per million tokens"
+            )
+        self.spent = 0.0
+        self._admitted = 0.0
+        self._proven = False
+        self.scorings = frozenset({"generate", "options"} if logprobs else {"generate"})
+        described = json.dumps(self._fixed(), sort_keys=True).encode()
+        self.name = f"{name or model}@{hashlib.sha256(described).hexdigest()[:8]}"
+
+    def _fixed(self) -> dict[str, Any]:
+        return {
+            "engine": "api",
+            "model": self.model,
+            "endpoint": self.provider or self.base_url or "default",
+            "system_prompt": self._system_prompt,
+            "decoding": {
+                "max_tokens": self._max_tokens,
+                "temperature": self._temperature,
+                "seed": self._seed,
+            },
+            "style": {**vars(self._style), "extra_body": dict(self._style.extra_body)},
+        }
+
+    def describe(self) -> Mapping[str, Any]:
+        """Model, endpoint, system prompt, decoding, style and the client's version; never a key.
+
+        An endpoint's weights cannot be hashed: ``floating`` says that the name is an alias which
+        the provider may point elsewhere.
+        """
+        client = "huggingface_hub" if self.provider else "openai"
+        return {
+            **self._fixed(),
+            "options": "first token's best 20 alternatives; option_mass is a lower bound",
+            "floating": self._floating,
+            "client": f"{client} {metadata.version(client)}",
+        }
+
+    def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
+        """One question a batch: shapes do not matter here, order does not either."""
+        return plan_by_count(len(requests), 1)
+
+    def estimate(self, requests: Sequence[Request]) -> float | None:
+        """The most these requests can cost in US dollars, or None without a price.
+
+        Counts a token for every 3 bytes of prompt, and every answer at its full length.
+        """
+        if self._price is None:
+            return None
+        overhead = len(self._system_prompt.encode()) + 64
+        read = sum((len(request.text.encode()) + overhead) / 3 for request in requests)
+        written = len(requests) * self._max_tokens
+        return (read * self._price[0] + written * self._price[1]) / 1e6
+
+    def admit(self, requests: Sequence[Request]) -> str | None:
+        """Why these requests must not be begun, or None: they would exceed ``max_cost``."""
+        if self._max_cost is None:
+            return None
+        cost = self.estimate(requests) or 0.0
+        if self.spent + self._admitted + cost > self._max_cost:
+            return (
+                f"the next {len(requests)} prompts can cost ${cost:.4f} and ${self.spent:.4f} is "
+                f"spent: --max-cost {self._max_cost:g} would be exceeded"
+            )
+        self._admitted += cost
+        return None
+
+    def judge(
+        self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
+    ) -> Iterator[tuple[int, list[Answer]]]:
+        """Answers as they come in, ``concurrency`` in flight.
+
+        Raises FatalError, naming the endpoint, when no prompt can be answered.
+        """
+        with asyncio.Runner() as runner:
+            session = _Session(self, iter(batches), "options" in scorings)
+            try:
+                runner.run(session.open())
+                while finished := runner.run(session.some()):
+                    yield from finished
+            except FatalError as error:
+                where = self.provider or self.base_url or "the default endpoint"
+                raise JudgeSenseError(f"{self.model} at {where}: {error}") from None
+            finally:
+                runner.run(session.close())
+
+    def close(self) -> None:
+        """Connections are closed when a judging ends; nothing else is held."""
+
+    def client(self) -> Any:
+        """The asynchronous client; ``chat.completions.create`` is all that is used of it."""
+        if self.provider:
+            try:
+                from huggingface_hub import AsyncInferenceClient
+            except ImportError as error:
+                raise MissingExtraError(
+                    "huggingface_hub", "api", "an inference provider"
+                ) from error
+            return AsyncInferenceClient(
+                provider=self.provider, api_key=self._key, timeout=self._timeout_s
+            )
+        try:
+            from openai import AsyncOpenAI
+        except ImportError as error:
+            raise MissingExtraError("openai", "api", "an API judge") from error
+        return AsyncOpenAI(
+            api_key=self._key, base_url=self.base_url, timeout=self._timeout_s, max_retries=0
+        )
+
+
+class _Session:
+    """One judging: workers that draw batches and put answers into a queue."""
+
+    def __init__(
+        self, judge: ApiJudge, batches: Iterator[tuple[int, Sequence[Request]]], logprobs: bool
+    ) -> None:
+        self._judge, self._batches, self._logprobs = judge, batches, logprobs
+        self._done: deque[tuple[int, list[Answer]]] = deque()
+        self._noise = random.Random(0).random
+        self._workers: list[asyncio.Task[None]] = []
+
+    async def open(self) -> None:
+        from aiolimiter import AsyncLimiter
+
+        judge = self._judge
+        self._client = judge.client()
+        self._arrived = asyncio.Event()
+        self._limiters = [AsyncLimiter(limit, 60) if limit else None for limit in judge._limits]
+        # One worker until the endpoint has answered once: a wrong key costs one call, not 64.
+        self._workers = [asyncio.create_task(self._work())]
+
+    async def some(self) -> list[tuple[int, list[Answer]]]:
+        """The answers that have come in, at least one; an empty list at the end."""
+        while not self._done:
+            running = [worker for worker in self._workers if not worker.done()]
+            for worker in self._workers:
+                if worker.done():
+                    worker.result()  # raises what ended it
+            if not running:
+                return []
+            self._arrived.clear()
+            waiter = asyncio.create_task(self._arrived.wait())
+            await asyncio.wait([waiter, *running], return_when=asyncio.FIRST_COMPLETED)
+            waiter.cancel()
+        finished = list(self._done)
+        self._done.clear()
+        return finished
+
+    async def close(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        if hasattr(self, "_client"):
+            await self._client.close()
+
+    async def _work(self) -> None:
+        judge = self._judge
+        for index, requests in self._batches:
+            answers = [await self._ask(request) for request in requests]
+            self._done.append((index, answers))
+            self._arrived.set()
+            if not judge._proven and any(answer.error is None for answer in answers):
+                judge._proven = True
+            if judge._proven and len(self._workers) < judge._concurrency:
+                more = judge._concurrency - len(self._workers)
+                self._workers += [asyncio.create_task(self._work()) for _ in range(more)]
+
+    async def _ask(self, request: Request) -> Answer:
+        judge = self._judge
+        most = judge.estimate([request])
+        by_request, by_token = self._limiters
+        if by_request:
+            await by_request.acquire()
+        if by_token:
+            tokens = len(request.text) / 4 + judge._max_tokens
+            await by_token.acquire(min(tokens, by_token.max_rate))
+        body = body_of(
+            request,
+            model=judge.model,
+            style=judge._style,
+            system_prompt=judge._system_prompt,
+            max_tokens=judge._max_tokens,
+            temperature=judge._temperature,
+            seed=judge._seed,
+            logprobs=self._logprobs,
+        )
+        create = self._client.chat.completions.create
+        answer = await ask(create, body, request, judge._retry, self._noise, judge._proven)
+        if answer.error and judge._key:
+            answer.error = without_secrets(answer.error.replace(judge._key, "***"))
+        if judge._price and answer.input_tokens is not None:
+            read, written = answer.input_tokens, answer.output_tokens or 0
+            answer.cost_usd = (read * judge._price[0] + written * judge._price[1]) / 1e6
+            judge.spent += answer.cost_usd
+        if most is not None:
+            judge._admitted = max(0.0, judge._admitted - most)
+        return answer
+
+
+def _key(variable: str, base_url: str | None) -> str:
+    key = os.environ.get(variable)
+    if key:
+        return key
+    if base_url and urlsplit(base_url).hostname in _LOOPBACK:
+        return "none"
+    raise JudgeSenseError(f"no key: set the environment variable {variable}")

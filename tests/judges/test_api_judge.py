@@ -1,0 +1,204 @@
+"""The API judge: faults outlasted within a budget, limits kept, no key anywhere."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import pytest
+from fake_endpoint import FAULTS, FakeEndpoint, serving
+from test_runner import benchmark, comparable, tells_parity
+
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from local_judges.api_call import Retry, Style, diagnose, first_token_options, without_secrets
+from local_judges.api_judge import ApiJudge
+from local_judges.callable_judge import CallableJudge
+from local_judges.protocol import Request
+from local_judges.runner import Interrupted, run_judge
+
+KEY = "sk-test-0123456789abcdef"
+
+
+def parity(message: str) -> str:
+    return tells_parity([message])[0]
+
+
+def judge(url: str, **options: object) -> ApiJudge:
+    quick = Retry(attempts=12, budget_s=20, first_s=0.01, most_s=0.1)
+    return ApiJudge("fake", base_url=url, **{"retry": quick, "concurrency": 32, **options})
+
+
+def test_decisions_equal_those_of_the_same_judge_in_process(tmp_path: Path) -> None:
+    data = benchmark(100)
+    endpoint = FakeEndpoint(parity)
+    with serving(endpoint) as url:
+        outcome = run_judge(judge(url), data, tmp_path / "api", ["generate", "options"])
+    run_judge(CallableJudge(tells_parity), data, tmp_path / "local", ["generate"])
+    api = read_log(tmp_path / "api").to_pylist()
+    local = {row["prompt_id"]: row["decision"] for row in read_log(tmp_path / "local").to_pylist()}
+    assert outcome.judged == 200
+    assert max(endpoint.calls.values()) == 1
+    assert all(row["decision"] == local[row["prompt_id"]] for row in api)
+    scored = [row for row in api if row["scoring"] == "options"]
+    assert scored[0]["option_mass"] == pytest.approx(0.9)
+    assert scored[0]["margin"] == pytest.approx(math.log(3.5))
+
+
+def test_every_fault_is_outlasted_and_nothing_is_judged_twice(tmp_path: Path) -> None:
+    data = benchmark(150)
+    endpoint = FakeEndpoint(parity, fault_rate=0.3)
+    with serving(endpoint) as url:
+        outcome = run_judge(judge(url, timeout_s=0.5), data, tmp_path, ["generate"])
+    run_judge(CallableJudge(tells_parity, name="fake"), data, tmp_path / "local", ["generate"])
+    assert set(endpoint.faults) == set(FAULTS)
+    assert outcome.failed == []
+    log = read_log(tmp_path)
+    assert log.num_rows == data.prompts.num_rows
+    wanted = {r["prompt_id"]: r["decision"] for r in comparable(read_log(tmp_path / "local"))}
+    assert {r["prompt_id"]: r["decision"] for r in log.to_pylist()} == wanted
+
+
+def test_a_prompt_that_outlasts_the_budget_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    endpoint = FakeEndpoint(parity)
+    with serving(endpoint) as url:
+        asked = judge(url, retry=Retry(attempts=3, budget_s=2, first_s=0.01), concurrency=1)
+        data = benchmark(4)
+        first = asked.judge(enumerate([[r] for r in requests(data)]), frozenset({"generate"}))
+        next(first)
+        endpoint.fault_rate = 1.0
+        rest = [answers[0] for _, answers in first]
+    assert all(answer.error and "tries in" in answer.error for answer in rest[1:])
+    assert all(answer.text is None for answer in rest[1:])
+
+
+def requests(data: object) -> list[Request]:
+    from local_judges.plan import Requests
+
+    return list(Requests(data.prompts))  # type: ignore[attr-defined]
+
+
+def test_a_wrong_key_stops_the_run_after_one_call_and_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    endpoint = FakeEndpoint(parity, key="another")
+    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="HTTP 401") as caught:
+        run_judge(judge(url, key_variable="FAKE_KEY"), benchmark(), tmp_path, ["generate"])
+    shown = repr(caught.value) + str(caught.value.__context__)
+    assert KEY not in shown
+    assert not endpoint.bodies
+
+
+def test_a_missing_key_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    with pytest.raises(JudgeSenseError, match="NO_SUCH_KEY"):
+        ApiJudge("m", base_url="https://example.org/v1", key_variable="NO_SUCH_KEY")
+
+
+def test_the_key_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    endpoint = FakeEndpoint(parity, key=KEY, fault_rate=0.2)
+    with serving(endpoint) as url:
+        asked = judge(url, key_variable="FAKE_KEY", timeout_s=0.5)
+        run_judge(asked, benchmark(40), tmp_path, ["generate"])
+    assert KEY not in str(asked.describe()) + asked.name
+    assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.rglob("*.parquet"))
+
+
+def test_an_endpoint_that_is_not_there_is_given_up_in_seconds(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with pytest.raises(JudgeSenseError, match="is it up"):
+        run_judge(
+            judge("http://127.0.0.1:9/v1", retry=Retry(first_s=0.05)),
+            benchmark(),
+            tmp_path,
+            ["generate"],
+        )
+    assert time.monotonic() - started < 30  # the retry budget is 120 s
+
+
+def test_max_cost_stops_before_it_is_exceeded_and_goes_on_when_raised(tmp_path: Path) -> None:
+    data = benchmark(200)
+    endpoint = FakeEndpoint(parity)
+    with serving(endpoint) as url:
+        asked = judge(url, price=(10.0, 10.0), max_cost=0.12)
+        with pytest.raises(Interrupted, match=r"--max-cost 0\.12 would be exceeded"):
+            run_judge(asked, data, tmp_path, ["generate"])
+        paid = read_log(tmp_path)["cost_usd"].to_pylist()
+        assert 0 < sum(paid) <= 0.12
+        assert len(endpoint.bodies) == len(paid)
+        more = judge(url, price=(10.0, 10.0), max_cost=5)
+        run_judge(more, data, tmp_path, ["generate"])
+    assert read_log(tmp_path).num_rows == 400
+    assert len(endpoint.bodies) == 400
+    assert more.spent == pytest.approx(400 * 52 * 10 / 1e6)
+
+
+def test_requests_per_minute_are_kept() -> None:
+    endpoint = FakeEndpoint(parity)
+    data = requests(benchmark(40))[:40]
+    with serving(endpoint) as url:
+        asked = judge(url, requests_per_minute=1200)
+        asked_batches = enumerate([[r] for r in data])
+        started = time.monotonic()
+        answers = list(asked.judge(asked_batches, frozenset({"generate"})))
+    assert len(answers) == 40
+    # 1200 a minute fill the bucket at first, so no wait is needed for 40.
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize(
+    ("style", "key", "value"),
+    [
+        (Style(), "messages", ["system", "user"]),
+        (Style(system_role=False), "messages", ["user"]),
+        (Style(min_temperature=0.01), "temperature", 0.01),
+        (Style(token_parameter="max_completion_tokens"), "max_completion_tokens", 20),
+        (Style(extra_body={"thinking_budget": 0}), "thinking_budget", 0),
+    ],
+)
+def test_an_endpoint_is_asked_in_its_own_style(style: Style, key: str, value: object) -> None:
+    endpoint = FakeEndpoint(parity)
+    with serving(endpoint) as url:
+        asked = judge(url, style=style)
+        list(asked.judge([(0, requests(benchmark(1))[:1])], frozenset({"generate"})))
+    body = endpoint.bodies[0]
+    sent = [m["role"] for m in body["messages"]] if key == "messages" else body[key]  # type: ignore[index, union-attr]
+    assert sent == value
+    assert "evaluation assistant" in body["messages"][0]["content"]  # type: ignore[index]
+
+
+def test_option_log_probabilities_come_from_the_tokens_that_begin_them() -> None:
+    top = [("Y", math.log(0.5)), (" YES", math.log(0.2)), ("NO", math.log(0.2))]
+    values, mass = first_token_options(top, ("YES", "NO"))
+    assert values == pytest.approx((math.log(0.7), math.log(0.2)))
+    assert mass == pytest.approx(0.9)
+
+
+def test_an_option_out_of_sight_is_bounded_and_never_wins() -> None:
+    values, _ = first_token_options([("A", math.log(0.6)), ("x", math.log(0.3))], ("A", "B"))
+    assert values == pytest.approx((math.log(0.6), math.log(0.1)))
+    assert first_token_options([("A", math.log(0.1)), ("x", math.log(0.2))], ("A", "B"))[0] is None
+    assert first_token_options([("x", math.log(0.9))], ("A", "B")) == (None, 0.0)
+
+
+def test_a_token_that_begins_two_options_counts_for_neither() -> None:
+    values, mass = first_token_options(
+        [("PO", math.log(0.8)), ("POL", math.log(0.1)), ("POI", math.log(0.05))],
+        ("POLITE", "POINTED"),
+    )
+    assert mass == pytest.approx(0.15)
+    assert values is not None
+    assert values[0] > values[1]
+
+
+@pytest.mark.parametrize("key", [KEY, "hf_abcdefghijklmnop", "sk-proj-Ab12****xyz"])
+def test_keys_are_cut_from_errors(key: str) -> None:
+    assert key not in without_secrets(f"Incorrect API key provided: {key}.")
+
+
+def test_an_error_of_ours_is_not_taken_for_the_endpoints() -> None:
+    with pytest.raises(KeyError):
+        diagnose(KeyError("ours"))
