@@ -8,6 +8,7 @@ import sys
 import typer
 
 from judgesense.cli import dataset as dataset_commands
+from judgesense.cli import importing as import_command
 from judgesense.cli import run as run_command
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
@@ -38,6 +39,7 @@ def _front_door(
 
 
 app.command("run")(run_command.run)
+app.command("import")(import_command.import_log)
 app.add_typer(dataset_commands.app, name="dataset")
 
 

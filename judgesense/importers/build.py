@@ -1,0 +1,309 @@
+"""From mapped records to decision-log rows: labels, statuses, ids; every row accounted for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from judgesense.decisions import SCHEMA, SCORINGS, STATUSES
+from judgesense.errors import JudgeSenseError
+from judgesense.importers.columns import ColumnMap
+from judgesense.importers.files import Record
+from judgesense.tasks import ERROR, NO_ORDER, ORDERS, REFUSED, UNCLEAR, UNDECIDED, prompt_id
+
+Parser = Callable[[str, tuple[str, ...]], str]
+"""From a judge's text and the labels to a label, UNCLEAR or REFUSED."""
+
+_STATUS = {UNCLEAR: "unclear", REFUSED: "refused", ERROR: "error"}
+_OF_STATUS = {status: word for word, status in _STATUS.items()}
+_REQUIRED = ("judge", "task", "item_id", "template_id")
+_NUMBERS: Mapping[str, type] = {
+    "repeat": int,
+    "input_tokens": int,
+    "output_tokens": int,
+    "option_mass": float,
+    "margin": float,
+    "latency_s": float,
+    "cost_usd": float,
+}
+_MAX_LABELS = 20
+
+
+@dataclass(frozen=True)
+class Built:
+    """A decision log made of foreign records.
+
+    ``tasks`` maps a task's name to ``{"labels", "ordinal", "comparative"}`` as in ``run.json``;
+    ``counts`` to its rows by status; ``unknown`` counts, per task, answers that are none of its
+    labels and could not be read as one (they are in the log, UNCLEAR).
+    """
+
+    table: pa.Table
+    tasks: dict[str, dict[str, Any]]
+    counts: dict[str, dict[str, int]]
+    unknown: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+def build(
+    records: Iterable[Record],
+    columns: ColumnMap,
+    labels: Sequence[str] | None = None,
+    parse: Parser | None = None,
+) -> Built:
+    """Turn records into a decision log.
+
+    ``labels`` is the decision space, in order; by default each task's gold labels and decisions.
+    ``parse`` reads a judge's text; by default only a text that is a label, whatever its case, is
+    read. A row without decision, text or log-probabilities is an ERROR; one whose text holds no
+    label is UNCLEAR.
+
+    Raises JudgeSenseError naming file, row and column for a missing or bad value, two rows of
+    the same judge, prompt and repeat, and a task whose labels cannot be told.
+    """
+    rows: list[dict[str, Any]] = []
+    seen: dict[tuple[Any, ...], str] = {}
+    for record in records:
+        row = _row(record, columns)
+        key = tuple(
+            row[name]
+            for name in ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat")
+        )
+        if key in seen:
+            raise JudgeSenseError(
+                f"{record.place}: the same judge, item, template and order as {seen[key]} "
+                f"({', '.join(map(str, key))}); name the column that tells them apart "
+                "(--columns repeat=COLUMN, or a finer item_id or template_id)"
+            )
+        seen[key] = record.place
+        rows.append(row)
+    if not rows:
+        raise JudgeSenseError("the source holds no rows to import")
+    spaces = {task: _labels(task, rows, labels) for task in dict.fromkeys(r["task"] for r in rows)}
+    unknown: dict[str, Counter[str]] = {task: Counter() for task in spaces}
+    for row in rows:
+        _decide(row, spaces[row["task"]], parse or _is_label, unknown[row["task"]])
+    return Built(
+        table=pa.table({name: [row[name] for row in rows] for name in SCHEMA.names}, schema=SCHEMA),
+        tasks={
+            task: {
+                "labels": list(space),
+                "ordinal": all(map(_is_integer, space)),
+                "comparative": any(r["order"] != NO_ORDER for r in rows if r["task"] == task),
+            }
+            for task, space in spaces.items()
+        },
+        counts={
+            task: dict(Counter(row["status"] for row in rows if row["task"] == task))
+            for task in spaces
+        },
+        unknown={task: dict(found.most_common(5)) for task, found in unknown.items() if found},
+    )
+
+
+def _row(record: Record, columns: ColumnMap) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for name in SCHEMA.names:
+        value = columns.get(record, name)
+        row[name] = _plain(value) if name != "option_logprobs" else value
+    for name in _REQUIRED:
+        if row[name] is None:
+            raise JudgeSenseError(
+                f"{record.place}: no {name}; name its column or give a constant "
+                f"(--columns {name}=COLUMN or {name}=:VALUE); there are "
+                f"{', '.join(map(str, record.values))}"
+            )
+    for name, kind in _NUMBERS.items():
+        if row[name] is not None:
+            row[name] = _number(row[name], kind, name, record)
+    row["truncated"] = _boolean(row["truncated"], record)
+    row["option_logprobs"] = _logprobs(row["option_logprobs"], record)
+    row["repeat"] = row["repeat"] or 0
+    row["order"] = row["order"] or NO_ORDER
+    if row["order"] not in (NO_ORDER, *ORDERS):
+        raise JudgeSenseError(
+            f"{record.place}, order: {row['order']!r} is none of {NO_ORDER}, {', '.join(ORDERS)}"
+        )
+    if row["status"] is not None and row["status"] not in STATUSES:
+        raise JudgeSenseError(
+            f"{record.place}, status: {row['status']!r} is none of {', '.join(STATUSES)}"
+        )
+    only_logprobs = row["option_logprobs"] and not (row["raw_decision"] or row["raw_text"])
+    row["scoring"] = row["scoring"] or ("options" if only_logprobs else "generate")
+    if row["scoring"] not in SCORINGS:
+        raise JudgeSenseError(
+            f"{record.place}, scoring: {row['scoring']!r} is none of {', '.join(SCORINGS)}"
+        )
+    row["cluster_id"] = row["cluster_id"] or row["item_id"]
+    if row["prompt_id"] is None:
+        prompt = _plain(columns.get(record, "prompt"))
+        row["prompt_id"] = prompt_id(prompt) if prompt else _made_up_id(row)
+    if (gold := _plain(columns.get(record, "gold_ab"))) is not None:
+        row["gold"], row["gold_flips"] = gold, row["order"] == "BA"
+    row["place"] = record.place
+    return row
+
+
+def _made_up_id(row: Mapping[str, Any]) -> str:
+    key = "\n".join(row[name] for name in ("task", "template_id", "item_id", "order"))
+    return hashlib.sha256(key.encode("utf-8")).hexdigest()[:16]
+
+
+def _labels(
+    task: str, rows: Sequence[Mapping[str, Any]], given: Sequence[str] | None
+) -> tuple[str, ...]:
+    if given is not None:
+        if len(given) < 2 or len(set(given)) != len(given):
+            raise JudgeSenseError(f"labels must be two or more different ones, got {list(given)}")
+        return tuple(given)
+    mine = [row for row in rows if row["task"] == task]
+    found: dict[str, None] = {}
+    for row in mine:
+        found.update(dict.fromkeys(option for option, _ in row["option_logprobs"] or ()))
+        found.update(dict.fromkeys(filter(None, (row["gold"], row["decision"]))))
+        if row["raw_text"] is None and row["raw_decision"] is not None:
+            found[row["raw_decision"]] = None
+    named = [label for label in found if label not in UNDECIDED]
+    if not 2 <= len(named) <= _MAX_LABELS:
+        shown = ", ".join(repr(label) for label in named[:5]) or "none"
+        raise JudgeSenseError(
+            f"task {task!r}: its labels cannot be told from the log ({len(named)} found: {shown}"
+            f"{', ...' if len(named) > 5 else ''}); give them, in order (--labels YES,NO)"
+        )
+    if all(map(_is_integer, named)):
+        low, high = min(map(int, named)), max(map(int, named))
+        # A rating scale has no holes: a rating that nobody gave is still a label.
+        return (
+            tuple(map(str, range(low, high + 1)))
+            if high - low < _MAX_LABELS
+            else tuple(sorted(named, key=int))
+        )
+    return tuple(sorted(named) if any(row["order"] != NO_ORDER for row in mine) else named)
+
+
+def _decide(
+    row: dict[str, Any], labels: tuple[str, ...], parse: Parser, unknown: Counter[str]
+) -> None:
+    """Fill ``raw_decision``, ``decision`` and ``status``."""
+    raw = row["raw_decision"]
+    if row["status"] in _OF_STATUS:
+        raw = _OF_STATUS[row["status"]]
+    elif raw is not None and raw not in UNDECIDED:
+        raw = _read(raw, labels, _is_label)
+        if raw == UNCLEAR:
+            raw = _read(row["raw_text"] or row["raw_decision"], labels, parse)
+    elif raw is None and row["decision"] is not None:
+        raw = _read(row["decision"], labels, _is_label)
+    elif raw is None and row["raw_text"] is not None:
+        raw = _read(row["raw_text"], labels, parse)
+    elif raw is None and row["option_logprobs"]:
+        raw = max(row["option_logprobs"], key=lambda pair: pair[1])[0]
+        raw = _read(raw, labels, _is_label)
+    elif raw is None:
+        raw = ERROR
+        row["error"] = row["error"] or "the log holds no decision"
+    if raw == UNCLEAR and row["status"] is None and row["raw_decision"] not in UNDECIDED:
+        unknown[str(row["raw_decision"] or row["raw_text"] or row["decision"])[:60]] += 1
+    for name in ("gold", "decision"):
+        value = row[name]
+        if value is None or (name == "decision" and value in UNDECIDED):
+            continue
+        row[name] = _read(value, labels, _is_label)
+        if row[name] == UNCLEAR:
+            raise JudgeSenseError(
+                f"{row['place']}, {name}: {value!r} is none of the labels {', '.join(labels)} of "
+                f"task {row['task']!r}"
+            )
+    if row.get("gold_flips") and len(labels) == 2:
+        row["gold"] = labels[1 - labels.index(row["gold"])]
+    row["raw_decision"] = raw
+    row["decision"] = raw if raw in UNDECIDED or row["decision"] is None else row["decision"]
+    row["status"] = _STATUS.get(raw, "ok")
+    if row["option_logprobs"]:
+        values = sorted((value for _, value in row["option_logprobs"]), reverse=True)
+        if row["option_mass"] is None:
+            row["option_mass"] = min(1.0, sum(map(math.exp, values)))
+        if row["margin"] is None and len(values) > 1:
+            row["margin"] = values[0] - values[1]
+
+
+def _read(text: str, labels: tuple[str, ...], parse: Parser) -> str:
+    return text if text in labels else parse(text, labels)
+
+
+def _is_label(text: str, labels: tuple[str, ...]) -> str:
+    folded = {label.casefold(): label for label in labels}
+    return folded.get(text.strip().casefold(), UNCLEAR)
+
+
+def _is_integer(label: str) -> bool:
+    return label.removeprefix("-").isdigit()
+
+
+def _plain(value: Any) -> str | None:
+    """A cell as text: blank and NaN are none, 4.0 is "4", nested values are JSON."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    text = str(value)
+    return text if text.strip() else None
+
+
+def _number(value: str, kind: type, name: str, record: Record) -> Any:
+    try:
+        number = kind(value)
+    except ValueError as error:
+        raise JudgeSenseError(
+            f"{record.place}, {name}: {value!r} is not "
+            f"{'an integer' if kind is int else 'a number'}"
+        ) from error
+    if number < 0 or (kind is float and not math.isfinite(number)):
+        raise JudgeSenseError(f"{record.place}, {name}: {value} must be finite and 0 or more")
+    return number
+
+
+def _boolean(value: str | None, record: Record) -> bool | None:
+    if value is None:
+        return None
+    truth = {"true": True, "1": True, "false": False, "0": False}.get(value.lower())
+    if truth is None:
+        raise JudgeSenseError(f"{record.place}, truncated: {value!r} is neither true nor false")
+    return truth
+
+
+def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
+    """``{"YES": -0.1, ...}`` or a list of ``{"option", "logprob"}`` or pairs; JSON text of it."""
+    try:
+        if isinstance(value, str):
+            value = json.loads(value) if value.strip() else None
+        if not value:
+            return None
+        if isinstance(value, Mapping):
+            pairs = [(str(option), float(logprob)) for option, logprob in value.items()]
+        else:
+            pairs = [
+                (str(pair["option"]), float(pair["logprob"]))
+                if isinstance(pair, Mapping)
+                else (str(pair[0]), float(pair[1]))
+                for pair in value
+            ]
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise JudgeSenseError(
+            f"{record.place}, option_logprobs: expected an object of option: logprob, "
+            f"got {str(value)[:80]!r}"
+        ) from error
+    for option, logprob in pairs:
+        if math.isnan(logprob) or logprob > 1e-6:
+            raise JudgeSenseError(
+                f"{record.place}, option_logprobs: {logprob} for {option!r} is no log-probability"
+            )
+    return pairs

@@ -1,0 +1,94 @@
+"""The column map: from a foreign log's names to those of the decision log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judgesense.decisions import SCHEMA
+from judgesense.errors import JudgeSenseError
+from judgesense.importers.files import Record
+
+EXTRA = ("prompt", "gold_ab")
+"""Targets beside the decision log's columns: the user message itself, of which ``prompt_id`` is
+the hash, and a gold label that refers to the order AB whatever order the row shows."""
+
+TARGETS = (*SCHEMA.names, *EXTRA)
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """Where each column of the decision log comes from.
+
+    ``given`` maps a target to a source column (dots reach into nested values: ``doc.id``) or to
+    a constant (``:coherence``); it goes before ``default``, the format's own names, which may be
+    absent from a row.
+    """
+
+    given: Mapping[str, str]
+    default: Mapping[str, str]
+
+    def get(self, record: Record, target: str) -> Any:
+        """The record's value for a target; None if it has none.
+
+        Raises JudgeSenseError naming the columns that exist if a source column does not.
+        """
+        source = self.given.get(target)
+        if source is None:
+            name = self.default.get(target, target)
+            if "." not in name:
+                return record.values.get(name)
+            value = _lookup(record.values, name)
+            return None if value is _ABSENT else value
+        if source.startswith(":"):
+            return source[1:]
+        value = _lookup(record.values, source)
+        if value is _ABSENT:
+            raise JudgeSenseError(
+                f"{record.place}: no column {source!r} (for {target}); there are "
+                f"{', '.join(map(str, record.values))}"
+            )
+        return value
+
+
+def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+    """``["judge=model,task=:coherence", ...]`` as a map from target to source.
+
+    Raises JudgeSenseError for an entry without ``=``, an unknown target, or one named twice.
+    """
+    columns: dict[str, str] = {}
+    for text in texts:
+        for entry in re.split(r",\s*(?=\w+\s*=)", text):
+            target, equals, source = (part.strip() for part in entry.partition("="))
+            if not equals or not source:
+                raise JudgeSenseError(
+                    f"columns: {entry!r} is not TARGET=COLUMN or TARGET=:CONSTANT"
+                )
+            check_target(target)
+            if target in columns:
+                raise JudgeSenseError(f"columns: {target} is given twice")
+            columns[target] = source
+    return columns
+
+
+def check_target(target: str) -> None:
+    """Raise JudgeSenseError unless ``target`` is a column of the decision log or an extra."""
+    if target not in TARGETS:
+        raise JudgeSenseError(
+            f"columns: the decision log has no column {target!r}; it has {', '.join(TARGETS)}"
+        )
+
+
+def _lookup(values: Mapping[str, Any], name: str) -> Any:
+    if name in values:
+        return values[name]
+    value: Any = values
+    for part in name.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return _ABSENT
+        value = value[part]
+    return value

@@ -1,0 +1,145 @@
+"""Rows of CSV, TSV, JSONL and Parquet files, each with its place for error messages."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One entry of a foreign file: its values by name, and where it stands in which file."""
+
+    values: Mapping[str, Any]
+    place: str
+
+
+def require_file(path: Path) -> None:
+    """Raise JudgeSenseError unless ``path`` is a file with something in it."""
+    if not path.is_file():
+        raise JudgeSenseError(f"no file {path}")
+    if path.stat().st_size == 0:
+        raise JudgeSenseError(f"{path} is empty")
+
+
+def read_table(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
+    """The rows of a table file, by its suffix; rows are counted from 1, without the header.
+
+    Raises JudgeSenseError for another suffix, an empty or damaged file, text in another
+    encoding, a CSV row with more or fewer cells than the header, a JSON line that is no object.
+    """
+    require_file(path)
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        yield from _read_csv(path, encoding, "\t" if suffix == ".tsv" else ",")
+    elif suffix in (".jsonl", ".ndjson"):
+        yield from read_json_lines(path, encoding)
+    elif suffix == ".parquet":
+        yield from _read_parquet(path)
+    else:
+        raise JudgeSenseError(
+            f"{path}: a table is one of {', '.join(SUFFIXES)}, not {suffix or 'without suffix'!r}"
+        )
+
+
+def read_json_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
+    """The objects of a JSON-lines file; blank lines are skipped. Raises as `read_table`."""
+    require_file(path)
+    found = False
+    try:
+        with path.open(encoding=_with_bom(encoding)) as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                place = f"{path}, line {number}"
+                try:
+                    values = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise JudgeSenseError(f"{place}: not JSON ({error})") from error
+                if not isinstance(values, dict):
+                    raise JudgeSenseError(
+                        f"{place}: expected a JSON object, got {type(values).__name__}"
+                    )
+                found = True
+                yield Record(values, place)
+    except UnicodeDecodeError as error:
+        raise _wrong_encoding(path, encoding, error) from error
+    if not found:
+        raise JudgeSenseError(f"{path} holds no rows")
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value. Raises JudgeSenseError as `read_table`."""
+    require_file(path)
+    try:
+        return json.loads(path.read_text("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise _wrong_encoding(path, "utf-8", error) from error
+    except json.JSONDecodeError as error:
+        raise JudgeSenseError(f"{path}: not JSON ({error})") from error
+
+
+def _read_csv(path: Path, encoding: str, delimiter: str) -> Iterator[Record]:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        with path.open(encoding=_with_bom(encoding), newline="") as source:
+            rows = csv.reader(source, delimiter=delimiter, strict=True)
+            header = next(rows, [])
+            if repeated := {name for name in header if header.count(name) > 1}:
+                raise JudgeSenseError(
+                    f"{path}: the column {sorted(repeated)[0]!r} occurs twice in the header"
+                )
+            number = 0
+            for cells in rows:
+                if not cells:
+                    continue
+                number += 1
+                if len(cells) != len(header):
+                    raise JudgeSenseError(
+                        f"{path}, row {number} (line {rows.line_num}): {len(cells)} cells where "
+                        f"the header has {len(header)}; quote cells that hold {delimiter!r}"
+                    )
+                yield Record(dict(zip(header, cells, strict=True)), f"{path}, row {number}")
+            if number == 0:
+                raise JudgeSenseError(f"{path} holds no rows")
+    except UnicodeDecodeError as error:
+        raise _wrong_encoding(path, encoding, error) from error
+    except csv.Error as error:
+        raise JudgeSenseError(f"{path}, line {rows.line_num}: not CSV ({error})") from error
+
+
+def _read_parquet(path: Path) -> Iterator[Record]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        source = pq.ParquetFile(path)
+        number = 0
+        for batch in source.iter_batches():
+            for values in batch.to_pylist():
+                number += 1
+                yield Record(values, f"{path}, row {number}")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise JudgeSenseError(f"{path}: not a readable Parquet file ({error})") from error
+    if number == 0:
+        raise JudgeSenseError(f"{path} holds no rows")
+
+
+def _with_bom(encoding: str) -> str:
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+
+
+def _wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> JudgeSenseError:
+    return JudgeSenseError(
+        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not {encoding}; say "
+        "which encoding it is in (--encoding latin-1, cp1252, utf-16, ...)"
+    )

@@ -1,0 +1,178 @@
+"""lm-eval's ``--log_samples`` files (0.4.x): ``samples_<task>_<date>.jsonl``.
+
+Multiple-choice samples carry each option's log-likelihood, generated ones the text and what a
+filter made of it. An lm-eval task is one wording, so it is the template; samples of several
+wordings lie in several files of one folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from judgesense.importers.files import Record, read_json_lines
+
+DEFAULTS: Mapping[str, str] = {}
+_NAME = re.compile(r"^samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)$")
+_INVALID = "[invalid]"
+
+
+def files(source: Path) -> list[Path]:
+    """The samples files that ``source`` is or holds. Raises JudgeSenseError if there are none."""
+    if not source.is_dir():
+        return [source]
+    found = sorted(source.rglob("samples_*.jsonl"))
+    if not found:
+        raise JudgeSenseError(
+            f"{source} holds no samples_*.jsonl; run lm-eval with --log_samples --output_path"
+        )
+    return found
+
+
+def read(source: Path, *, pick: str | None = None, encoding: str = "utf-8") -> Iterator[Record]:
+    """The samples of a file, or of all samples files in a folder.
+
+    ``pick`` names the filter to read where there are filters. ``doc`` stays in the record, so
+    that a column map can reach into it (``item_id=doc.id``). The judge is the model's name in
+    ``results_*.json``, else the folder's name. Raises JudgeSenseError for lines that are no
+    samples, and for several filters without ``pick``.
+    """
+    for path in files(source):
+        found = _NAME.match(path.stem)
+        task = found.group("task") if found else path.stem
+        judge = _model(path, found.group("date") if found else None)
+        filters: set[str] = set()
+        by_index = _targets_are_indices(path, encoding)
+        for record in read_json_lines(path, encoding):
+            sample = record.values
+            if missing := [k for k in ("doc_id", "arguments", "resps") if k not in sample]:
+                raise JudgeSenseError(
+                    f"{record.place}: no sample of lm-eval 0.4 (it lacks {', '.join(missing)})"
+                )
+            name = str(sample.get("filter", "none"))
+            filters.add(name)
+            if pick is not None and name not in (pick, "none"):
+                continue
+            if pick is None and len(filters) > 1:
+                raise JudgeSenseError(
+                    f"{record.place}: samples of several filters ({', '.join(sorted(filters))}); "
+                    "name the one to read (--pick FILTER)"
+                )
+            yield Record(
+                {
+                    "judge": judge,
+                    "task": task,
+                    "template_id": task,
+                    "item_id": str(sample["doc_id"]),
+                    "prompt": _context(sample),
+                    **(_chosen(record, by_index) if _is_choice(sample) else _said(sample)),
+                    **{key: sample[key] for key in ("doc", "target", "metadata") if key in sample},
+                },
+                record.place,
+            )
+        if pick is not None and not filters & {pick, "none"}:
+            raise JudgeSenseError(
+                f"{path}: no filter {pick!r}; there are {', '.join(sorted(filters))}"
+            )
+
+
+def _arguments(sample: Mapping[str, Any]) -> list[list[Any]]:
+    """The requests' arguments, from ``{"gen_args_0": {"arg_0": ...}}`` or plain lists."""
+    requests = sample["arguments"]
+    requests = list(requests.values()) if isinstance(requests, Mapping) else requests
+    return [list(r.values()) if isinstance(r, Mapping) else list(r) for r in requests]
+
+
+def _context(sample: Mapping[str, Any]) -> str | None:
+    requests = _arguments(sample)
+    return str(requests[0][0]) if requests and requests[0] else None
+
+
+def _is_choice(sample: Mapping[str, Any]) -> bool:
+    return all(len(r) > 1 and isinstance(r[1], str) for r in _arguments(sample))
+
+
+def _options(sample: Mapping[str, Any]) -> list[str]:
+    return [str(request[1]).strip() for request in _arguments(sample)]
+
+
+def _targets_are_indices(path: Path, encoding: str) -> bool | None:
+    """Whether a target such as "3" is an index from 0 or an option's text; None: cannot be told.
+
+    The file says both the same way. Where options are numbers, ``acc`` tells: it is 1 only if
+    the most likely option is the target.
+    """
+    fits = {True: True, False: True}
+    for record in read_json_lines(path, encoding):
+        sample = record.values
+        if not {"arguments", "resps", "target"} <= set(sample) or not _is_choice(sample):
+            continue
+        options, target = _options(sample), str(sample["target"]).strip()
+        readings = {
+            True: int(target) if target.isdigit() else -1,
+            False: options.index(target) if target in options else -1,
+        }
+        values = [float(_first(_first(response))) for response in sample["resps"]]
+        best = values.index(max(values))
+        for by_index, gold in readings.items():
+            correct = float(gold == best)
+            if not 0 <= gold < len(options) or sample.get("acc", correct) != correct:
+                fits[by_index] = False
+    return fits[True] if fits[True] != fits[False] else None
+
+
+def _chosen(record: Record, by_index: bool | None) -> dict[str, Any]:
+    """A multiple-choice sample: options and their log-likelihoods in nats."""
+    sample = record.values
+    options = _options(sample)
+    if len(set(options)) != len(options):
+        raise JudgeSenseError(
+            f"{record.place}: options are not told apart by their texts ({', '.join(options)}); "
+            "is the choice in the context and not in the continuation?"
+        )
+    try:
+        values = [float(_first(_first(response))) for response in sample["resps"]]
+        logprobs = dict(zip(options, values, strict=True))
+    except (TypeError, ValueError) as error:
+        raise JudgeSenseError(
+            f"{record.place}, resps: expected one [log-likelihood, is_greedy] an option ({error})"
+        ) from error
+    target = str(sample.get("target", "")).strip()
+    gold = None if by_index is None else options[int(target)] if by_index else target
+    return {"scoring": "options", "option_logprobs": logprobs, "gold": gold}
+
+
+def _said(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """A generated sample: the text, and what the filter read in it."""
+    filtered = _first(sample.get("filtered_resps"))
+    text = _first(_first(sample["resps"]))
+    unread = filtered is None or str(filtered).strip() == _INVALID
+    return {
+        "scoring": "generate",
+        "raw_text": None if text is None else str(text),
+        "raw_decision": None if unread else str(filtered),
+        "status": "unclear" if unread else None,
+        "gold": str(sample["target"]).strip() if sample.get("target") else None,
+    }
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else value
+
+
+def _model(path: Path, date: str | None) -> str:
+    """The model as the results file of the same run names it, else the folder's name."""
+    results = path.with_name(f"results_{date}.json")
+    if date and results.is_file():
+        try:
+            record = json.loads(results.read_text("utf-8"))
+        except json.JSONDecodeError as error:
+            raise JudgeSenseError(f"{results}: not JSON ({error})") from error
+        arguments = record.get("config", {}).get("model_args") or {}
+        named = arguments.get("pretrained") if isinstance(arguments, Mapping) else None
+        return str(named or record.get("model_name") or path.parent.name)
+    return path.resolve().parent.name
