@@ -107,16 +107,21 @@ def _items(task: TaskRows) -> Iterator[Finding]:
             f"only {count(independent, 'independent item')}. A JSS measured here says little "
             "about other items, whatever the number of rows: use 25 items or more.",
         )
-    golds: dict[tuple[str, str], set[str]] = defaultdict(set)
+    golds: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        if row.gold is not None:
-            golds[row.item_id, row.order].add(row.gold)
-    if torn := sorted({item for (item, _), labels in golds.items() if len(labels) > 1}):
+        if row.gold in task.labels:
+            swapped = row.order == "BA" and task.comparative
+            place = task.labels.index(row.gold)
+            golds[row.item_id].add(task.labels[1 - place] if swapped else row.gold)
+    torn = sorted(item for item, labels in golds.items() if len(labels) > 1)
+    # One label throughout contradicts swapped orders, and is a finding of its own.
+    if torn and len({row.gold for row in rows}) > 1:
         yield Finding(
             "gold_conflict",
             ERROR,
             f"{count(len(torn), 'item')} with different gold labels in different rows "
-            f"({some(torn)}). Accuracy cannot be measured on them: settle the label.",
+            f"({some(torn)}); with the options swapped, the label must change. Accuracy cannot "
+            "be measured on them: settle the label.",
         )
 
 

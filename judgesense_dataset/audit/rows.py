@@ -12,10 +12,10 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import dump_label_map, load_label_map
 from judgesense_dataset.folder import is_hub_folder
+from judgesense_dataset.items import read_rows
 from judgesense_dataset.load import EMBEDDED, load_pairs, locate
 from judgesense_dataset.polarity import INVERTED, cue, inverted_map, known_map
 from judgesense_dataset.published import complete, known_tasks, recognise
-from judgesense_dataset.templates import read_rows
 from judgesense_dataset.verdicts import read_verdicts, verdict_column
 
 _OPTIONS = re.compile(r"\AA: (.*?)(?: \| |\n)B: (.*)\Z", re.DOTALL)
@@ -218,7 +218,7 @@ def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ..
     for row in rows:
         for letter in "ab":
             if row[f"label_map_{letter}"]:
-                seen.update(dict.fromkeys(load_label_map(row[f"label_map_{letter}"]).values()))
+                seen.update(dict.fromkeys(_parsed(row, letter).values()))
     if not seen:
         seen = dict.fromkeys(
             row["ground_truth_label"] for row in rows if row["ground_truth_label"] is not None
@@ -243,7 +243,7 @@ def _side(
 ) -> Side:
     prompt = row[f"prompt_{letter}"]
     recorded = row[f"recorded_{letter}"]
-    stated = load_label_map(recorded) if recorded else None
+    stated = _parsed(row, letter) if recorded else None
     truth = known_map(task, prompt)
     known, asks = truth is not None, None
     if truth is None:
@@ -254,6 +254,17 @@ def _side(
     # A set without label maps is measured with the known templates' maps, else as it stands.
     applied = stated or (truth if known else {label: label for label in labels})
     return Side(prompt, wording, known, stated, applied, truth, asks)
+
+
+def _parsed(row: Mapping[str, Any], letter: str) -> LabelMap:
+    text = row[f"label_map_{letter}"]
+    try:
+        return load_label_map(text)
+    except ValueError as error:
+        raise JudgeSenseError(
+            f"pair {row['pair_id']!r} of task {row['task_type']!r}, column label_map_{letter}: "
+            f"must be a JSON object from raw answers to labels, got {text!r}"
+        ) from error
 
 
 def _before(prompt: str, row: Mapping[str, Any]) -> str:

@@ -1,0 +1,362 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense_dataset.audit import Audit, audit
+from judgesense_dataset.audit.render import render
+from judgesense_dataset.audit.shortcuts import MIN_ITEMS, Case, near_duplicates, rules
+from judgesense_dataset.embedded import TEMPLATES, embedded_items
+from judgesense_dataset.folder import PUBLISHED_COLUMNS
+from judgesense_dataset.load import load_pairs
+from judgesense_dataset.pairing import group_items
+from judgesense_dataset.polarity import DIRECT, INVERTED, cue
+from judgesense_dataset.templates import load_templates
+
+Row = dict[str, Any]
+Fault = Callable[[dict[str, list[Row]]], None]
+
+
+def clean_set() -> dict[str, list[Row]]:
+    """The embedded benchmark's rows, by task, as a person would keep them in JSONL files."""
+    tasks: dict[str, list[Row]] = {}
+    for row in load_pairs(None).to_pylist():
+        tasks.setdefault(row["task_type"], []).append(row)
+    return tasks
+
+
+def write(tasks: dict[str, list[Row]], folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in tasks.items():
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def errors(found: Audit) -> set[tuple[str, str]]:
+    return {
+        (name, finding.code)
+        for name, task in found.tasks.items()
+        for finding in task.findings
+        if finding.severity == "error"
+    }
+
+
+def duplicates(tasks: dict[str, list[Row]]) -> None:
+    tasks["coherence"] += [
+        {**row, "pair_id": f"again-{at}"} for at, row in enumerate(tasks["coherence"][:5])
+    ]
+
+
+def all_a_gold(tasks: dict[str, list[Row]]) -> None:
+    """Every comparison with the first option as gold, as the published set has them."""
+    for row in tasks["preference"]:
+        row["ground_truth_label"] = "A"
+
+
+def swapped_label_map(tasks: dict[str, list[Row]]) -> None:
+    row = next(r for r in tasks["factuality"] if r["template_a"] == "factuality-1")
+    row["label_map_a"] = '{"YES":"NO","NO":"YES"}'
+
+
+def inverted_without_map(tasks: dict[str, list[Row]]) -> None:
+    for row in tasks["relevance"]:
+        for side in "ab":
+            if row[f"template_{side}"] == "relevance-2":
+                row[f"prompt_{side}"] = row[f"prompt_{side}"].replace(
+                    "Pick the more relevant passage for this query: A or B.",
+                    "Pick the less relevant passage for this query: A or B.",
+                )
+
+
+def truncated_text(tasks: dict[str, list[Row]]) -> None:
+    row = tasks["coherence"][-1]
+    whole = row["response_being_judged"]
+    cut = whole[: len(whole) * 2 // 3]
+    for side in "ab":
+        row[f"prompt_{side}"] = row[f"prompt_{side}"].replace(whole, cut)
+
+
+FAULTS: dict[Fault, tuple[str, str]] = {
+    duplicates: ("coherence", "duplicate_pairs"),
+    all_a_gold: ("preference", "gold_one_label"),
+    swapped_label_map: ("factuality", "label_map_swapped"),
+    inverted_without_map: ("relevance", "inverted_template_without_map"),
+    truncated_text: ("coherence", "truncated_text"),
+}
+
+
+def test_the_clean_set_has_no_error(tmp_path: Path) -> None:
+    assert errors(audit(write(clean_set(), tmp_path))) == set()
+    assert errors(audit(None)) == set()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_planted_fault_is_named_and_no_other(fault: Fault, tmp_path: Path) -> None:
+    tasks = clean_set()
+    fault(tasks)
+    assert errors(audit(write(tasks, tmp_path))) == {FAULTS[fault]}
+
+
+def test_all_planted_faults_are_named_together(tmp_path: Path) -> None:
+    tasks = clean_set()
+    for fault in FAULTS:
+        fault(tasks)
+    assert errors(audit(write(tasks, tmp_path))) == set(FAULTS.values())
+
+
+def test_faults_are_named_in_rows_that_have_only_the_published_columns(tmp_path: Path) -> None:
+    """Whole sets of five faults, in wordings that the published pairs have, without label maps."""
+    tasks = published_style()
+    assert errors(audit(write(tasks, tmp_path / "clean"))) == set()
+    tasks["coherence"].append({**tasks["coherence"][0], "pair_id": "again"})
+    for row in tasks["relevance"]:
+        row["ground_truth_label"] = "A"
+    last = tasks["coherence"][-2]
+    last["prompt_b"] = last["prompt_b"][:-20]
+    first = tasks["factuality"][0]
+    first["prompt_b"] = first["prompt_b"].replace(
+        "Evaluate factual accuracy. One word answer - YES or NO.",
+        "Does this response contain factual errors? Answer NO (accurate) or YES (has errors).",
+    )
+    assert errors(audit(write(tasks, tmp_path / "bad"))) == {
+        ("coherence", "duplicate_pairs"),
+        ("relevance", "gold_one_label"),
+        ("coherence", "truncated_text"),
+        ("factuality", "inverted_template_without_map"),
+    }
+
+
+def published_style() -> dict[str, list[Row]]:
+    """One pair an item in two of the published wordings, with the published columns alone."""
+    from judgesense.tasks import render as render_prompt
+    from judgesense_dataset.build import judged_text
+    from judgesense_dataset.embedded import PUBLISHED_TEMPLATES
+
+    wordings = load_templates(PUBLISHED_TEMPLATES)
+    tasks: dict[str, list[Row]] = {}
+    for name, items in group_items(load_templates(TEMPLATES), embedded_items()).items():
+        entry = wordings[name]
+        for at, item in enumerate(items):
+            order = entry.task.orders[at % len(entry.task.orders)]
+            a, b = (render_prompt(entry.task, entry.templates[k], item, order) for k in (0, 4))
+            values = (
+                f"{name}-{at}", name, "own", a.text, b.text,
+                judged_text(entry.task, item, order), a.gold, 1.0,
+            )  # fmt: skip
+            tasks.setdefault(name, []).append(dict(zip(PUBLISHED_COLUMNS, values, strict=True)))
+    return tasks
+
+
+def test_exchanged_label_maps_are_a_swap_and_no_missing_map(tmp_path: Path) -> None:
+    tasks = clean_set()
+    for row in tasks["factuality"]:
+        if "factuality-4" in (row["template_a"], row["template_b"]):
+            row["label_map_a"], row["label_map_b"] = row["label_map_b"], row["label_map_a"]
+    found = audit(write(tasks, tmp_path))
+    assert errors(found) == {("factuality", "label_map_swapped")}
+    # Exchanged on both sides, the maps still cancel where gold is two-valued.
+    assert found.tasks["factuality"].oracle_jss_mapped == 1.0
+
+
+def test_an_identity_map_on_an_inverted_wording_lowers_the_mapped_oracle(tmp_path: Path) -> None:
+    tasks = clean_set()
+    for row in tasks["factuality"]:
+        row["label_map_a"] = row["label_map_b"] = '{"YES":"YES","NO":"NO"}'
+    found = audit(write(tasks, tmp_path))
+    assert errors(found) == {("factuality", "inverted_template_without_map")}
+    assert found.tasks["factuality"].oracle_jss_mapped == 0.6
+
+
+def test_text_that_ends_in_a_word_is_cut_unless_a_system_wrote_it(tmp_path: Path) -> None:
+    tasks = {"coherence": clean_set()["coherence"]}
+    whole = tasks["coherence"][0]["response_being_judged"]
+    cut = whole[: whole.rindex(" ") - 1].rsplit(" ", 1)[0] + " because"
+    for row in tasks["coherence"]:
+        for name in ("prompt_a", "prompt_b", "response_being_judged"):
+            row[name] = row[name].replace(whole, cut)
+    assert errors(audit(write(tasks, tmp_path))) == {("coherence", "truncated_text")}
+    for row in tasks["coherence"]:
+        row["system_id"] = "M1"
+    found = audit(write(tasks, tmp_path))
+    assert errors(found) == set()
+    assert "truncated_text" in {finding.code for finding in found.tasks["coherence"].findings}
+
+
+def test_a_prompt_that_goes_on_after_the_judged_text_shows_that_the_column_is_cut(
+    tmp_path: Path,
+) -> None:
+    tasks = {"coherence": clean_set()["coherence"]}
+    row = tasks["coherence"][3]
+    row["response_being_judged"] = row["response_being_judged"][:40]
+    assert errors(audit(write(tasks, tmp_path))) == {("coherence", "truncated_text")}
+
+
+def test_one_text_under_two_item_ids_is_a_repeated_item(tmp_path: Path) -> None:
+    tasks = {"coherence": clean_set()["coherence"]}
+    by_item: dict[str, list[Row]] = {}
+    for row in tasks["coherence"]:
+        by_item.setdefault(row["item_id"], []).append(row)
+    first = next(iter(by_item.values()))
+    first[0]["item_id"] = first[0]["cluster_id"] = "another"
+    found = audit(write(tasks, tmp_path))
+    assert errors(found) == {("coherence", "duplicate_items")}
+    assert found.tasks["coherence"].items == 25
+
+
+def test_a_gold_label_that_does_not_follow_the_order_is_a_conflict(tmp_path: Path) -> None:
+    tasks = {"relevance": clean_set()["relevance"]}
+    row = tasks["relevance"][0]
+    row["ground_truth_label"] = "B" if row["ground_truth_label"] == "A" else "A"
+    assert errors(audit(write(tasks, tmp_path))) == {("relevance", "gold_conflict")}
+
+
+def test_the_published_set_is_described_as_it_is(published: Path) -> None:
+    tasks = audit(published).to_dict()["tasks"]
+    assert {name: task["items"] for name, task in tasks.items()} == {
+        "coherence": 5, "factuality": 10, "preference": 5, "relevance": 5,
+    }  # fmt: skip
+    assert {name: task["pairs"] for name, task in tasks.items()} == {
+        "coherence": 25, "factuality": 50, "preference": 25, "relevance": 25,
+    }  # fmt: skip
+    assert all(task["rows"] == 125 for task in tasks.values())
+    assert tasks["relevance"]["gold"] == tasks["preference"]["gold"] == {"A": 125}
+    assert tasks["factuality"]["oracle_jss_raw"] == pytest.approx(0.6)
+    assert tasks["factuality"]["oracle_jss_mapped"] == 1.0
+    said = next(f for f in tasks["factuality"]["findings"] if f["code"] == "oracle")["message"]
+    assert "raw JSS 0.6000 (kappa 0.1813) and mapped JSS 1.0000 on 125 rows" in said
+    assert "raw JSS 0.6303 (kappa 0.2420) and mapped JSS 1.0000 on 119 rows that" in said
+    assert set(tasks["coherence"]) == {
+        "rows", "items", "prompts", "pairs", "gold", "oracle_jss_raw", "oracle_jss_mapped",
+        "findings",
+    }  # fmt: skip
+
+
+def test_excluded_pairs_change_the_oracle_and_both_figures_are_said(published: Path) -> None:
+    six = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]
+    found = audit(published, exclude=six).tasks["factuality"]
+    assert found.rows == 119
+    assert found.oracle_jss_raw == pytest.approx(0.6303, abs=5e-5)
+    said = next(f.message for f in found.findings if f.code == "oracle")
+    assert "0.6303 (kappa 0.2420)" in said
+    assert "0.6000 (kappa 0.1813) and mapped JSS 1.0000 on 125 rows with those left out" in said
+    with pytest.raises(JudgeSenseError, match="'nope'"):
+        audit(published, exclude=["nope"])
+
+
+@pytest.mark.parametrize(
+    ("wording", "labels", "expected"),
+    [
+        ("Does this response contain factual errors?", ("YES", "NO"), INVERTED),
+        ("Is the answer wrong? YES or NO.", ("YES", "NO"), INVERTED),
+        ("Is this correct? Answer NO (accurate) or YES (has errors).", ("YES", "NO"), INVERTED),
+        ("Is the response free of factual errors?", ("YES", "NO"), DIRECT),
+        ("Reply YES (correct) or NO (incorrect).", ("YES", "NO"), DIRECT),
+        ("Is it correct or incorrect?", ("YES", "NO"), None),
+        ("Which passage is less relevant?", ("A", "B"), INVERTED),
+        ("Which response is better?", ("A", "B"), DIRECT),
+        ("Rate it: 1 = excellent, 5 = poor.", ("1", "2", "3", "4", "5"), INVERTED),
+        ("Score: 1=poor 5=excellent.", ("1", "2", "3", "4", "5"), DIRECT),
+    ],
+)
+def test_polarity_is_read_from_the_wording(
+    wording: str, labels: tuple[str, ...], expected: str | None
+) -> None:
+    assert cue(wording, labels) == expected
+
+
+def test_the_known_templates_say_their_own_polarity() -> None:
+    for entry in load_templates(TEMPLATES).values():
+        for template in entry.templates:
+            said = cue(template.text, entry.task.labels)
+            assert said in (INVERTED if template.inverted else DIRECT, None)
+
+
+def cases(n: int, text: Callable[[int, str], tuple[str, ...]], context: str = "") -> list[Case]:
+    golds = ["A" if at % 2 else "B" for at in range(n)]
+    return [
+        Case(f"i{at}", f"i{at}", gold, text(at, gold), frozenset(context.split()))
+        for at, gold in enumerate(golds)
+    ]
+
+
+def test_a_length_rule_is_found_and_its_absence_too() -> None:
+    def longer_wins(at: int, gold: str) -> tuple[str, ...]:
+        texts = (f"w{at} " * 9, f"v{at} " * 3)
+        return texts if gold == "A" else texts[::-1]
+
+    found = {rule.name: rule for rule in rules(cases(40, longer_wins), ("A", "B"))}
+    assert found["length"].accuracy == 1.0
+    assert found["length"].notable
+
+    def even(at: int, gold: str) -> tuple[str, ...]:
+        return (f"w{at} " * (9 if at % 4 < 2 else 3), f"v{at} " * 6)
+
+    found = {rule.name: rule for rule in rules(cases(40, even), ("A", "B"))}
+    assert found["length"].accuracy == 0.5
+    assert not any(rule.notable for rule in found.values())
+
+
+def test_single_words_that_give_the_label_away_are_found_only_across_clusters() -> None:
+    def told(at: int, gold: str) -> tuple[str, ...]:
+        return (f"w{at} {'fine' if gold == 'A' else 'bad'} v{at}",)
+
+    found = {rule.name: rule for rule in rules(cases(40, told), ("A", "B"))}
+    assert found["words"].accuracy == 1.0
+    # A word that only an item's own cluster has is of no help to guess another cluster's label.
+    own = [
+        Case(f"i{at}", f"c{at // 2}", "AB"[at // 2 % 2], (f"topic{at // 2}",), frozenset())
+        for at in range(4 * MIN_ITEMS)
+    ]
+    assert not {rule.name: rule for rule in rules(own, ("A", "B"))}["words"].notable
+
+
+def test_near_duplicates_are_found_and_unlike_texts_are_not() -> None:
+    base = " ".join(f"word{at}" for at in range(60))
+    texts = {"a": base, "b": base.replace("word30", "other"), "c": base[::-1], "d": "word1 word2"}
+    assert [(first, second) for first, second, _ in near_duplicates(texts)] == [("a", "b")]
+
+
+def test_the_three_formats_say_the_same(published: Path) -> None:
+    found = audit(published)
+    as_json = json.loads(render(found, "json"))
+    flat = " ".join(render(found, "text").split())
+    for task in as_json["tasks"].values():
+        for finding in task["findings"]:
+            assert f"{finding['code']}: {finding['message']}" in flat
+            assert f"`{finding['code']}`" in render(found, "md")
+
+
+def test_the_command_exits_1_on_errors_and_0_without(published: Path, tmp_path: Path) -> None:
+    run = CliRunner()
+    bad = run.invoke(app, ["dataset", "audit", str(published), "--format", "json"])
+    assert bad.exit_code == 1
+    assert json.loads(bad.stdout)["tasks"]["coherence"]["rows"] == 125
+    folder = write({"coherence": clean_set()["coherence"]}, tmp_path)
+    clean = run.invoke(app, ["dataset", "audit", str(folder)])
+    assert clean.exit_code == 0
+    assert "oracle" in clean.stdout
+    with pytest.raises(JudgeSenseError, match="nowhere"):
+        run.invoke(app, ["dataset", "audit", str(tmp_path / "nowhere")], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"pair_id": "x", "prompt_a": "p"}', "column prompt_b"),
+        ('{"pair_id": "x", "prompt_a": "p", "prompt_b": ""}', "column prompt_b"),
+        ('{"pair_id": "x", "prompt_a": "p", "prompt_b": "q", "label_map_a": "YES"}', "label_map_a"),
+        ("{", "row 1"),
+    ],
+)
+def test_what_cannot_be_read_names_the_row(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "factuality.jsonl").write_text(content + "\n")
+    with pytest.raises(JudgeSenseError, match=said):
+        audit(tmp_path)
