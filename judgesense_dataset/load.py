@@ -31,8 +31,8 @@ from judgesense.tasks import (
     prompt_id,
 )
 from judgesense_dataset.folder import ALL, PAIR_ROWS, PROMPTS, configs, is_hub_folder, read_config
+from judgesense_dataset.items import read_rows
 from judgesense_dataset.published import complete, known_tasks
-from judgesense_dataset.templates import read_rows
 
 EMBEDDED = "embedded"
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")

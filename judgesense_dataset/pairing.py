@@ -26,7 +26,8 @@ from judgesense.benchmark import (
 )
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, Item, Pair, Prompt, pair_up, render, template_pairs
-from judgesense_dataset.templates import TaskTemplates, load_items, load_templates, read_rows
+from judgesense_dataset.items import load_items, read_rows
+from judgesense_dataset.templates import TaskTemplates, load_templates
 
 DESIGNS = ("balanced", "full")
 ORDER_PLANS = ("counterbalanced", "both", "AB", "BA")

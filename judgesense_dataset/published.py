@@ -15,7 +15,8 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, Template, dump_label_map
 from judgesense_dataset.folder import PAIR_ROWS
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates, require_utf8
+from judgesense_dataset.items import require_utf8
+from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
 
 _GOLD = {"accurate": "YES", "inaccurate": "NO"}
 _SCORE = re.compile(r"score_(\d+)")

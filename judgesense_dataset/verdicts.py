@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense_dataset.templates import read_rows
+from judgesense_dataset.items import read_rows
 
 COLUMNS = ("manual_label", "validation_decision", "verdict")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Item
 from judgesense_dataset.folder import front_matter
-from judgesense_dataset.templates import require_utf8
+from judgesense_dataset.items import require_utf8
 
 _T = TypeVar("_T")
 
@@ -85,22 +86,23 @@ class Reader:
         bars = datasets.is_progress_bar_enabled()
         datasets.disable_progress_bars()
         try:
-            builder = datasets.load_dataset_builder(
-                path, config, revision=self.revisions.get(name) if self.mirror is None else None
-            )
-            builder.download_and_prepare()
-            loaded = builder.as_dataset()
-        # What datasets raises for a set, config or network that is not there; the last is a
-        # damaged file.
-        except (
-            OSError,
-            ValueError,
-            datasets.exceptions.DatasetsError,
-            datasets.exceptions.DatasetGenerationError,
-        ) as error:
+            # datasets knows a folder's cached tables by its name, not by its content: a mirror
+            # gets a cache of its own, or another mirror's tables would be read.
+            with tempfile.TemporaryDirectory() as scratch:
+                builder = datasets.load_dataset_builder(
+                    path,
+                    config,
+                    revision=None if self.mirror else self.revisions.get(name),
+                    cache_dir=scratch if self.mirror else None,
+                )
+                builder.download_and_prepare()
+                loaded = builder.as_dataset(in_memory=self.mirror is not None)
+        except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+            # "An error occurred while generating the dataset" says less than its cause.
+            reason = str(error.__cause__ or error).strip() or type(error).__name__
             raise JudgeSenseError(
                 f"the set {name}{f' (config {config})' if config else ''} cannot be read from "
-                f"{self.mirror or 'the Hub'}: {str(error).strip().splitlines()[0]}"
+                f"{self.mirror or 'the Hub'}: {reason.splitlines()[0]}"
                 f"{'' if self.mirror else '; a local copy is read with --mirror DIR'}"
             ) from error
         finally:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense_dataset.items import items_from_rows, read_rows
 from judgesense_dataset.sources.loader import Collected, Reader, generator, shuffled
-from judgesense_dataset.templates import TaskTemplates, items_from_rows, read_rows
+from judgesense_dataset.templates import TaskTemplates
 
 _PROVENANCE = ("source", "revision", "license")
 

@@ -1,0 +1,199 @@
+"""Item files: reading them, with errors that name the row.
+
+An item file is JSONL, CSV or Parquet: one row an item, the columns that the layout shows, and
+optionally ``item_id``, ``gold``, ``cluster_id``, ``system_id`` and ``task``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import Item, Task
+
+_ITEM_COLUMNS = (
+    "item_id", "gold", "cluster_id", "system_id", "source", "revision", "license", "task",
+)  # fmt: skip
+
+
+def load_items(path: str | Path, task: Task, fields: Iterable[str] | None = None) -> list[Item]:
+    """The items of one task in a JSONL, CSV or Parquet file, in the file's order.
+
+    ``fields`` are the columns that the templates show (``TaskTemplates.fields``); without it,
+    every column of text is a field. ``item_id`` defaults to ``<task>-<row>``, ``cluster_id`` to
+    the item's id. In a file with a ``task`` column only the task's rows are read.
+
+    Raises JudgeSenseError naming the file, row (counted from 1, a CSV's header not counted) and
+    column: a missing or empty field, a value that is no text, an id given twice, a gold label
+    outside the decision space, text that is not UTF-8, or no item at all.
+    """
+    path = Path(path)
+    return items_from_rows(read_rows(path), str(path), task, fields)
+
+
+def items_from_rows(
+    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    where: str,
+    task: Task,
+    fields: Iterable[str] | None = None,
+) -> list[Item]:
+    """The items of one task in numbered rows from ``where``; raises as :func:`load_items`."""
+    needed = None if fields is None else sorted(fields)
+    items: list[Item] = []
+    rows_of: dict[str, int] = {}
+    for number, row in rows:
+        if row.get("task") not in (None, "", task.name):
+            continue
+        item = _item(row, f"{where}, row {number}", number, task, needed)
+        if item.item_id in rows_of:
+            raise JudgeSenseError(
+                f"{where}, row {number}, column item_id: {item.item_id!r} is already the id of "
+                f"row {rows_of[item.item_id]}; every item needs an id of its own"
+            )
+        rows_of[item.item_id] = number
+        items.append(item)
+    if not items:
+        raise JudgeSenseError(f"{where}: holds no item of task {task.name!r}")
+    return items
+
+
+def _item(
+    row: Mapping[str, Any], where: str, number: int, task: Task, needed: list[str] | None
+) -> Item:
+    if needed is None:
+        names = [name for name in row if name not in _ITEM_COLUMNS and row[name] is not None]
+    else:
+        names = needed
+    shown: dict[str, str] = {}
+    for name in names:
+        value = row.get(name)
+        if value is None:
+            raise JudgeSenseError(
+                f"{where}: the column {name!r} is missing, which the templates of task "
+                f"{task.name!r} show; the row has {', '.join(row)}"
+            )
+        if not isinstance(value, str):
+            raise JudgeSenseError(f"{where}, column {name}: must be text, got {value!r}")
+        if not value.strip():
+            raise JudgeSenseError(f"{where}, column {name}: is empty; fill it or drop the row")
+        require_utf8(value, f"{where}, column {name}")
+        shown[name] = value
+    labelled = {name: _plain(row.get(name), f"{where}, column {name}") for name in _ITEM_COLUMNS}
+    gold = labelled["gold"] or None
+    if gold is not None and gold not in task.labels:
+        raise JudgeSenseError(
+            f"{where}, column gold: {gold!r} is no label of task {task.name!r}; "
+            f"the labels are {', '.join(task.labels)}"
+        )
+    return Item(
+        item_id=labelled["item_id"] or f"{task.name}-{number}",
+        task=task.name,
+        fields=shown,
+        gold=gold,
+        cluster_id=labelled["cluster_id"],
+        system_id=labelled["system_id"],
+        source=labelled["source"],
+        revision=labelled["revision"],
+        license=labelled["license"],
+    )
+
+
+def _plain(value: Any, where: str) -> str:
+    """Ids and labels may be written as whole numbers: a gold level 4 is the label "4"."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise JudgeSenseError(f"{where}: must be text or a whole number, got {value!r}")
+    require_utf8(str(value), where)
+    return str(value)
+
+
+def require_utf8(text: str, where: str) -> None:
+    """Raise JudgeSenseError for a text with half a surrogate pair, as JSON's ``\\ud800`` gives."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise JudgeSenseError(
+            f"{where}: character {error.start} cannot be written as UTF-8; mend the text"
+        ) from error
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a JSONL, CSV or Parquet file with their numbers from 1, one after the other.
+
+    Raises JudgeSenseError for a file of another kind or one that cannot be read, naming the row.
+    """
+    if path.suffix not in (".jsonl", ".csv", ".parquet"):
+        raise JudgeSenseError(f"{path}: items are read from .jsonl, .csv or .parquet files")
+    try:
+        if path.suffix == ".parquet":
+            yield from _parquet_rows(path)
+        elif path.suffix == ".csv":
+            with path.open("rb") as lines:
+                yield from _csv_rows(_decoded(lines, path), path)
+        else:
+            with path.open("rb") as lines:
+                yield from _jsonl_rows(_decoded(lines, path), path)
+    except OSError as error:
+        raise JudgeSenseError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _decoded(lines: Iterable[bytes], path: Path) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise JudgeSenseError(
+                f"{path}, line {number}: not UTF-8 at byte {error.start} of the line; "
+                "save the file as UTF-8"
+            ) from error
+
+
+def _jsonl_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    number = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        number += 1
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise JudgeSenseError(f"{path}, row {number}: no valid JSON: {error.msg}") from error
+        if not isinstance(row, dict):
+            raise JudgeSenseError(f"{path}, row {number}: must be a JSON object, got {row!r:.60}")
+        yield number, row
+
+
+def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.DictReader(lines, strict=True)
+    try:
+        for number, row in enumerate(reader, start=1):
+            if None in row or None in row.values():
+                raise JudgeSenseError(
+                    f"{path}, row {number}: does not have the header's "
+                    f"{len(reader.fieldnames or ())} columns"
+                )
+            yield number, row
+    except csv.Error as error:
+        raise JudgeSenseError(f"{path}, line {reader.line_num}: no valid CSV: {error}") from error
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    number = 0
+    try:
+        batches = pq.ParquetFile(path).iter_batches(batch_size=1024)
+        for batch in batches:
+            for at in range(batch.num_rows):
+                number += 1
+                yield number, batch.slice(at, 1).to_pylist()[0]
+    except UnicodeDecodeError as error:
+        raise JudgeSenseError(f"{path}, row {number}: holds text that is not UTF-8") from error
+    except pa.ArrowInvalid as error:
+        raise JudgeSenseError(f"{path}: no valid Parquet: {error}") from error
