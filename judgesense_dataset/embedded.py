@@ -37,6 +37,16 @@ class Attribute:
     templates: TaskTemplates
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A person's verdict on whether two templates ask for the same judgement, and why."""
+
+    template_a: str
+    template_b: str
+    equivalent: bool
+    reason: str
+
+
 def embedded_items() -> list[Item]:
     """The 100 items, 25 a task, with gold labels."""
     return [
@@ -93,3 +103,17 @@ def load_attributes() -> dict[str, Attribute]:
         )
         for name, entry in described.items()
     }
+
+
+def load_readings() -> dict[tuple[str, str], Reading]:
+    """The recorded readings by hand, by (first, second) template id in the templates' order.
+
+    They cover all template pairs of the four tasks, and every paraphrase of an attribute with its
+    base wording. ``data/readings.yaml`` states the question and the rule.
+    """
+    recorded = yaml.safe_load((DATA / "readings.yaml").read_text(encoding="utf-8"))
+    readings: dict[tuple[str, str], Reading] = {}
+    for entry in recorded["readings"]:
+        first, second = entry["pair"].split("~")
+        readings[first, second] = Reading(first, second, entry["equivalent"], entry["reason"])
+    return readings
