@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import yaml
 
 from judgesense.tasks import Item
 from judgesense.version import __version__
@@ -22,6 +21,9 @@ from judgesense_dataset.folder import (
     README,
     SPLIT,
     config_file,
+    config_sizes,
+    dump_header,
+    write_text,
 )
 from judgesense_dataset.sources.loader import Collected
 from judgesense_dataset.templates import TaskTemplates
@@ -102,12 +104,10 @@ class Facts:
 
 def write_card(folder: Path, facts: Facts) -> None:
     """Write the folder's README.md."""
-    (folder / README).write_text(render_card(facts), encoding="utf-8", newline="\n")
+    write_text(folder / README, _card(facts, dump_header(_header(folder, facts))))
 
 
-def render_card(facts: Facts) -> str:
-    """The card's text: YAML header, contents, columns, sources, audit, citation."""
-    header = yaml.safe_dump(_header(facts), sort_keys=False, allow_unicode=True, width=100)
+def _card(facts: Facts, header: str) -> str:
     paired = any("pairs" in counts for counts in facts.tasks.values())
     sections = [
         f"---\n{header}---\n\n# JudgeSense pairs\n\n"
@@ -133,10 +133,10 @@ def set_audit(folder: Path, markdown: str) -> None:
     text = readme.read_text(encoding="utf-8")
     section = f"{_AUDIT}\n{markdown.strip()}\n\n"
     text = re.sub(rf"^{_AUDIT}.*?(?=^## |\Z)", lambda _: section, text, count=1, flags=re.M | re.S)
-    readme.write_text(text, encoding="utf-8", newline="\n")
+    write_text(readme, text)
 
 
-def _header(facts: Facts) -> dict[str, Any]:
+def _header(folder: Path, facts: Facts) -> dict[str, Any]:
     tasks = [name for name, counts in facts.tasks.items() if "pairs" in counts]
     licenses = sorted({source["license"].lower() for source in facts.sources} | {"cc-by-4.0"})
     stated = sorted({name if name in _HUB_LICENSES else "other" for name in licenses})
@@ -145,12 +145,12 @@ def _header(facts: Facts) -> dict[str, Any]:
     infos = []
     if tasks:
         configs.append(_config(ALL, [config_file(task) for task in tasks], default=True))
-        infos.append(_info(ALL, PAIR_ROWS))
+        infos.append(_info(ALL, PAIR_ROWS, [folder / config_file(task) for task in tasks]))
         for task in tasks:
             configs.append(_config(task, [config_file(task)]))
-            infos.append(_info(task, PAIR_ROWS))
+            infos.append(_info(task, PAIR_ROWS, [folder / config_file(task)]))
     configs.append(_config(PROMPTS, [config_file(PROMPTS)], default=not tasks))
-    infos.append(_info(PROMPTS, PROMPT_ROWS))
+    infos.append(_info(PROMPTS, PROMPT_ROWS, [folder / config_file(PROMPTS)]))
     header: dict[str, Any] = {
         "pretty_name": "JudgeSense",
         "language": ["en"],
@@ -180,11 +180,12 @@ def _config(name: str, files: list[str], default: bool = False) -> dict[str, Any
     return {**config, "default": True} if default else config
 
 
-def _info(name: str, schema: pa.Schema) -> dict[str, Any]:
+def _info(name: str, schema: pa.Schema, files: list[Path]) -> dict[str, Any]:
     dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
     return {
         "config_name": name,
         "features": [{"name": column.name, "dtype": dtypes[column.type]} for column in schema],
+        **config_sizes(files),
     }
 
 

@@ -240,6 +240,45 @@ def rewrite_pairs(
             writer.close()
         (folder / config_file(working)).replace(path)
         (folder / working).rmdir()
+    header = front_matter(folder / README)
+    files = configs(folder)
+    for info in header.get("dataset_info", []):
+        info.update(config_sizes(files[info["config_name"]]))
+    text = (folder / README).read_text(encoding="utf-8")
+    body = text[4:].split("\n---\n", 1)[1]
+    write_text(folder / README, f"---\n{dump_header(header)}---\n{body}")
+
+
+def config_sizes(files: list[Path]) -> dict[str, Any]:
+    """A config's sizes as the card's ``dataset_info`` states them, from the Parquet footers.
+
+    ``datasets`` caches a folder by its name and card: with these sizes, another content under the
+    same name is read anew.
+    """
+    footers = [pq.read_metadata(path) for path in files]
+    num_bytes = sum(
+        footer.row_group(at).total_byte_size
+        for footer in footers
+        for at in range(footer.num_row_groups)
+    )
+    rows = sum(footer.num_rows for footer in footers)
+    return {
+        "splits": [{"name": SPLIT, "num_bytes": num_bytes, "num_examples": rows}],
+        "download_size": sum(path.stat().st_size for path in files),
+        "dataset_size": num_bytes,
+    }
+
+
+def dump_header(header: Mapping[str, Any]) -> str:
+    """The YAML between a card's first two lines of three dashes."""
+    return yaml.safe_dump(dict(header), sort_keys=False, allow_unicode=True, width=100)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole, with line feeds on every system."""
+    working = path.with_name(f".{path.name}.new")
+    working.write_text(text, encoding="utf-8", newline="\n")
+    working.replace(path)
 
 
 def front_matter(readme: Path) -> dict[str, Any]:

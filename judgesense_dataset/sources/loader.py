@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Item
@@ -95,8 +96,14 @@ class Reader:
                     revision=None if self.mirror else self.revisions.get(name),
                     cache_dir=scratch if self.mirror else None,
                 )
+                # For a Hub set without a script datasets calls the commit the builder's hash.
+                revision = _mirror_revision(Path(path)) if self.mirror else str(builder.hash)
+                if self.mirror:
+                    _check_files(name, revision, builder.config.data_files or {}, columns)
                 builder.download_and_prepare()
                 loaded = builder.as_dataset(in_memory=self.mirror is not None)
+        except JudgeSenseError:
+            raise
         except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
             # "An error occurred while generating the dataset" says less than its cause.
             reason = str(error.__cause__ or error).strip() or type(error).__name__
@@ -108,8 +115,6 @@ class Reader:
         finally:
             if bars:
                 datasets.enable_progress_bars()
-        # For a Hub set without a script datasets calls the commit the builder's hash.
-        revision = builder.hash if self.mirror is None else _mirror_revision(Path(path))
         found = self._license(name, revision) or license_
         tables = {split: SourceTable(name, revision, found, rows) for split, rows in loaded.items()}
         for table in tables.values():
@@ -166,15 +171,29 @@ def _mirror_revision(folder: Path) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
-    present = table.rows.column_names
-    first = table.rows[0] if len(table.rows) else {}
-    for name, kind in columns.items():
+def _check_files(
+    name: str, revision: str, files: Mapping[str, Iterable[str]], columns: Mapping[str, type]
+) -> None:
+    """Look at each Parquet file's columns before datasets stumbles over one split's."""
+    for path in (path for paths in files.values() for path in paths):
+        if path.endswith(".parquet"):
+            where = f"{name} at revision {revision} ({path})"
+            _require_columns(where, pq.read_schema(path).names, columns)
+
+
+def _require_columns(where: str, present: Sequence[str], columns: Mapping[str, type]) -> None:
+    for name in columns:
         if name not in present:
             raise JudgeSenseError(
-                f"{table.where} lacks the column {name!r}; it has {', '.join(present)}. The set "
-                "has changed its schema: use an earlier revision (--revision SET=COMMIT)"
+                f"{where} lacks the column {name!r}; it has {', '.join(present)}. The set has "
+                "changed its schema: use an earlier revision (--revision SET=COMMIT)"
             )
+
+
+def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
+    _require_columns(table.where, table.rows.column_names, columns)
+    first = table.rows[0] if len(table.rows) else {}
+    for name, kind in columns.items():
         if first and not isinstance(first[name], kind):
             raise JudgeSenseError(
                 f"{table.where}: the column {name!r} holds {type(first[name]).__name__}, not "

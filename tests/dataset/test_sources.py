@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense_dataset.build import build_dataset
+from judgesense_dataset.sources import Collected, Reader, get_source
+from judgesense_dataset.sources.own import OwnData
+from judgesense_dataset.sources.own import collect as collect_own
+from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
+
+TRUTHFULQA = Path("truthfulqa/truthful_qa/generation/validation.parquet")
+SUMMEVAL = Path("mteb/summeval/default/test.parquet")
+MTBENCH = Path("lmsys/mt_bench_human_judgments/default/human.parquet")
+
+
+@lru_cache(maxsize=32)
+def collected(mirror: Path, name: str, n: int | None = 125, seed: int = 0) -> Collected:
+    return get_source(name).collect(Reader(mirror), n, seed)
+
+
+@pytest.fixture
+def broken(mirror: Path, tmp_path: Path) -> Callable[..., Path]:
+    """A copy of one of the mirror's sets in which a table was changed."""
+
+    def make(path: Path, change: Callable[[pa.Table], pa.Table]) -> Path:
+        name = Path(*path.parts[:2])
+        shutil.copytree(mirror / name, tmp_path / name, copy_function=shutil.copyfile)
+        for folder in (tmp_path / name).rglob("*"):
+            folder.chmod(0o755)
+        (tmp_path / name).chmod(0o755)
+        pq.write_table(change(pq.read_table(mirror / path)), tmp_path / path)
+        return tmp_path
+
+    return make
+
+
+def with_cell(table: pa.Table, column: str, row: int, value: object) -> pa.Table:
+    values = table[column].to_pylist()
+    values[row] = value
+    at = table.column_names.index(column)
+    return table.set_column(at, column, pa.array(values, table.schema.field(column).type))
+
+
+def test_truthfulqa_asks_each_question_once_with_a_true_or_a_false_reference_answer(
+    mirror: Path,
+) -> None:
+    items = collected(mirror, "truthfulqa").items
+    assert len({item.fields["question"] for item in items}) == 125
+    assert Counter(item.gold for item in items) == {"YES": 63, "NO": 62}
+    rows = {row["question"]: row for row in pq.read_table(mirror / TRUTHFULQA).to_pylist()}
+    for item in items:
+        column = "correct_answers" if item.gold == "YES" else "incorrect_answers"
+        answers = [answer.strip() for answer in rows[item.fields["question"]][column]]
+        assert item.fields["response"] in answers
+
+
+def test_summeval_gold_is_the_rounded_mean_of_the_very_summary_shown(mirror: Path) -> None:
+    items = collected(mirror, "summeval").items
+    assert Counter(item.gold for item in items) == dict.fromkeys("12345", 25)
+    assert len({item.fields["summary"] for item in items}) == 125
+    rows = {row["id"]: row for row in pq.read_table(mirror / SUMMEVAL).to_pylist()}
+    for item in items:
+        row = rows[item.cluster_id.removeprefix("summeval-")]
+        system = int(item.system_id.rsplit("-", 1)[1])
+        assert row["machine_summaries"][system].strip() == item.fields["summary"]
+        assert abs(row["coherence"][system] - int(item.gold or 0)) <= 0.5
+
+
+def test_a_summary_text_that_occurs_twice_is_one_item(mirror: Path) -> None:
+    items = collected(mirror, "summeval", None).items
+    texts = [" ".join(item.fields["summary"].split()) for item in items]
+    assert len(texts) == len(set(texts))
+
+
+def test_scifact_sets_a_judged_passage_against_a_hard_unjudged_one(mirror: Path) -> None:
+    items = collected(mirror, "scifact").items
+    assert Counter(item.gold for item in items) == {"A": 63, "B": 62}
+    judged = defaultdict(set)
+    for split in ("train", "test"):
+        for row in pq.read_table(
+            mirror / f"BeIR/scifact-qrels/default/{split}.parquet"
+        ).to_pylist():
+            judged[str(row["query-id"])].add(str(row["corpus-id"]))
+    corpus = pq.read_table(mirror / "BeIR/scifact/corpus/corpus.parquet").to_pylist()
+    texts = {row["_id"]: row["text"].strip() for row in corpus}
+    shared_words = []
+    for item in items:
+        ids = item.system_id.split("|")
+        query = item.cluster_id.removeprefix("scifact-")
+        right = "AB".index(item.gold or "")
+        assert ids[right] in judged[query]
+        assert ids[1 - right] not in judged[query]
+        assert item.fields["passage_a"].endswith(texts[ids[0]])
+        assert item.fields["passage_b"].endswith(texts[ids[1]])
+        words = set(item.fields["query"].lower().split())
+        negative = set(item.fields[("passage_a", "passage_b")[1 - right]].lower().split())
+        shared_words.append(len(words & negative) / len(words))
+    # A random passage shares a sixth of a query's words; a hard one far more.
+    assert sum(shared_words) / len(shared_words) > 0.3
+
+
+def test_mtbench_gold_is_what_more_than_half_of_the_human_votes_say(mirror: Path) -> None:
+    votes: dict[tuple[int, int, frozenset[str]], list[str]] = defaultdict(list)
+    texts = {}
+    for row in pq.read_table(mirror / MTBENCH).to_pylist():
+        models = frozenset((row["model_a"], row["model_b"]))
+        votes[row["question_id"], row["turn"], models].append(row.get(row["winner"], "tie"))
+        for side in "ab":
+            texts[row["question_id"], row[f"model_{side}"]] = [
+                message["content"].strip() for message in row[f"conversation_{side}"]
+            ]
+    items = collected(mirror, "mtbench", None).items
+    assert len(items) == 180
+    assert Counter(item.gold for item in items) == {"A": 90, "B": 90}
+    for item in items:
+        question = int(item.cluster_id.removeprefix("mtbench-"))
+        turn = int(item.item_id.split("-")[2].removeprefix("turn"))
+        models = item.system_id.split("|")
+        cast = votes[question, turn, frozenset(models)]
+        winner = models["AB".index(item.gold or "")]
+        assert 2 * cast.count(winner) > len(cast)
+        for model, name in zip(models, ("response_a", "response_b"), strict=True):
+            for text in texts[question, model][1 : 2 * turn : 2]:
+                assert text in item.fields[name]
+
+
+def test_mtbench_items_are_spread_over_all_questions_before_one_is_used_again(
+    mirror: Path,
+) -> None:
+    every = {item.cluster_id for item in collected(mirror, "mtbench", None).items}
+    uses = Counter(item.cluster_id for item in collected(mirror, "mtbench").items)
+    assert set(uses) == every
+
+
+@pytest.mark.parametrize("name", ["truthfulqa", "summeval", "scifact", "mtbench"])
+def test_every_item_says_where_it_is_from(mirror: Path, name: str) -> None:
+    for item in collected(mirror, name).items:
+        assert (mirror / item.source).is_dir()
+        assert item.revision.startswith("sha256:")
+        assert len(item.revision) == 71
+        assert item.license in ("apache-2.0", "mit", "cc-by-4.0")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["truthfulqa", "summeval", pytest.param("scifact", marks=pytest.mark.slow), "mtbench"],
+)
+def test_another_seed_draws_other_items_and_the_same_seed_the_same(mirror: Path, name: str) -> None:
+    first, again, other = (
+        get_source(name).collect(Reader(mirror), 20, seed).items for seed in (0, 0, 1)
+    )
+    assert again == first
+    assert other != first
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "there_are"),
+    [("truthfulqa", 818, "817"), ("summeval", 180, "175"), ("scifact", 2000, "1109"),
+     ("mtbench", 181, "180")],
+)  # fmt: skip
+def test_too_few_items_says_how_many_there_are(
+    mirror: Path, name: str, n: int, there_are: str
+) -> None:
+    with pytest.raises(JudgeSenseError, match=rf"too few items.*\b{there_are}\b"):
+        collected(mirror, name, n)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "column"),
+    [(TRUTHFULQA, "truthfulqa", "incorrect_answers"), (SUMMEVAL, "summeval", "coherence"),
+     (MTBENCH, "mtbench", "winner")],
+)  # fmt: skip
+def test_a_source_that_changed_its_schema_names_the_column_and_the_revision(
+    broken: Callable[..., Path], path: Path, name: str, column: str
+) -> None:
+    mirror = broken(path, lambda table: table.drop_columns([column]))
+    with pytest.raises(JudgeSenseError, match=f"revision sha256:.*lacks the column '{column}'"):
+        collected(mirror, name)
+
+
+def test_a_column_of_another_type_is_a_changed_schema_too(broken: Callable[..., Path]) -> None:
+    def as_text(table: pa.Table) -> pa.Table:
+        at = table.column_names.index("coherence")
+        return table.set_column(at, "coherence", pa.array(["4.0"] * table.num_rows))
+
+    with pytest.raises(JudgeSenseError, match="'coherence' holds str, not list"):
+        collected(broken(SUMMEVAL, as_text), "summeval")
+
+
+def test_a_mirror_without_the_set_says_which_and_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(JudgeSenseError, match=r"lacks the set mteb/summeval.*hf download"):
+        collected(tmp_path, "summeval")
+
+
+def test_an_empty_answer_is_named_by_set_row_and_column(broken: Callable[..., Path]) -> None:
+    mirror = broken(TRUTHFULQA, lambda table: with_cell(table, "incorrect_answers", 4, ["No", " "]))
+    with pytest.raises(JudgeSenseError, match="row 5, column incorrect_answers: is empty"):
+        collected(mirror, "truthfulqa")
+
+
+def test_text_that_is_not_utf8_is_named_by_set_and_row(broken: Callable[..., Path]) -> None:
+    def spoil(table: pa.Table) -> pa.Table:
+        texts = [text.encode() for text in table["question"].to_pylist()]
+        texts[2] = b"caf\xe9?"
+        at = table.column_names.index("question")
+        raw = pa.array(texts, pa.binary())
+        return table.set_column(at, "question", raw.view(pa.string()))
+
+    with pytest.raises(JudgeSenseError, match="row 3: holds text that is not UTF-8"):
+        collected(broken(TRUTHFULQA, spoil), "truthfulqa")
+
+
+def test_a_rating_off_the_scale_is_named(broken: Callable[..., Path]) -> None:
+    mirror = broken(SUMMEVAL, lambda table: with_cell(table, "coherence", 0, [7.0] * 12))
+    with pytest.raises(JudgeSenseError, match=r"row 1, column coherence: .*between 1 and 5"):
+        collected(mirror, "summeval")
+
+
+def test_an_article_id_given_twice_is_named(broken: Callable[..., Path]) -> None:
+    mirror = broken(SUMMEVAL, lambda table: pa.concat_tables([table, table.slice(0, 1)]))
+    with pytest.raises(JudgeSenseError, match=r"row 101, column id: .*occurs twice"):
+        collected(mirror, "summeval")
+
+
+def test_an_unknown_vote_is_named(broken: Callable[..., Path]) -> None:
+    mirror = broken(MTBENCH, lambda table: with_cell(table, "winner", 1, "both"))
+    with pytest.raises(JudgeSenseError, match="row 2, column winner: 'both' is none of"):
+        collected(mirror, "mtbench")
+
+
+def test_an_unknown_source_lists_those_that_exist() -> None:
+    with pytest.raises(JudgeSenseError, match="truthfulqa, summeval, scifact, mtbench"):
+        get_source("truthful")
+
+
+# Data of one's own.
+
+
+@pytest.fixture(scope="module")
+def factuality() -> TaskTemplates:
+    return load_templates(DATA / "templates.yaml")["factuality"]
+
+
+def test_own_columns_and_labels_are_mapped(own_data: OwnData, factuality: TaskTemplates) -> None:
+    items = collect_own(own_data, factuality, Reader(), None, 0).items
+    assert len(items) == 30
+    assert items[1].item_id == "c1"
+    assert items[1].fields == {"question": "What is 1 plus 1?", "response": "It is 3."}
+    assert items[1].gold == "NO"
+    assert items[1].license == "cc0-1.0"
+    assert items[1].revision.startswith("sha256:")
+
+
+def test_own_data_in_a_mirror_folder_of_a_hub_set(mirror: Path, factuality: TaskTemplates) -> None:
+    data = OwnData(
+        hub_id="openai/gsm8k", config="main", columns={"question": "question", "response": "answer"}
+    )
+    items = collect_own(data, factuality, Reader(mirror), 7, 0).items
+    assert len(items) == 7
+    assert items[0].source == "openai/gsm8k"
+    assert items[0].license == "mit"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"a": ""}, "row 3, column response: is empty"),
+        ({"a": "half \ud800"}, "row 3, column response: .*UTF-8"),
+        ({"key": "c0"}, "row 3, column item_id: 'c0' is already the id of row 1"),
+        ({"ok": "perhaps"}, "row 3, column ok: the label 'perhaps' is not in --labels"),
+    ],
+)
+def test_a_bad_row_of_ones_own_is_named_and_nothing_is_written(
+    own_items: Path, own_data: OwnData, tmp_path: Path, change: dict[str, str], reason: str
+) -> None:
+    lines = own_items.read_text(encoding="utf-8").splitlines()
+    lines[2] = json.dumps({**json.loads(lines[2]), **change})
+    file = tmp_path / "bad.jsonl"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    bad = dataclasses.replace(own_data, path=file)
+    with pytest.raises(JudgeSenseError, match=reason):
+        build_dataset(["own"], tmp_path / "out", own=bad, own_task="factuality", items=None)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
+
+
+def test_a_label_outside_the_decision_space_is_named(
+    own_data: OwnData, factuality: TaskTemplates
+) -> None:
+    unmapped = dataclasses.replace(own_data, labels={})
+    with pytest.raises(JudgeSenseError, match=r"row 1, column gold: 'true' is no label.*YES, NO"):
+        collect_own(unmapped, factuality, Reader(), None, 0)
+
+
+def test_too_few_own_items_says_how_many_there_are(
+    own_data: OwnData, factuality: TaskTemplates
+) -> None:
+    with pytest.raises(JudgeSenseError, match="has 30 of task 'factuality', 31 asked for"):
+        collect_own(own_data, factuality, Reader(), 31, 0)
