@@ -13,8 +13,7 @@ import numpy as np
 
 from judgesense.matching import METHODS
 from judgesense.scores import METRICS
-from judgesense.statistics.labels import numbers
-from judgesense.statistics.tables import number_table
+from judgesense.statistics.tables import number_column, number_table
 
 
 def text_rows(values: Any, name: str) -> None:
@@ -46,7 +45,7 @@ def answer_rows(values: Any, name: str) -> None:
 
 def number_rows(values: Any, name: str) -> None:
     """Raise ValueError unless every row is a finite number."""
-    numbers(values, name)
+    number_column(values, name)
 
 
 def score_rows(values: Any, name: str) -> None:

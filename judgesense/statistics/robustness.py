@@ -14,9 +14,9 @@ from judgesense.statistics.intervals import (
     mean_t_cluster,
     wilson_from_sums,
 )
-from judgesense.statistics.labels import check_level, check_resamples, numbers
+from judgesense.statistics.labels import check_level, check_resamples
 from judgesense.statistics.resampling import resampled_sums
-from judgesense.statistics.tables import Floats, number_table, positive_number
+from judgesense.statistics.tables import Floats, number_column, number_table, positive_number
 
 TOLERANCES = (0.25, 0.5, 1.0)
 """The paper's tolerances, in units of the score scale (section 5.1 and appendix D)."""
@@ -25,7 +25,7 @@ STABLE_BELOW = 0.15
 """A configuration is stable if its win-rate gap and its sensitivity are both below this."""
 
 _SLACK = 1e-9
-"""3.8 - 3.3 is 0.5 to a reader and 0.49999999999999956 or 0.5000000000000004 to a float."""
+"""4.4 - 3.9 is 0.5 to a reader and 0.5000000000000004 to a float."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def coefficients_of_variation(table: Floats) -> Floats:
 
 def _checked(scores: Any, references: Any, round_references: bool) -> tuple[Floats, Floats]:
     table = number_table(scores, "predictions", "item", "paraphrase")
-    human = numbers(references, "references")
+    human = number_column(references, "references")
     if len(table) != len(human):
         raise ValueError(
             f"predictions has {len(table)} rows and references {len(human)}: "

@@ -64,23 +64,40 @@ def _check_rows(rows: list[Any], name: str, row_is: str, column_is: str) -> None
         if kinds <= {float, int}:
             continue
         for column, cell in enumerate(row):
-            if isinstance(cell, (bool, np.bool_)) or not isinstance(
-                cell, (float, int, np.floating, np.integer)
-            ):
+            if not _is_number(cell):
                 raise ValueError(
                     f"{name}[{index}][{column}] ({row_is} {index}, {column_is} {column}) is "
                     f"{cell!r}, not a number: pass a finite number, or leave the whole {row_is} out"
                 )
 
 
+def number_column(values: Any, name: str) -> Floats:
+    """Return one finite number a row as a float array, shape (rows,).
+
+    Raises:
+        ValueError: not a list, empty, or a row that is no finite number; names the row.
+    """
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+        raise ValueError(f"{name} is a {type(values).__name__}: pass one number a row")
+    if len(values) == 0:
+        raise ValueError(f"{name} is empty: pass one number a row")
+    for row, value in enumerate(values):
+        if not _is_number(value) or not np.isfinite(value):
+            raise ValueError(
+                f"{name}[{row}] is {value!r}, not a finite number: pass one, or leave the row out"
+            )
+    column: Floats = np.asarray(values, dtype=np.float64)
+    return column
+
+
+def _is_number(value: Any) -> bool:
+    numeric = isinstance(value, (float, int, np.floating, np.integer))
+    return numeric and not isinstance(value, (bool, np.bool_))
+
+
 def positive_number(value: Any, name: str, example: str) -> float:
     """Return a finite number >= 0, or raise ValueError."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.integer, np.floating))
-        or not np.isfinite(value)
-        or value < 0
-    ):
+    if not _is_number(value) or not np.isfinite(value) or value < 0:
         raise ValueError(
             f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"
         )

@@ -1,0 +1,152 @@
+"""Does the ranking of judged systems survive the wording? Known judges, counted by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from judgesense.statistics.consequence import consequence
+
+
+def columns(score, items=20, systems="xyz", templates="1234"):
+    """Long columns of `score(item, system, template)`."""
+    rows = list(itertools.product(range(items), systems, templates))
+    i, s, t = zip(*rows, strict=True)
+    return [score(*row) for row in rows], s, t, i
+
+
+def test_a_judge_that_ignores_the_wording_always_names_the_same_winner():
+    worth = {"x": 1.0, "y": 3.0, "z": 2.0}
+    result = consequence(*columns(lambda i, s, t: worth[s] + i % 2))
+    assert (result.winner_change_rate, result.ranking_change_rate) == (0.0, 0.0)
+    assert (result.kendall_mean, result.modal_winner, result.modal_winner_share) == (
+        1.0,
+        ["y"],
+        1.0,
+    )
+    assert (result.winner_change_ci_low, result.winner_change_ci_high) == (0.0, 0.0)
+
+
+def test_a_wording_that_crowns_another_system_changes_half_of_the_pairs():
+    # Template 4 prefers z: 3 of the 6 pairs of templates have another winner.
+    result = consequence(*columns(lambda i, s, t: float(s == ("z" if t == "4" else "x"))))
+    assert result.winner_change_rate == 0.5
+    assert result.winners == [["x"], ["x"], ["x"], ["z"]]
+    assert (result.modal_winner, result.modal_winner_share) == (["x"], 0.75)
+
+
+def test_a_swap_below_the_top_changes_the_ranking_not_the_winner():
+    def score(item, system, template):
+        return {"x": 3, "y": 2 if template == "1" else 1, "z": 1 if template == "1" else 2}[system]
+
+    result = consequence(*columns(score))
+    assert result.winner_change_rate == 0.0
+    assert result.ranking_change_rate == 0.5
+
+
+def test_rates_and_tau_equal_counting_over_pairs_of_templates():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        grid = rng.integers(1, 4, (6, 4, 5)).astype(float)
+        result = consequence(
+            *columns(lambda i, s, t, g=grid: g[i, "wxyz".index(s), int(t)], 6, "wxyz", "01234"),
+            n_resamples=20,
+        )
+        means = grid.mean(axis=0).T
+        pairs = list(itertools.combinations(means, 2))
+        top = [set(np.flatnonzero(np.isclose(row, row.max()))) for row in means]
+        winners = [a != b for a, b in itertools.combinations(top, 2)]
+        tau = [kendalltau(np.round(a, 9), np.round(b, 9)).statistic for a, b in pairs]
+        assert result.winner_change_rate == pytest.approx(np.mean(winners))
+        assert result.kendall_mean == pytest.approx(np.nanmean(tau), abs=1e-9)
+        assert result.winner_change_rate <= result.ranking_change_rate
+        assert np.allclose(result.scores, means)
+
+
+def test_the_row_order_and_the_split_over_repeats_do_not_matter():
+    rng = np.random.default_rng(1)
+    score, system, template, item = map(np.array, columns(lambda *_: float(rng.integers(1, 6))))
+    whole = consequence(score, system, template, item)
+    order = rng.permutation(len(score))
+    mixed = consequence(score[order], system[order], template[order], item[order])
+    assert mixed.winner_change_rate == whole.winner_change_rate
+    assert mixed.kendall_mean == pytest.approx(whole.kendall_mean)
+    # A judgement split in two whose mean is the same.
+    split = [np.concatenate([x, x]) for x in (system, template, item)]
+    doubled = consequence(np.concatenate([score - 1, score + 1]), *split)
+    assert doubled.scores == whole.scores
+
+
+def test_an_output_undecided_under_one_wording_is_left_out_under_all():
+    def score(item, system, template):
+        if (item, system, template) == (0, "x", "1"):
+            return None
+        return {"x": 2.0, "y": 1.0, "z": 0.0}[system] + (100.0 if item == 0 else 0.0)
+
+    result = consequence(*columns(score))
+    assert result.n_excluded == 1
+    assert result.ranking_change_rate == 0.0  # Kept, item 0 would lift x under three templates.
+    assert result.degenerate.startswith("1 of 60 outputs lack a score")
+
+
+def test_systems_that_tie_win_together():
+    result = consequence(*columns(lambda i, s, t: float(s != "z" or t == "4")))
+    assert result.winners == [["x", "y"]] * 3 + [["x", "y", "z"]]
+    assert result.winner_change_rate == 0.5
+    assert "all systems tie under a template" in result.degenerate
+
+
+def test_equal_sums_added_in_another_order_stay_ties():
+    values = {"x": [0.1, 0.2, 0.3], "y": [0.3, 0.2, 0.1]}
+    assert sum(values["x"]) != sum(values["y"])
+    result = consequence(*columns(lambda i, s, t: values[s][i], 3, "xy", "12"))
+    assert result.winners == [["x", "y"], ["x", "y"]]
+
+
+def test_the_interval_over_items_covers_what_few_items_leave_open():
+    rng = np.random.default_rng(2)
+    few = consequence(*columns(lambda i, s, t: float(rng.integers(1, 6)), items=10))
+    assert few.winner_change_ci_low < few.winner_change_ci_high
+    again = np.random.default_rng(2)
+    same = consequence(*columns(lambda i, s, t: float(again.integers(1, 6)), items=10))
+    assert few == same  # Seeded.
+
+
+def test_one_template_one_system_or_one_item_is_said():
+    one = consequence(*columns(lambda i, s, t: 1.0 * i, templates="1"))
+    assert (one.winner_change_rate, one.kendall_mean) == (None, None)
+    assert "one template" in one.degenerate
+    alone = consequence(*columns(lambda i, s, t: 1.0 * i, systems="x"))
+    assert alone.winner_change_rate is None
+    assert "one system" in alone.degenerate
+    single = consequence(*columns(lambda i, s, t: float("xyz".index(s)), items=1))
+    assert (single.winner_change_rate, single.winner_change_ci_low) == (0.0, None)
+    assert "too few items" in single.degenerate
+
+
+def test_a_system_never_decided_is_named():
+    result = consequence(*columns(lambda i, s, t: None if s == "y" else 1.0))
+    assert (result.winner_change_rate, result.winners) == (None, [])
+    assert result.degenerate.endswith("for: y")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (([1.0, float("nan")], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is nan"),
+        (([1.0, "4"], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is '4'"),
+        (([1.0, float("inf")], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is inf"),
+        (([1.0, 2.0], ["x"], ["1", "1"], [1, 1]), "system_ids has 1 rows"),
+        (([1.0, 2.0], ["x", "y"], ["1"], [1, 1]), "template_ids has 1 rows"),
+        (([1.0, 2.0], ["x", None], ["1", "1"], [1, 1]), r"system_ids\[1\] is None"),
+        (([1.0, 2.0], ["x", "y"], ["1", "1"], [1]), "clusters"),
+        (([], [], [], []), "scores is empty"),
+        (("12", ["x"], ["1"], [1]), "scores is a str"),
+    ],
+)
+def test_bad_columns_are_refused(arguments, told):
+    with pytest.raises(ValueError, match=told):
+        consequence(*arguments)

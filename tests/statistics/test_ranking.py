@@ -1,0 +1,244 @@
+"""Rankings over prompts: equal to scipy, to the papers' definitions, and honest about ties."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, spearmanr
+
+from judgesense.statistics.ranking import (
+    kendall_matrix,
+    lcb_sweep,
+    lower_bounds,
+    prompt_sensitivity,
+    ranking_stability,
+    spearman_matrix,
+)
+
+
+def random_tables(count, seed):
+    """Tables with many ties (few distinct values) and without, from 2 to 30 columns."""
+    rng = np.random.default_rng(seed)
+    for case in range(count):
+        shape = (2, int(rng.integers(2, 31)))
+        table = rng.integers(0, 4, shape) / 4 if case % 2 else rng.random(shape)
+        yield table.astype(float)
+
+
+def test_spearman_and_kendall_equal_scipy_on_a_thousand_cases():
+    constant = 0
+    for table in random_tables(1000, seed=0):
+        rho, tau = spearman_matrix(table)[0, 1], kendall_matrix(table)[0, 1]
+        if (np.ptp(table, axis=1) == 0).any():
+            constant += 1
+            assert np.isnan([rho, tau]).all()
+            continue
+        assert rho == pytest.approx(spearmanr(*table).statistic, abs=1e-9)
+        assert tau == pytest.approx(kendalltau(*table, variant="b").statistic, abs=1e-9)
+    assert constant > 0
+
+
+def test_correlations_do_not_overflow_at_the_ends_of_the_float_range():
+    table = np.array([[-1.5e308, 0.0, 1.5e308], [1.0, 2.0, 3.0]])
+    assert spearman_matrix(table)[0, 1] == 1.0
+    assert kendall_matrix(table)[0, 1] == 1.0
+
+
+def test_spearman_without_ties_is_the_papers_formula():
+    # Artifact or Flaw, section 2.3: 1 - 6 sum d^2 / (K (K^2 - 1)).
+    first, second = np.array([0.9, 0.2, 0.5, 0.7]), np.array([0.8, 0.3, 0.6, 0.1])
+    d = first.argsort().argsort() - second.argsort().argsort()
+    expected = 1 - 6 * (d**2).sum() / (4 * 15)
+    assert spearman_matrix(np.stack([first, second]))[0, 1] == pytest.approx(expected, abs=1e-12)
+
+
+def test_prompt_sensitivity_reads_models_as_rows_and_prompts_as_columns():
+    table = [[0.50, 0.52, 0.47], [0.61, 0.58, 0.60], [0.70, 0.55, 0.71]]
+    result = prompt_sensitivity(table)
+    assert result.std == pytest.approx([np.std(row) for row in table], abs=1e-12)
+    assert result.range == pytest.approx([0.05, 0.03, 0.16])
+    columns = np.array(table).T
+    expected = [spearmanr(a, b).statistic for a, b in itertools.combinations(columns, 2)]
+    assert result.spearman_pairs == pytest.approx(expected, abs=1e-12)
+    assert result.mean_spearman == pytest.approx(np.mean(expected), abs=1e-12)
+    assert (result.n_models, result.n_prompts, result.degenerate) == (3, 3, None)
+
+
+def test_two_models_have_spread_but_no_rank_correlation():
+    result = prompt_sensitivity([[0.1, 0.2], [0.3, 0.3]])
+    assert (result.mean_spearman, result.spearman_pairs) == (None, [])
+    assert result.std == pytest.approx([0.05, 0.0])
+    assert "3 models" in result.degenerate
+
+
+def test_a_prompt_under_which_all_models_tie_is_left_out_of_the_mean_and_said():
+    result = prompt_sensitivity([[0.1, 0.5, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2]])
+    assert result.spearman_pairs[0] is None
+    assert result.spearman_pairs[2] is None
+    assert result.mean_spearman == pytest.approx(0.5)
+    assert result.degenerate.startswith("2 of 3 pairs")
+
+
+def test_one_prompt_is_refused():
+    with pytest.raises(ValueError, match="at least two prompts"):
+        prompt_sensitivity([[0.1], [0.2]])
+
+
+def by_hand(scores, k, z):
+    """The paper's section 3, one condition and one prompt at a time."""
+    K, M = scores.shape
+    tops = [sorted(range(M), key=lambda i, row=row: (-row[i], i))[:k] for row in scores]
+    pairs = list(itertools.combinations(range(K), 2))
+    winners = [top[0] for top in tops]
+    frequency = {s: [set(t) for t in tops].count(set(s)) for s in map(frozenset, tops)}
+    mean = scores.mean(axis=0)
+    modal = max(frequency, key=lambda s: (frequency[s], round(mean[list(s)].mean(), 9)))
+    lcb = mean - z * scores.std(axis=0, ddof=1) / np.sqrt(K)
+    held = {"mean": [], "lcb": []}
+    for c in range(K):
+        rest = np.delete(scores, c, axis=0)
+        bound = rest.mean(axis=0) - z * rest.std(axis=0, ddof=1) / np.sqrt(K - 1)
+        held["mean"].append(scores[c, np.argmax(np.round(rest.mean(axis=0), 9))])
+        held["lcb"].append(scores[c, np.argmax(np.round(bound, 9))])
+    return {
+        "top1_pairwise_mean": np.mean([winners[a] == winners[b] for a, b in pairs]),
+        "top1_pairwise_std": np.std([winners[a] == winners[b] for a, b in pairs]),
+        "topk_pairwise_mean": np.mean([len({*tops[a]} & {*tops[b]}) / k for a, b in pairs]),
+        "topk_pairwise_std": np.std([len({*tops[a]} & {*tops[b]}) / k for a, b in pairs]),
+        "top1_global": max(winners.count(w) for w in winners) / K,
+        "topk_global": np.mean([len({*top} & modal) / k for top in tops]),
+        "unique_top1": len(set(winners)),
+        "selected_mean": int(np.argmax(np.round(mean, 9))),
+        "selected_lcb": int(np.argmax(np.round(lcb, 9))),
+        "lcb": lcb,
+        "loso_mean_mean": np.mean(held["mean"]),
+        "loso_mean_std": np.std(held["mean"]),
+        "loso_lcb_mean": np.mean(held["lcb"]),
+        "loso_lcb_std": np.std(held["lcb"]),
+    }
+
+
+def test_every_figure_equals_a_plain_reading_of_the_paper():
+    rng = np.random.default_rng(2)
+    for case in range(120):
+        K, M = int(rng.integers(3, 8)), int(rng.integers(3, 15))
+        scores = rng.random((K, M))
+        if case % 2:
+            scores = np.round(scores, 1)
+        k, z = int(rng.integers(1, M + 1)), float(rng.choice([0.0, 0.5, 1.0, 2.0]))
+        result = ranking_stability(scores, k=k, z=z)
+        for name, expected in by_hand(scores, k, z).items():
+            if name == "topk_global" and case % 2:
+                continue  # Ties between frequent sets of equal worth: see the test below.
+            assert getattr(result, name) == pytest.approx(expected, abs=1e-9), (case, name)
+
+
+def test_correlation_means_are_over_pairs_of_conditions_with_population_deviation():
+    rng = np.random.default_rng(4)
+    scores = rng.random((5, 20))
+    result = ranking_stability(scores)
+    rho = [spearmanr(a, b).statistic for a, b in itertools.combinations(scores, 2)]
+    tau = [kendalltau(a, b).statistic for a, b in itertools.combinations(scores, 2)]
+    assert len(rho) == 10  # "n_pairs = 10 seed pairs", Table 1.
+    assert result.spearman_mean == pytest.approx(np.mean(rho), abs=1e-12)
+    assert result.spearman_std == pytest.approx(np.std(rho), abs=1e-12)
+    assert result.kendall_mean == pytest.approx(np.mean(tau), abs=1e-12)
+    assert result.kendall_std == pytest.approx(np.std(tau), abs=1e-12)
+
+
+def test_ties_go_to_the_lower_prompt_index():
+    result = ranking_stability([[0.5, 0.5, 0.5], [0.5, 0.5, 0.1], [0.5, 0.5, 0.2]], k=2)
+    assert (result.selected_mean, result.selected_lcb, result.unique_top1) == (0, 0, 1)
+    assert result.topk_global == 1.0
+
+
+def test_scores_with_equal_sums_tie_whatever_order_they_are_added_in():
+    # 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in the last bit.
+    assert (0.1 + 0.2) + 0.3 != (0.3 + 0.2) + 0.1
+    scores = np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.3]])
+    assert ranking_stability(scores, k=1).selected_mean == 0
+    assert ranking_stability(scores[::-1], k=1).selected_mean == 0
+
+
+def test_between_equally_frequent_top_k_sets_the_better_mean_decides():
+    # {0, 1} and {2, 3} each lead twice; {2, 3} has the better mean. Then all four share it by half.
+    scores = [[5, 4, 3, 2], [5, 4, 3, 2], [1, 2, 9, 8], [1, 2, 9, 8]]
+    result = ranking_stability(scores, k=2)
+    assert result.topk_global == 0.5
+    # One more condition leads with {2, 0}: it overlaps half with either.
+    result = ranking_stability([*scores, [7, 0, 8, 1]], k=2)
+    assert result.topk_global == pytest.approx((0 + 0 + 1 + 1 + 0.5) / 5)
+
+
+def test_the_lower_bound_uses_the_sample_standard_deviation():
+    scores = np.array([[0.2, 0.4], [0.4, 0.4], [0.6, 0.4]])
+    assert lower_bounds(scores, 1.0) == pytest.approx([0.4 - 0.2 / np.sqrt(3), 0.4])
+    result = ranking_stability(scores, k=1)
+    assert (result.selected_mean, result.selected_lcb) == (0, 1)
+
+
+def test_a_sweep_of_z_starts_at_selection_by_mean_and_meets_the_one_call_result():
+    rng = np.random.default_rng(5)
+    scores = rng.normal(0.5, [0.01, 0.2, 0.1, 0.05], (6, 4))
+    one = ranking_stability(scores, k=1, z=1.0)
+    sweep = {row["z"]: row for row in lcb_sweep(scores, (0.0, 1.0, 50.0))}
+    assert sweep[0.0]["selected"] == one.selected_mean
+    assert sweep[0.0]["loso_mean"] == pytest.approx(one.loso_mean_mean)
+    assert sweep[1.0]["selected"] == one.selected_lcb
+    assert sweep[1.0]["loso_mean"] == pytest.approx(one.loso_lcb_mean)
+    assert sweep[1.0]["loso_std"] == pytest.approx(one.loso_lcb_std)
+    assert sweep[50.0]["selected"] == 0  # A large z wants the steadiest prompt.
+
+
+def test_one_condition_selects_by_mean_and_says_what_it_cannot():
+    result = ranking_stability([[0.1, 0.9, 0.3]])
+    assert (result.selected_mean, result.unique_top1) == (1, 1)
+    for name in (
+        "spearman_mean",
+        "kendall_std",
+        "top1_global",
+        "topk_global",
+        "selected_lcb",
+        "lcb",
+        "loso_mean_mean",
+        "loso_lcb_mean",
+        "top1_pairwise_mean",
+    ):
+        assert getattr(result, name) is None, name
+    assert "one condition" in result.degenerate
+
+
+def test_two_conditions_cannot_hold_one_out_for_the_lower_bound():
+    result = ranking_stability([[0.1, 0.9, 0.3], [0.2, 0.8, 0.4]])
+    assert result.loso_mean_mean == pytest.approx(0.85)
+    assert (result.loso_lcb_mean, result.loso_lcb_std) == (None, None)
+    assert "two conditions" in result.degenerate
+    with pytest.raises(ValueError, match="at least three"):
+        lcb_sweep([[0.1, 0.9], [0.2, 0.8]])
+
+
+def test_conditions_in_which_everything_ties_are_counted_not_hidden():
+    result = ranking_stability([[0.5, 0.5, 0.5], [0.1, 0.2, 0.3], [0.1, 0.3, 0.2]], k=1)
+    assert result.spearman_mean == pytest.approx(0.5)
+    assert result.degenerate.startswith("2 of 3 pairs of conditions")
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "told"),
+    [
+        ([[1, 2, 3], [1, 2]], {}, r"predictions\[1\] has 2 numbers"),
+        ([[1, 2, 3], [1, float("nan"), 3]], {}, r"predictions\[1\]\[1\] \(condition 1, prompt 1\)"),
+        ([[1, 2, float("-inf")]], {}, r"predictions\[0\]\[2\]"),
+        ([[1, 2]], {}, "k is 3: pass a whole number from 1 to the 2 prompts"),
+        ([[1, 2]], {"k": 0}, "k is 0"),
+        ([[1, 2]], {"k": 1.5}, "k is 1.5"),
+        ([[1, 2, 3]], {"z": float("nan")}, "z is nan"),
+        ([[1, 2, 3]], {"z": -1}, "z is -1"),
+        ([], {}, "predictions is empty"),
+    ],
+)
+def test_bad_rankings_are_refused_with_their_place(scores, options, told):
+    with pytest.raises(ValueError, match=told):
+        ranking_stability(scores, **options)
