@@ -19,6 +19,8 @@ _HOMES: dict[str, str] = {
     "position_bias": "judgesense.scores",
     "answer_match": "judgesense.scores",
     "metric_path": "judgesense.scores",
+    "report": "judgesense.report",
+    "compare": "judgesense.report.compare",
 }
 """Public name -> the module that defines it."""
 

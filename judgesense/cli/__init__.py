@@ -9,6 +9,8 @@ import typer
 
 from judgesense.cli import dataset as dataset_commands
 from judgesense.cli import importing as import_command
+from judgesense.cli import matching as match_command
+from judgesense.cli import report as report_commands
 from judgesense.cli import run as run_command
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
@@ -39,7 +41,10 @@ def _front_door(
 
 
 app.command("run")(run_command.run)
+app.command("report")(report_commands.report)
+app.command("compare")(report_commands.compare)
 app.command("import")(import_command.import_log)
+app.command("match")(match_command.match)
 app.add_typer(dataset_commands.app, name="dataset")
 
 

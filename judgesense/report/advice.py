@@ -1,0 +1,361 @@
+"""Advice in plain words: whether to trust a judge on a task, and which wording to prefer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judgesense.report.schema import BASELINES, ORACLE, THRESHOLD
+
+GAP = 0.1
+"""Raw and mapped JSS further apart than this: an inverted wording decides the raw figure."""
+
+FEW_CLUSTERS = 10
+MANY_UNDECIDED = 0.05
+LOW_MASS = 0.5
+FIRST_POSITION = (0.35, 0.65)
+SAME_ITEM = 0.8
+NO_DIFFERENCE = 0.02
+
+Finding = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of one judge, task and scoring: the main cells and what stands behind them."""
+
+    raw: Mapping[str, Any]
+    mapped: Mapping[str, Any]
+    pairs: list[Mapping[str, Any]]
+    wordings: list[Mapping[str, Any]]
+    about: Mapping[str, Any]
+    settle: int | None
+    oracle_raw: float | None
+
+
+def advise(report: Mapping[str, Any]) -> list[Finding]:
+    """Findings on every judge, task and scoring, coherence first.
+
+    A finding has ``judge``, ``task``, ``scoring``, ``kind`` and ``text``; the first of each case
+    has kind ``use``, ``avoid`` or ``undecided``.
+    """
+    found = []
+    for case in cases(report):
+        for kind, text in _findings(case):
+            names = {key: case.mapped[key] for key in ("run_id", "judge", "task", "scoring")}
+            found.append({**names, "kind": kind, "text": text})
+    return found
+
+
+def as_sentence(finding: Mapping[str, Any]) -> str:
+    """A finding with whom and what it is about."""
+    where = f"{finding['judge']} on {finding['task']}"
+    scoring = finding["scoring"]
+    return f"{where} ({scoring} scoring): {finding['text']}"
+
+
+def task_rank(name: str) -> tuple[bool, str]:
+    """Coherence comes first: it is where judges differ (JudgeSense, section 5.1, finding 1)."""
+    return name != "coherence", name
+
+
+def identity(entry: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Run, judge, task and scoring of an entry of any of the report's lists."""
+    return entry["run_id"], entry["judge"], entry["task"], entry["scoring"]
+
+
+def main_cells(report: Mapping[str, Any]) -> dict[tuple[str, ...], dict[str, dict[str, Any]]]:
+    """The raw and the mapped cell of each case, over both orders where there are two."""
+    found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for cell in report["cells"]:
+        entry = found.setdefault(identity(cell), {})
+        # A pooled cell follows those of the single orders.
+        entry[cell["labels"]] = cell
+    return found
+
+
+def cases(report: Mapping[str, Any]) -> Iterator[Case]:
+    """Judges' cases (no baselines), coherence first, then in the order of the tasks' names."""
+    cells = main_cells(report)
+    about = {identity(entry): entry for entry in report["diagnostics"]}
+    oracle = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
+    for key in sorted(cells, key=lambda key: (task_rank(key[2]), key)):
+        if key[1] in BASELINES or key not in about:
+            continue
+        both = cells[key]
+        order = both["mapped"]["order"]
+        settle = [
+            entry["items"]
+            for entry in report["to_settle"]
+            if identity(entry) == key and (entry["order"], entry["labels"]) == (order, "mapped")
+        ]
+        yield Case(
+            raw=both["raw"],
+            mapped=both["mapped"],
+            pairs=[
+                row
+                for row in report["template_pairs"]
+                if identity(row) == key and row["labels"] == "mapped" and row["jss"] is not None
+            ],
+            wordings=[row for row in report["templates"] if identity(row) == key],
+            about=about[key],
+            settle=settle[0] if settle else None,
+            oracle_raw=oracle.get(key[2]),
+        )
+
+
+def _findings(case: Case) -> Iterator[tuple[str, str]]:
+    yield _headline(case)
+    for check in (
+        _wrong,
+        _polarity,
+        _position,
+        _noise,
+        _mass,
+        _undecided,
+        _worst,
+        _prefer,
+        _sample,
+    ):
+        if text := check(case):
+            yield check.__name__.strip("_"), text
+
+
+def _headline(case: Case) -> tuple[str, str]:
+    cell = case.mapped
+    if cell["verdict"] == "degenerate":
+        return "avoid", (
+            f"avoid. {_upper(cell['degenerate'])}, so that JSS {number(cell['jss'])} says nothing "
+            "about sensitivity to wording."
+        )
+    spread = f"{number(cell['jss'])} {interval(cell)}"
+    if cell["verdict"] == "reliable":
+        if _is_wrong(case):
+            return "avoid", (
+                f"avoid, although it is consistent: JSS {spread}. See the next line for its accuracy."
+            )
+        kappa = cell["kappa"]
+        if kappa is not None and kappa <= 0.2:
+            return "use", (
+                f"use with care. Verdicts rarely change with the wording (JSS {spread}), but mostly "
+                f"because one label dominates: κ is {number(kappa)}."
+            )
+        return "use", f"use. Verdicts hardly depend on the wording: JSS {spread}."
+    if cell["verdict"] == "unstable":
+        text = (
+            f"avoid where wordings vary. Rewording alone changes {percent(cell['flip_rate'])} of "
+            f"its verdicts: JSS {spread}."
+        )
+        if cell["kappa"] is not None and cell["kappa"] <= 0:
+            text += f" κ is {number(cell['kappa'])}: two wordings agree no more often than chance."
+        return "avoid", text
+    text = f"not settled. JSS {spread} lies on both sides of {THRESHOLD}"
+    if case.settle is None:
+        return "undecided", f"{text}, and more items are unlikely to change that."
+    return "undecided", (
+        f"{text}. If the JSS stays as it is, about {case.settle} items would settle it "
+        f"(now {cell['n_items']})."
+    )
+
+
+def _is_wrong(case: Case) -> bool:
+    """No better than always giving the commonest gold label."""
+    accuracy, share = case.mapped["accuracy"], case.about["gold_share"]
+    return accuracy is not None and share is not None and share < 1 and accuracy <= share
+
+
+def _wrong(case: Case) -> str | None:
+    accuracy, share = case.mapped["accuracy"], case.about["gold_share"]
+    if accuracy is None:
+        return None
+    if share == 1:
+        return (
+            f"every gold label is {case.about['gold_label']}: an accuracy of {percent(accuracy)} "
+            "cannot tell a judge that is right from one that always gives that answer."
+        )
+    if not _is_wrong(case):
+        return None
+    jss = case.mapped["jss"]
+    start = "consistent and wrong" if jss is not None and jss >= THRESHOLD else "often wrong"
+    return (
+        f"{start}: {percent(accuracy)} of its single verdicts match the gold labels, where always "
+        f"answering {case.about['gold_label']} would match {percent(share)}."
+    )
+
+
+def _polarity(case: Case) -> str | None:
+    raw, mapped = case.raw["jss"], case.mapped["jss"]
+    inverted = [row["template"] for row in case.wordings if row["inverted"]]
+    if not inverted or raw is None or mapped is None:
+        return None
+    names = join(inverted)
+    if mapped - raw > GAP:
+        text = (
+            f"the raw JSS of {number(raw)} comes from the inverted wording {names}, in which the "
+            f"same answer means the opposite, not from the judge: mapped, it is {number(mapped)}."
+        )
+        if case.oracle_raw is not None:
+            text += f" A perfect judge has a raw JSS of {number(case.oracle_raw)} here."
+        return text + " Quote the mapped figure, or drop the inverted wording."
+    if raw - mapped > GAP:
+        return (
+            f"it overlooks the inversion in {names}: it gives the same answer as under the other "
+            f"wordings (raw JSS {number(raw)}), which there means the opposite (mapped "
+            f"{number(mapped)}). Drop the inverted wording."
+        )
+    return None
+
+
+def _position(case: Case) -> str | None:
+    if not case.about["comparative"]:
+        return None
+    rate, same = case.mapped["first_position_rate"], case.mapped["position_consistency"]
+    if same is None:
+        if len(case.about["orders"]) == 1:
+            return (
+                f"only the order {case.about['orders'][0]} was judged, so that position bias cannot "
+                "be told from preference; run with --orders AB,BA."
+            )
+        return None
+    low, high = FIRST_POSITION
+    if same >= SAME_ITEM and low <= rate <= high:
+        return None
+    place = "first" if rate >= 0.5 else "second"
+    share = rate if rate >= 0.5 else 1 - rate
+    return (
+        f"position bias: with the options swapped it chooses the same one only {percent(same)} of "
+        f"the time; {percent(share)} of its verdicts fall on the option shown {place}. Ask in both "
+        "orders and keep what agrees."
+        if same < SAME_ITEM
+        else f"position bias: {percent(share)} of its verdicts fall on the option shown {place}, "
+        f"although it mostly ({percent(same)}) chooses the same one when the options are swapped."
+    )
+
+
+def _noise(case: Case) -> str | None:
+    noise, flips = case.raw["noise_floor"], case.mapped["flip_rate"]
+    if noise is None or flips is None:
+        return None
+    if noise == 0:
+        return "asked again, it gives the same answers: its flips are due to wording alone."
+    if flips > 0 and noise >= flips / 2:
+        return (
+            f"the same prompt asked again flips {percent(noise)} of verdicts, rewording "
+            f"{percent(flips)}: most of that is noise. Fix the decoding, batching and precision "
+            "before blaming the wording."
+        )
+    return (
+        f"of the flip rate of {percent(flips)}, up to {percent(noise)} is noise: the same prompt "
+        "asked again flips that often."
+    )
+
+
+def _mass(case: Case) -> str | None:
+    mass = case.about["option_mass"]
+    if case.mapped["scoring"] != "options" or mass is None or mass >= LOW_MASS:
+        return None
+    return (
+        f"the options together hold only {percent(mass)} of the probability in the median prompt: "
+        "it wanted to say something else. Read these figures as forced choices."
+    )
+
+
+def _undecided(case: Case) -> str | None:
+    cell, about = case.mapped, case.about
+    texts = []
+    if about["n_judged"] < about["n_planned"]:
+        texts.append(
+            f"{about['n_planned'] - about['n_judged']} of {about['n_planned']} pairs are not "
+            "judged yet: give the run's command again to finish it."
+        )
+    counts = {kind: cell[f"n_{kind}"] for kind in ("unclear", "refused", "error")}
+    lost = sum(counts.values())
+    if about["n_judged"] and lost / about["n_judged"] > MANY_UNDECIDED:
+        named = join([f"{count} {kind}" for kind, count in counts.items() if count])
+        texts.append(
+            f"{percent(lost / about['n_judged'])} of its pairs have no verdict on a side "
+            f"({named}); counted as disagreeing or agreeing, JSS would be "
+            f"{number(cell['jss_low'])} or {number(cell['jss_high'])}."
+        )
+    return " ".join(texts) or None
+
+
+def _worst(case: Case) -> str | None:
+    other = [row for row in case.pairs if row["template_a"] != row["template_b"]]
+    if case.mapped["verdict"] == "degenerate" or len(other) < 2:
+        return None
+    worst = min(other, key=lambda row: (row["jss"], -row["n_pairs"]))
+    if worst["jss"] > 1 - NO_DIFFERENCE:
+        return None
+    return (
+        f"the wordings that agree least are {worst['template_a']} and {worst['template_b']}: JSS "
+        f"{number(worst['jss'])} {interval(worst)} on {worst['n_pairs']} pairs."
+    )
+
+
+def _prefer(case: Case) -> str | None:
+    if case.mapped["verdict"] == "degenerate":
+        return None
+    known = [row for row in case.wordings if row["agreement"] is not None]
+    graded = bool(known) and all(row["accuracy"] is not None for row in known)
+
+    def merit(row: Mapping[str, Any]) -> float:
+        score: float = row["agreement"] + (row["accuracy"] if graded else 0.0)
+        return score / (2 if graded else 1)
+
+    if len(known) < 3:
+        return None
+    ranked = sorted(known, key=lambda row: (-merit(row), row["inverted"], row["template"]))
+    if merit(ranked[0]) - merit(ranked[-1]) < NO_DIFFERENCE:
+        return "no wording stands out: they agree with each other alike."
+    best = ranked[0]
+    text = (
+        f"prefer the wording {best['template']}: it agrees with the others on "
+        f"{percent(best['agreement'])} of pairs"
+    )
+    if graded:
+        text += f" and with gold on {percent(best['accuracy'])} of its prompts"
+    if merit(best) - merit(ranked[1]) < NO_DIFFERENCE:
+        text += f", hardly more than {ranked[1]['template']}"
+    return text + "."
+
+
+def _sample(case: Case) -> str | None:
+    clusters = case.mapped["n_clusters"]
+    if not 0 < clusters < FEW_CLUSTERS:
+        return None
+    return (
+        f"all this rests on {clusters} independent {'item' if clusters == 1 else 'items'}, however "
+        "many pairs were made of them: take more items before you conclude."
+    )
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure, or a dash where it is undefined."""
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
+
+
+def percent(value: float | None) -> str:
+    """A share in per cent; never 0% or 100% unless it is."""
+    if value is None:
+        return "–"
+    if 0 < value < 0.01 or 0.99 < value < 1:
+        return f"{100 * value:.1f}%"
+    return f"{100 * value:.0f}%"
+
+
+def interval(cell: Mapping[str, Any], digits: int = 3) -> str:
+    """A cell's interval in brackets; a dash without one."""
+    if cell["ci_low"] is None:
+        return "[–]"
+    return f"[{number(cell['ci_low'], digits)}, {number(cell['ci_high'], digits)}]"
+
+
+def join(names: list[str]) -> str:
+    """Names in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

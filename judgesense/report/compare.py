@@ -1,0 +1,264 @@
+"""Two runs' judges on the pairs that both judged: paired differences in JSS and in accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.errors import JudgeSenseError
+from judgesense.report.advice import join, number, percent, task_rank
+from judgesense.report.build import read_run
+from judgesense.report.frames import Log, Pairs, TaskWords, read_frames
+from judgesense.report.streams import Stream, as_words, streams
+from judgesense.report.table import short_names
+from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
+
+SIGNIFICANT = 0.05
+
+Stimuli = pa.Table
+
+
+@dataclass(frozen=True)
+class Side:
+    """One judge of a run on one task: its stream, with the ids by which pairs are matched."""
+
+    log: Log
+    pairs: Pairs
+    stream: Stream
+
+
+def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
+    """Compare every judge of run A with every judge of run B on the pairs that both judged.
+
+    Mapped decisions are compared. A judge's scorings are compared like with like; where two runs
+    share none, each scoring of A with each of B. The same folder twice compares its judges (and
+    only different ones) with each other.
+
+    Args:
+        a: folder of the first run.
+        b: folder of the second run, or the first again.
+
+    Returns:
+        ``{"comparisons": [...], "n_tests", "runs": [A, B]}``; a comparison has ``task``,
+        ``judge_a``, ``judge_b``, ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or
+        ``accuracy``), ``a``, ``b``, ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not
+        corrected), ``p_value``, ``p_holm`` (over all comparisons), ``n``, ``n_items``,
+        ``n_undecided`` (left out because a judge had no decision) and ``text``.
+
+    Raises:
+        JudgeSenseError: a folder without decisions, no pair in common, or one judge alone.
+    """
+    dirs = [Path(a), Path(b)]
+    same_run = dirs[0].resolve() == dirs[1].resolve()
+    first = _sides(dirs[0])
+    second = first if same_run else _sides(dirs[1])
+    if same_run and len({side.stream.judge for side in first}) < 2:
+        raise JudgeSenseError(
+            f"{dirs[0]} holds one judge, {first[0].stream.judge}: there is nothing to compare it "
+            "with; give the folder of another run"
+        )
+    found: list[dict[str, Any]] = []
+    for one, two in _couples(first, second, same_run):
+        found += _compare(one, two)
+    if not found:
+        raise JudgeSenseError(
+            f"the runs share no pairs: {dirs[0]} judged {_described(first)}, {dirs[1]} "
+            f"{_described(second)}. Judge the same data with both and compare again"
+        )
+    for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
+        entry["p_holm"] = adjusted
+    names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
+    for entry in found:
+        entry["text"] = _sentence(entry, names)
+    return {
+        "comparisons": found,
+        "n_tests": sum(entry["p_value"] is not None for entry in found),
+        "runs": [str(path) for path in dirs],
+    }
+
+
+def _sides(run_dir: Path) -> list[Side]:
+    log, pairs, record, _ = read_run(run_dir)
+    frame, tasks, of_task = read_frames(log, pairs, record)
+    judges: dict[str, TaskWords] = tasks
+    found = [
+        Side(frame, of_task[stream.task.name], stream)
+        for stream in streams(frame, judges, of_task)
+        if stream.row_a is not None
+    ]
+    return sorted(found, key=lambda side: (task_rank(side.stream.task.name), side.stream.judge))
+
+
+def _couples(first: list[Side], second: list[Side], same_run: bool) -> Iterator[tuple[Side, Side]]:
+    shared = {s.stream.scoring for s in first} & {s.stream.scoring for s in second}
+    for one in first:
+        for two in second:
+            if one.stream.task.name != two.stream.task.name:
+                continue
+            if shared and one.stream.scoring != two.stream.scoring:
+                continue
+            if same_run and one.stream.judge >= two.stream.judge:
+                continue
+            yield one, two
+
+
+def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
+    matched = _match(_pair_table(one), _pair_table(two), ["first", "second"])
+    if matched is None:
+        return
+    left, right, clusters = matched
+    difference = compare_jss(
+        tuple(as_words(one.log, side[left]) for side in one.stream.sides("mapped")),  # type: ignore[arg-type]
+        tuple(as_words(two.log, side[right]) for side in two.stream.sides("mapped")),  # type: ignore[arg-type]
+        clusters,
+    )
+    yield _entry(one, two, "jss", difference)
+    matched = _match(_prompt_table(one), _prompt_table(two), ["prompt_id", "item_id"])
+    if matched is None:
+        return
+    left, right, clusters = matched
+    gold = one.log.labels[one.log.gold[one.stream.rows[left]]]
+    decisions = [
+        as_words(side.log, side.stream.decision[rows]) for side, rows in ((one, left), (two, right))
+    ]
+    undecided = np.isin(decisions, one.log.labels[one.log.undecided]).any(axis=0)
+    if undecided.all():
+        return
+    kept = ~undecided
+    test = paired_test(
+        decisions[0][kept] == gold[kept], decisions[1][kept] == gold[kept], clusters[kept]
+    )
+    yield _entry(one, two, "accuracy", test, int(undecided.sum()))
+
+
+def _pair_table(side: Side) -> pa.Table:
+    """The pairs that a judge has judged: both prompts' ids, the cluster, and their place."""
+    rows = np.flatnonzero(side.stream.known)
+    first, second = (ids.take(pa.array(rows)) for ids in side.pairs.prompt_ids)
+    return pa.table(
+        {"first": first, "second": second, "cluster": side.pairs.cluster[rows], "row": rows}
+    )
+
+
+def _prompt_table(side: Side) -> pa.Table:
+    """The judged prompts with a gold label, each once."""
+    place = np.flatnonzero(side.log.gold[side.stream.rows] >= 0)
+    rows = pa.array(side.stream.rows[place])
+    table = side.log.table.select(["prompt_id", "item_id"]).take(rows)
+    return table.append_column(
+        "cluster", pa.array(side.log.cluster[rows.to_numpy()])
+    ).append_column("row", pa.array(place))
+
+
+def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Any, Any, Any] | None:
+    """Places of what both tables hold, and its clusters, in the order of the first table."""
+    one, two = (
+        table.group_by(keys, use_threads=False).aggregate([("row", "first"), ("cluster", "first")])
+        for table in (one, two)
+    )
+    both = one.join(two, keys, right_suffix="_b", join_type="inner").sort_by("row_first")
+    if not both.num_rows:
+        return None
+    return tuple(both[name].to_numpy() for name in ("row_first", "row_first_b", "cluster_first"))  # type: ignore[return-value]
+
+
+def _entry(
+    one: Side, two: Side, measure: str, difference: PairedDifference, lost: int | None = None
+) -> dict[str, Any]:
+    return {
+        "task": one.stream.task.name,
+        "judge_a": one.stream.judge,
+        "judge_b": two.stream.judge,
+        "scoring_a": one.stream.scoring,
+        "scoring_b": two.stream.scoring,
+        "measure": measure,
+        "a": difference.first,
+        "b": difference.second,
+        "difference": difference.difference,
+        "ci_low": difference.ci_low,
+        "ci_high": difference.ci_high,
+        "p_value": difference.p_value,
+        "n": difference.n_pairs,
+        "n_items": difference.n_items,
+        "n_undecided": difference.n_undecided if lost is None else lost,
+    }
+
+
+def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """What the comparison says a person should do, in words."""
+    one, two = (_name(entry, side, names) for side in "ab")
+    what = "agrees with itself across wordings" if entry["measure"] == "jss" else "matches gold"
+    if entry["difference"] is None:
+        return f"{entry['task']}: no pair was decided by both {one} and {two}."
+    shares = f"{percent(entry['a'])} against {percent(entry['b'])}"
+    counted = f"{entry['n']} {'pairs' if entry['measure'] == 'jss' else 'prompts'}"
+    sample = f"{counted} of {entry['n_items']} items"
+    if entry["p_holm"] is None:
+        return (
+            f"{entry['task']}: {one} {what} on {shares} for {two}, but {sample} cannot tell them "
+            "apart: take more items."
+        )
+    span = f"difference {_signed(entry['difference'])} "
+    span += f"[{_signed(entry['ci_low'])}, {_signed(entry['ci_high'])}], "
+    span += f"corrected p {_p(entry['p_holm'])}, {sample}"
+    if entry["p_holm"] < SIGNIFICANT:
+        better, worse = (two, one) if entry["difference"] > 0 else (one, two)
+        high, low = max(entry["a"], entry["b"]), min(entry["a"], entry["b"])
+        # The interval is the more cautious of the two near 0 and 1: where it holds 0, say less.
+        clear = entry["ci_low"] is not None and not entry["ci_low"] <= 0 <= entry["ci_high"]
+        return (
+            f"{entry['task']}: {'prefer' if clear else 'probably better is'} {better}: it {what} on {percent(high)}, {worse} on "
+            f"{percent(low)} ({span})."
+        )
+    return (
+        f"{entry['task']}: no clear difference: {one} {what} on {percent(entry['a'])}, {two} on "
+        f"{percent(entry['b'])} ({span})."
+    )
+
+
+def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
+    judge = entry[f"judge_{side}"]
+    name = names[judge]
+    if entry["judge_a"] == entry["judge_b"] and entry["scoring_a"] == entry["scoring_b"]:
+        return f"{name} ({side.upper()})"
+    return f"{name} ({entry[f'scoring_{side}']})"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def _described(sides: list[Side]) -> str:
+    tasks = list(dict.fromkeys(side.stream.task.name for side in sides))
+    pairs = sum(len(side.pairs) for side in {s.stream.task.name: s for s in sides}.values())
+    return f"{pairs} pairs of {join(tasks)}"
+
+
+def render_comparison(result: Mapping[str, Any]) -> str:
+    """The comparison as plain text: one line each, neither wrapped nor cut."""
+    lines = []
+    for measure, title in (("jss", "Consistency under rewording (JSS)"), ("accuracy", "Accuracy")):
+        own = [entry for entry in result["comparisons"] if entry["measure"] == measure]
+        if own:
+            lines += [title, *(f"  - {entry['text']}" for entry in own), ""]
+    lost = sum(entry["n_undecided"] for entry in result["comparisons"])
+    lines.append(
+        f"Differences are B minus A on what both judged, with 95% intervals clustered by item; "
+        f"p-values by permutation, Holm-corrected over the {result['n_tests']} comparisons."
+    )
+    if lost:
+        lines.append(
+            "Pairs and prompts that a judge left undecided are left out: "
+            f"{number(lost, 0)} in all comparisons together."
+        )
+    return "\n".join(lines)

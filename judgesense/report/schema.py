@@ -1,0 +1,92 @@
+"""The shape of ``report.json``: its version, the keys of a cell, and how one is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+
+VERSION = 1
+
+CELL_KEYS = (
+    "run_id", "judge", "task", "scoring", "order", "labels", "jss", "ci_low", "ci_high",
+    "flip_rate", "kappa", "jss_low", "jss_high", "soft_jss", "noise_floor", "accuracy",
+    "first_position_rate", "position_consistency", "n_pairs", "n_items", "n_clusters",
+    "n_unclear", "n_refused", "n_error", "coverage", "degenerate", "verdict", "signature",
+)  # fmt: skip
+"""Keys of a cell, all always there; undefined is None."""
+
+LISTS = (
+    "cells", "advice", "findings", "template_pairs", "templates", "examples", "diagnostics",
+    "to_settle", "runs", "notes",
+)  # fmt: skip
+"""The lists of a report. ``advice`` is ``findings`` as plain sentences."""
+
+ORACLE, ALWAYS_FIRST = "oracle", "always-first"
+BASELINES = (ORACLE, ALWAYS_FIRST)
+"""Cells with these judges are what a perfect judge, and one that never reads, would score."""
+
+THRESHOLD = 0.8
+"""JSS from which a judge counts as reliable (JudgeSense, section 3.1)."""
+
+REPORT_FILE = "report.json"
+
+
+def load_report(run_dir: Path) -> dict[str, Any]:
+    """The ``report.json`` of a folder.
+
+    Raises JudgeSenseError if there is none, if it is no report, or if a newer version wrote it.
+    """
+    path = run_dir / REPORT_FILE
+    try:
+        report = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise JudgeSenseError(
+            f"{run_dir} holds neither decisions nor a {REPORT_FILE}; is it the --out folder of a "
+            "run that has judged something?"
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise JudgeSenseError(
+            f"{path} is damaged ({error}); delete it and give the report command again"
+        ) from error
+    version = report.get("schema") if isinstance(report, Mapping) else None
+    if not isinstance(version, int) or not isinstance(report.get("cells"), list):
+        raise JudgeSenseError(f"{path} is no report of JudgeSense: it has no schema and cells")
+    if version > VERSION:
+        raise JudgeSenseError(
+            f"{path} has schema {version}, written by a newer JudgeSense than this one, which "
+            f"knows schema {VERSION}; upgrade judgesense, or move that file away to measure anew"
+        )
+    return {**{name: [] for name in LISTS}, **report}
+
+
+def check_not_newer(run_dir: Path) -> None:
+    """Refuse to overwrite the report of a newer version; a missing or damaged one is fine."""
+    try:
+        found = json.loads((run_dir / REPORT_FILE).read_text("utf-8"))
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError):
+        return
+    if isinstance(found, Mapping) and isinstance(found.get("schema"), int):
+        if found["schema"] > VERSION:
+            load_report(run_dir)
+
+
+def merge(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several reports as one: their lists one after another, equal baselines once."""
+    whole: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
+    seen = set()
+    for report in reports:
+        for name in LISTS:
+            for entry in report.get(name, []):
+                if name in ("cells", "template_pairs", "templates"):
+                    if entry["judge"] in BASELINES:
+                        same = {k: v for k, v in entry.items() if k != "run_id"}
+                        key = json.dumps([name, same], sort_keys=True)
+                        if key in seen:
+                            continue
+                        seen.add(key)
+                whole[name].append(entry)
+    return whole
