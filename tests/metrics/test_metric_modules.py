@@ -1,0 +1,255 @@
+"""The six modules as evaluate loads them: the core's figures, whatever the way in."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import judgesense
+from judgesense.scores import METRICS
+
+evaluate = pytest.importorskip("evaluate")
+
+ROWS = {
+    "jss": (["A", "B", "A", "UNCLEAR"], ["A", "A", "A", "B"]),
+    "paraphrase_robustness": ([[4, 4, 5], [2, 3, 2], [5, 5, 5]], [4.0, 2.0, 4.5]),
+    "prompt_sensitivity": ([[0.5, 0.6], [0.7, 0.4], [0.2, 0.9]], None),
+    "ranking_stability": ([[0.1, 0.5, 0.4], [0.3, 0.2, 0.6], [0.2, 0.3, 0.4]], None),
+    "position_bias": (["A", "B", "A"], ["B", "B", "A"]),
+    "answer_match": (["The answer is B.", "C", "no idea"], ["B", "A", "D"]),
+}
+"""Predictions and references for each module."""
+
+
+def given(name, part=slice(None)):
+    predictions, references = ROWS[name]
+    rows = {"predictions": predictions[part]}
+    return rows if references is None else {**rows, "references": references[part]}
+
+
+@pytest.fixture(scope="module")
+def load():
+    return lambda name: evaluate.load(judgesense.metric_path(name))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_module_gives_what_the_one_call_function_gives(load, name):
+    assert load(name).compute(**given(name)) == METRICS[name](**given(name))
+    assert getattr(judgesense, name) is METRICS[name]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_rows_added_in_batches_or_one_by_one_give_the_same(load, name):
+    metric = load(name)
+    whole = metric.compute(**given(name))
+    metric.add_batch(**given(name, slice(0, 2)))
+    metric.add_batch(**given(name, slice(2, None)))
+    assert metric.compute() == whole
+    predictions, references = ROWS[name]
+    for row, prediction in enumerate(predictions):
+        one = {} if references is None else {"reference": references[row]}
+        metric.add(prediction=prediction, **one)
+    assert metric.compute() == whole
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_two_live_instances_keep_their_rows_apart(load, name):
+    first, second = load(name), load(name)
+    first.add_batch(**given(name, slice(0, 2)))
+    second.add_batch(**given(name))
+    first.add_batch(**given(name, slice(2, None)))
+    assert first.compute() == second.compute() == METRICS[name](**given(name))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_module_works_again_after_a_refusal(load, name):
+    metric = load(name)
+    with pytest.raises(ValueError, match=r"predictions\[1\]"):
+        metric.compute(**{**given(name), "predictions": [ROWS[name][0][0], float("nan"), None]})
+    assert metric.compute(**given(name)) == METRICS[name](**given(name))
+
+
+def test_combine_passes_each_module_its_own_options(load):
+    both = evaluate.combine([load("jss"), load("position_bias")])
+    rows = {"predictions": ["A", "B", "A"], "references": ["A", "A", "B"]}
+    result = both.compute(**rows, item_ids=[1, 1, 2], labels="item", interval="bootstrap", seed=3)
+    jss = judgesense.jss(**rows, item_ids=[1, 1, 2], interval="bootstrap", seed=3)
+    bias = judgesense.position_bias(**rows, item_ids=[1, 1, 2], labels="item")
+    assert result["jss"] == jss["jss"]
+    assert result["signature"] == jss["signature"]
+    assert result["position_consistency"] == bias["position_consistency"]
+    assert result["position_bias_n_items"] == bias["n_items"] == result["jss_n_items"]
+
+
+def test_combine_takes_modules_with_and_without_references(load):
+    both = evaluate.combine([load("prompt_sensitivity"), load("ranking_stability")])
+    both.add_batch(**given("prompt_sensitivity"))
+    result = both.compute(k=1)
+    assert (
+        result["mean_std"]
+        == judgesense.prompt_sensitivity(ROWS["prompt_sensitivity"][0])["mean_std"]
+    )
+    assert result["k"] == 1
+
+
+def test_an_option_nobody_has_is_refused(load):
+    with pytest.raises(ValueError, match=r"there is no option 'item_id'; there are .*item_ids"):
+        load("jss").compute(**given("jss"), item_id=[1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_nothing_undefined_is_nan_and_numbers_are_plain(load, name):
+    def leaves(value):
+        if isinstance(value, dict):
+            return [leaf for part in value.values() for leaf in leaves(part)]
+        return (
+            [leaf for part in value for leaf in leaves(part)]
+            if isinstance(value, list)
+            else [value]
+        )
+
+    for rows in (given(name), given(name, slice(0, 1))):
+        options = {"k": 1} if name == "ranking_stability" else {}
+        for leaf in leaves(load(name).compute(**rows, **options)):
+            assert leaf is None or type(leaf) in (float, int, str, bool)
+            assert leaf == leaf
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "told"),
+    [
+        (
+            "jss",
+            {"predictions": ["A", float("nan")], "references": ["A", "B"]},
+            r"predictions\[1\]",
+        ),
+        ("jss", {"predictions": ["A", ["B"]], "references": ["A", "B"]}, r"predictions\[1\]"),
+        ("jss", {"predictions": ["A", "B"], "references": ["A", 4]}, r"references\[1\] is 4"),
+        ("jss", {"predictions": ["A"], "references": ["A", "B"]}, "predictions has 1 rows"),
+        ("jss", {"predictions": [], "references": []}, "predictions is empty"),
+        ("jss", {"predictions": "AB", "references": "AB"}, "predictions is a str"),
+        ("jss", {}, "there are no rows"),
+        (
+            "position_bias",
+            {"predictions": ["A", None], "references": ["A", "B"]},
+            r"predictions\[1\]",
+        ),
+        (
+            "paraphrase_robustness",
+            {"predictions": [[1, 2], [1, "2"]], "references": [1, 2]},
+            r"predictions\[1\]\[1\]",
+        ),
+        (
+            "paraphrase_robustness",
+            {"predictions": [[1, 2], [1, 2, 3]], "references": [1, 2]},
+            r"predictions\[1\] has 3",
+        ),
+        (
+            "paraphrase_robustness",
+            {"predictions": [[1, 2], [1, 2]], "references": [1, float("inf")]},
+            r"references\[1\]",
+        ),
+        ("prompt_sensitivity", {"predictions": [[0.1, 0.2], [0.3]]}, r"predictions\[1\]"),
+        ("ranking_stability", {"predictions": [[0.1, float("nan")]]}, r"predictions\[0\]\[1\]"),
+        ("answer_match", {"predictions": ["A", 3], "references": ["A", "B"]}, r"predictions\[1\]"),
+        (
+            "answer_match",
+            {"predictions": ["A", "B"], "references": [["A"], "B"]},
+            r"references\[1\] is 'B'",
+        ),
+    ],
+)
+def test_bad_rows_are_refused_before_evaluate_turns_them_into_text(load, name, rows, told):
+    with pytest.raises(ValueError, match=told):
+        load(name).compute(**rows)
+
+
+def test_rows_of_a_later_batch_must_have_the_width_of_the_first(load):
+    metric = load("prompt_sensitivity")
+    metric.add_batch(predictions=[[0.1, 0.2]])
+    metric.add_batch(predictions=[[0.1, 0.2, 0.3]])
+    with pytest.raises(ValueError, match=r"predictions\[1\] has 3 numbers"):
+        metric.compute()
+
+
+def test_numpy_arrays_are_rows_too(load):
+    rows = {"predictions": np.array(["A", "B", "A"]), "references": np.array(["A", "A", "A"])}
+    assert load("jss").compute(**rows)["jss"] == pytest.approx(2 / 3)
+    scores = np.array([[4, 4], [2, 3]])
+    result = load("paraphrase_robustness").compute(predictions=scores, references=np.array([4, 2]))
+    assert result["accuracy"] == 0.75
+
+
+def test_answers_can_be_lists_of_accepted_ones(load):
+    rows = {"predictions": ["Lutetia", "Rome"], "references": [["Paris", "Lutetia"], ["Milan"]]}
+    assert load("answer_match").compute(**rows, method="exact")["per_example"] == [1.0, 0.0]
+    chosen = {"predictions": ["the red one"], "references": ["B"]}
+    options = [["blue one", "red one", "green one"]]
+    result = load("answer_match").compute(**chosen, n_options=3, options=options)
+    assert result == judgesense.answer_match(**chosen, n_options=3, options=options)
+
+
+def test_jss_prints_a_signature_that_says_how(load):
+    metric = load("jss")
+    plain = metric.compute(**given("jss"), item_ids=[1, 1, 2, 2])["signature"]
+    version = judgesense.__version__
+    assert plain == (
+        "JSS|task:-|n:3|items:2|labels:-|scoring:-|undecided:excluded|templates:fixed|"
+        f"ci:wilson-cluster|data:-|v:{version}"
+    )
+    drawn = metric.compute(**given("jss"), interval="bootstrap", seed=7, confidence_level=0.9)
+    assert "|ci:bootstrap-cluster-0.9|seed:7|" in drawn["signature"]
+
+
+def test_all_undecided_is_none_with_bounds_and_a_reason(load):
+    result = load("jss").compute(predictions=["UNCLEAR", "ERROR"], references=["A", "REFUSED"])
+    assert (result["jss"], result["kappa"], result["ci_low"]) == (None, None, None)
+    assert (result["jss_low"], result["jss_high"]) == (0.0, 1.0)
+    assert result["degenerate"] == "no pair has a decision on both sides"
+
+
+def test_constant_streams_have_no_kappa(load):
+    result = load("jss").compute(predictions=["A"] * 9, references=["A"] * 9)
+    assert (result["jss"], result["kappa"]) == (1.0, None)
+    assert "kappa is undefined" in result["degenerate"]
+
+
+def test_an_unknown_metric_lists_those_there_are():
+    with pytest.raises(ValueError, match="no metric 'jsd'; there are jss, paraphrase_robustness"):
+        judgesense.metric_path("jsd")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_cards_example_prints_what_the_card_says(name):
+    card = (Path(judgesense.metric_path(name)) / "README.md").read_text(encoding="utf-8")
+    code, told = (
+        re.search(rf"```{kind}\n(.*?)```", card, re.DOTALL).group(1) for kind in ("python", "text")
+    )
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, {})
+    assert printed.getvalue() == told
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_folder_is_a_whole_space(name):
+    yaml = pytest.importorskip("yaml")
+    folder = Path(judgesense.metric_path(name))
+    _, front, body = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    head = yaml.safe_load(front)
+    assert (head["sdk"], head["app_file"]) == ("gradio", "app.py")
+    assert head["sdk_version"].startswith("6.")
+    assert {"evaluate", "metric"} <= set(head["tags"])
+    for part in ("## Use", "## When it misleads", "## Citation", "$"):
+        assert part in body
+    assert (folder / "requirements.txt").read_text().startswith("judgesense[")
+    described = evaluate.load(str(folder)).info
+    for returned in METRICS[name](**given(name)):
+        stem = re.sub(r"_(ci_)?(low|high|std)$", "", returned)
+        assert stem in body, f"the card does not name {returned}"
+        assert stem in described.inputs_description, f"the docstring does not name {returned}"
