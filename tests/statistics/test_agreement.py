@@ -139,23 +139,23 @@ def test_swapping_sides_shuffling_rows_and_renaming_labels_change_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(references=["A", None], predictions=["A", "B"]), r"references\[1\] is None"),
-        (dict(references=["A", float("nan")], predictions=["A", "B"]), r"references\[1\] is nan"),
-        (dict(references=["A", "B"], predictions=["A", 2]), r"predictions\[1\] is 2 \(int\)"),
-        (dict(references=[["A"], "B"], predictions=["A", "B"]), r"references\[0\] is \['A'\]"),
-        (dict(references="AB", predictions="AB"), "references is a str"),
-        (dict(references=[], predictions=[]), "are empty"),
-        (dict(references=["A"], predictions=["A", "B"]), "1 rows and predictions has 2"),
-        (dict(references=np.array([["A"]]), predictions=["A"]), "2 dimensions"),
-        (dict(item_ids=["x"]), "have 1 rows and the decisions 2"),
-        (dict(item_ids=["x", None]), "row 1 is None"),
-        (dict(item_ids=[1.0, float("nan")]), "row 0 is 1.0"),
-        (dict(item_ids="xy"), "are a str"),
-        (dict(confidence_level=95), "confidence_level is 95"),
-        (dict(confidence_level=float("nan")), "confidence_level is nan"),
-        (dict(interval="normal"), "pass 'wilson' or 'bootstrap'"),
-        (dict(n_resamples=0), "n_resamples is 0"),
-        (dict(undecided="UNCLEAR"), "pass a list of labels"),
+        ({"references": ["A", None], "predictions": ["A", "B"]}, r"references\[1\] is None"),
+        ({"references": ["A", float("nan")], "predictions": ["A", "B"]}, r"references\[1\] is nan"),
+        ({"references": ["A", "B"], "predictions": ["A", 2]}, r"predictions\[1\] is 2 \(int\)"),
+        ({"references": [["A"], "B"], "predictions": ["A", "B"]}, r"references\[0\] is \['A'\]"),
+        ({"references": "AB", "predictions": "AB"}, "references is a str"),
+        ({"references": [], "predictions": []}, "are empty"),
+        ({"references": ["A"], "predictions": ["A", "B"]}, "1 rows and predictions has 2"),
+        ({"references": np.array([["A"]]), "predictions": ["A"]}, "2 dimensions"),
+        ({"item_ids": ["x"]}, "have 1 rows and the decisions 2"),
+        ({"item_ids": ["x", None]}, "row 1 is None"),
+        ({"item_ids": [1.0, float("nan")]}, "row 0 is 1.0"),
+        ({"item_ids": "xy"}, "are a str"),
+        ({"confidence_level": 95}, "confidence_level is 95"),
+        ({"confidence_level": float("nan")}, "confidence_level is nan"),
+        ({"interval": "normal"}, "pass 'wilson' or 'bootstrap'"),
+        ({"n_resamples": 0}, "n_resamples is 0"),
+        ({"undecided": "UNCLEAR"}, "pass a list of labels"),
     ],
 )
 def test_bad_input_is_refused_with_its_place(arguments: dict[str, object], message: str) -> None:
@@ -170,6 +170,7 @@ def test_a_bad_row_far_down_is_named_by_its_own_number() -> None:
         jss(["A"] * 200_000, stream)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_kappa_equals_scikit_learn_on_a_thousand_random_cases() -> None:
     from sklearn.metrics import cohen_kappa_score
 

@@ -1,0 +1,249 @@
+"""Paired comparison of two judges, corrections, and the classical tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgesense.statistics.classical import anova, chi_square, cohens_d, wilcoxon
+from judgesense.statistics.comparison import bonferroni, compare_jss, holm, paired_test
+
+
+def two_judges(
+    k: int, pairs: int, first: float, second: float, seed: int
+) -> tuple[np.ndarray, ...]:
+    """Agreements of two judges that share the items' difficulty."""
+    rng = np.random.default_rng(seed)
+    ease = rng.normal(0, 1, k).repeat(pairs)
+    streams = []
+    for share in (first, second):
+        noise = rng.normal(0, 1, k * pairs)
+        edge = -np.sqrt(2) * _quantile(share)
+        streams.append(ease + noise > edge)
+    return streams[0], streams[1], np.arange(k).repeat(pairs)
+
+
+def _quantile(share: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(share))
+
+
+def test_a_clear_difference_is_found_and_signed() -> None:
+    first, second, items = two_judges(60, 5, 0.6, 0.9, 0)
+    for method in ("permutation", "bootstrap"):
+        result = paired_test(first, second, items, method=method)
+        assert result.difference == pytest.approx(second.mean() - first.mean())
+        assert result.p_value is not None
+        assert result.p_value < 0.001
+        assert result.ci_low is not None
+        assert result.ci_high is not None
+        assert 0 < result.ci_low < result.difference < result.ci_high
+        back = paired_test(second, first, items, method=method)
+        assert back.difference == pytest.approx(-result.difference)
+        assert back.p_value == pytest.approx(result.p_value, abs=0.02)
+
+
+def test_a_judge_does_not_differ_from_itself_but_keeps_a_width() -> None:
+    first, _, items = two_judges(30, 3, 0.8, 0.8, 1)
+    result = paired_test(first, first, items)
+    assert (result.difference, result.p_value) == (0.0, 1.0)
+    assert result.ci_low is not None
+    assert result.ci_high is not None
+    assert result.ci_low <= 0 <= result.ci_high
+
+
+def test_few_items_are_permuted_exactly() -> None:
+    # Three items that all favour the second judge: 2 of the 8 sign patterns are as extreme.
+    result = paired_test([0, 0, 0, 1], [1, 1, 1, 1], ["x", "y", "z", "z"])
+    assert result.p_value == 2 / 8
+
+
+def test_drawn_sign_flips_meet_the_exact_binomial() -> None:
+    from scipy.stats import binomtest
+
+    first = np.zeros(40, dtype=bool)
+    second = np.arange(40) < 26
+    first[26:37] = True  # 26 items for the second, 11 for the first, 3 equal
+    result = paired_test(first, second, n_resamples=50_000)
+    assert result.p_value == pytest.approx(binomtest(26, 37).pvalue, abs=0.004)
+
+
+def test_the_permutation_test_keeps_its_level_under_clustering() -> None:
+    clustered = rows = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        # Each judge has its own lasting opinion of each item, so rows of an item repeat it.
+        first = (rng.random(25) < 0.8).repeat(6)
+        second = (rng.random(25) < 0.8).repeat(6)
+        items = np.arange(25).repeat(6)
+        clustered += paired_test(first, second, items, n_resamples=400).p_value < 0.05  # type: ignore[operator]
+        rows += paired_test(first, second, n_resamples=400).p_value < 0.05  # type: ignore[operator]
+    assert clustered / 300 < 0.09
+    assert rows / 300 > 0.3
+
+
+def test_pairs_undecided_by_either_judge_are_left_out_and_counted() -> None:
+    first = (["A", "A", "B", "A"], ["A", "B", "B", "UNCLEAR"])
+    second = (["A", "B", "ERROR", "A"], ["A", "B", "B", "A"])
+    result = compare_jss(first, second, ["x", "y", "z", "z"])
+    assert (result.n_pairs, result.n_items, result.n_undecided) == (2, 2, 2)
+    assert (result.first, result.second, result.difference) == (0.5, 1.0, 0.5)
+
+
+def test_no_common_pair_is_no_comparison() -> None:
+    result = compare_jss((["A"], ["UNCLEAR"]), (["A"], ["A"]))
+    assert (result.difference, result.p_value, result.n_pairs, result.n_undecided) == (
+        None, None, 0, 1,
+    )  # fmt: skip
+
+
+def test_a_single_item_can_not_be_tested() -> None:
+    result = paired_test([True, False], [True, True], ["x", "x"])
+    assert (result.difference, result.p_value, result.ci_low) == (0.5, None, None)
+
+
+def test_bad_comparisons_are_refused() -> None:
+    with pytest.raises(ValueError, match="first has 2 rows and second 1"):
+        paired_test([True, False], [True])
+    with pytest.raises(ValueError, match="'permutation' or 'bootstrap'"):
+        paired_test([True], [True], method="t")
+    with pytest.raises(ValueError, match="first judge has 1 pairs and the second 2"):
+        compare_jss((["A"], ["A"]), (["A", "B"], ["A", "B"]))
+
+
+p_lists = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12)
+
+
+@settings(deadline=None)
+@given(p_lists)
+def test_holm_is_never_stricter_than_bonferroni_nor_laxer_than_nothing(
+    p_values: list[float | None],
+) -> None:
+    for raw, step, plain in zip(p_values, holm(p_values), bonferroni(p_values), strict=True):
+        if raw is None or step is None or plain is None:
+            assert (step, plain) == (None, None)
+        else:
+            assert raw <= step + 1e-15
+            assert step <= plain + 1e-15
+            assert plain <= 1
+
+
+def test_holm_steps_down_over_the_tests_that_were_made() -> None:
+    assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
+    assert bonferroni([0.01, None, 0.5]) == [0.02, None, 1.0]
+    with pytest.raises(ValueError, match=r"p_values\[1\] is 1.5"):
+        holm([0.2, 1.5])
+    with pytest.raises(ValueError, match="entry 0"):
+        bonferroni([float("nan")])
+
+
+@pytest.mark.slow
+def test_wilcoxon_equals_scipy_on_a_thousand_random_cases() -> None:
+    from scipy.stats import wilcoxon as scipy_wilcoxon
+
+    rng = np.random.default_rng(3)
+    for case in range(1000):
+        n = int(rng.integers(3, 60)) + 20 * (case % 2)
+        x, y = rng.normal(0.2, 1, n), rng.normal(0, 1, n)
+        if case % 2:  # ties and zeros, above the sizes that scipy enumerates for minutes
+            x, y = np.round(2 * x), np.round(2 * y)
+        ours = wilcoxon(x, y)
+        if ours.p_value is None:
+            assert (x == y).all()
+            continue
+        theirs = scipy_wilcoxon(x[x != y], y[x != y])
+        assert ours.statistic == pytest.approx(theirs.statistic, abs=1e-9)
+        assert ours.p_value == pytest.approx(theirs.pvalue, abs=1e-9)
+        assert ours.effect is not None
+        assert -1 <= ours.effect <= 1
+
+
+def test_anova_equals_scipy_on_a_thousand_random_cases() -> None:
+    from scipy.stats import f_oneway
+
+    rng = np.random.default_rng(4)
+    for _ in range(1000):
+        groups = [
+            rng.normal(rng.normal(), rng.uniform(0.5, 2), int(rng.integers(2, 30)))
+            for _ in range(int(rng.integers(2, 6)))
+        ]
+        ours, theirs = anova(groups), f_oneway(*groups)
+        assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-9)
+        assert ours.p_value == pytest.approx(theirs.pvalue, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_anova_and_welchs_equal_statsmodels_on_a_thousand_random_cases() -> None:
+    from statsmodels.stats.oneway import anova_oneway, effectsize_oneway
+
+    rng = np.random.default_rng(4)
+    for _ in range(1000):
+        groups = [
+            rng.normal(rng.normal(), rng.uniform(0.5, 2), int(rng.integers(2, 30)))
+            for _ in range(int(rng.integers(2, 6)))
+        ]
+        for welch in (False, True):
+            ours = anova(groups, welch)
+            theirs = anova_oneway(
+                groups, use_var="unequal" if welch else "equal", welch_correction=True
+            )
+            assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-9)
+            assert ours.p_value == pytest.approx(theirs.pvalue, abs=1e-9)
+            assert ours.df == pytest.approx((theirs.df_num, theirs.df_denom), rel=1e-9)
+        means = np.array([group.mean() for group in groups])
+        n = np.array([len(group) for group in groups])
+        within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
+        f2 = effectsize_oneway(means, within / n.sum(), n, use_var="equal")
+        assert ours.effect == pytest.approx(f2 / (1 + f2), rel=1e-9)
+
+
+def test_anova_without_variance_is_undefined_with_a_reason() -> None:
+    assert anova([[1.0, 1.0], [1.0, 1.0]]).degenerate == "all numbers are equal"
+    assert anova([[1.0, 1.0], [2.0, 2.0]]).effect == 1.0
+    assert anova([[1.0, 1.0], [2.0, 3.0]], welch=True).p_value is None
+    with pytest.raises(ValueError, match=r"groups\[1\]\[0\] is nan"):
+        anova([[1.0, 2.0], [float("nan"), 1.0]])
+    with pytest.raises(ValueError, match=r"groups\[0\] has one number"):
+        anova([[1.0], [1.0, 2.0]], welch=True)
+    with pytest.raises(ValueError, match="at least two"):
+        anova([[1.0, 2.0]])
+
+
+def test_cohens_d_is_the_difference_in_standard_deviations() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(1, 2, 50), rng.normal(0, 2, 70)
+    pooled = np.sqrt((49 * x.var(ddof=1) + 69 * y.var(ddof=1)) / 118)
+    assert cohens_d(x, y) == pytest.approx((x.mean() - y.mean()) / pooled)
+    gaps = x - y[:50]
+    assert cohens_d(x, y[:50], paired=True) == pytest.approx(gaps.mean() / gaps.std(ddof=1))
+    assert cohens_d([1.0, 1.0], [2.0, 2.0]) is None
+    assert cohens_d([1.0, 2.0], [2.0, 3.0], paired=True) is None
+
+
+def test_chi_square_equals_scipy_on_a_thousand_random_tables() -> None:
+    from scipy.stats import chi2_contingency
+
+    rng = np.random.default_rng(6)
+    for _ in range(1000):
+        table = rng.integers(1, 40, (int(rng.integers(2, 5)), int(rng.integers(2, 5))))
+        ours, theirs = chi_square(table), chi2_contingency(table, correction=False)
+        assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-9)
+        assert ours.p_value == pytest.approx(theirs.pvalue, abs=1e-9)
+        assert ours.df == (theirs.dof,)
+
+
+def test_chi_square_reproduces_the_p_value_of_a_published_statistic() -> None:
+    from scipy.special import chdtrc
+
+    # "All Prompts Created Equal": chi-square(2) = 1.46, p = 0.482.
+    assert float(chdtrc(2, 1.46)) == pytest.approx(0.482, abs=0.0005)
+
+
+def test_chi_square_leaves_out_empty_rows_and_needs_two_left() -> None:
+    assert chi_square([[3, 4], [0, 0], [5, 1]]).df == (1.0,)
+    assert chi_square([[3, 4], [0, 0]]).statistic is None
+    with pytest.raises(ValueError, match=r"table\[1\]\[0\] is -1"):
+        chi_square([[3, 4], [-1, 2]])

@@ -1,0 +1,278 @@
+"""Intervals: what a cluster is, what they do at the edges, and the published ones again."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgesense.statistics.intervals import (
+    Interval,
+    bootstrap_mean,
+    cluster_codes,
+    mean_t_cluster,
+    wilson,
+    wilson_cluster,
+)
+from judgesense.statistics.kappa import (
+    bootstrap_kappa,
+    contingency,
+    kappa_from_table,
+    wilson_kappa,
+)
+from judgesense.statistics.resampling import resampled_sums
+
+
+def width(interval: Interval) -> float:
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.high - interval.low
+
+
+def simulated(k: int, pairs: int, share: float, icc: float, seed: int) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    spread = (1 - icc) / icc
+    p = rng.beta(share * spread, (1 - share) * spread, k)
+    return rng.random(k * pairs) < np.repeat(p, pairs), np.repeat(np.arange(k), pairs)
+
+
+def test_rows_are_their_own_clusters_unless_told_otherwise() -> None:
+    codes, k = cluster_codes(None, 3)
+    assert (codes.tolist(), k) == ([0, 1, 2], 3)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["b", "a", "b"],
+        (7, 3, 7),
+        np.array(["b", "a", "b"]),
+        np.array([7, 3, 7]),
+        np.array([2**62, -5, 2**62]),
+        np.array(["b", 1, "b"], dtype=object),
+    ],
+)
+def test_strings_and_integers_name_the_same_clusters(ids: object) -> None:
+    codes, k = cluster_codes(ids, 3)
+    assert k == 2
+    assert codes[0] == codes[2] != codes[1]
+
+
+def test_wilson_gives_the_textbook_interval() -> None:
+    # Newcombe (1998), Statistics in Medicine 17, 857-872, table I, method 3: 81 of 263.
+    low, high = wilson(81 / 263, 263, 1.959964)
+    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
+
+
+def test_without_clusters_every_row_counts_and_only_the_quantile_is_students() -> None:
+    ours = wilson_cluster(np.arange(100_000) < 87_000)
+    assert (ours.low, ours.high) == pytest.approx(wilson(0.87, 100_000, 1.959964), abs=1e-7)
+    assert ours.effective_n == 100_000
+
+
+def test_repeating_every_row_within_its_item_does_not_narrow_the_interval() -> None:
+    for seed in range(50):
+        agree, items = simulated(25, 3, 0.85, 0.3, seed)
+        once = wilson_cluster(agree, items)
+        again = wilson_cluster(np.tile(agree, 4), np.tile(items, 4))
+        assert width(again) >= width(once) - 1e-12
+        labels = np.where(np.arange(75) % 2, 1, 0)
+        other = np.where(agree, labels, 1 - labels)
+        kappa_once = wilson_kappa(labels, other, items)
+        kappa_again = wilson_kappa(np.tile(labels, 4), np.tile(other, 4), np.tile(items, 4))
+        assert width(kappa_again) >= width(kappa_once) - 1e-12
+
+
+def test_the_row_wise_interval_does_narrow_and_so_misleads() -> None:
+    agree, _ = simulated(25, 3, 0.85, 0.3, 1)
+    assert width(wilson_cluster(np.tile(agree, 4))) < 0.6 * width(wilson_cluster(agree))
+
+
+@settings(deadline=None)
+@given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 10_000), st.integers(2, 5))
+def test_more_items_alike_give_a_narrower_interval(
+    k: int, pairs: int, seed: int, times: int
+) -> None:
+    agree, items = simulated(k, pairs, 0.8, 0.4, seed)
+    few = wilson_cluster(agree, items)
+    more = np.concatenate([items + copy * k for copy in range(times)])
+    assert width(wilson_cluster(np.tile(agree, times), more)) < width(few)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=2, max_size=80))
+def test_the_interval_contains_the_share_and_stays_in_the_unit_interval(
+    rows: list[tuple[bool, int]],
+) -> None:
+    agree, items = map(list, zip(*rows, strict=True))
+    interval = wilson_cluster(agree, items)
+    if len(set(items)) == 1:
+        assert interval.low is None
+        assert interval.high is None
+        return
+    assert interval.low is not None
+    assert interval.high is not None
+    assert 0 <= interval.low <= np.mean(agree) + 1e-12
+    assert np.mean(agree) - 1e-12 <= interval.high <= 1
+    assert interval.effective_n is not None
+    assert interval.effective_n <= len(agree) + 1e-9
+
+
+def test_a_perfect_score_of_one_item_repeated_counts_as_few_rows() -> None:
+    interval = wilson_cluster([True] * 125, np.repeat(np.arange(5), 25))
+    assert interval.effective_n == pytest.approx(5)
+    assert interval.high == 1.0
+    assert interval.low is not None
+    assert interval.low < 0.5
+
+
+def test_the_bootstrap_of_rows_is_scipys() -> None:
+    from scipy.stats import bootstrap
+
+    values = np.random.default_rng(0).random(300) < 0.8
+    for method, name in (("percentile", "percentile"), ("bca", "BCa")):
+        ours = bootstrap_mean(values, method=method, n_resamples=20_000)
+        theirs = bootstrap(
+            (values.astype(float),), np.mean, n_resamples=20_000, method=name,
+            rng=np.random.default_rng(1),
+        ).confidence_interval  # fmt: skip
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.004)
+
+
+def test_the_three_ways_to_draw_agree() -> None:
+    rng = np.random.default_rng(4)
+    for k, distinct in ((400, False), (1_500, False), (6_000, False), (6_000, True)):
+        rows = rng.integers(0, 3 if distinct else 50, size=(k, 2)).astype(float)
+        sums = resampled_sums(rows, 4_000, seed=1)
+        assert sums.mean(axis=0) == pytest.approx(rows.sum(axis=0), rel=0.002)
+        covariance = np.cov(rows.T, ddof=0) * k
+        assert np.cov(sums.T) == pytest.approx(covariance, abs=0.08 * covariance.max())
+
+
+def test_equal_statistics_with_counts_are_drawn_as_if_listed() -> None:
+    rows = np.array([[1.0, 2.0], [0.0, 2.0], [3.0, 3.0]])
+    counts = np.array([50, 30, 20])
+    listed = np.repeat(rows, counts, axis=0)
+    ends = [
+        np.quantile(sums[:, 0] / sums[:, 1], [0.025, 0.975])
+        for sums in (resampled_sums(rows, 20_000, 0, counts), resampled_sums(listed, 20_000, 1))
+    ]
+    assert ends[0] == pytest.approx(ends[1], abs=0.01)
+
+
+def test_the_kappa_bootstrap_is_the_loop_over_resampled_items() -> None:
+    agree, items = simulated(40, 3, 0.8, 0.3, 7)
+    labels = np.random.default_rng(0).integers(0, 3, len(agree))
+    other = np.where(agree, labels, (labels + 1) % 3)
+    ours = bootstrap_kappa(labels, other, items, n_resamples=20_000)
+    rng = np.random.default_rng(9)
+    rows = np.arange(120).reshape(40, 3)
+    loop = []
+    for _ in range(3_000):
+        drawn = rows[rng.integers(0, 40, 40)].ravel()
+        loop.append(kappa_from_table(contingency(labels[drawn], other[drawn], 3)))
+    low, high = np.quantile(np.array(loop, dtype=float), [0.025, 0.975])
+    assert (ours.low, ours.high) == pytest.approx((low, high), abs=0.02)
+
+
+def test_kappas_interval_stays_within_its_range_and_around_kappa() -> None:
+    for seed in range(200):
+        agree, items = simulated(12, 2, 0.7, 0.3, seed)
+        labels = np.random.default_rng(seed).integers(0, 2, len(agree))
+        other = np.where(agree, labels, 1 - labels)
+        interval = wilson_kappa(labels, other, items)
+        if interval.low is None or interval.high is None:
+            continue
+        share = agree.mean()
+        chance = (np.bincount(labels, minlength=2) @ np.bincount(other, minlength=2)) / 24**2
+        kappa = 1 - (1 - share) / (1 - chance)
+        assert -1 <= interval.low <= kappa + 1e-12
+        assert kappa - 1e-12 <= interval.high <= 1
+
+
+def test_the_mean_interval_of_rows_is_students() -> None:
+    from scipy.stats import t
+
+    x = np.random.default_rng(1).normal(3, 2, 40)
+    ours = mean_t_cluster(x)
+    low, high = t.interval(0.95, 39, loc=x.mean(), scale=x.std(ddof=1) / np.sqrt(40))
+    assert (ours.low, ours.high) == pytest.approx((low, high))
+
+
+@pytest.mark.slow
+def test_the_mean_interval_of_clusters_is_statsmodels() -> None:
+    import statsmodels.api as sm
+
+    rng = np.random.default_rng(2)
+    items = rng.integers(0, 15, 100)
+    x = rng.normal(0, 1, 15)[items] + rng.normal(0, 1, 100)
+    fit = sm.OLS(x, np.ones(100)).fit(cov_type="cluster", cov_kwds={"groups": items}, use_t=True)
+    # statsmodels also multiplies the variance by (n - 1) / (n - 1 parameter), which is 1 here.
+    low, high = fit.conf_int()[0]
+    ours = mean_t_cluster(x, items)
+    assert (ours.low, ours.high) == pytest.approx((low, high), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: wilson_cluster([]), "agree is empty"),
+        (lambda: wilson_cluster([0, 2]), r"agree\[1\] is 2"),
+        (lambda: wilson_cluster([True, float("nan")]), r"agree\[1\] is nan"),
+        (lambda: wilson_cluster(["x"]), r"agree\[0\] is 'x'"),
+        (lambda: wilson_cluster([[True], [True]]), "2 dimensions"),
+        (lambda: wilson_cluster([True, False], ["a"]), "have 1 rows and the decisions 2"),
+        (lambda: bootstrap_mean([1.0, float("inf")]), r"values\[1\] is inf"),
+        (lambda: bootstrap_mean([1.0, 2.0], method="t"), "'percentile' or 'bca'"),
+        (lambda: bootstrap_mean([1.0, 2.0], n_resamples=2.5), "n_resamples is 2.5"),  # type: ignore[arg-type]
+        (lambda: mean_t_cluster([1.0, 2.0], confidence_level=1.0), "confidence_level is 1.0"),
+    ],
+)
+def test_bad_input_is_refused_with_its_place(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_one_cluster_has_no_interval_by_any_method() -> None:
+    nothing = Interval(None, None)
+    assert wilson_cluster([True, False], ["x", "x"]) == nothing
+    assert bootstrap_mean([1.0, 0.0], ["x", "x"]) == nothing
+    assert mean_t_cluster([1.0, 0.0], ["x", "x"]) == nothing
+    assert bootstrap_kappa(np.array([0, 1]), np.array([0, 0]), ["x", "x"]) == nothing
+
+
+def test_wilson_reaches_the_ends_only_with_a_share_there() -> None:
+    assert wilson(1.0, 20, 2.0)[1] == 1.0
+    assert wilson(0.0, 20, 2.0)[0] == 0.0
+    assert wilson(0.999999, 10**9, 2.0)[1] < 1
+
+
+def test_published_intervals_are_the_row_wise_bootstrap(published: Path) -> None:
+    summary = json.loads((published / "metrics_summary.json").read_text())
+    cells = [cell for tasks in summary.values() for cell in tasks.values()]
+    assert len(cells) == 52
+    for cell in cells:
+        rows = np.arange(cell["n_pairs"]) >= cell["n_flips"]
+        ours = bootstrap_mean(rows, n_resamples=10_000)
+        assert ours.low == pytest.approx(cell["ci_lower"], abs=0.01)
+        assert ours.high == pytest.approx(cell["ci_upper"], abs=0.01)
+
+
+def test_published_factuality_is_far_less_certain_by_item(published: Path) -> None:
+    lines = (published / "factuality.jsonl").read_text().splitlines()
+    item = {row["pair_id"]: row["response_being_judged"] for row in map(json.loads, lines)}
+    with (published / "factuality_pair_flip_overlap.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    agree = ["gpt-4o" not in row["flipping_models"].split(",") for row in rows]
+    items = [item[row["pair_id"]] for row in rows]
+    assert len(set(items)) == 10
+    ours = wilson_cluster(agree, items)
+    assert np.mean(agree) == pytest.approx(0.6303, abs=1e-4)
+    assert ours.effective_n is not None
+    assert ours.effective_n < 119 < 357
+    assert width(ours) > 2 * (0.6835 - 0.5826)
