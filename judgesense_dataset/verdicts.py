@@ -1,11 +1,12 @@
 """Verdicts on whether the two prompts of a pair ask for the same judgement, read from files.
 
 A verdict file is JSONL, CSV or Parquet with ``pair_id`` and one verdict column, of YES and NO:
-``manual_label`` (a person's), ``validation_decision`` (a classifier's) or ``verdict``.
+``manual_label`` or ``verdict`` (a person's) or ``validation_decision`` (a model's).
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense_dataset.items import read_rows
 
 COLUMNS = ("manual_label", "validation_decision", "verdict")
+MODELS = ("validation_decision",)
+"""The columns that hold a model's verdicts; the others hold a person's."""
 
 
 def verdict_column(row: dict[str, Any]) -> str | None:
@@ -20,6 +23,11 @@ def verdict_column(row: dict[str, Any]) -> str | None:
     if "pair_id" not in row:
         return None
     return next((name for name in COLUMNS if name in row), None)
+
+
+def is_by_model(path: Path) -> bool:
+    """Whether a verdict file holds a model's verdicts, not a person's."""
+    return any(verdict_column(row) in MODELS for _, row in islice(read_rows(path), 1))
 
 
 def read_verdicts(path: Path) -> dict[str, bool | None]:

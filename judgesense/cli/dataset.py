@@ -181,6 +181,48 @@ def show(
 
 
 @app.command()
+def validate(
+    dataset: Annotated[
+        str, typer.Argument(metavar="REPO|PATH", help="embedded, a folder, or a Hub id.")
+    ],
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--judge", "-j", metavar="NAME|HUB_ID|PATH", help="Asked the paper's question; repeat."
+        ),
+    ] = None,
+    human: Annotated[
+        list[Path] | None,
+        typer.Option(help="A person's verdicts: pair_id and manual_label, YES or NO; repeat."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Record and logs. Default: <folder>.validation."),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Of a Hub id.")] = None,
+) -> None:
+    """Say of every pair whether its prompts are equivalent; a dataset folder keeps the verdicts.
+
+    Given again, the same command goes on where it stopped.
+    """
+    from judgesense_dataset.audit.render import render_validation
+    from judgesense_dataset.validation import validate as validate_dataset
+
+    done = validate_dataset(
+        dataset,
+        judge or (),
+        human or (),
+        out,
+        revision=revision,
+        note=lambda text: typer.echo(f"note: {text}", err=True),
+    )
+    typer.echo(render_validation(done.record))
+    typer.echo(f"{done.out}: the verdicts, and the record of who gave them")
+    for path in done.written_back:
+        typer.echo(f"{path}: verdicts written")
+
+
+@app.command()
 def audit(
     dataset: Annotated[
         str, typer.Argument(metavar="REPO|PATH", help="embedded, a folder, a file, or a Hub id.")

@@ -1,9 +1,11 @@
-"""An audit as plain text, Markdown or JSON."""
+"""An audit as plain text, Markdown or JSON, and a validation as text."""
 
 from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from judgesense_dataset.audit import Audit, TaskAudit
 
@@ -22,11 +24,7 @@ def _json(audit: Audit) -> str:
 
 def _text(audit: Audit) -> str:
     table = [_COLUMNS, *(_cells(name, task) for name, task in audit.tasks.items())]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = [f"Audit of {audit.dataset}: {_summary(audit)}", ""]
-    for cells in table:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        lines.append("  ".join(padded).rstrip())
+    lines = [f"Audit of {audit.dataset}: {_summary(audit)}", "", *_aligned(table)]
     for name, task in audit.tasks.items():
         lines += ["", f"{name}:"]
         for finding in task.findings:
@@ -54,6 +52,44 @@ def _markdown(audit: Audit) -> str:
         lines += ["", f"**{name}**", ""]
         lines += [f"- {f.severity} `{f.code}`: {_escape(f.message)}" for f in task.findings]
     return "\n".join(lines)
+
+
+def render_validation(record: Mapping[str, Any]) -> str:
+    """The record of a validation: the consensus, each validator, and how they agree."""
+    tasks = [("task", "valid", "invalid", "undecided")]
+    tasks += [(name, *map(str, counts.values())) for name, counts in record["tasks"].items()]
+    names = ("yes", "no", "silent", "inverted", "mean_score")
+    validators = [("validator", *names)]
+    for said in record["validators"]:
+        validators.append((said["validator"], *(_number(said[name]) for name in names)))
+    agreement = [("agreement of", "and", "pairs", "percent", "kappa")]
+    for found in record["agreement"]:
+        numbers = (found["n"], found["percent"], found["kappa"])
+        agreement.append((found["a"], found["b"], *map(_number, numbers)))
+    measured = record["surface"]
+    lines = [*_aligned(tasks), "", *_aligned(validators), "", *_aligned(agreement), ""]
+    lines.append(f"over {measured['n']} distinct pairs of wordings (mean, standard deviation):")
+    for name in ("edit_distance", "cosine"):
+        m = measured[name]
+        lines.append(
+            f"  {name.replace('_', ' ')} {m['mean']:.3f}, {m['sd']:.3f} (second paper: "
+            f"{m['paper_mean']:.3f}, {m['paper_sd']:.2f})"
+        )
+    return "\n".join(lines)
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+        for cells in table
+    ]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.3f}"
 
 
 def _cells(name: str, task: TaskAudit) -> tuple[str, ...]:

@@ -247,7 +247,7 @@ def _side(
     truth = known_map(task, prompt)
     known, asks = truth is not None, None
     if truth is None:
-        asks = cue(_before(prompt, row), labels) if labels else None
+        asks = cue(wording_of(prompt, row["response_being_judged"]), labels) if labels else None
         truth = inverted_map(labels) if asks == INVERTED else {x: x for x in labels}
         if asks is None and stated is not None:
             truth = stated
@@ -267,9 +267,9 @@ def _parsed(row: Mapping[str, Any], letter: str) -> LabelMap:
         ) from error
 
 
-def _before(prompt: str, row: Mapping[str, Any]) -> str:
-    """The part of a prompt that is the wording: what stands before what is judged."""
-    judged = row["response_being_judged"] or ""
+def wording_of(prompt: str, judged: str | None) -> str:
+    """The wording in a prompt of no known template: what stands before what is judged."""
+    judged = judged or ""
     found = _OPTIONS.match(judged)
     start = prompt.find((found.group(1) if found else judged)[:200]) if judged else -1
     before = prompt[:start] if start > 0 else prompt

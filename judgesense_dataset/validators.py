@@ -1,0 +1,229 @@
+"""Who says whether the two prompts of a pair ask for the same judgement: one function a validator.
+
+Every validator gives each row a :class:`Vote`. What depends on the wordings alone is decided once
+for each pair of wordings, not once for each item.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from judgesense.benchmark import PAIR_SCHEMA, Benchmark, table_of_prompts
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
+from judgesense_dataset.audit.rows import wording_of
+from judgesense_dataset.polarity import is_identity, known_map
+from judgesense_dataset.published import recognise
+from judgesense_dataset.similarity import Embedder, Measure, measure
+from judgesense_dataset.templates import DATA, load_templates
+from judgesense_dataset.verdicts import read_verdicts
+
+PROMPT_FILE = DATA / "validation_prompt.yaml"
+READINGS = DATA / "readings.yaml"
+EQUIVALENCE = Task("equivalence", ("YES", "NO"))
+"""The task of a judge that validates: are these two prompts equivalent?"""
+
+_DIGITS = 4
+"""Decimals of a score: machines differ in the later ones."""
+
+PairRow = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A validator's verdict on a pair (None: it does not say), its score in [0, 1], and why."""
+
+    verdict: bool | None
+    score: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the column ``validation`` has it: the verdict is YES, NO or null."""
+        said = {True: "YES", False: "NO", None: None}[self.verdict]
+        return {"verdict": said, "score": self.score, **self.details}
+
+
+def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
+    """The two wordings of each row: the known templates' texts, else what the prompts begin with.
+
+    Rows of one task with one template id share the wording, however the item reads.
+    """
+    known: dict[tuple[str, str], str] = {}
+
+    def text(row: PairRow, side: str) -> str:
+        prompt, template = row[f"prompt_{side}"], row[f"template_{side}"]
+        key = (row["task_type"], template or prompt)
+        if key not in known:
+            found = recognise(row["task_type"], prompt)
+            known[key] = (
+                found[0].text if found else wording_of(prompt, row["response_being_judged"])
+            )
+        return known[key]
+
+    return [(text(row, "a"), text(row, "b")) for row in rows]
+
+
+def surface_votes(
+    rows: Sequence[PairRow], embedder: Embedder | None = None
+) -> tuple[list[Vote], list[Measure]]:
+    """Votes by the meaning's cosine, and the measures of every distinct pair of wordings."""
+    pairs = wordings(rows)
+    distinct = list(dict.fromkeys(pairs))
+    measured = dict(zip(distinct, measure(distinct, embedder), strict=True))
+    votes = [
+        Vote(
+            measured[pair].verdict,
+            round(min(1.0, max(0.0, measured[pair].cosine)), _DIGITS),
+            {"edit_distance": round(measured[pair].edit_distance, _DIGITS)},
+        )
+        for pair in pairs
+    ]
+    return votes, [measured[pair] for pair in distinct]
+
+
+def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
+    """Label maps compared: an inversion is flagged, a map that cannot be right is a NO.
+
+    A NO is a map that contradicts a known wording, or maps that lead to different labels. The
+    verdict has no score: equal labels do not make two wordings equivalent.
+    """
+
+    @lru_cache(maxsize=4096)
+    def truth(task: str, prompt: str) -> Mapping[str, str] | None:
+        return known_map(task, prompt)
+
+    votes = []
+    for row in rows:
+        maps = [
+            load_label_map(row[f"label_map_{side}"]) if row[f"label_map_{side}"] else None
+            for side in "ab"
+        ]
+        if maps[0] is None or maps[1] is None:
+            votes.append(Vote(None))
+            continue
+        meant = [truth(row["task_type"], row[f"prompt_{side}"]) for side in "ab"]
+        right = all(m is None or m == given for m, given in zip(meant, maps, strict=True))
+        same = set(maps[0].values()) == set(maps[1].values())
+        inverted = is_identity(maps[0]) != is_identity(maps[1])
+        votes.append(Vote(right and same, None, {"inverted": inverted}))
+    return votes
+
+
+def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
+    """The recorded reading by hand of each pair of the project's own wordings; others have none.
+
+    A reading holds for the wording that was read: a template of the same id and another text has
+    none.
+    """
+    readings, texts = load_readings(), _read_texts()
+    votes = []
+    for row in rows:
+        ids = [row["template_a"], row["template_b"]]
+        was_read = all(
+            name in texts and texts[name] in row[f"prompt_{side}"]
+            for name, side in zip(ids, "ab", strict=True)
+        )
+        said = readings.get(frozenset(ids)) if was_read else None
+        votes.append(Vote(None) if said is None else Vote(said, float(said)))
+    return votes
+
+
+@lru_cache(maxsize=1)
+def load_readings(path: Path = READINGS) -> dict[frozenset[str], bool]:
+    """The readings by hand: the ids of two templates -> equivalent or not."""
+    loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {
+        frozenset(entry["pair"].split("~")): entry["equivalent"] for entry in loaded["readings"]
+    }
+
+
+@lru_cache(maxsize=1)
+def _read_texts() -> dict[str, str]:
+    """The wordings that were read, by template id."""
+    files = [DATA / "templates.yaml", *sorted((DATA / "paraphrases").glob("*.yaml"))]
+    return {
+        template.template_id: template.text
+        for file in files
+        for entry in load_templates(file).values()
+        for template in entry.templates
+    }
+
+
+def file_votes(rows: Sequence[PairRow], path: Path) -> list[Vote]:
+    """The verdicts of a file on these pairs.
+
+    Raises JudgeSenseError for a file that cannot be read, or that has none of the pairs.
+    """
+    said = read_verdicts(path)
+    ids = [row["pair_id"] for row in rows]
+    if not any(pair in said for pair in ids):
+        raise JudgeSenseError(
+            f"{path}: has verdicts on {len(said)} pairs, such as {next(iter(said))!r}, none of "
+            f"which is in the set (whose first is {ids[0]!r})"
+        )
+    verdicts = [said.get(pair) for pair in ids]
+    return [Vote(v, None if v is None else float(v)) for v in verdicts]
+
+
+def judge_votes(
+    rows: Sequence[PairRow], judge: Any, out: Path, note: Callable[[str], None]
+) -> list[Vote]:
+    """A judge's answers to the paper's question on every pair, logged under ``out``.
+
+    The score is the probability of YES among YES and NO where the judge gives log-probabilities,
+    else 1 or 0. An answer that is neither is no verdict. Taken up again, judges only what is left.
+    """
+    from local_judges.runner import run_judge
+
+    scoring = "options" if "options" in judge.scorings else "generate"
+    run_judge(judge, questions(rows), out, (scoring,), note=note)
+    log = read_log(out).select(["item_id", "raw_decision", "option_logprobs", "raw_text"])
+    answers = {row["item_id"]: row for row in log.to_pylist()}
+    votes = []
+    for row in rows:
+        answer = answers[row["pair_id"]]
+        verdict = {"YES": True, "NO": False}.get(answer["raw_decision"])
+        score = None if verdict is None else float(verdict)
+        details = {}
+        if answer["option_logprobs"]:
+            logprobs = {o["option"]: o["logprob"] for o in answer["option_logprobs"]}
+            score = round(1 / (1 + math.exp(logprobs["NO"] - logprobs["YES"])), _DIGITS)
+        elif verdict is None:
+            details["said"] = answer["raw_text"] or answer["raw_decision"]
+        votes.append(Vote(verdict, score, details))
+    return votes
+
+
+def questions(rows: Sequence[PairRow]) -> Benchmark:
+    """The paper's question on every pair, as prompts that a judge answers YES or NO."""
+    asked = yaml.safe_load(PROMPT_FILE.read_text(encoding="utf-8"))
+    label_map = dump_label_map({label: label for label in EQUIVALENCE.labels})
+
+    def prompt(row: PairRow) -> Prompt:
+        parts = {"question": asked["question"], **{n: row[n] for n in ("prompt_a", "prompt_b")}}
+        text = ask(asked["layout"], parts)
+        return Prompt(
+            prompt_id(text), text, EQUIVALENCE.name, row["pair_id"], row["pair_id"],
+            "validation", NO_ORDER, label_map, None,
+        )  # fmt: skip
+
+    return Benchmark(
+        tasks={EQUIVALENCE.name: EQUIVALENCE},
+        prompts=table_of_prompts(map(prompt, rows)),
+        pairs=PAIR_SCHEMA.empty_table(),
+        source={"name": "validation"},
+    )
+
+
+def ask(layout: str, parts: Mapping[str, str]) -> str:
+    """A layout filled in one pass, so that braces in a part are no placeholders."""
+    return re.sub(r"\{(\w+)\}", lambda found: parts[found.group(1)], layout)
