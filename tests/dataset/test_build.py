@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense_dataset import build as build_module
+from judgesense_dataset.build import build_dataset
+from judgesense_dataset.folder import PAIR_ROWS, PROMPT_ROWS, PROMPTS, configs, read_config
+from judgesense_dataset.load import load_benchmark
+from judgesense_dataset.sources.own import OwnData
+
+TASKS = ("factuality", "coherence", "relevance", "preference")
+
+
+def rows_of(folder: Path, config: str = "all") -> list[dict[str, Any]]:
+    return read_config(folder, config).to_pylist()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_all_four_tasks_have_125_distinct_items_and_125_distinct_pairs(four_tasks: Path) -> None:
+    for task in TASKS:
+        rows = rows_of(four_tasks, task)
+        assert len(rows) == 125
+        assert len({row["item_id"] for row in rows}) == 125
+        assert len({row["pair_id"] for row in rows}) == 125
+        assert len({(row["prompt_a"], row["prompt_b"]) for row in rows}) == 125
+
+
+def test_every_template_pair_occurs_equally_often(four_tasks: Path) -> None:
+    for task in TASKS:
+        uses = Counter((row["template_a"], row["template_b"]) for row in rows_of(four_tasks, task))
+        assert len(uses) == 10
+        assert set(uses.values()) <= {12, 13}
+
+
+def test_gold_is_balanced_and_no_position_is_right_more_often(four_tasks: Path) -> None:
+    golds = {
+        task: Counter(row["ground_truth_label"] for row in rows_of(four_tasks, task))
+        for task in TASKS
+    }
+    assert golds["coherence"] == dict.fromkeys("12345", 25)
+    for task in ("factuality", "relevance", "preference"):
+        assert set(golds[task].values()) == {62, 63}
+    for task in ("relevance", "preference"):
+        orders = Counter(row["order"] for row in rows_of(four_tasks, task))
+        assert set(orders.values()) <= {62, 63}
+
+
+def test_gold_follows_the_option_order(four_tasks: Path) -> None:
+    prompts = rows_of(four_tasks, PROMPTS)
+    relevance = [row for row in prompts if row["task"] == "relevance"]
+    shown = {(row["item_id"], row["template_id"], row["order"]): row for row in relevance}
+    assert len(shown) == 125 * 5 * 2
+    for (item, template, order), row in shown.items():
+        other = shown[item, template, "BA" if order == "AB" else "AB"]
+        assert {row["gold"], other["gold"]} == {"A", "B"}
+        assert row["text"] != other["text"]
+
+
+def test_the_grid_holds_every_item_template_and_order(four_tasks: Path) -> None:
+    counts = Counter((row["task"], row["order"]) for row in rows_of(four_tasks, PROMPTS))
+    assert counts == {
+        ("factuality", "-"): 625,
+        ("coherence", "-"): 625,
+        ("relevance", "AB"): 625,
+        ("relevance", "BA"): 625,
+        ("preference", "AB"): 625,
+        ("preference", "BA"): 625,
+    }
+
+
+def test_an_oracle_agrees_with_itself_through_the_label_maps(four_tasks: Path) -> None:
+    for row in rows_of(four_tasks):
+        decisions = []
+        for side in "ab":
+            label_map = json.loads(row[f"label_map_{side}"])
+            raw = next(r for r, label in label_map.items() if label == row["ground_truth_label"])
+            decisions.append(label_map[raw])
+        assert decisions[0] == decisions[1] == row["ground_truth_label"]
+
+
+def test_every_column_is_there_and_validation_is_still_open(own_folder: Path) -> None:
+    table = read_config(own_folder, "all")
+    assert table.schema.equals(PAIR_ROWS)
+    assert read_config(own_folder, PROMPTS).schema.equals(PROMPT_ROWS)
+    open_columns = ("semantic_equivalence_score", "valid", "validation")
+    for name in PAIR_ROWS.names:
+        assert table[name].null_count == (table.num_rows if name in open_columns else 0)
+
+
+@pytest.mark.slow
+def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    command = [sys.executable, "-m", "judgesense", "dataset", "build", "--source", "all"]
+    subprocess.run(
+        [*command, "--mirror", str(mirror), "--items", "125", "--out", str(tmp_path / "again")],
+        env=environment,
+        check=True,
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert contents(tmp_path / "again") == contents(four_tasks)
+
+
+def test_another_seed_gives_another_set(
+    own_data: OwnData, own_folder: Path, tmp_path: Path
+) -> None:
+    build_dataset(
+        ["own"], tmp_path / "two", own=own_data, own_task="factuality", items=None, seed=2
+    )
+    assert contents(tmp_path / "two") != contents(own_folder)
+
+
+def test_the_full_design_has_all_template_pairs_in_both_orders(
+    mirror: Path, tmp_path: Path
+) -> None:
+    build_dataset(["mtbench"], tmp_path / "full", mirror=mirror, items=6, design="full")
+    rows = rows_of(tmp_path / "full")
+    assert len(rows) == 6 * 10 * 2
+    assert len({row["pair_id"] for row in rows}) == len(rows)
+
+
+def test_the_prompts_design_has_no_pairs_and_is_paired_when_it_is_judged(
+    own_data: OwnData, tmp_path: Path
+) -> None:
+    folder = tmp_path / "grid"
+    build_dataset(["own"], folder, own=own_data, own_task="factuality", items=4, design="prompts")
+    assert list(configs(folder)) == [PROMPTS]
+    benchmark = load_benchmark(folder)
+    assert benchmark.prompts.num_rows == 4 * 5
+    assert benchmark.pairs.num_rows == 4 * 10
+
+
+def test_more_pairs_than_items_use_every_item_equally_often(
+    own_data: OwnData, tmp_path: Path
+) -> None:
+    build_dataset(["own"], tmp_path / "p", own=own_data, own_task="factuality", items=10, pairs=45)
+    rows = rows_of(tmp_path / "p")
+    assert len({row["pair_id"] for row in rows}) == 45
+    assert set(Counter(row["item_id"] for row in rows).values()) == {4, 5}
+
+
+def test_with_all_items_a_number_of_pairs_is_a_limit(own_data: OwnData, tmp_path: Path) -> None:
+    made = [
+        build_dataset(
+            ["own"], tmp_path / str(n), own=own_data, own_task="factuality", items=None, pairs=n
+        ).tasks["factuality"]["pairs"]
+        for n in (200, 20000)
+    ]
+    assert made == [200, 300]
+
+
+def test_both_orders_count_as_two_pairs(mirror: Path, tmp_path: Path) -> None:
+    build_dataset(["mtbench"], tmp_path / "b", mirror=mirror, items=20, pairs=40, orders="both")
+    assert Counter(row["order"] for row in rows_of(tmp_path / "b")) == {"AB": 20, "BA": 20}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"design": "latin"}, "the designs are balanced, full, prompts"),
+        ({"orders": "CD"}, "counterbalanced, both, AB, BA"),
+        ({"items": 5, "pairs": 51}, "51 pairs asked for; 5 items give at most 50"),
+        ({"items": 0}, "items must be at least 1"),
+        ({"own_task": "novelty"}, "needs --task, one of factuality"),
+        ({"design": "full", "pairs": 5}, "belongs to the balanced design"),
+    ],
+)
+def test_a_bad_request_says_what_there_is_and_writes_nothing(
+    own_data: OwnData, tmp_path: Path, arguments: dict[str, Any], reason: str
+) -> None:
+    options = {"own": own_data, "own_task": "factuality", "items": None, **arguments}
+    with pytest.raises(JudgeSenseError, match=reason):
+        build_dataset(["own"], tmp_path / "out", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_build_that_fails_halfway_leaves_the_earlier_folder_as_it_was(
+    own_data: OwnData, own_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    build_dataset(["own"], out, own=own_data, own_task="factuality", items=None)
+
+    def refuse(folder: Path) -> None:
+        assert (folder / "README.md").is_file()
+        raise JudgeSenseError("the validator is not there")
+
+    with pytest.raises(JudgeSenseError, match="validator"):
+        build_dataset(
+            ["own"], out, own=own_data, own_task="factuality", items=None, seed=5, validate=refuse
+        )
+    assert contents(out) == contents(own_folder)
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_folder_that_is_no_dataset_is_never_replaced(own_data: OwnData, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("three years of work")
+    with pytest.raises(JudgeSenseError, match="is not a dataset folder"):
+        build_dataset(["own"], tmp_path, own=own_data, own_task="factuality", items=None)
+    assert (tmp_path / "thesis.txt").read_text() == "three years of work"
+
+
+def test_the_embedded_rows_are_the_embedded_benchmark() -> None:
+    rows = list(build_module.embedded_rows())
+    pairs = load_benchmark().pairs.to_pylist()
+    assert [row["pair_id"] for row in rows] == [pair["pair_id"] for pair in pairs]
+
+
+# The command line.
+
+
+def test_the_command_says_what_it_built(own_items: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app,
+        ["dataset", "build", "--source", "own", "--file", str(own_items), "--task", "factuality",
+         "--columns", "item_id=key,question=q,response=a,gold=ok",
+         "--labels", "true=YES,false=NO", "--out", str(tmp_path / "d")],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "factuality: 30 items, 150 prompts, 125 pairs" in result.output
+
+
+def test_a_source_that_fails_is_one_line_on_stderr_and_exit_code_2(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "judgesense", "dataset", "build", "--source", "own",
+         "--file", "absent.csv", "--task", "coherence", "--out", str(tmp_path / "d")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("judgesense: the items' file absent.csv")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "d").exists()
+
+
+def test_show_prints_both_prompts_whole(own_folder: Path) -> None:
+    result = CliRunner().invoke(app, ["dataset", "show", str(own_folder), "-n", "1"])
+    assert result.exit_code == 0, result.output
+    row = rows_of(own_folder)[0]
+    for column in ("pair_id", "prompt_a", "prompt_b", "template_a", "label_map_b"):
+        assert row[column] in result.output

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from judgesense.version import __version__
+from judgesense_dataset.build import build_dataset
+from judgesense_dataset.card import set_audit
+from judgesense_dataset.folder import (
+    PAIR_ROWS,
+    PROMPT_ROWS,
+    ROW_GROUP,
+    ConfigWriter,
+    configs,
+    front_matter,
+    read_config,
+    rewrite_pairs,
+)
+from judgesense_dataset.sources.own import OwnData
+
+ROOT = Path(__file__).parents[2]
+
+LOADER = """
+import json, sys
+import datasets
+folder, cache = sys.argv[1:]
+seen = {"version": datasets.__version__}
+for config in [None, *datasets.get_dataset_config_names(folder)]:
+    rows = datasets.load_dataset(folder, config, split="test", cache_dir=cache)
+    features = {name: str(value.dtype) for name, value in rows.features.items()}
+    seen[str(config)] = {"rows": rows.num_rows, "features": features, "first": rows[0]}
+print(json.dumps(seen))
+"""
+
+
+def loaded_by(python: str, folder: Path, cache: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [python, "-c", LOADER, str(folder), str(cache)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Ignoring part of dataset_info" not in done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def check_loaded(seen: dict[str, Any], folder: Path) -> None:
+    assert set(seen) == {"version", "None", *configs(folder)}
+    assert seen["None"] == seen["all"]
+    for config in configs(folder):
+        schema = PROMPT_ROWS if config == "prompts" else PAIR_ROWS
+        dtypes = {column.name: str(column.type).replace("double", "float64") for column in schema}
+        assert seen[config]["features"] == dtypes
+        table = read_config(folder, config)
+        assert seen[config]["rows"] == table.num_rows
+        assert seen[config]["first"] == table.slice(0, 1).to_pylist()[0]
+
+
+@pytest.fixture(scope="session")
+def python_with_datasets_4() -> str:
+    """An interpreter with datasets 4 in a virtual environment of its own, kept for the next run."""
+    folder = ROOT / ".venv-datasets4"
+    python = folder / "bin" / "python"
+    if not (folder / "complete").is_file():
+        venv.create(folder, clear=True, with_pip=True)
+        done = subprocess.run(
+            [str(python), "-m", "pip", "install", "--quiet", "datasets>=4,<5"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            pytest.skip(f"datasets 4 cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+        (folder / "complete").touch()
+    return str(python)
+
+
+@pytest.mark.slow
+def test_datasets_4_reads_the_same(
+    four_tasks: Path, python_with_datasets_4: str, tmp_path: Path
+) -> None:
+    seen = loaded_by(python_with_datasets_4, four_tasks, tmp_path)
+    assert seen["version"].startswith("4.")
+    check_loaded(seen, four_tasks)
+
+
+@pytest.mark.slow
+def test_the_datasets_installed_here_reads_every_config_with_all_columns_declared(
+    four_tasks: Path, tmp_path: Path
+) -> None:
+    check_loaded(loaded_by(sys.executable, four_tasks, tmp_path), four_tasks)
+
+
+@pytest.mark.slow
+def test_load_dataset_sees_that_a_folder_was_built_anew(own_data: OwnData, tmp_path: Path) -> None:
+    folder, cache = tmp_path / "set", tmp_path / "cache"
+    firsts = []
+    for seed in (0, 1):
+        build_dataset(["own"], folder, own=own_data, own_task="factuality", items=None, seed=seed)
+        firsts.append(loaded_by(sys.executable, folder, cache)["all"]["first"]["pair_id"])
+    assert firsts[1] == read_config(folder, "all")["pair_id"][0].as_py() != firsts[0]
+
+
+def test_the_card_has_the_yaml_that_the_hub_needs(four_tasks: Path) -> None:
+    header = front_matter(four_tasks / "README.md")
+    names = [config["config_name"] for config in header["configs"]]
+    assert names == ["all", "factuality", "coherence", "relevance", "preference", "prompts"]
+    assert [config["config_name"] for config in header["configs"] if config.get("default")] == [
+        "all"
+    ]
+    assert header["license"] == ["apache-2.0", "cc-by-4.0", "mit"]
+    assert header["size_categories"] == ["n<1K"]
+    assert "llm-as-a-judge" in header["tags"]
+    infos = {info["config_name"]: info for info in header["dataset_info"]}
+    for name in names:
+        assert infos[name]["splits"][0]["num_examples"] == read_config(four_tasks, name).num_rows
+
+
+def test_the_card_names_sources_revisions_papers_and_doubts(four_tasks: Path) -> None:
+    text = (four_tasks / "README.md").read_text(encoding="utf-8")
+    for row in read_config(four_tasks, "all", ["source_benchmark", "source_revision"]).to_pylist():
+        assert row["source_benchmark"] in text
+        assert row["source_revision"] in text
+    for key in ("lin2022truthfulqa", "fabbri2021summeval", "thakur2021beir", "zheng2023judging"):
+        assert f"{{{key}," in text
+    assert "not proven irrelevant" in text
+    assert __version__ in text
+
+
+def test_an_audit_takes_its_place_in_the_card_and_a_second_one_replaces_it(
+    own_folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(own_folder, copy)
+    before = (copy / "README.md").read_text(encoding="utf-8")
+    set_audit(copy, "First figures: \\1")
+    set_audit(copy, "Second figures")
+    text = (copy / "README.md").read_text(encoding="utf-8")
+    assert "First figures" not in text
+    assert text.count("## Audit\n\nSecond figures\n\n## Citation") == 1
+    assert text.split("## Audit")[0] == before.split("## Audit")[0]
+
+
+def test_rewritten_pairs_are_stated_in_the_card(own_folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(own_folder, copy)
+    note = json.dumps({"reader": "yes"})
+
+    def fill(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**row, "valid": True, "validation": note} for row in rows]
+
+    rewrite_pairs(copy, fill)
+    table = read_config(copy, "all")
+    assert set(table["validation"].to_pylist()) == {note}
+    assert table["pair_id"].equals(read_config(own_folder, "all")["pair_id"])
+    before, after = (
+        {info["config_name"]: info for info in front_matter(folder / "README.md")["dataset_info"]}
+        for folder in (own_folder, copy)
+    )
+    assert after["factuality"]["dataset_size"] > before["factuality"]["dataset_size"]
+    assert after["prompts"] == before["prompts"]
+    assert [path.name for path in copy.rglob("*") if path.name.startswith(".")] == []
+
+
+def test_rows_are_written_in_groups_of_one_size_whatever_their_number(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    writer = ConfigWriter(tmp_path, "many", PAIR_ROWS)
+    for n in range(2 * ROW_GROUP + 1):
+        writer.write({"pair_id": str(n)})
+    writer.close()
+    footer = pq.read_metadata(tmp_path / "many" / "test.parquet")
+    sizes = [footer.row_group(at).num_rows for at in range(footer.num_row_groups)]
+    assert sizes == [ROW_GROUP, ROW_GROUP, 1]
+
+
+def test_the_yaml_header_is_plain_yaml(own_folder: Path) -> None:
+    text = (own_folder / "README.md").read_text(encoding="utf-8")
+    header = yaml.safe_load(text.split("---\n")[1])
+    assert header["license"] == ["cc-by-4.0", "cc0-1.0"]
+    assert header["pretty_name"] == "JudgeSense"

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import load_label_map, prompt_id
+from judgesense_dataset.folder import configs, rewrite_pairs
+from judgesense_dataset.load import load_benchmark, load_pairs, locate
+
+EXCLUDED = {"fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"}
+"""The pairs that the paper's validator found not equivalent (JudgeSense, section 3.3)."""
+
+
+def test_the_embedded_benchmark_is_the_default() -> None:
+    assert load_benchmark().data_hash == load_benchmark("embedded").data_hash
+    assert load_pairs().num_rows == load_benchmark().pairs.num_rows
+
+
+def test_a_folder_gives_the_grid_to_judge_and_the_pairs_to_measure(four_tasks: Path) -> None:
+    benchmark = load_benchmark(four_tasks)
+    assert list(benchmark.tasks) == ["factuality", "coherence", "relevance", "preference"]
+    assert benchmark.prompts.num_rows == 3750
+    assert benchmark.pairs.num_rows == 500
+    assert benchmark.tasks["coherence"].ordinal
+    assert benchmark.tasks["relevance"].comparative
+    ids = benchmark.prompts["prompt_id"].to_pylist()
+    assert ids == [prompt_id(text) for text in benchmark.prompts["text"].to_pylist()]
+
+
+def test_the_source_of_a_folder_changes_with_its_content(own_folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(own_folder, copy)
+    before = locate(copy).revision
+    assert before == locate(own_folder).revision
+
+    def mark(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**row, "valid": True} for row in rows]
+
+    rewrite_pairs(copy, mark)
+    assert locate(copy).revision != before
+
+
+def test_pairs_found_not_equivalent_are_left_out_and_counted(
+    own_folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(own_folder, copy)
+    bad = set(load_pairs(copy)["pair_id"].to_pylist()[:6])
+
+    def verdict(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**row, "valid": row["pair_id"] not in bad} for row in rows]
+
+    rewrite_pairs(copy, verdict)
+    benchmark = load_benchmark(copy)
+    assert benchmark.source["pairs_left_out"] == "6"
+    assert benchmark.pairs.num_rows == load_benchmark(own_folder).pairs.num_rows - 6
+    assert not bad & set(benchmark.pairs["pair_id"].to_pylist())
+    everything = load_benchmark(copy, include_invalid=True)
+    assert everything.data_hash == load_benchmark(own_folder).data_hash
+
+
+# The earlier benchmark's rows.
+
+
+def test_published_rows_get_templates_items_and_canonical_gold(published: Path) -> None:
+    rows = load_pairs(published).to_pylist()
+    assert len(rows) == 500
+    items = {task: set() for task in ("coherence", "factuality", "preference", "relevance")}
+    for row in rows:
+        items[row["task_type"]].add(row["item_id"])
+        assert row["template_a"].startswith(f"published-{row['task_type']}-")
+    assert {task: len(ids) for task, ids in items.items()} == {
+        "coherence": 5,
+        "factuality": 10,
+        "preference": 5,
+        "relevance": 5,
+    }
+    golds = Counter((row["task_type"], row["ground_truth_label"]) for row in rows)
+    assert golds["factuality", "YES"] + golds["factuality", "NO"] == 125
+    assert [golds["coherence", level] for level in "12345"] == [25] * 5
+    assert golds["preference", "A"] == golds["relevance", "A"] == 125
+
+
+def test_an_oracle_on_the_published_factuality_pairs_scores_what_the_paper_prints(
+    published: Path,
+) -> None:
+    rows = load_benchmark(published).pairs.to_pylist()
+    gold = {
+        (row["prompt_id"]): row["gold"] for row in load_benchmark(published).prompts.to_pylist()
+    }
+
+    def answer(row: dict[str, Any], side: str, mapped: bool) -> str:
+        label_map = load_label_map(row[f"label_map_{side}"])
+        label = gold[row[f"prompt_id_{side}"]]
+        return label if mapped else next(raw for raw in label_map if label_map[raw] == label)
+
+    factuality = [row for row in rows if row["task"] == "factuality"]
+    for mapped, kept, expected in (
+        (False, factuality, 0.600),
+        (False, [row for row in factuality if row["pair_id"] not in EXCLUDED], 0.6303),
+        (True, factuality, 1.0),
+    ):
+        agree = [answer(row, "a", mapped) == answer(row, "b", mapped) for row in kept]
+        assert sum(agree) / len(agree) == pytest.approx(expected, abs=5e-5)
+
+
+def jsonl(folder: Path, name: str, rows: list[dict[str, Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def own_row(**changes: Any) -> dict[str, Any]:
+    """A pair of wordings of one's own, with all that the wording does not show."""
+    label_map = '{"GOOD":"GOOD","BAD":"BAD"}'
+    return {
+        "pair_id": "p1", "task_type": "tone", "item_id": "i1", "prompt_a": "Tone? Hi.",
+        "prompt_b": "Is the tone good? Hi.", "template_a": "t1", "template_b": "t2",
+        "label_map_a": label_map, "label_map_b": label_map, "ground_truth_label": "GOOD", **changes,
+    }  # fmt: skip
+
+
+def test_rows_of_ones_own_task_need_no_known_wording(tmp_path: Path) -> None:
+    benchmark = load_benchmark(jsonl(tmp_path, "tone", [own_row()]))
+    assert benchmark.tasks["tone"].labels == ("GOOD", "BAD")
+    assert benchmark.prompts["gold"].to_pylist() == ["GOOD", "GOOD"]
+    assert benchmark.pairs["order"].to_pylist() == ["-"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([own_row(), own_row()], "row 2 .*column pair_id: is already the id of row 1"),
+        ([own_row(), own_row(pair_id="p2", prompt_b=" ")], "row 2, column prompt_b: must be text"),
+        ([own_row(prompt_a="half \ud800")], "row 1, column prompt_a: .*UTF-8"),
+        ([own_row(ground_truth_label="FINE")], "column ground_truth_label: 'FINE' is no label"),
+        ([own_row(), own_row(pair_id="p2", label_map_b=None)], "row 2 .*label_map_b: is empty"),
+        ([own_row(order="AC")], "column order: 'AC'"),
+        ([own_row(label_map_a=None, label_map_b=None)], "add the columns template_a"),
+        ([{"pair_id": "p1", "prompt_a": "Tone?"}], "row 1, column prompt_b: must be text"),
+    ],
+)
+def test_a_bad_row_is_named_by_file_row_and_column(
+    tmp_path: Path, rows: list[dict[str, Any]], reason: str
+) -> None:
+    with pytest.raises(JudgeSenseError, match=f"{tmp_path}.*{reason}"):
+        load_benchmark(jsonl(tmp_path, "tone", rows))
+
+
+def test_a_file_that_is_not_utf8_is_named_by_line(tmp_path: Path) -> None:
+    (tmp_path / "tone.jsonl").write_bytes(b'{"prompt_a": "caf\xe9"}\n')
+    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, line 1: not UTF-8"):
+        load_benchmark(tmp_path)
+
+
+# What is not there.
+
+
+@pytest.mark.parametrize("name", ["nowhere", "some/nowhere", "a/b/c"])
+def test_an_unknown_dataset_lists_what_was_tried(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JUDGESENSE_MIRROR", raising=False)
+    with pytest.raises(JudgeSenseError, match=rf"'{name}'; tried the folder {name} \(not there\)"):
+        load_benchmark(name)
+
+
+def test_a_hub_id_is_looked_for_in_the_mirror_first(
+    own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(own_folder, tmp_path / "org" / "claims")
+    monkeypatch.setenv("JUDGESENSE_MIRROR", str(tmp_path))
+    assert load_benchmark("org/claims").data_hash == load_benchmark(own_folder).data_hash
+
+
+def test_a_folder_without_data_says_what_was_expected(tmp_path: Path) -> None:
+    with pytest.raises(JudgeSenseError, match=r"neither a README\.md .* nor <task>\.jsonl"):
+        load_benchmark(tmp_path)
+
+
+def test_a_column_that_is_missing_is_named(own_folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(own_folder, copy)
+    path = configs(copy)["factuality"][0]
+    pq.write_table(pq.read_table(path).drop_columns(["prompt_b"]), path)
+    with pytest.raises(JudgeSenseError, match="lacks the column 'prompt_b'"):
+        load_benchmark(copy)
+
+
+def test_a_file_that_is_missing_or_damaged_is_named(own_folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(own_folder, copy)
+    path = configs(copy)["factuality"][0]
+    path.write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(JudgeSenseError, match=r"factuality/test\.parquet cannot be read"):
+        load_benchmark(copy)
+    path.unlink()
+    with pytest.raises(JudgeSenseError, match=r"factuality/test\.parquet, which is not there"):
+        load_benchmark(copy)
+
+
+def test_parquet_with_the_published_columns_alone_is_completed(
+    published: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in (published / "factuality.jsonl").read_text().splitlines()]
+    (tmp_path / "factuality").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "factuality" / "test.parquet")
+    (tmp_path / "README.md").write_text(
+        "---\nconfigs:\n- config_name: factuality\n  data_files: factuality/test.parquet\n---\n"
+    )
+    benchmark = load_benchmark(tmp_path)
+    from_jsonl = load_benchmark(published)
+    wanted = from_jsonl.pairs.filter(pc.equal(from_jsonl.pairs["task"], "factuality"))
+    assert benchmark.pairs.equals(wanted)
