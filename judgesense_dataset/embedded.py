@@ -11,7 +11,7 @@ from judgesense.benchmark import Benchmark
 from judgesense.tasks import Item
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
+from judgesense_dataset.templates import DATA, YAML_LOADER, TaskTemplates, load_templates
 
 EMBEDDED_VERSION = "1.0.0"
 """Changes when an item, a wording or the choice of pairs changes, and so any figure."""
@@ -35,16 +35,6 @@ class Attribute:
     attribute: str
     verifiability: str
     templates: TaskTemplates
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A person's verdict on whether two templates ask for the same judgement, and why."""
-
-    template_a: str
-    template_b: str
-    equivalent: bool
-    reason: str
 
 
 def embedded_items() -> list[Item]:
@@ -86,7 +76,9 @@ def load_attributes() -> dict[str, Attribute]:
     The grouping by verifiability is the paper's (section 4 and Table 2), the wordings are this
     project's.
     """
-    described = yaml.safe_load((DATA / "attributes.yaml").read_text(encoding="utf-8"))
+    described = yaml.load(
+        (DATA / "attributes.yaml").read_text(encoding="utf-8"), Loader=YAML_LOADER
+    )
     groups = dict.fromkeys(entry["group"] for entry in described.values())
     wordings = {
         name: entry
@@ -103,17 +95,3 @@ def load_attributes() -> dict[str, Attribute]:
         )
         for name, entry in described.items()
     }
-
-
-def load_readings() -> dict[tuple[str, str], Reading]:
-    """The recorded readings by hand, by (first, second) template id in the templates' order.
-
-    They cover all template pairs of the four tasks, and every paraphrase of an attribute with its
-    base wording. ``data/readings.yaml`` states the question and the rule.
-    """
-    recorded = yaml.safe_load((DATA / "readings.yaml").read_text(encoding="utf-8"))
-    readings: dict[tuple[str, str], Reading] = {}
-    for entry in recorded["readings"]:
-        first, second = entry["pair"].split("~")
-        readings[first, second] = Reading(first, second, entry["equivalent"], entry["reason"])
-    return readings

@@ -19,6 +19,9 @@ from judgesense.tasks import UNDECIDED, Task, Template
 DATA = Path(__file__).parent / "data"
 """The folder of the data that comes with the package."""
 
+YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The parser in C where PyYAML has it."""
+
 _FILE_KEYS = {"source", "license", "tasks"}
 _TASK_KEYS = {"labels", "ordinal", "options", "layout", "templates"}
 _TEMPLATE_KEYS = {"id", "text", "label_map", "layout"}
@@ -193,7 +196,7 @@ def _read(path: Path) -> _Node:
             f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8"
         ) from error
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=YAML_LOADER)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""

@@ -1,0 +1,219 @@
+"""Designs: which pairs are measured, in which order, and that they depend on nothing but a seed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import Item
+from judgesense_dataset.embedded import TEMPLATES
+from judgesense_dataset.pairing import balanced_cells, build, build_from_files, grid
+from judgesense_dataset.templates import TaskTemplates, load_templates
+
+
+@pytest.fixture(scope="module")
+def templates() -> dict[str, TaskTemplates]:
+    return load_templates(TEMPLATES)
+
+
+def items_of(entry: TaskTemplates, n: int) -> list[Item]:
+    labels = entry.task.labels
+    return [
+        Item(
+            item_id=f"{entry.task.name}-{i}",
+            task=entry.task.name,
+            fields={field: f"{field} of item {i}" for field in entry.fields},
+            gold=labels[i % len(labels)],
+        )
+        for i in range(n)
+    ]
+
+
+@settings(deadline=None, max_examples=200)
+@given(rows=st.integers(1, 40), columns=st.integers(1, 21), data=st.data())
+def test_any_number_of_balanced_cells_is_distinct_and_even_on_both_sides(
+    rows: int, columns: int, data: st.DataObject
+) -> None:
+    n = data.draw(st.integers(1, rows * columns))
+    cells = balanced_cells(rows, columns, n, np.random.default_rng(data.draw(st.integers(0, 99))))
+    assert len(set(cells)) == n
+    for axis, size in ((0, rows), (1, columns)):
+        counts = Counter(cell[axis] for cell in cells)
+        evenness = [counts[index] for index in range(size)]
+        assert max(evenness) - min(evenness) <= 1
+
+
+def test_125_items_give_125_pairs_of_one_item_each(templates: dict[str, TaskTemplates]) -> None:
+    built = build(templates, items_of(templates["coherence"], 125))
+    assert Counter(built.pairs["item_id"].to_pylist()).most_common(1)[0][1] == 1
+    used = Counter(
+        zip(
+            built.pairs["template_a"].to_pylist(),
+            built.pairs["template_b"].to_pylist(),
+            strict=True,
+        )
+    )
+    assert sorted(used.values()) == [12] * 5 + [13] * 5
+
+
+def test_few_items_give_all_their_pairs_and_many_items_one_pair_each(
+    templates: dict[str, TaskTemplates],
+) -> None:
+    entry = templates["factuality"]
+    assert build(templates, items_of(entry, 3)).pairs.num_rows == 30
+    assert build(templates, items_of(entry, 200)).pairs.num_rows == 200
+
+
+def test_the_full_design_pairs_all_templates_of_every_item_in_both_orders(
+    templates: dict[str, TaskTemplates],
+) -> None:
+    built = build(templates, items_of(templates["relevance"], 4), design="full")
+    assert built.pairs.num_rows == 4 * 10 * 2
+    assert built.prompts.num_rows == 4 * 5 * 2
+    ids = [template.template_id for template in templates["relevance"].templates]
+    joined = set(
+        zip(
+            built.pairs["template_a"].to_pylist(),
+            built.pairs["template_b"].to_pylist(),
+            strict=True,
+        )
+    )
+    assert joined == set(combinations(ids, 2))
+
+
+def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(
+    templates: dict[str, TaskTemplates],
+) -> None:
+    items = items_of(templates["preference"], 25)
+    one, same, other = (build(templates, items, pairs=60, seed=seed) for seed in (1, 1, 2))
+    assert one.pairs.equals(same.pairs)
+    assert one.data_hash == same.data_hash != other.data_hash
+
+
+def test_leaving_a_task_out_changes_no_other_task(templates: dict[str, TaskTemplates]) -> None:
+    both = items_of(templates["coherence"], 25) + items_of(templates["relevance"], 25)
+    alone = build(templates, items_of(templates["relevance"], 25))
+    assert build(templates, both).select(["relevance"]).pairs.equals(alone.pairs)
+
+
+def test_gold_follows_the_order_and_each_gold_is_shown_first_half_the_time(
+    templates: dict[str, TaskTemplates],
+) -> None:
+    built = build(templates, items_of(templates["relevance"], 125), seed=5)
+    prompts = {
+        (row["item_id"], row["order"], row["template_id"]): row for row in built.prompts.to_pylist()
+    }
+    for pair in built.pairs.to_pylist():
+        row = prompts[pair["item_id"], pair["order"], pair["template_a"]]
+        stored = "AB"[int(pair["item_id"].split("-")[1]) % 2]
+        assert row["gold"] == (stored if pair["order"] == "AB" else "BA"["AB".index(stored)])
+        first = row["text"].index("passage_a of"), row["text"].index("passage_b of")
+        assert (first[0] < first[1]) == (pair["order"] == "AB")
+    orders = Counter(
+        (pair["item_id"].split("-")[1][-1] in "02468", pair["order"])
+        for pair in built.pairs.to_pylist()
+    )
+    assert max(orders.values()) - min(orders.values()) <= 2
+    within = Counter(
+        (pair["template_a"], pair["template_b"], pair["order"]) for pair in built.pairs.to_pylist()
+    )
+    assert min(within.values()) >= 5
+    assert max(within.values()) <= 8
+
+
+def test_one_order_on_request_leaves_the_other_out(templates: dict[str, TaskTemplates]) -> None:
+    items = items_of(templates["preference"], 6)
+    assert set(build(templates, items, orders="BA").prompts["order"].to_pylist()) == {"BA"}
+    assert build(templates, items, orders="both", pairs=10).pairs.num_rows == 20
+
+
+def test_the_grid_is_made_prompt_by_prompt(templates: dict[str, TaskTemplates]) -> None:
+    entry = templates["factuality"]
+
+    def endless():
+        yield from items_of(entry, 1)
+        raise AssertionError("the second item was asked for too early")
+
+    prompts = grid(entry, endless())
+    assert len([next(prompts) for _ in range(5)]) == 5
+
+
+def test_braces_in_an_item_are_never_filled_in(templates: dict[str, TaskTemplates]) -> None:
+    entry = templates["factuality"]
+    item = Item("i", "factuality", {"question": "{response}", "response": "{instruction}"})
+    text = next(grid(entry, [item])).text
+    assert text.endswith("Question: {response}\nResponse: {instruction}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"design": "random"}, "the designs are balanced, full"),
+        ({"orders": "BB"}, "counterbalanced, both, AB, BA"),
+        ({"pairs": 251}, "give 1 to 250"),
+        ({"pairs": 0}, "give 1 to 250"),
+        ({"design": "full", "pairs": 5}, "leave out the number"),
+    ],
+)
+def test_a_design_that_cannot_be_had_says_what_can(
+    templates: dict[str, TaskTemplates], arguments: dict[str, object], says: str
+) -> None:
+    with pytest.raises(JudgeSenseError, match=says):
+        build(templates, items_of(templates["factuality"], 25), **arguments)  # type: ignore[arg-type]
+
+
+def test_items_that_do_not_fit_are_named(templates: dict[str, TaskTemplates]) -> None:
+    twice = [Item("x", "coherence", {"summary": "s"})] * 2
+    with pytest.raises(JudgeSenseError, match="'x' occurs twice"):
+        build(templates, twice)
+    with pytest.raises(JudgeSenseError, match="the tasks are factuality, coherence"):
+        build(templates, [Item("x", "humour", {"summary": "s"})])
+    with pytest.raises(JudgeSenseError, match=r"shows \{summary\}, which item 'x' lacks"):
+        build(templates, [Item("x", "coherence", {"text": "s"})])
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_files_with_several_tasks_are_told_apart_by_a_task_column(tmp_path: Path) -> None:
+    rows = [
+        {"task": "coherence", "summary": "One. Two.", "gold": 4},
+        {"task": "factuality", "question": "Q?", "response": "R.", "gold": "NO"},
+    ]
+    built = build_from_files(TEMPLATES, write(tmp_path / "items.jsonl", rows))
+    assert set(built.tasks) == {"coherence", "factuality"}
+    assert built.pairs.num_rows == 20
+    assert len(built.source["items"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"task": "humour", "summary": "s"}, "names the unknown task 'humour'"),
+        ({"summary": "s"}, "is missing or empty"),
+    ],
+)
+def test_a_row_whose_task_is_unknown_is_named_not_dropped(
+    tmp_path: Path, row: dict[str, object], says: str
+) -> None:
+    path = write(tmp_path / "items.jsonl", [{"task": "coherence", "summary": "s"}, row])
+    with pytest.raises(JudgeSenseError, match=f"row 2: the column 'task' {says}"):
+        build_from_files(TEMPLATES, path)
+
+
+def test_a_balanced_benchmark_of_a_thousand_items_holds_every_pair_once(
+    templates: dict[str, TaskTemplates],
+) -> None:
+    built = build(templates, items_of(templates["relevance"], 1000), pairs=3000)
+    assert len(set(built.pairs["pair_id"].to_pylist())) == 3000
+    assert built.prompts.num_rows == 10_000

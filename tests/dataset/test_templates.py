@@ -1,0 +1,252 @@
+"""Template and item files: the paper's wordings to the letter, and errors that name the place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import Item, Task, render
+from judgesense_dataset.embedded import PUBLISHED_TEMPLATES, TEMPLATES
+from judgesense_dataset.items import load_items, read_rows
+from judgesense_dataset.templates import load_templates
+
+GOOD = """\
+tasks:
+  tone:
+    labels: [POLITE, RUDE]
+    layout: "{instruction}\\n\\nMessage: {message}"
+    templates:
+      - id: tone-1
+        text: Is this message polite or rude? Answer POLITE or RUDE.
+      - id: tone-2
+        text: Judge the tone. POLITE or RUDE.
+"""
+
+TONE = Task("tone", ("POLITE", "RUDE"))
+
+
+def test_the_twenty_templates_are_those_of_appendix_a(shared: Path) -> None:
+    paper = (shared / "papers" / "judgesense.txt").read_text(encoding="utf-8")
+    appendix = paper[paper.index("## Appendix A") : paper.index("## Appendix B")]
+    printed = [
+        line.strip().removeprefix("“").removesuffix("”")
+        for line in appendix.splitlines()
+        if line.strip().startswith("“")
+    ]
+    ours = [t.text for entry in load_templates(TEMPLATES).values() for t in entry.templates]
+    assert len(printed) == 20
+    assert ours == printed
+
+
+def test_only_factuality_4_is_inverted() -> None:
+    for path in (TEMPLATES, PUBLISHED_TEMPLATES):
+        inverted = [
+            template
+            for entry in load_templates(path).values()
+            for template in entry.templates
+            if template.inverted
+        ]
+        assert [template.template_id.removeprefix("published-") for template in inverted] == [
+            "factuality-4"
+        ]
+        assert dict(inverted[0].label_map) == {"YES": "NO", "NO": "YES"}
+
+
+@pytest.mark.parametrize("task", ["factuality", "coherence", "relevance", "preference"])
+def test_the_published_wordings_render_every_published_prompt(published: Path, task: str) -> None:
+    entry = load_templates(PUBLISHED_TEMPLATES)[task]
+    used = set()
+    for line in (published / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        shown = row["response_being_judged"]
+        for prompt in (row["prompt_a"], row["prompt_b"]):
+            fields = {"response": shown, "summary": shown}
+            if entry.task.comparative:
+                first, second = shown.removeprefix("A: ").split(" | B: ")
+                quoted = prompt[: prompt.index("\nA: ")]
+                query = quoted[quoted.index("'") + 1 : quoted.rindex("'")]
+                options = entry.task.options
+                fields = {"query": query, options["A"]: first, options["B"]: second}
+            item = Item("item", task, fields)
+            matching = [
+                template.template_id
+                for template in entry.templates
+                if render(entry.task, template, item, entry.task.orders[0]).text == prompt
+            ]
+            assert len(matching) == 1, prompt
+            used.update(matching)
+    assert used == {template.template_id for template in entry.templates}
+
+
+def test_labels_that_yaml_would_turn_into_booleans_or_numbers_stay_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(GOOD.replace("[POLITE, RUDE]", "[yes, 1.0]"), encoding="utf-8")
+    assert load_templates(path)["tone"].task.labels == ("yes", "1.0")
+
+
+def test_a_label_map_may_translate_answers_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(GOOD + "        label_map: {KIND: POLITE, HARSH: RUDE}\n", encoding="utf-8")
+    assert load_templates(path)["tone"].templates[1].inverted
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("layout:", "layuot:", 4, "unknown key 'layuot'"),
+        ("tasks:", "task:", 1, "unknown key 'task'"),
+        ("{instruction}", "", 4, "the layout lacks {instruction}"),
+        ("{message}", "{the message}", 4, "{the message} is no placeholder"),
+        ("[POLITE, RUDE]", "[POLITE]", 2, "at least two different strings"),
+        ("[POLITE, RUDE]", "[POLITE, ERROR]", 2, "reserved words"),
+        ("[POLITE, RUDE]", "POLITE", 3, "labels must be a list"),
+        ("id: tone-2", "id: tone-1", 8, "'tone-1' stands already at"),
+        ("text: Judge the tone. POLITE or RUDE.", "text: ''", 9, "text must be text"),
+        (
+            "      - id: tone-2\n        text: Judge the tone. POLITE or RUDE.\n",
+            "",
+            5,
+            "1 template",
+        ),
+        ("        text: Judge the tone. POLITE or RUDE.\n", "", 8, "lacks the key 'text'"),
+        ("RUDE.\n      - id", "RUDE.\n        text: again\n      - id", 8, "stands twice"),
+        ("labels:", "labels: [:", 3, "no valid YAML"),
+        ("    labels:", "    ordinal: maybe\n    labels:", 3, "must be true or false"),
+        ("    labels:", "    options: {POLITE: message}\n    labels:", 2, "options must name"),
+        (
+            "    labels:",
+            "    options: {POLITE: message, RUDE: other}\n    labels:",
+            7,
+            "never shows the option {other}",
+        ),
+    ],
+)
+def test_an_error_in_a_template_file_names_file_and_line(
+    tmp_path: Path, old: str, new: str, line: int, says: str
+) -> None:
+    path = tmp_path / "mine.yaml"
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(JudgeSenseError) as raised:
+        load_templates(path)
+    assert str(raised.value).startswith(f"{path}, line {line}: ")
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("label_map", "says"),
+    [
+        ("{POLITE: KIND, RUDE: RUDE}", "leads from 'POLITE' to 'KIND', which is no label"),
+        ("{POLITE: RUDE, RUDE: RUDE}", "leads to the label 'POLITE'"),
+        ("{POLITE: POLITE, RUDE: RUDE, ERROR: RUDE}", "'ERROR' is a reserved word"),
+    ],
+)
+def test_a_label_map_outside_the_labels_is_refused(
+    tmp_path: Path, label_map: str, says: str
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{GOOD}        label_map: {label_map}\n", encoding="utf-8")
+    with pytest.raises(JudgeSenseError, match="line 10") as raised:
+        load_templates(path)
+    assert says in str(raised.value)
+
+
+def test_a_template_file_that_is_missing_empty_or_not_utf8_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    with pytest.raises(JudgeSenseError, match=r"t\.yaml: cannot be read"):
+        load_templates(path)
+    path.write_bytes(b"")
+    with pytest.raises(JudgeSenseError, match="is empty"):
+        load_templates(path)
+    path.write_bytes(GOOD.encode("utf-8") + b"# caf\xe9\n")
+    with pytest.raises(JudgeSenseError, match=f"not UTF-8 at byte {len(GOOD) + 5}"):
+        load_templates(path)
+
+
+ROWS = [
+    {"item_id": "m1", "message": "Thank you, Zoë.", "gold": "POLITE", "note": "kept out"},
+    {"item_id": "m2", "message": "Go away,\nnow.", "gold": "RUDE"},
+]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_items_read_the_same_from_jsonl_csv_and_parquet(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"items.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+    elif kind == "csv":
+        path.write_text(
+            'item_id,message,gold,note\nm1,"Thank you, Zoë.",POLITE,kept out\n'
+            'm2,"Go away,\nnow.",RUDE,\n',
+            encoding="utf-8",
+        )
+    else:
+        path.write_text(
+            "\n\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8"
+        )
+    items = load_items(path, TONE, ["message"])
+    assert items == [
+        Item("m1", "tone", {"message": "Thank you, Zoë."}, "POLITE"),
+        Item("m2", "tone", {"message": "Go away,\nnow."}, "RUDE"),
+    ]
+
+
+def test_ids_default_to_the_row_and_a_number_may_be_a_gold_label(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text('{"summary": "s", "gold": 4}\n{"summary": "t"}\n', encoding="utf-8")
+    task = Task("coherence", ("1", "2", "3", "4", "5"), ordinal=True)
+    first, second = load_items(path, task)
+    assert (first.item_id, first.gold, first.cluster_id) == ("coherence-1", "4", "coherence-1")
+    assert (second.item_id, second.gold) == ("coherence-2", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"message": ""}', "row 2, column message: is empty"),
+        ('{"message": 5}', "row 2, column message: must be text, got 5"),
+        ('{"text": "x"}', "row 2: the column 'message' is missing"),
+        ('{"message": "x", "gold": "MEAN"}', "row 2, column gold: 'MEAN' is no label"),
+        ('{"message": "x", "gold": true}', "row 2, column gold: must be text or a whole number"),
+        ('{"message": "x", "item_id": "tone-1"}', "row 2, column item_id: 'tone-1' is already"),
+        ('{"message": "x"', "row 2: no valid JSON"),
+        ('["message"]', "row 2: must be a JSON object"),
+        ('{"message": "\\ud800"}', "row 2, column message: character 0 cannot be written"),
+    ],
+)
+def test_an_error_in_an_item_file_names_file_row_and_column(
+    tmp_path: Path, line: str, says: str
+) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(f'{{"message": "hello"}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(JudgeSenseError) as raised:
+        load_items(path, TONE, ["message"])
+    assert str(raised.value).startswith(str(path))
+    assert says in str(raised.value)
+
+
+def test_an_item_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(b'{"message": "a"}\n{"message": "\xe9"}\n')
+    with pytest.raises(JudgeSenseError, match="line 2: not UTF-8 at byte 13"):
+        load_items(path, TONE)
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(JudgeSenseError, match="holds no item of task 'tone'"):
+        load_items(path, TONE)
+    with pytest.raises(JudgeSenseError, match="cannot be read"):
+        load_items(tmp_path / "absent.csv", TONE)
+    with pytest.raises(JudgeSenseError, match=r"\.jsonl, \.csv or \.parquet"):
+        load_items(tmp_path / "items.xlsx", TONE)
+    broken = tmp_path / "items.parquet"
+    broken.write_bytes(b"no parquet")
+    with pytest.raises(JudgeSenseError, match="no valid Parquet"):
+        load_items(broken, TONE)
+    ragged = tmp_path / "items.csv"
+    ragged.write_text("message,gold\nhello\n", encoding="utf-8")
+    with pytest.raises(JudgeSenseError, match="row 1: does not have the header's 2 columns"):
+        list(read_rows(ragged))
