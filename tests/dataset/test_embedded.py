@@ -39,9 +39,11 @@ CHANCE = 0.6
 FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
-        """a an the of to in on is it and or for with that this be are was were at by as from do
-        does did how what why when who which can you i if not no they its their than then so but has have
-        had my""",
+        """
+        a an the of to in on is it and or for with that this be are was were at by as from do does
+        did how what why when who which can you i if not no they its their than then so but has
+        have had my
+        """,
     )
 )
 
