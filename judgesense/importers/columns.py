@@ -55,8 +55,10 @@ class ColumnMap:
         return value
 
 
-def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+def parse_columns(texts: Sequence[str], targets: Sequence[str] = TARGETS) -> dict[str, str]:
     """``["judge=model,task=:coherence", ...]`` as a map from target to source.
+
+    ``targets`` are the names that may stand on the left, by default the decision log's.
 
     Raises JudgeSenseError for an entry without ``=``, an unknown target, or one named twice.
     """
@@ -68,18 +70,18 @@ def parse_columns(texts: Sequence[str]) -> dict[str, str]:
                 raise JudgeSenseError(
                     f"columns: {entry!r} is not TARGET=COLUMN or TARGET=:CONSTANT"
                 )
-            check_target(target)
+            check_target(target, targets)
             if target in columns:
                 raise JudgeSenseError(f"columns: {target} is given twice")
             columns[target] = source
     return columns
 
 
-def check_target(target: str) -> None:
-    """Raise JudgeSenseError unless ``target`` is a column of the decision log or an extra."""
-    if target not in TARGETS:
+def check_target(target: str, targets: Sequence[str] = TARGETS) -> None:
+    """Raise JudgeSenseError unless ``target`` is one of the names that a map may give."""
+    if target not in targets:
         raise JudgeSenseError(
-            f"columns: the decision log has no column {target!r}; it has {', '.join(TARGETS)}"
+            f"columns: the log has no column {target!r}; it has {', '.join(targets)}"
         )
 
 

@@ -1,0 +1,129 @@
+"""Scores of a response log by model and template, and where two matchers disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TemplateScore:
+    """Mean score (None without any) of the ``n_scored`` of ``n`` responses that have one."""
+
+    score: float | None
+    n_scored: int
+    n: int
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """One model's scores over its templates.
+
+    ``mean`` and ``std`` (population) are over the templates that have a score, None where there
+    are none.
+    """
+
+    model: str
+    by_template: dict[str, TemplateScore]
+    mean: float | None
+    std: float | None
+
+
+def score_models(
+    models: Sequence[str], templates: Sequence[str], scores: Sequence[float | None]
+) -> list[ModelScores]:
+    """Scores of n responses, grouped; models and templates in order of first appearance.
+
+    A score of None (no verdict) is left out of a mean and counted. Source: "Artifact or Flaw?",
+    section 2.3 (performance variation).
+    """
+    cells: dict[str, dict[str, list[float | None]]] = {}
+    for model, template, score in zip(models, templates, scores, strict=True):
+        cells.setdefault(model, {}).setdefault(template, []).append(score)
+    found = []
+    for model, by_template in cells.items():
+        rows = {}
+        for template, values in by_template.items():
+            known = [value for value in values if value is not None]
+            score = sum(known) / len(known) if known else None
+            rows[template] = TemplateScore(score, len(known), len(values))
+        means = [cell.score for cell in rows.values() if cell.score is not None]
+        center = sum(means) / len(means) if means else None
+        spread = (
+            None
+            if center is None
+            else (sum((value - center) ** 2 for value in means) / len(means)) ** 0.5
+        )
+        found.append(ModelScores(model, rows, center, spread))
+    return found
+
+
+def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
+    """Mean Spearman's rho of the models' ranking over all pairs of templates, or None.
+
+    None with under 3 models or 2 templates, and where a model lacks a template. Source: "Artifact
+    or Flaw?", section 2.3 (ranking consistency).
+    """
+    from judgesense.statistics.ranking import prompt_sensitivity
+
+    templates = list(models[0].by_template)
+    if len(models) < 3 or len(templates) < 2:
+        return None
+    cells = [[model.by_template.get(name) for name in templates] for model in models]
+    if any(cell is None or cell.score is None for row in cells for cell in row):
+        return None
+    return prompt_sensitivity([[c.score for c in row if c] for row in cells]).mean_spearman
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """How a heuristic and a judge score the same n responses.
+
+    ``missed`` and ``invented`` are the rows that only the judge and only the heuristic counts
+    as right; ``no_verdict`` the rows on which the judge has none.
+    """
+
+    n: int
+    both_right: int
+    both_wrong: int
+    missed: list[int]
+    invented: list[int]
+    no_verdict: list[int]
+
+    @property
+    def rate(self) -> float | None:
+        """Share of the judged responses on which the two differ."""
+        judged = self.n - len(self.no_verdict)
+        return (len(self.missed) + len(self.invented)) / judged if judged else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts and rate, as JSON values."""
+        return {
+            "n": self.n,
+            "both_right": self.both_right,
+            "both_wrong": self.both_wrong,
+            "missed_by_heuristic": len(self.missed),
+            "only_heuristic": len(self.invented),
+            "no_verdict": len(self.no_verdict),
+            "rate": self.rate,
+        }
+
+
+def disagreement(
+    heuristic: Sequence[float], judged: Sequence[float | None], threshold: float = 0.5
+) -> Disagreement:
+    """Compare two matchers' scores of the same responses; right is ``threshold`` or more."""
+    both_right = both_wrong = 0
+    missed, invented, no_verdict = [], [], []
+    for row, (score, verdict) in enumerate(zip(heuristic, judged, strict=True)):
+        if verdict is None:
+            no_verdict.append(row)
+        elif (score >= threshold) == (verdict >= threshold):
+            both_right += score >= threshold
+            both_wrong += score < threshold
+        elif verdict >= threshold:
+            missed.append(row)
+        else:
+            invented.append(row)
+    return Disagreement(len(heuristic), both_right, both_wrong, missed, invented, no_verdict)

@@ -1,0 +1,213 @@
+"""Answer matching by a judge: does a response give the reference answer, in any form?
+
+Source: "Artifact or Flaw? Rethinking Prompt Sensitivity in Evaluating LLMs", section 2.2 and
+Appendix B. The prompts lie in ``data/matching_prompts.yaml``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import yaml
+
+from judgesense.errors import JudgeSenseError
+from judgesense.matching import Reference
+from judgesense.matching.result import accepted, check_pairs
+from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
+from local_judges.protocol import Judge, Request
+
+MAX_TOKENS = 256
+"""Tokens that a verdict with its reason may take; the 20 of a bare decision cut it off."""
+
+_FIELDS = ("question", "reference_answer", "model_prediction")
+_PLACEHOLDER = re.compile(r"\{(question|reference_answer|model_prediction)\}")
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_MATCH = re.compile(
+    r"""(?:["'“”‘’]match["'“”‘’]|\{\s*match)\s*[:=]\s*["']?(true|false)\b""", re.IGNORECASE
+)
+_REASON = re.compile(r"""["']reason["']\s*:\s*["'](.*?)["']?\s*\}?\s*(?:```)?\s*$""", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class JudgedMatches:
+    """A judge's verdicts on n responses.
+
+    ``per_example[i]`` is 1.0 (matches), 0.0 (does not) or None where there is no verdict, and
+    ``outcomes[i]`` then says UNCLEAR, REFUSED or ERROR (else "ok"). ``reasons[i]`` is the
+    judge's reason, or what it said or why it failed. ``score`` is the mean over the verdicts,
+    None without any; ``score_low`` and ``score_high`` count every missing verdict as no match
+    and as a match.
+    """
+
+    judge: str
+    prompt: str
+    per_example: list[float | None]
+    outcomes: list[str] = field(repr=False)
+    reasons: list[str] = field(repr=False)
+
+    @property
+    def score(self) -> float | None:
+        """Mean over the responses that have a verdict."""
+        verdicts = [value for value in self.per_example if value is not None]
+        return sum(verdicts) / len(verdicts) if verdicts else None
+
+    @property
+    def score_low(self) -> float:
+        """The score if no response without a verdict matched."""
+        return sum(value or 0.0 for value in self.per_example) / len(self.per_example)
+
+    @property
+    def score_high(self) -> float:
+        """The score if every response without a verdict matched."""
+        verdicts = [1.0 if value is None else value for value in self.per_example]
+        return sum(verdicts) / len(verdicts)
+
+    @property
+    def n_unread(self) -> int:
+        """How many responses have no verdict."""
+        return sum(value is None for value in self.per_example)
+
+
+def judge_matches(
+    judge: Judge,
+    questions: Sequence[str],
+    references: Sequence[Reference],
+    predictions: Sequence[str],
+    prompt: str | Path = "figure-3",
+) -> JudgedMatches:
+    """Ask a judge whether each of n responses gives its reference answer.
+
+    ``prompt`` is a name in :func:`prompts`, or a text file with the places ``{question}``,
+    ``{reference_answer}`` and ``{model_prediction}`` that asks for the same JSON reply. Several
+    accepted answers are joined by "or". Equal prompts are asked once. The judge must generate
+    text, some 100 tokens of it, without a system prompt (the prompt is the whole instruction). A
+    reply without a readable verdict is UNCLEAR: it is not asked again and given no default.
+
+    Raises JudgeSenseError for unequal or empty input, an unknown prompt, and a judge that does
+    not generate.
+    """
+    check_pairs(predictions, references)
+    if len(questions) != len(predictions):
+        raise JudgeSenseError(
+            f"questions has {len(questions)} rows and predictions {len(predictions)}; "
+            "give each response's question"
+        )
+    if "generate" not in judge.scorings:
+        raise JudgeSenseError(f"judge {judge.name} does not generate text, which matching needs")
+    name, template = _template(prompt)
+    texts = [
+        _fill(template, question, " or ".join(accepted(reference)), prediction)
+        for question, reference, prediction in zip(questions, references, predictions, strict=True)
+    ]
+    verdicts = _ask(judge, list(dict.fromkeys(texts)))
+    return JudgedMatches(
+        judge=judge.name,
+        prompt=name,
+        per_example=[verdicts[text][0] for text in texts],
+        outcomes=[verdicts[text][1] for text in texts],
+        reasons=[verdicts[text][2] for text in texts],
+    )
+
+
+def read_verdict(text: str) -> tuple[bool | None, str]:
+    """The verdict in a judge's reply and its reason; (None, why) where it cannot be read.
+
+    JSON, JSON with single quotes, in code fences, after thinking, with text around it, or cut
+    off after the verdict are all read. Two verdicts that differ are none.
+    """
+    text = _THINKING.sub("", text)
+    objects = [found for part in _OBJECT.findall(text) if (found := _loads(part)) is not None]
+    verdicts = {verdict for verdict, _ in objects}
+    if not verdicts:
+        verdicts = {said.lower() == "true" for said in _MATCH.findall(text)}
+    if len(verdicts) != 1:
+        return None, "two verdicts" if verdicts else "no verdict"
+    found = _REASON.search(text)
+    reason = objects[-1][1] if objects else found.group(1) if found else ""
+    return verdicts.pop(), reason.strip()
+
+
+@cache
+def prompts() -> dict[str, str]:
+    """The judging prompts by name."""
+    source = resources.files("local_judges").joinpath("data/matching_prompts.yaml")
+    texts: dict[str, str] = {}
+    for name, entry in yaml.safe_load(source.read_text("utf-8"))["prompts"].items():
+        text = entry.get("text") or texts[entry["based_on"]]
+        for old, new in entry.get("replace", {}).items():
+            text = text.replace(old, new)
+        texts[name] = text
+    return texts
+
+
+def check_prompt(prompt: str | Path) -> None:
+    """Raise JudgeSenseError unless ``prompt`` can be used, before a judge is loaded."""
+    _template(prompt)
+
+
+def _template(prompt: str | Path) -> tuple[str, str]:
+    if str(prompt) in prompts():
+        return str(prompt), prompts()[str(prompt)]
+    path = Path(prompt)
+    if not path.is_file():
+        raise JudgeSenseError(
+            f"prompt {str(prompt)!r} is neither a file nor one of {', '.join(prompts())}"
+        )
+    text = path.read_text("utf-8")
+    if missing := [name for name in _FIELDS if f"{{{name}}}" not in text]:
+        raise JudgeSenseError(f"{path}: the prompt does not show {{{missing[0]}}}")
+    return path.name, text
+
+
+def _fill(template: str, question: str, reference: str, prediction: str) -> str:
+    values = dict(zip(_FIELDS, (question, reference, prediction), strict=True))
+    # One pass, so that braces inside a response are never read as places.
+    return _PLACEHOLDER.sub(lambda found: values[found.group(1)], template)
+
+
+def _ask(judge: Judge, texts: Sequence[str]) -> dict[str, tuple[float | None, str, str]]:
+    """Verdict (1.0, 0.0 or None), outcome and reason for each distinct prompt."""
+    requests = [Request(prompt_id(text), text, ("true", "false")) for text in texts]
+    scorings = frozenset({"generate"})
+    plan = judge.plan(requests, scorings)
+    batches = ((number, [requests[i] for i in batch]) for number, batch in enumerate(plan))
+    verdicts: dict[str, tuple[float | None, str, str]] = {}
+    for number, answers in judge.judge(batches, scorings):
+        for index, answer in zip(plan[number], answers, strict=True):
+            if answer.error is not None:
+                verdict: tuple[float | None, str, str] = (None, ERROR, answer.error)
+            elif answer.refused:
+                verdict = (None, REFUSED, answer.text or "")
+            else:
+                match, reason = read_verdict(answer.text or "")
+                if match is None:
+                    cut = ", cut off at the token cap" if answer.truncated else ""
+                    verdict = (None, UNCLEAR, f"{reason}{cut}: {(answer.text or '')[:200]}")
+                else:
+                    verdict = (float(match), "ok", reason)
+            verdicts[texts[index]] = verdict
+    return verdicts
+
+
+def _loads(text: str) -> tuple[bool, str] | None:
+    """Verdict and reason of a JSON (or Python) object that has one."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        as_python = re.sub(r":\s*(true|false)\b", lambda m: ": " + m[1].capitalize(), text)
+        try:
+            value = ast.literal_eval(as_python)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    if not isinstance(value, dict):
+        return None
+    verdict = {"true": True, "false": False}.get(str(value.get("match")).lower())
+    return None if verdict is None else (verdict, str(value.get("reason", "")))
