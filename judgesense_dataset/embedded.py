@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import yaml
 
@@ -40,7 +40,7 @@ class Attribute:
 def embedded_items() -> list[Item]:
     """The 100 items, 25 a task, with gold labels."""
     return [
-        item
+        replace(item, source="judgesense-embedded", revision=EMBEDDED_VERSION, license="cc-by-4.0")
         for name, entry in load_templates(TEMPLATES).items()
         for item in load_items(DATA / f"{name}.jsonl", entry.task, entry.fields)
     ]

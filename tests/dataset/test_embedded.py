@@ -137,8 +137,20 @@ def test_loading_twice_gives_the_same_tables_and_says_what_they_are(benchmark: B
     assert again.prompts.equals(benchmark.prompts)
     assert again.pairs.equals(benchmark.pairs)
     assert again.source == benchmark.source
-    assert benchmark.source["name"] == "embedded"
-    assert re.fullmatch(r"[0-9a-f]{64}", benchmark.source["sha256"])
+
+
+def test_a_change_of_content_needs_a_new_version(benchmark: Benchmark) -> None:
+    """A run is identified by the version; the hashes hold it to the content."""
+    source = benchmark.source
+    assert (source["name"], source["version"]) == ("embedded", "1.0.0")
+    assert source["sha256"][:16] == "4a4b34cbf7d85c12"
+    assert benchmark.data_hash == "cdc087be"
+
+
+def test_every_item_carries_its_licence_and_source() -> None:
+    assert {(i.source, i.license) for i in embedded_items()} == {
+        ("judgesense-embedded", "cc-by-4.0")
+    }
 
 
 def accuracy_of_choosing_more(group: list[Item], measure: Callable[[Item, str], float]) -> float:
