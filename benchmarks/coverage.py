@@ -6,7 +6,7 @@ item and is the commoner of two labels with the given prevalence; a disagreement
 
     python benchmarks/coverage.py                  # summary by number of items
     python benchmarks/coverage.py --cells          # and every cell of JSS's Wilson interval
-    python benchmarks/coverage.py --replicates 10000 --bootstrap-replicates 400
+    python benchmarks/coverage.py --replicates 10000 --bootstrap-replicates 200
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +29,7 @@ from judgesense.statistics.intervals import (
     Interval,
     bootstrap_mean,
     mean_t_cluster,
-    wilson_cluster,
+    wilson_from_sums,
 )
 from judgesense.statistics.kappa import bootstrap_kappa, wilson_kappa
 
@@ -36,6 +39,7 @@ ICCS = (0.0, 0.2, 0.5, 0.8)
 SHARES = (0.8, 0.9, 0.97)
 PREVALENCES = (0.5, 0.8)
 RESAMPLES = 1_000
+Key = tuple[Any, ...]
 
 
 @dataclass
@@ -58,70 +62,83 @@ class Cell:
         return self.hits / self.n
 
 
-@dataclass
-class Table:
-    cells: dict[str, dict[tuple[float, ...], Cell]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(Cell))
-    )
-
-    def add(self, method: str, key: tuple[float, ...], interval: Interval, truth: float) -> None:
-        self.cells[method][key].add(interval, truth)
+Methods = dict[str, Cell]
+Table = dict[str, dict[Key, Cell]]
 
 
-def grid(items: tuple[int, ...]) -> Iterator[tuple[int, int, float, float]]:
+def grid(items: tuple[int, ...]) -> Iterator[Key]:
     for k, pairs, icc, share in itertools.product(items, PAIRS, ICCS, SHARES):
         if pairs > 1 or icc == 0:  # with one pair an item there is no correlation to have
             yield k, pairs, icc, share
 
 
-def agreements(
-    rng: np.random.Generator, k: int, pairs: int, icc: float, share: float
+def successes(
+    rng: np.random.Generator, size: int, k: int, pairs: int, icc: float, share: float
 ) -> np.ndarray:
-    p = np.full(k, share)
+    """Agreements by item in `size` simulated runs, shape (size, k)."""
+    p = np.full((size, k), share)
     if icc:
         spread = (1 - icc) / icc
-        p = rng.beta(share * spread, (1 - share) * spread, k)
-    return rng.random(k * pairs) < np.repeat(p, pairs)
+        p = rng.beta(share * spread, (1 - share) * spread, (size, k))
+    return rng.binomial(pairs, p)
 
 
-def simulate_jss(table: Table, replicates: int, bootstraps: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for k, pairs, icc, share in grid(ITEMS):
-        key = (k, pairs, icc, share)
-        items = np.repeat(np.arange(k), pairs)
-        for r in range(replicates):
-            agree = agreements(rng, k, pairs, icc, share)
-            table.add("wilson (default)", key, wilson_cluster(agree, items), share)
-            if r >= bootstraps:
-                continue
-            table.add("t, items", key, mean_t_cluster(agree, items), share)
-            for name, clusters, method in (
-                ("percentile bootstrap, items", items, "percentile"),
-                ("BCa bootstrap, items", items, "bca"),
-                ("percentile bootstrap, rows", None, "percentile"),
-            ):
-                drawn = bootstrap_mean(
-                    agree, clusters, method=method, n_resamples=RESAMPLES, seed=r
-                )
-                table.add(name, key, drawn, share)
+def rows_of(sums: np.ndarray, pairs: int) -> np.ndarray:
+    return (np.arange(pairs) < sums[:, None]).ravel()
 
 
-def simulate_kappa(table: Table, replicates: int, bootstraps: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for (k, pairs, icc, share), prevalence in itertools.product(grid((25, 125)), PREVALENCES):
-        key = (k, pairs, icc, share, prevalence)
-        other = prevalence * share + (1 - prevalence) * (1 - share)
-        chance = prevalence * other + (1 - prevalence) * (1 - other)
-        truth = (share - chance) / (1 - chance)
-        items = np.repeat(np.arange(k), pairs)
-        for r in range(replicates):
-            agree = agreements(rng, k, pairs, icc, share)
-            first = (rng.random(k) >= prevalence).astype(np.intp)[items]
-            second = np.where(agree, first, 1 - first)
-            table.add("wilson (default)", key, wilson_kappa(first, second, items), truth)
-            if r < bootstraps:
-                drawn = bootstrap_kappa(first, second, items, n_resamples=RESAMPLES, seed=r)
-                table.add("percentile bootstrap, items", key, drawn, truth)
+def jss_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
+    k, pairs, icc, share = key
+    methods: Methods = defaultdict(Cell)
+    rng = np.random.default_rng([seed, k, pairs, int(100 * icc), int(100 * share)])
+    items = np.repeat(np.arange(k), pairs)
+    sizes = np.full(k, pairs)
+    for r, sums in enumerate(successes(rng, runs, k, pairs, icc, share)):
+        methods["wilson (default)"].add(wilson_from_sums(sums, sizes), share)
+        if r >= bootstraps:
+            continue
+        agree = rows_of(sums, pairs)
+        methods["t, items"].add(mean_t_cluster(agree, items), share)
+        for name, clusters, method in (
+            ("percentile bootstrap, items", items, "percentile"),
+            ("BCa bootstrap, items", items, "bca"),
+            ("percentile bootstrap, rows", None, "percentile"),
+        ):
+            drawn = bootstrap_mean(agree, clusters, method=method, n_resamples=RESAMPLES, seed=r)
+            methods[name].add(drawn, share)
+    return methods
+
+
+def kappa_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
+    k, pairs, icc, share, prevalence = key
+    methods: Methods = defaultdict(Cell)
+    rng = np.random.default_rng([seed, k, pairs, *(int(100 * part) for part in key[2:])])
+    other = prevalence * share + (1 - prevalence) * (1 - share)
+    chance = prevalence * other + (1 - prevalence) * (1 - other)
+    truth = (share - chance) / (1 - chance)
+    items = np.repeat(np.arange(k), pairs)
+    for r, sums in enumerate(successes(rng, runs, k, pairs, icc, share)):
+        first = (rng.random(k) >= prevalence).astype(np.intp)[items]
+        second = np.where(rows_of(sums, pairs), first, 1 - first)
+        methods["wilson (default)"].add(wilson_kappa(first, second, items), truth)
+        if r < bootstraps:
+            drawn = bootstrap_kappa(first, second, items, n_resamples=RESAMPLES, seed=r)
+            methods["percentile bootstrap, items"].add(drawn, truth)
+    return methods
+
+
+def simulate(cell: Callable[..., Methods], keys: list[Key], *sizes: int) -> Table:
+    """The cells, judged on all cores; the result does not depend on how many there are."""
+    table: Table = defaultdict(dict)
+    with ProcessPoolExecutor() as pool:
+        for key, methods in zip(keys, pool.map(partial(run_cell, cell, sizes), keys), strict=True):
+            for name, found in methods.items():
+                table[name][key] = found
+    return table
+
+
+def run_cell(cell: Callable[..., Methods], sizes: tuple[int, ...], key: Key) -> dict[str, Cell]:
+    return dict(cell(key, *sizes))
 
 
 def summary(title: str, table: Table, out: list[dict[str, object]], machine: str) -> None:
@@ -130,7 +147,7 @@ def summary(title: str, table: Table, out: list[dict[str, object]], machine: str
         f"{'interval':30s} {'items':>5s} {'cells':>5s} {'runs':>6s} {'lowest':>7s} {'mean':>6s} "
         f"{'highest':>7s} {'width':>6s} {'undefined':>9s}  lowest at"
     )
-    for method, cells in table.cells.items():
+    for method, cells in table.items():
         for k in sorted({int(key[0]) for key in cells}):
             some = {key: cell for key, cell in cells.items() if key[0] == k}
             coverage = {key: cell.coverage for key, cell in some.items()}
@@ -159,7 +176,7 @@ def summary(title: str, table: Table, out: list[dict[str, object]], machine: str
 
 
 def every_cell(table: Table, items: int) -> None:
-    cells = table.cells["wilson (default)"]
+    cells = table["wilson (default)"]
     print(f"\nCoverage of the default interval of JSS, {items} items")
     print("pairs  ICC  " + "  ".join(f"JSS {share:<5g}" for share in SHARES))
     for pairs, icc in itertools.product(PAIRS, ICCS):
@@ -171,26 +188,23 @@ def every_cell(table: Table, items: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicates", type=int, default=2_000)
-    parser.add_argument("--bootstrap-replicates", type=int, default=100)
+    parser.add_argument("--bootstrap-replicates", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cells", action="store_true")
     options = parser.parse_args()
     machine = f"{platform.machine()}, numpy {np.__version__}"
     out: list[dict[str, object]] = []
     start = time.perf_counter()
-    parts: tuple[tuple[str, Callable[[Table, int, int, int], None]], ...] = (
-        ("JSS", simulate_jss),
-        ("kappa", simulate_kappa),
-    )
-    for title, simulate in parts:
-        table = Table()
-        # Kappa is held to 90%, which a quarter of the runs tells as well.
-        runs = options.replicates if title == "JSS" else options.replicates // 4
-        simulate(table, runs, options.bootstrap_replicates, options.seed)
-        summary(title, table, out, machine)
-        if options.cells and title == "JSS":
-            for items in ITEMS:
-                every_cell(table, items)
+    boot, seed = options.bootstrap_replicates, options.seed
+    table = simulate(jss_cell, list(grid(ITEMS)), options.replicates, boot, seed)
+    summary("JSS", table, out, machine)
+    if options.cells:
+        for items in ITEMS:
+            every_cell(table, items)
+    # Kappa is held to 90%, which fewer runs tell as well.
+    keys = [(*key, prevalence) for key in grid((25, 125)) for prevalence in PREVALENCES]
+    table = simulate(kappa_cell, keys, options.replicates // 5, boot, seed)
+    summary("kappa", table, out, machine)
     print(f"\n{time.perf_counter() - start:.0f} s, {RESAMPLES} resamples a bootstrap")
     print(json.dumps(out))
 

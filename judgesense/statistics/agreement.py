@@ -138,7 +138,10 @@ def jss(
             spread = bootstrap_mean(
                 agree, clusters, confidence_level, n_resamples=n_resamples, seed=seed
             )
-        used = np.unique(np.concatenate([np.unique(first), np.unique(second)]))
+        seen = np.bincount(first, minlength=len(labels)) + np.bincount(
+            second, minlength=len(labels)
+        )
+        used = np.flatnonzero(seen)
         if len(used) == 1:
             reason = f"every decision is {labels[used[0]]!r}: kappa is undefined"
         else:
@@ -164,7 +167,7 @@ def jss(
         jss_low=hits / n_rows,
         jss_high=(hits + n_rows - n_pairs) / n_rows,
         n_pairs=n_pairs,
-        n_items=n_pairs if clusters is None else len(np.unique(clusters)),
+        n_items=n_pairs if clusters is None else int(np.count_nonzero(np.bincount(clusters))),
         n_unclear=int(left_out[1]),
         n_refused=int(left_out[2]),
         n_error=int(left_out[3]),

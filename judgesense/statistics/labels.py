@@ -36,16 +36,11 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
         part = rows[start : start + _CHUNK]
         chunk = part.tolist() if isinstance(part, np.ndarray) else part
         try:
-            new = set(chunk).difference(table)
-        except TypeError:
-            _refuse(chunk, name, start)
-        if any(not isinstance(label, str) for label in new):
-            _refuse(chunk, name, start)
-        for label in sorted(new):
-            table[label] = len(table)
-        codes[start : start + len(chunk)] = np.fromiter(
-            map(table.__getitem__, chunk), dtype=np.intp, count=len(chunk)
-        )
+            part_codes = np.fromiter(map(table.__getitem__, chunk), np.intp, len(chunk))
+        except (KeyError, TypeError):
+            _learn(table, chunk, name, start)
+            part_codes = np.fromiter(map(table.__getitem__, chunk), np.intp, len(chunk))
+        codes[start : start + len(chunk)] = part_codes
     return codes
 
 
@@ -144,10 +139,13 @@ def _as_rows(values: Labels, name: str) -> Any:
     return array
 
 
-def _refuse(chunk: Sequence[Any], name: str, start: int) -> None:
+def _learn(table: dict[str, int], chunk: Sequence[Any], name: str, start: int) -> None:
+    """Add the chunk's new labels to the table, or say which row is no label."""
     for row, value in enumerate(chunk, start):
         if not isinstance(value, str):
             raise ValueError(
                 f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass a label "
                 "such as 'YES', '4' or 'A', and 'UNCLEAR' where the judge could not be read"
             )
+    for label in sorted(set(chunk).difference(table)):
+        table[label] = len(table)
