@@ -24,7 +24,7 @@ YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _FILE_KEYS = {"source", "license", "tasks"}
 _TASK_KEYS = {"labels", "ordinal", "options", "layout", "templates"}
-_TEMPLATE_KEYS = {"id", "text", "label_map", "layout"}
+_TEMPLATE_KEYS = {"id", "text", "label_map", "layout", "accepted", "measured"}
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -71,13 +71,14 @@ class _Node:
         return self.value
 
 
-def load_templates(path: str | Path) -> dict[str, TaskTemplates]:
+def load_templates(path: str | Path, at_least: int = 2) -> dict[str, TaskTemplates]:
     """The tasks of a template file by name, in the file's order.
 
     Raises JudgeSenseError naming the file and line: a file that is no YAML or not UTF-8, an
     unknown or missing key, a layout without ``{instruction}``, a brace that is no placeholder, a
     comparative task that does not show its options, a label map that leads outside the labels or
-    leaves one unreached, an id given twice, or fewer than two templates for a task.
+    leaves one unreached, an id given twice, or fewer than ``at_least`` templates for a task.
+    Candidates of ``judgesense dataset paraphrase`` are left out until they say ``accepted: true``.
     """
     path = Path(path)
     root = _read(path)
@@ -86,11 +87,12 @@ def load_templates(path: str | Path) -> dict[str, TaskTemplates]:
         raise root.fail("a template file needs the key 'tasks'")
     seen: dict[str, str] = {}
     return {
-        name: _task(name, node, seen) for name, node in tasks.mapping("the key 'tasks'").items()
+        name: _task(name, node, seen, at_least)
+        for name, node in tasks.mapping("the key 'tasks'").items()
     }
 
 
-def _task(name: str, node: _Node, seen: dict[str, str]) -> TaskTemplates:
+def _task(name: str, node: _Node, seen: dict[str, str], at_least: int) -> TaskTemplates:
     entries = node.mapping(f"task {name!r}", _TASK_KEYS)
     for key in ("labels", "layout", "templates"):
         if key not in entries:
@@ -110,14 +112,26 @@ def _task(name: str, node: _Node, seen: dict[str, str]) -> TaskTemplates:
     except JudgeSenseError as error:
         raise node.fail(str(error)) from error
     layout = _layout(entries["layout"])
-    templates = tuple(
-        _template(entry, task, layout, seen) for entry in entries["templates"].sequence("templates")
-    )
-    if len(templates) < 2:
+    listed = entries["templates"].sequence("templates")
+    templates = tuple(_template(e, task, layout, seen) for e in listed if _is_accepted(e))
+    if len(templates) < at_least:
+        waiting = len(listed) - len(templates)
         raise entries["templates"].fail(
             f"task {name!r} has {len(templates)} template; a pair needs two wordings or more"
+            + (f" ({waiting} candidates are not accepted: set accepted to true)" if waiting else "")
         )
     return TaskTemplates(task, templates)
+
+
+def _is_accepted(node: _Node) -> bool:
+    """Whether a template counts: a candidate paraphrase does once a person wrote accepted: true."""
+    entries = node.mapping("a template", _TEMPLATE_KEYS)
+    if "accepted" not in entries:
+        return True
+    said = str(entries["accepted"].value).lower()
+    if said not in ("true", "false", "null", "~", ""):
+        raise entries["accepted"].fail(f"accepted must be true, false or null, not {said!r}")
+    return said == "true"
 
 
 def _template(node: _Node, task: Task, layout: str, seen: dict[str, str]) -> Template:

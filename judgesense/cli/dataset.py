@@ -77,6 +77,9 @@ def build(
     templates: Annotated[
         Path | None, typer.Option(help="A template file instead of the paper's Appendix A.")
     ] = None,
+    verdicts: Annotated[
+        bool, typer.Option(help="Carry the verdicts on equivalence that need no judge.")
+    ] = True,
     file: Annotated[
         Path | None, typer.Option(help="JSONL, CSV or Parquet.", rich_help_panel=OWN)
     ] = None,
@@ -140,6 +143,7 @@ def build(
         templates=templates,
         own=own,
         own_task=task,
+        verdicts=verdicts,
     )
     for name, counts in built.tasks.items():
         typer.echo(f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
@@ -244,6 +248,57 @@ def audit(
     found = audit_dataset(dataset, revision=revision, exclude=ids)
     typer.echo(render(found, form))
     if found.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def paraphrase(
+    judge: Annotated[
+        str,
+        typer.Option(
+            "--judge", "-j", metavar="NAME|HUB_ID|PATH", help="Proposes wordings and checks them."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The template file to write.")],
+    task: Annotated[
+        str | None, typer.Option(help="A task of the paper's, or of --templates.")
+    ] = None,
+    templates: Annotated[
+        Path | None, typer.Option(help="Paraphrase these wordings instead of the paper's.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Candidates wanted.")] = 10,
+    temperature: Annotated[float, typer.Option(help="Of the proposals.")] = 0.7,
+    seed: Annotated[int, typer.Option(help="Of the proposals.")] = 0,
+) -> None:
+    """Propose wordings of a task in a template file, for a person to accept one by one."""
+    from judgesense_dataset.embedded import TEMPLATES
+    from judgesense_dataset.paraphrase import paraphrase as propose
+    from judgesense_dataset.paraphrase import write_candidates
+    from judgesense_dataset.templates import load_templates
+
+    known = load_templates(templates or TEMPLATES, at_least=1)
+    if task is None and len(known) == 1:
+        task = next(iter(known))
+    if task not in known:
+        problem = "--task is missing" if task is None else f"unknown task {task!r}"
+        raise JudgeSenseError(f"{problem}; {templates or 'the paper'} has {', '.join(known)}")
+    if out.exists():
+        raise JudgeSenseError(f"{out} exists and may hold accepted wordings; name another --out")
+    found = propose(
+        known[task],
+        judge,
+        n,
+        temperature=temperature,
+        seed=seed,
+        note=lambda text: typer.echo(f"note: {text}", err=True),
+    )
+    write_candidates(out, known[task], found)
+    typer.echo(f"{found.judge} was asked {found.asked} times; {len(found.candidates)} kept")
+    for reason, times in found.dropped.most_common():
+        typer.echo(f"  {times} dropped: {reason}")
+    typer.echo(f"{out}: set accepted: true where a wording is right, then use it with --templates")
+    if len(found.candidates) < n:
+        typer.echo(f"fewer than the {n} wanted; a larger judge may do better", err=True)
         raise typer.Exit(1)
 
 
