@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from judgesense.statistics.kappa import (
     wilson_kappa,
 )
 from judgesense.statistics.labels import (
+    Codes,
     Labels,
     check_level,
     check_resamples,
@@ -105,15 +106,60 @@ def jss(
     Raises:
         ValueError: labels that are no strings, unequal lengths, empty input, or a bad option.
     """
+    first, second, labels = encode_pair(references, predictions)
+    return jss_of_codes(
+        first,
+        second,
+        labels,
+        None if item_ids is None else cluster_codes(item_ids, len(first))[0],
+        undecided=undecided,
+        confidence_level=confidence_level,
+        interval=interval,
+        n_resamples=n_resamples,
+        seed=seed,
+        kappa_interval=kappa_interval,
+    )
+
+
+def jss_of_codes(
+    first: Codes,
+    second: Codes,
+    labels: Sequence[str],
+    clusters: Codes | None = None,
+    *,
+    undecided: Collection[str] = UNDECIDED,
+    confidence_level: float = 0.95,
+    interval: str = "wilson",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    kappa_interval: bool = True,
+) -> Agreement:
+    """`jss` of decisions that are encoded already.
+
+    Args:
+        first: decision under the pair's first prompt, places in `labels`, shape (n,), n > 0.
+        second: decision under the pair's second prompt, shape (n,).
+        labels: what the codes stand for.
+        clusters: a code >= 0 for what each pair is about, shape (n,), or None.
+        undecided: as `jss`, and so are the others.
+        confidence_level: within (0, 1).
+        interval: "wilson" or "bootstrap".
+        n_resamples: resamples of the bootstraps.
+        seed: of the bootstraps.
+        kappa_interval: pass False to leave out kappa's interval.
+
+    Returns:
+        The agreement.
+
+    Raises:
+        ValueError: a bad option.
+    """
     if interval not in ("wilson", "bootstrap"):
         raise ValueError(f"interval is {interval!r}: pass 'wilson' or 'bootstrap'")
     if isinstance(undecided, str):
         raise ValueError(f"undecided is the string {undecided!r}: pass a list of labels")
     check_level(confidence_level)
     check_resamples(n_resamples)
-    first, second, labels = encode_pair(references, predictions)
-    clusters = None if item_ids is None else cluster_codes(item_ids, len(first))[0]
-
     rank = np.array([_rank(label, undecided) for label in labels], dtype=np.int8)
     worst = np.maximum(rank[first], rank[second])
     left_out = np.bincount(worst, minlength=4)
