@@ -6,9 +6,11 @@ with their number. The same sources at the same revisions and the same seed give
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,14 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Task, Template, pair_up, render, template_pairs
 from judgesense_dataset import card
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
-from judgesense_dataset.folder import PAIR_ROWS, PROMPT_ROWS, PROMPTS, ConfigWriter, new_folder
+from judgesense_dataset.folder import (
+    PAIR_ROWS,
+    PROMPT_ROWS,
+    PROMPTS,
+    ROW_GROUP,
+    ConfigWriter,
+    new_folder,
+)
 from judgesense_dataset.pairing import DEFAULT_PAIRS, DESIGNS, ORDER_PLANS, grid, group_items, plan
 from judgesense_dataset.sources import NAMES, Reader, Source, get_source
 from judgesense_dataset.sources import own as own_source
@@ -55,7 +64,7 @@ def build_dataset(
     templates: Path | None = None,
     own: own_source.OwnData | None = None,
     own_task: str | None = None,
-    validate: Callable[[Path], None] | None = None,
+    verdicts: bool = True,
 ) -> Built:
     """Build a Hub dataset folder at ``out``; nothing is left there if anything fails.
 
@@ -64,7 +73,8 @@ def build_dataset(
     (``pairs`` is then an upper limit). ``design``: ``balanced`` measures ``pairs`` pairs a task
     (default: one for each item, or all there are, up to 125), ``full`` all template pairs of every
     item, ``prompts`` none. ``orders`` as in :func:`~judgesense_dataset.pairing.build`.
-    ``validate`` gets the finished folder before it appears under its name.
+    With ``verdicts`` every pair carries those that need no judge: polarity, the recorded reading
+    by hand, and surface and meaning where the embedding model can be had (a note says if not).
 
     Raises JudgeSenseError for an unknown source, design or order plan, for what a source's
     collector refuses, and for more pairs than there are.
@@ -106,6 +116,7 @@ def build_dataset(
         collected += got.items
         facts.add_source(title, citation, got)
     groups = group_items(known, collected)
+    stamp = Verdicts() if verdicts and design != GRID_ONLY else None
     with new_folder(out) as folder:
         built = Built(out)
         prompts = ConfigWriter(folder, PROMPTS, PROMPT_ROWS)
@@ -120,16 +131,55 @@ def build_dataset(
                     wanted = _pairs_wanted(entry, len(group), items, pairs, design, orders)
                     cells = plan(entry, group, design, wanted, seed, orders)
                     counts["pairs"] = len(cells)
-                    _write_pairs(folder, entry, group, cells)
+                    _write_pairs(folder, entry, group, cells, stamp)
                 built.tasks[name] = counts
                 facts.add_task(entry, group, counts)
         finally:
             prompts.close()
+        if stamp is not None:
+            facts.notes.append(stamp.note)
         built.notes = facts.notes
         card.write_card(folder, facts)
-        if validate is not None and design != GRID_ONLY:
-            validate(folder)
     return built
+
+
+class Verdicts:
+    """Fills the validation columns of rows with the verdicts that need no judge."""
+
+    def __init__(self) -> None:
+        from judgesense_dataset.similarity import MODEL, Embedder
+
+        self._embedder: Embedder | None = Embedder()
+        self.note = (
+            "Every pair carries verdicts in `validation`: polarity (label maps compared), reading "
+            f"(by hand, for the project's own wordings) and surface (edit distance, and cosine by "
+            f"{MODEL}). `judgesense dataset validate` adds judges' and people's."
+        )
+
+    def stamp(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows with ``valid``, ``semantic_equivalence_score`` and ``validation``."""
+        from judgesense_dataset import validators
+        from judgesense_dataset.validation import POLARITY, READING, SURFACE, consensus
+
+        votes = {
+            POLARITY: validators.polarity_votes(rows),
+            READING: validators.reading_votes(rows),
+        }
+        if self._embedder is not None:
+            try:
+                votes[SURFACE], _ = validators.surface_votes(rows, self._embedder)
+            except JudgeSenseError as error:
+                self._embedder = None
+                self.note = (
+                    "Every pair carries the verdicts polarity and reading in `validation`; surface "
+                    f"is missing ({error}). `judgesense dataset validate` adds it."
+                )
+        for at, row in enumerate(rows):
+            of_row = {name: found[at] for name, found in votes.items()}
+            row["valid"], row["semantic_equivalence_score"] = consensus(of_row)
+            said = {name: vote.to_json() for name, vote in of_row.items()}
+            row["validation"] = json.dumps(said, ensure_ascii=False)
+        return rows
 
 
 def _own_entry(
@@ -173,12 +223,18 @@ def _pairs_wanted(
 
 
 def _write_pairs(
-    folder: Path, entry: TaskTemplates, items: Sequence[Item], cells: Iterable[Cell]
+    folder: Path,
+    entry: TaskTemplates,
+    items: Sequence[Item],
+    cells: Iterable[Cell],
+    verdicts: Verdicts | None,
 ) -> None:
     writer = ConfigWriter(folder, entry.task.name, PAIR_ROWS)
     try:
-        for row in pair_rows(entry, items, cells):
-            writer.write(row)
+        rows = pair_rows(entry, items, cells)
+        while chunk := list(islice(rows, ROW_GROUP)):
+            for row in chunk if verdicts is None else verdicts.stamp(chunk):
+                writer.write(row)
     finally:
         writer.close()
 

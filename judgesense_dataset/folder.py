@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -219,27 +219,8 @@ def read_config(
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def rewrite_pairs(
-    folder: Path, change: Callable[[list[dict[str, Any]]], Iterable[Mapping[str, Any]]]
-) -> None:
-    """Pass every task's pairs through ``change``, a list of rows at a time, and store the result.
-
-    Each file is written beside the old one and renamed, so that no half-written one is ever there.
-    """
-    for config in configs(folder):
-        if config in (ALL, PROMPTS):
-            continue
-        path = folder / config_file(config)
-        working = f"{config}/.new"
-        writer = ConfigWriter(folder, working, PAIR_ROWS)
-        try:
-            for batch in pq.ParquetFile(path).iter_batches(ROW_GROUP):
-                for row in change(batch.to_pylist()):
-                    writer.write(row)
-        finally:
-            writer.close()
-        (folder / config_file(working)).replace(path)
-        (folder / working).rmdir()
+def restate_sizes(folder: Path) -> None:
+    """State the sizes of the Parquet files in README.md anew, after rows were rewritten."""
     header = front_matter(folder / README)
     files = configs(folder)
     for info in header.get("dataset_info", []):

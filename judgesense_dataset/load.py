@@ -52,15 +52,16 @@ def load_benchmark(
     dataset: str | Path | None = None,
     revision: str | None = None,
     *,
-    include_invalid: bool = False,
+    only_valid: bool = False,
 ) -> Benchmark:
     """The prompts and pairs of a dataset.
 
     ``dataset`` is None or ``"embedded"``, a folder, or a Hub id ``org/name`` (``revision`` is its
     commit, branch or tag). Prompts are the config ``prompts`` where there is one (the full grid,
-    both option orders), else those of the pairs. Pairs whose ``valid`` is false are left out
-    unless ``include_invalid``; their number stands in ``source["pairs_left_out"]``. A folder with
-    the config ``prompts`` alone is paired within item and order, all templates with all.
+    both option orders), else those of the pairs. ``source["pairs_not_valid"]`` counts the pairs
+    that the validators found not equivalent; ``only_valid`` leaves them out, as the paper does
+    (JudgeSense, section 3.3). A folder with the config ``prompts`` alone is paired within item
+    and order, all templates with all.
 
     Raises JudgeSenseError for a dataset that cannot be found (says what was tried), a missing
     column, a pair id given twice, empty text, an unknown order, and a label outside the decision
@@ -79,10 +80,10 @@ def load_benchmark(
     source = {"name": found.name, "revision": found.revision}
     grid = _grid(found.folder)
     prompts = _prompts_of(rows) if grid is None else grid
-    if not include_invalid:
-        kept = rows.filter(pc.fill_null(rows["valid"], True))
-        if left_out := rows.num_rows - kept.num_rows:
-            source["pairs_left_out"] = str(left_out)
+    kept = rows.filter(pc.fill_null(rows["valid"], True))
+    if not_valid := rows.num_rows - kept.num_rows:
+        source["pairs_not_valid"] = f"{not_valid} ({'left out' if only_valid else 'kept'})"
+    if only_valid:
         rows = kept
     return Benchmark(tasks=tasks, prompts=prompts, pairs=_pairs_of(rows), source=source)
 

@@ -30,6 +30,7 @@ from judgesense_dataset.folder import (
     configs,
     is_hub_folder,
     read_config,
+    restate_sizes,
 )
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.load import EMBEDDED, load_pairs
@@ -377,4 +378,5 @@ def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> t
             final = folder / config_file(name)
             os.replace(Path(working) / config_file(name), final)
             changed.append(final)
+    restate_sizes(folder)
     return tuple(changed)

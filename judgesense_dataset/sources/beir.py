@@ -35,9 +35,9 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
     """n queries of ``BeIR/<name>``: the passage judged relevant and BM25's best unjudged one.
 
     Gold is the judged passage; it is passage A in half of the items. Cluster is the query. Every
-    split of the judgements is used. The negative is not proven irrelevant: BEIR judges few
-    passages a query, and an unjudged one may be relevant. With ``n`` None every judged passage of
-    every query is an item.
+    split of the judgements is used; queries that share a passage come last. The negative is not
+    proven irrelevant: BEIR judges few passages a query, and an unjudged one may be relevant. With
+    ``n`` None every judged passage of every query is an item.
     """
     hub_id = f"BeIR/{name}"
     judged = reader.splits(
@@ -66,7 +66,7 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
             f"too few items: {len(usable)} queries of {hub_id} have an unjudged passage among "
             f"BM25's first {_DEPTH}, {n} asked for"
         )
-    chosen = usable[:n]
+    chosen = usable if n is None else _apart(usable, negatives)[:n]
     sides = shuffled([at % 2 == 0 for at in range(len(chosen))], rng)
     items = []
     for question, positive_first in zip(chosen, sides, strict=True):
@@ -98,6 +98,17 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
     if empty:
         notes.append(f"{empty} passages without text are no candidates.")
     return Collected(items, notes)
+
+
+def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> list[_Question]:
+    """The questions in their order, those last that show a passage of an earlier one."""
+    seen: set[str] = set()
+    first, last = [], []
+    for question in questions:
+        shown = {question.positive, negatives[question]}
+        (last if shown & seen else first).append(question)
+        seen |= shown
+    return first + last
 
 
 def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:

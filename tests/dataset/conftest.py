@@ -13,9 +13,9 @@ from judgesense_dataset.sources.own import OwnData
 
 @pytest.fixture(scope="session")
 def four_tasks(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All four sources from the mirror, 125 items a task."""
+    """All four sources from the mirror, 125 items a task, not yet validated."""
     folder = tmp_path_factory.mktemp("dataset") / "four"
-    build_dataset(["all"], folder, mirror=mirror)
+    build_dataset(["all"], folder, mirror=mirror, verdicts=False)
     return folder
 
 
@@ -50,5 +50,5 @@ def own_data(own_items: Path) -> OwnData:
 def own_folder(own_data: OwnData, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset folder of the claims: needs no mirror."""
     folder = tmp_path_factory.mktemp("built") / "own"
-    build_dataset(["own"], folder, own=own_data, own_task="factuality", items=None)
+    build_dataset(["own"], folder, own=own_data, own_task="factuality", items=None, verdicts=False)
     return folder

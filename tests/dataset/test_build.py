@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from judgesense.cli import app
@@ -18,12 +19,18 @@ from judgesense_dataset.build import build_dataset
 from judgesense_dataset.folder import PAIR_ROWS, PROMPT_ROWS, PROMPTS, configs, read_config
 from judgesense_dataset.load import load_benchmark
 from judgesense_dataset.sources.own import OwnData
+from judgesense_dataset.templates import DATA
 
 TASKS = ("factuality", "coherence", "relevance", "preference")
 
 
 def rows_of(folder: Path, config: str = "all") -> list[dict[str, Any]]:
     return read_config(folder, config).to_pylist()
+
+
+def build_own(out: Path, own_data: OwnData, **options: Any) -> build_module.Built:
+    given = {"own": own_data, "own_task": "factuality", "items": None, "verdicts": False, **options}
+    return build_dataset(["own"], out, **given)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -110,7 +117,16 @@ def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_pa
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     command = [sys.executable, "-m", "judgesense", "dataset", "build", "--source", "all"]
     subprocess.run(
-        [*command, "--mirror", str(mirror), "--items", "125", "--out", str(tmp_path / "again")],
+        [
+            *command,
+            "--mirror",
+            str(mirror),
+            "--items",
+            "125",
+            "--no-verdicts",
+            "--out",
+            str(tmp_path / "again"),
+        ],
         env=environment,
         check=True,
         capture_output=True,
@@ -119,20 +135,21 @@ def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_pa
     assert contents(tmp_path / "again") == contents(four_tasks)
 
 
-def test_another_seed_gives_another_set(
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_set(
     own_data: OwnData, own_folder: Path, tmp_path: Path
 ) -> None:
-    build_dataset(
-        ["own"], tmp_path / "two", own=own_data, own_task="factuality", items=None, seed=2
-    )
-    assert contents(tmp_path / "two") != contents(own_folder)
+    for seed in (0, 1):
+        build_own(tmp_path / str(seed), own_data, seed=seed)
+    assert contents(tmp_path / "0") == contents(own_folder)
+    assert contents(tmp_path / "1") != contents(own_folder)
 
 
 def test_the_full_design_has_all_template_pairs_in_both_orders(
     mirror: Path, tmp_path: Path
 ) -> None:
-    build_dataset(["mtbench"], tmp_path / "full", mirror=mirror, items=6, design="full")
-    rows = rows_of(tmp_path / "full")
+    folder = tmp_path / "full"
+    build_dataset(["mtbench"], folder, mirror=mirror, items=6, design="full", verdicts=False)
+    rows = rows_of(folder)
     assert len(rows) == 6 * 10 * 2
     assert len({row["pair_id"] for row in rows}) == len(rows)
 
@@ -141,7 +158,7 @@ def test_the_prompts_design_has_no_pairs_and_is_paired_when_it_is_judged(
     own_data: OwnData, tmp_path: Path
 ) -> None:
     folder = tmp_path / "grid"
-    build_dataset(["own"], folder, own=own_data, own_task="factuality", items=4, design="prompts")
+    build_own(folder, own_data, items=4, design="prompts")
     assert list(configs(folder)) == [PROMPTS]
     benchmark = load_benchmark(folder)
     assert benchmark.prompts.num_rows == 4 * 5
@@ -151,7 +168,7 @@ def test_the_prompts_design_has_no_pairs_and_is_paired_when_it_is_judged(
 def test_more_pairs_than_items_use_every_item_equally_often(
     own_data: OwnData, tmp_path: Path
 ) -> None:
-    build_dataset(["own"], tmp_path / "p", own=own_data, own_task="factuality", items=10, pairs=45)
+    build_own(tmp_path / "p", own_data, items=10, pairs=45)
     rows = rows_of(tmp_path / "p")
     assert len({row["pair_id"] for row in rows}) == 45
     assert set(Counter(row["item_id"] for row in rows).values()) == {4, 5}
@@ -159,17 +176,18 @@ def test_more_pairs_than_items_use_every_item_equally_often(
 
 def test_with_all_items_a_number_of_pairs_is_a_limit(own_data: OwnData, tmp_path: Path) -> None:
     made = [
-        build_dataset(
-            ["own"], tmp_path / str(n), own=own_data, own_task="factuality", items=None, pairs=n
-        ).tasks["factuality"]["pairs"]
+        build_own(tmp_path / str(n), own_data, pairs=n).tasks["factuality"]["pairs"]
         for n in (200, 20000)
     ]
     assert made == [200, 300]
 
 
 def test_both_orders_count_as_two_pairs(mirror: Path, tmp_path: Path) -> None:
-    build_dataset(["mtbench"], tmp_path / "b", mirror=mirror, items=20, pairs=40, orders="both")
-    assert Counter(row["order"] for row in rows_of(tmp_path / "b")) == {"AB": 20, "BA": 20}
+    folder = tmp_path / "b"
+    build_dataset(
+        ["mtbench"], folder, mirror=mirror, items=20, pairs=40, orders="both", verdicts=False
+    )
+    assert Counter(row["order"] for row in rows_of(folder)) == {"AB": 20, "BA": 20}
 
 
 @pytest.mark.parametrize(
@@ -186,35 +204,55 @@ def test_both_orders_count_as_two_pairs(mirror: Path, tmp_path: Path) -> None:
 def test_a_bad_request_says_what_there_is_and_writes_nothing(
     own_data: OwnData, tmp_path: Path, arguments: dict[str, Any], reason: str
 ) -> None:
-    options = {"own": own_data, "own_task": "factuality", "items": None, **arguments}
     with pytest.raises(JudgeSenseError, match=reason):
-        build_dataset(["own"], tmp_path / "out", **options)
+        build_own(tmp_path / "out", own_data, **arguments)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_build_that_fails_halfway_leaves_the_earlier_folder_as_it_was(
-    own_data: OwnData, own_folder: Path, tmp_path: Path
+    mirror: Path, own_data: OwnData, own_folder: Path, tmp_path: Path
 ) -> None:
+    # Ten template pairs for coherence, one for preference: the second task has too few pairs.
+    templates = tmp_path / "templates.yaml"
+    loaded = yaml.safe_load((DATA / "templates.yaml").read_text(encoding="utf-8"))
+    tasks = {name: loaded["tasks"][name] for name in ("coherence", "preference")}
+    tasks["preference"]["templates"] = tasks["preference"]["templates"][:2]
+    templates.write_text(yaml.safe_dump({"tasks": tasks}), encoding="utf-8")
     out = tmp_path / "out"
-    build_dataset(["own"], out, own=own_data, own_task="factuality", items=None)
-
-    def refuse(folder: Path) -> None:
-        assert (folder / "README.md").is_file()
-        raise JudgeSenseError("the validator is not there")
-
-    with pytest.raises(JudgeSenseError, match="validator"):
+    build_own(out, own_data)
+    with pytest.raises(JudgeSenseError, match=r"task 'preference': 30 pairs .* at most 10"):
         build_dataset(
-            ["own"], out, own=own_data, own_task="factuality", items=None, seed=5, validate=refuse
-        )
+            ["summeval", "mtbench"], out, mirror=mirror, templates=templates, items=10, pairs=30,
+            verdicts=False,
+        )  # fmt: skip
     assert contents(out) == contents(own_folder)
-    assert list(tmp_path.iterdir()) == [out]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "templates.yaml"]
 
 
 def test_a_folder_that_is_no_dataset_is_never_replaced(own_data: OwnData, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("three years of work")
     with pytest.raises(JudgeSenseError, match="is not a dataset folder"):
-        build_dataset(["own"], tmp_path, own=own_data, own_task="factuality", items=None)
+        build_own(tmp_path, own_data)
     assert (tmp_path / "thesis.txt").read_text() == "three years of work"
+
+
+@pytest.mark.slow
+def test_a_build_carries_the_verdicts_that_need_no_judge(
+    own_data: OwnData, own_folder: Path, tmp_path: Path
+) -> None:
+    build_own(tmp_path / "judged", own_data, verdicts=True)
+    rows, bare = rows_of(tmp_path / "judged"), rows_of(own_folder)
+    for row in rows:
+        assert row["valid"] is True
+        said = json.loads(row["validation"])
+        assert set(said) == {"polarity", "reading", "surface"}
+        assert said["polarity"]["inverted"] == (
+            "factuality-4" in (row["template_a"], row["template_b"])
+        )
+        mean = (said["reading"]["score"] + said["surface"]["score"]) / 2
+        assert row["semantic_equivalence_score"] == pytest.approx(mean, abs=1e-4)
+    empty = {"valid": None, "validation": None, "semantic_equivalence_score": None}
+    assert [{**row, **empty} for row in rows] == bare
 
 
 def test_the_embedded_rows_are_the_embedded_benchmark() -> None:
@@ -231,7 +269,7 @@ def test_the_command_says_what_it_built(own_items: Path, tmp_path: Path) -> None
         app,
         ["dataset", "build", "--source", "own", "--file", str(own_items), "--task", "factuality",
          "--columns", "item_id=key,question=q,response=a,gold=ok",
-         "--labels", "true=YES,false=NO", "--out", str(tmp_path / "d")],
+         "--labels", "true=YES,false=NO", "--no-verdicts", "--out", str(tmp_path / "d")],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "factuality: 30 items, 150 prompts, 125 pairs" in result.output

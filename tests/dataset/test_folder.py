@@ -23,9 +23,9 @@ from judgesense_dataset.folder import (
     configs,
     front_matter,
     read_config,
-    rewrite_pairs,
 )
 from judgesense_dataset.sources.own import OwnData
+from judgesense_dataset.validation import write_verdicts
 
 ROOT = Path(__file__).parents[2]
 
@@ -156,11 +156,8 @@ def test_rewritten_pairs_are_stated_in_the_card(own_folder: Path, tmp_path: Path
     copy = tmp_path / "copy"
     shutil.copytree(own_folder, copy)
     note = json.dumps({"reader": "yes"})
-
-    def fill(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{**row, "valid": True, "validation": note} for row in rows]
-
-    rewrite_pairs(copy, fill)
+    pairs = read_config(copy, "all")["pair_id"].to_pylist()
+    write_verdicts(copy, {pair: {"valid": True, "validation": note} for pair in pairs})
     table = read_config(copy, "all")
     assert set(table["validation"].to_pylist()) == {note}
     assert table["pair_id"].equals(read_config(own_folder, "all")["pair_id"])

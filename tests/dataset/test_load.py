@@ -13,8 +13,9 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import load_label_map, prompt_id
-from judgesense_dataset.folder import configs, rewrite_pairs
+from judgesense_dataset.folder import configs
 from judgesense_dataset.load import load_benchmark, load_pairs, locate
+from judgesense_dataset.validation import write_verdicts
 
 EXCLUDED = {"fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"}
 """The pairs that the paper's validator found not equivalent (JudgeSense, section 3.3)."""
@@ -36,36 +37,33 @@ def test_a_folder_gives_the_grid_to_judge_and_the_pairs_to_measure(four_tasks: P
     assert ids == [prompt_id(text) for text in benchmark.prompts["text"].to_pylist()]
 
 
+def pair_ids(folder: Path) -> list[str]:
+    return list(load_pairs(folder)["pair_id"].to_pylist())
+
+
 def test_the_source_of_a_folder_changes_with_its_content(own_folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(own_folder, copy)
     before = locate(copy).revision
     assert before == locate(own_folder).revision
 
-    def mark(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{**row, "valid": True} for row in rows]
-
-    rewrite_pairs(copy, mark)
+    write_verdicts(copy, {pair: {"valid": True} for pair in pair_ids(copy)})
     assert locate(copy).revision != before
 
 
-def test_pairs_found_not_equivalent_are_left_out_and_counted(
+def test_pairs_found_not_equivalent_are_counted_and_left_out_on_request(
     own_folder: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(own_folder, copy)
-    bad = set(load_pairs(copy)["pair_id"].to_pylist()[:6])
-
-    def verdict(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{**row, "valid": row["pair_id"] not in bad} for row in rows]
-
-    rewrite_pairs(copy, verdict)
-    benchmark = load_benchmark(copy)
-    assert benchmark.source["pairs_left_out"] == "6"
-    assert benchmark.pairs.num_rows == load_benchmark(own_folder).pairs.num_rows - 6
-    assert not bad & set(benchmark.pairs["pair_id"].to_pylist())
-    everything = load_benchmark(copy, include_invalid=True)
-    assert everything.data_hash == load_benchmark(own_folder).data_hash
+    pairs = pair_ids(copy)
+    bad = set(pairs[:6])
+    write_verdicts(copy, {pair: {"valid": pair not in bad} for pair in pairs})
+    every, valid = load_benchmark(copy), load_benchmark(copy, only_valid=True)
+    assert every.source["pairs_not_valid"] == "6 (kept)"
+    assert every.data_hash == load_benchmark(own_folder).data_hash
+    assert valid.source["pairs_not_valid"] == "6 (left out)"
+    assert valid.pairs["pair_id"].to_pylist() == pairs[6:]
 
 
 # The earlier benchmark's rows.

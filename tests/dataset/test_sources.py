@@ -110,6 +110,13 @@ def test_scifact_sets_a_judged_passage_against_a_hard_unjudged_one(mirror: Path)
     assert sum(shared_words) / len(shared_words) > 0.3
 
 
+def test_no_two_scifact_items_show_the_same_passage(mirror: Path) -> None:
+    ids = [
+        name for item in collected(mirror, "scifact").items for name in item.system_id.split("|")
+    ]
+    assert len(ids) == len(set(ids)) == 250
+
+
 def test_mtbench_gold_is_what_more_than_half_of_the_human_votes_say(mirror: Path) -> None:
     votes: dict[tuple[int, int, frozenset[str]], list[str]] = defaultdict(list)
     texts = {}
