@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-
-class Format(str, Enum):
-    """What a report is printed as."""
-
-    md = "md"
-    html = "html"
-    tex = "tex"
-    json = "json"
+Format = Literal["md", "html", "tex", "json"]
 
 
 def report(
@@ -43,15 +35,15 @@ def report(
 
 
 def _render(whole: dict[str, object], format: Format) -> str:
-    if format is Format.json:
+    if format == "json":
         import json
 
         return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    if format is Format.md:
+    if format == "md":
         from judgesense.report.markdown import render_markdown
 
         return render_markdown(whole)
-    if format is Format.tex:
+    if format == "tex":
         from judgesense.report.latex import render_latex
 
         return render_latex(whole)

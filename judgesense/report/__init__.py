@@ -1,4 +1,4 @@
-"""Decisions and pairs to report.json, and from there to terminal, Markdown, LaTeX, HTML and figures.
+"""Decisions and pairs to report.json; from there to terminal, Markdown, LaTeX, HTML and figures.
 
 The package can be called: ``judgesense.report(dir)`` measures a run and writes its report, whether
 or not ``judgesense.report`` has been imported as a package before.

@@ -19,6 +19,7 @@ SAME_ITEM = 0.8
 NO_DIFFERENCE = 0.02
 
 Finding = dict[str, Any]
+Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,14 @@ def task_rank(name: str) -> tuple[bool, str]:
     return name != "coherence", name
 
 
-def identity(entry: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def identity(entry: Mapping[str, Any]) -> Key:
     """Run, judge, task and scoring of an entry of any of the report's lists."""
     return entry["run_id"], entry["judge"], entry["task"], entry["scoring"]
 
 
-def main_cells(report: Mapping[str, Any]) -> dict[tuple[str, ...], dict[str, dict[str, Any]]]:
+def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]]:
     """The raw and the mapped cell of each case, over both orders where there are two."""
-    found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    found: dict[Key, dict[str, dict[str, Any]]] = {}
     for cell in report["cells"]:
         entry = found.setdefault(identity(cell), {})
         # A pooled cell follows those of the single orders.
@@ -133,13 +134,13 @@ def _headline(case: Case) -> tuple[str, str]:
     if cell["verdict"] == "reliable":
         if _is_wrong(case):
             return "avoid", (
-                f"avoid, although it is consistent: JSS {spread}. See the next line for its accuracy."
+                f"avoid, consistent though it is: JSS {spread}. The next line has its accuracy."
             )
         kappa = cell["kappa"]
         if kappa is not None and kappa <= 0.2:
             return "use", (
-                f"use with care. Verdicts rarely change with the wording (JSS {spread}), but mostly "
-                f"because one label dominates: κ is {number(kappa)}."
+                f"use with care. Verdicts rarely change with the wording (JSS {spread}), but "
+                f"mostly because one label dominates: κ is {number(kappa)}."
             )
         return "use", f"use. Verdicts hardly depend on the wording: JSS {spread}."
     if cell["verdict"] == "unstable":
@@ -214,22 +215,20 @@ def _position(case: Case) -> str | None:
     if same is None:
         if len(case.about["orders"]) == 1:
             return (
-                f"only the order {case.about['orders'][0]} was judged, so that position bias cannot "
-                "be told from preference; run with --orders AB,BA."
+                f"only the order {case.about['orders'][0]} was judged, so that position bias "
+                "cannot be told from preference; run with --orders AB,BA."
             )
         return None
     low, high = FIRST_POSITION
     if same >= SAME_ITEM and low <= rate <= high:
         return None
-    place = "first" if rate >= 0.5 else "second"
-    share = rate if rate >= 0.5 else 1 - rate
+    place, share = ("first", rate) if rate >= 0.5 else ("second", 1 - rate)
+    start = f"with the options swapped it chooses the same one {percent(same)} of the time"
+    if low <= rate <= high:
+        return f"{start}, although it prefers no place. Ask in both orders and keep what agrees."
     return (
-        f"position bias: with the options swapped it chooses the same one only {percent(same)} of "
-        f"the time; {percent(share)} of its verdicts fall on the option shown {place}. Ask in both "
-        "orders and keep what agrees."
-        if same < SAME_ITEM
-        else f"position bias: {percent(share)} of its verdicts fall on the option shown {place}, "
-        f"although it mostly ({percent(same)}) chooses the same one when the options are swapped."
+        f"position bias: {percent(share)} of its verdicts fall on the option shown {place}; "
+        f"{start}. Ask in both orders and keep what agrees."
     )
 
 

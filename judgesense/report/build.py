@@ -25,6 +25,7 @@ from judgesense.report.details import (
 )
 from judgesense.report.frames import read_frames
 from judgesense.report.schema import (
+    CELL_KEYS,
     LISTS,
     REPORT_FILE,
     VERSION,
@@ -66,32 +67,32 @@ def measure(
         JudgeSenseError: an empty log, a missing column, an impossible label map.
     """
     log = conform(log, "the decision log")
-    if pairs is not None:
-        if missing := [name for name in _PAIR_COLUMNS if name not in pairs.column_names]:
-            raise JudgeSenseError(f"the pairs lack the columns {missing}")
+    columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
+    if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
+        raise JudgeSenseError(f"the pairs lack the columns {missing}")
     frame, tasks, of_task = read_frames(log, pairs, run)
     run_id = str(run.get("run_id") or "-")
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     hashes = Hashes()
     for stream in streams(frame, tasks, of_task):
         own = of_task[stream.task.name]
-        cells = list(stream_cells(frame, own, stream, run_id, hashes))
+        every = views(frame, own, stream)
+        cells = list(stream_cells(frame, own, stream, every, run_id, hashes))
         report["cells"] += cells
-        for view in views(frame, own, stream):
-            for cell in cells:
-                if cell["order"] == view.order and cell["verdict"] == "undecided":
-                    report["to_settle"].append(
-                        {
-                            **{key: cell[key] for key in tuple(cell)[:6]},
-                            "items": items_to_settle(frame, own, stream, view, cell["labels"]),
-                        }
-                    )
-        table = template_pairs(frame, own, stream, run_id)
-        report["template_pairs"] += table
+        for cell in cells:
+            if cell["verdict"] == "undecided" and stream.row_a is not None:
+                view = next(view for view in every if view.order == cell["order"])
+                names = {key: cell[key] for key in CELL_KEYS[:6]}
+                items = items_to_settle(frame, own, stream, view, cell["labels"])
+                report["to_settle"].append({**names, "items": items})
         if stream.row_a is not None:
-            report["templates"] += wordings(frame, own, stream, run_id, table)
-            report["diagnostics"].append(diagnostics(frame, own, stream, run_id))
-            report["examples"] += examples(frame, own, stream, run_id)
+            # The last view is the whole: both orders where there are two.
+            whole = every[-1]
+            table = template_pairs(frame, own, stream, whole, run_id)
+            report["template_pairs"] += table
+            report["templates"] += wordings(frame, own, stream, whole, run_id, table)
+            report["diagnostics"].append(diagnostics(frame, own, stream, whole, run_id))
+            report["examples"] += examples(frame, own, stream, whole, run_id)
     if prompts is not None:
         _add_texts(report["examples"], prompts)
     report["runs"] = [dict(run)]

@@ -11,11 +11,17 @@ import numpy.typing as npt
 
 from judgesense.report.frames import Codes, Log, Pairs, data_hash
 from judgesense.report.schema import CELL_KEYS, THRESHOLD
-from judgesense.report.streams import Stream, as_words, mapped_shares, option_shares
-from judgesense.statistics.agreement import jss, soft_jss
+from judgesense.report.streams import (
+    Stream,
+    agreement,
+    distinct,
+    mapped_shares,
+    option_shares,
+)
+from judgesense.statistics.agreement import soft_jss
 from judgesense.statistics.bias import position_bias
 from judgesense.statistics.signature import signature
-from judgesense.tasks import NO_ORDER
+from judgesense.tasks import NO_ORDER, UNCLEAR
 from judgesense.version import __version__
 
 POOLED = "both"
@@ -33,7 +39,8 @@ class View:
 
 def views(log: Log, pairs: Pairs, stream: Stream) -> list[View]:
     """The option orders of a stream's pairs; last, both together. The last is the main one."""
-    seen = [log.orders[code] for code in np.unique(pairs.order[stream.known])]
+    counts = np.bincount(pairs.order[stream.known], minlength=len(log.orders))
+    seen = [log.orders[code] for code in np.flatnonzero(counts)]
     seen.sort(key=lambda order: (order == NO_ORDER, order))
     single = [
         View(order, pairs.order == code, log.order[stream.rows] == code)
@@ -67,13 +74,17 @@ class Hashes:
 
 
 def stream_cells(
-    log: Log, pairs: Pairs, stream: Stream, run_id: str, hashes: Hashes
+    log: Log, pairs: Pairs, stream: Stream, every: list[View], run_id: str, hashes: Hashes
 ) -> Iterator[dict[str, Any]]:
-    """A stream's cells: raw and mapped in every order."""
+    """A stream's cells: raw and mapped in every order of `views`."""
     soft = _soft_inputs(log, pairs, stream)
-    for view in views(log, pairs, stream):
+    same = stream.same_labels
+    for view in every:
         shown = _prompt_figures(log, stream, view)
-        both = {kind: _agreement(log, pairs, stream, view, kind) for kind in ("raw", "mapped")}
+        both = {"raw": _agreement(log, pairs, stream, view, "raw")}
+        both["mapped"] = (
+            dict(both["raw"]) if same else _agreement(log, pairs, stream, view, "mapped")
+        )
         degenerate = _degenerate(both)
         for kind, figures in both.items():
             cell = {
@@ -126,15 +137,10 @@ def _agreement(log: Log, pairs: Pairs, stream: Stream, view: View, kind: str) ->
     figures.update(n_pairs=0, n_unclear=0, n_refused=0, n_error=0)
     figures["degenerate"] = "no pair was judged on both sides"
     if len(first):
-        found = jss(
-            as_words(log, first),
-            as_words(log, second),
-            pairs.cluster[used],
-            kappa_interval=False,
-        ).to_dict()
+        found = agreement(log, first, second, pairs.cluster[used]).to_dict()
         figures = {key: found[key] for key in figures}
-    figures["n_items"] = len(np.unique(pairs.item[used][decided]))
-    figures["n_clusters"] = len(np.unique(pairs.cluster[used][decided]))
+    figures["n_items"] = distinct(pairs.item[used][decided])
+    figures["n_clusters"] = distinct(pairs.cluster[used][decided])
     figures["coverage"] = figures["n_pairs"] / planned if planned else None
     return figures
 
@@ -185,9 +191,9 @@ def _position(log: Log, stream: Stream, rows: Codes, decision: Codes) -> dict[st
     if not len(common):
         return {}
     ab, ba = sides[0][1][in_ab], sides[1][1][in_ba]
-    words = as_words(log, decision)
     # What is neither option (a tie, an answer outside the label map) prefers neither place.
-    words = np.where(np.isin(words, labels[:2]), words, "UNCLEAR").astype(object)
+    known = [word if word in labels[:2] else UNCLEAR for word in log.labels]
+    words = np.array(known, dtype=object)[decision]
     found = position_bias(words[ba], words[ab], item_ids=log.cluster[rows][ab], options=labels[:2])
     if not found.n:
         return {}
@@ -207,12 +213,7 @@ def _noise(log: Log, stream: Stream, view: View) -> float | None:
         first, later = first[kept], later[kept]
     if not len(first):
         return None
-    return jss(
-        as_words(log, log.raw[first]),
-        as_words(log, log.raw[later]),
-        log.cluster[first],
-        kappa_interval=False,
-    ).flip_rate
+    return agreement(log, log.raw[first], log.raw[later], log.cluster[first]).flip_rate
 
 
 SoftInputs = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Codes]

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.report.advice import join, number, percent, task_rank
 from judgesense.report.build import read_run
 from judgesense.report.frames import Log, Pairs, TaskWords, read_frames
-from judgesense.report.streams import Stream, as_words, streams
+from judgesense.report.streams import Stream, streams
 from judgesense.report.table import short_names
 from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
 
@@ -114,8 +113,8 @@ def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
         return
     left, right, clusters = matched
     difference = compare_jss(
-        tuple(as_words(one.log, side[left]) for side in one.stream.sides("mapped")),  # type: ignore[arg-type]
-        tuple(as_words(two.log, side[right]) for side in two.stream.sides("mapped")),  # type: ignore[arg-type]
+        tuple(one.log.labels[side[left]] for side in one.stream.sides("mapped")),
+        tuple(two.log.labels[side[right]] for side in two.stream.sides("mapped")),
         clusters,
     )
     yield _entry(one, two, "jss", difference)
@@ -125,7 +124,7 @@ def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
     left, right, clusters = matched
     gold = one.log.labels[one.log.gold[one.stream.rows[left]]]
     decisions = [
-        as_words(side.log, side.stream.decision[rows]) for side, rows in ((one, left), (two, right))
+        side.log.labels[side.stream.decision[rows]] for side, rows in ((one, left), (two, right))
     ]
     undecided = np.isin(decisions, one.log.labels[one.log.undecided]).any(axis=0)
     if undecided.all():
@@ -165,7 +164,7 @@ def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Any, Any, Any
     both = one.join(two, keys, right_suffix="_b", join_type="inner").sort_by("row_first")
     if not both.num_rows:
         return None
-    return tuple(both[name].to_numpy() for name in ("row_first", "row_first_b", "cluster_first"))  # type: ignore[return-value]
+    return tuple(both[name].to_numpy() for name in ("row_first", "row_first_b", "cluster_first"))
 
 
 def _entry(
@@ -213,8 +212,8 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
         # The interval is the more cautious of the two near 0 and 1: where it holds 0, say less.
         clear = entry["ci_low"] is not None and not entry["ci_low"] <= 0 <= entry["ci_high"]
         return (
-            f"{entry['task']}: {'prefer' if clear else 'probably better is'} {better}: it {what} on {percent(high)}, {worse} on "
-            f"{percent(low)} ({span})."
+            f"{entry['task']}: {'prefer' if clear else 'probably better is'} {better}: it {what} "
+            f"on {percent(high)}, {worse} on {percent(low)} ({span})."
         )
     return (
         f"{entry['task']}: no clear difference: {one} {what} on {percent(entry['a'])}, {two} on "

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from judgesense.report.cells import View, views
+from judgesense.report.cells import View
 from judgesense.report.frames import Codes, Log, Pairs
 from judgesense.report.schema import THRESHOLD
-from judgesense.report.streams import Stream, as_words
-from judgesense.statistics.breakdown import per_template_pair_table
+from judgesense.report.streams import Stream, agreement, distinct
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.planning import items_needed
 
@@ -22,41 +21,54 @@ MOST_ITEMS = 100_000
 """A larger number is no plan."""
 
 
-def template_pairs(log: Log, pairs: Pairs, stream: Stream, run_id: str) -> list[dict[str, Any]]:
-    """JSS of every pair of templates, raw and mapped, over all orders together."""
-    view = views(log, pairs, stream)[-1]
-    used = view.pairs & stream.known
-    if not used.any():
+def template_pairs(
+    log: Log, pairs: Pairs, stream: Stream, view: View, run_id: str
+) -> list[dict[str, Any]]:
+    """JSS of every pair of templates (the first in the alphabet is ``template_a``)."""
+    rows = np.flatnonzero(view.pairs & stream.known)
+    if not len(rows):
         return []
-    names = np.array(log.templates, dtype=object)
+    by_name = np.argsort(np.array(log.templates))
+    rank = np.argsort(by_name)
+    one, two = rank[pairs.template_a[rows]], rank[pairs.template_b[rows]]
+    key = np.minimum(one, two) * len(rank) + np.maximum(one, two)
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     result = []
     for kind in ("raw", "mapped"):
-        first, second = (side[used] for side in stream.sides(kind))
-        table = per_template_pair_table(
-            names[pairs.template_a[used]],
-            names[pairs.template_b[used]],
-            as_words(log, first),
-            as_words(log, second),
-            pairs.cluster[used],
-            kappa_interval=False,
-        )
-        keys = ("template_a", "template_b", "jss", "ci_low", "ci_high", "n_pairs")
-        result += [
-            {**_identity(stream, run_id, view), "labels": kind, **{key: row[key] for key in keys}}
-            for row in table
-        ]
+        first, second = stream.sides(kind)
+        for part in np.split(order, starts[1:]):
+            own = rows[part]
+            low, high = divmod(int(key[part[0]]), len(rank))
+            found = agreement(log, first[own], second[own], pairs.cluster[own])
+            result.append(
+                {
+                    **_identity(stream, run_id, view),
+                    "labels": kind,
+                    "template_a": log.templates[by_name[low]],
+                    "template_b": log.templates[by_name[high]],
+                    "jss": found.jss,
+                    "ci_low": found.ci_low,
+                    "ci_high": found.ci_high,
+                    "n_pairs": found.n_pairs,
+                }
+            )
     return result
 
 
 def wordings(
-    log: Log, pairs: Pairs, stream: Stream, run_id: str, table: list[dict[str, Any]]
+    log: Log,
+    pairs: Pairs,
+    stream: Stream,
+    view: View,
+    run_id: str,
+    table: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Each template by itself: agreement with the others (mapped), and with gold.
 
     ``agreement`` is the mean JSS of the template's pairs, ``accuracy`` the share of its decided
     prompts that match gold, ``polarity`` whether its label map inverts answers.
     """
-    view = views(log, pairs, stream)[-1]
     decided = (stream.decision >= 0) & ~log.undecided[stream.decision]
     gold = log.gold[stream.rows]
     graded = decided & (gold >= 0)
@@ -91,17 +103,17 @@ def _inverted(log: Log, pairs: Pairs) -> set[str]:
     moved = (pairs.forward != np.arange(pairs.forward.shape[1])).any(axis=1)
     found: set[str] = set()
     for maps, templates in ((pairs.map_a, pairs.template_a), (pairs.map_b, pairs.template_b)):
-        found.update(log.templates[code] for code in np.unique(templates[moved[maps]]))
+        found.update(
+            log.templates[code] for code in np.flatnonzero(np.bincount(templates[moved[maps]]))
+        )
     return found
 
 
-def diagnostics(log: Log, pairs: Pairs, stream: Stream, run_id: str) -> dict[str, Any]:
+def diagnostics(log: Log, pairs: Pairs, stream: Stream, view: View, run_id: str) -> dict[str, Any]:
     """What an advice rests on beside the cells.
 
     ``gold_share`` is the share of the commonest gold label: what a constant answer would score.
-    ``inverted_jss_raw`` is raw JSS over the pairs with one inverted wording.
     """
-    view = views(log, pairs, stream)[-1]
     gold = log.gold[stream.rows]
     counts = np.bincount(gold[gold >= 0], minlength=len(log.labels))
     top = int(counts.argmax())
@@ -115,7 +127,9 @@ def diagnostics(log: Log, pairs: Pairs, stream: Stream, run_id: str) -> dict[str
         "gold_share": float(counts[top] / counts.sum()) if counts[top] else None,
         "accuracy_ci": _accuracy_interval(log, stream),
         "option_mass": float(np.median(mass)) if len(mass) else None,
-        "orders": [log.orders[code] for code in np.unique(log.order[stream.rows])],
+        "orders": [
+            log.orders[code] for code in np.flatnonzero(np.bincount(log.order[stream.rows]))
+        ],
         "comparative": stream.task.comparative,
         "n_labels": len(stream.task.labels),
     }
@@ -147,12 +161,12 @@ def items_to_settle(log: Log, pairs: Pairs, stream: Stream, view: View, kind: st
     icc = wilson_cluster(agree, clusters).icc
     if icc is None:
         return None
-    k = len(np.unique(clusters))
+    k = distinct(clusters)
     needed = items_needed(float(agree.mean()), len(agree) / k, icc, threshold=THRESHOLD)
     if needed is None or needed > MOST_ITEMS:
         return None
     # Clusters of unequal size are worth less than the equal ones that are planned with.
-    items = len(np.unique(pairs.item[used][decided]))
+    items = distinct(pairs.item[used][decided])
     return int(np.ceil(max(needed, k + 1) * items / k))
 
 
@@ -160,12 +174,12 @@ def examples(
     log: Log,
     pairs: Pairs,
     stream: Stream,
+    view: View,
     run_id: str,
 ) -> list[dict[str, Any]]:
     """Pairs on which the mapped verdict flips: the surest of them, one an item."""
     if stream.row_a is None or stream.row_b is None:
         return []
-    view = views(log, pairs, stream)[-1]
     first, second = stream.mapped_a, stream.mapped_b
     flips = view.pairs & stream.known & (first != second)
     flips &= ~(log.undecided[first] | log.undecided[second])
@@ -182,7 +196,8 @@ def examples(
 
 def _margins(log: Log, rows: Codes) -> npt.NDArray[np.float64]:
     margins = log.table["margin"].take(pa.array(rows)).to_numpy().astype(np.float64)
-    return np.nan_to_num(margins, nan=0.0)
+    sure: npt.NDArray[np.float64] = np.nan_to_num(margins, nan=0.0)
+    return sure
 
 
 def _example(

@@ -16,7 +16,7 @@ from typing import Any
 from judgesense.errors import MissingExtraError
 from judgesense.report.advice import identity, main_cells, number
 from judgesense.report.html import short_templates
-from judgesense.report.schema import BASELINES, THRESHOLD
+from judgesense.report.schema import THRESHOLD
 from judgesense.report.table import Row, rows, short_names
 
 COLOURS = {
@@ -48,8 +48,8 @@ def draw(report: Mapping[str, Any], folder: Path) -> list[str]:
         return []
     folder.mkdir(parents=True, exist_ok=True)
     names = [_save(_forest(Figure, report, table), folder / "jss_by_task.png")]
-    pairs = [row for row in report["template_pairs"] if row["judge"] not in BASELINES]
-    pairs = [row for row in pairs if row["labels"] == "mapped" and row["jss"] is not None]
+    pairs = [row for row in report["template_pairs"] if row["labels"] == "mapped"]
+    pairs = [row for row in pairs if row["jss"] is not None]
     by_judge: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in pairs:
         by_judge.setdefault((row["judge"], row["scoring"]), []).append(row)
@@ -93,8 +93,8 @@ def _forest(figure_type: Any, report: Mapping[str, Any], table: Sequence[Row]) -
     left, right = axes.get_yaxis_transform(), axes.get_yaxis_transform()
     for task, group in groups:
         y += 1.35
-        axes.text(-0.50, y, _plain(task), transform=left, weight="bold", size=10, va="center")
-        axes.plot([-0.50, 1.50], [y + 0.45] * 2, transform=left, color=LINE, lw=0.8, clip_on=False)
+        axes.text(-0.44, y, _plain(task), transform=left, weight="bold", size=10, va="center")
+        axes.plot([-0.44, 1.46], [y + 0.45] * 2, transform=left, color=LINE, lw=0.8, clip_on=False)
         for row in group:
             y += 1.0
             raw = cells[identity(row.cell)]["raw"]["jss"]
@@ -103,14 +103,14 @@ def _forest(figure_type: Any, report: Mapping[str, Any], table: Sequence[Row]) -
             name = row.texts[0] if row.is_baseline else f"{row.texts[0]} · {row.cell['scoring']}"
             if len(name) > 34:
                 name = f"{name[:33]}…"
-            axes.text(-0.47, y, _plain(name), transform=left, size=9, va="center", color=tone)
+            axes.text(-0.41, y, _plain(name), transform=left, size=9, va="center", color=tone)
             text = number(row.cell["jss"])
             text += "" if row.is_baseline else f"  {row.texts[5]}"
             axes.text(1.03, y, text, transform=right, size=9, va="center", color=tone)
             if not row.is_baseline:
                 verdict = row.cell["verdict"]
                 axes.text(
-                    1.50, y, verdict, transform=right, size=9, va="center", ha="right",
+                    1.46, y, verdict, transform=right, size=9, va="center", ha="right",
                     color=COLOURS[verdict], weight="bold",
                 )  # fmt: skip
     axes.set_ylim(y + 0.9, 0.4)
@@ -145,6 +145,7 @@ def _forest_row(axes: Any, row: Row, raw: float | None, y: float) -> None:
 def _heatmaps(
     figure_type: Any, pairs: Sequence[Mapping[str, Any]], order: Sequence[str], title: str
 ) -> Any:
+    import numpy as np
     from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
     colours = LinearSegmentedColormap.from_list("jss", ["#D55E00", "#FFFFFF", "#3C8FC7"])
@@ -152,8 +153,8 @@ def _heatmaps(
     tasks = sorted({row["task"] for row in pairs}, key=order.index)
     sizes = [len({row[s] for row in pairs if row["task"] == task
                   for s in ("template_a", "template_b")}) for task in tasks]  # fmt: skip
-    side = 0.55 * max(sizes) + 1.1
-    columns = min(4, len(tasks), max(1, int(13 / side)))
+    side = 0.5 * max(sizes) + 0.9
+    columns = int(np.ceil(np.sqrt(len(tasks))))
     lines = -(-len(tasks) // columns)
     figure = figure_type(figsize=(side * columns + 0.9, side * lines + 0.6), layout="constrained")
     figure.suptitle(_plain(title), size=11, weight="bold", color=INK)
@@ -185,6 +186,7 @@ def _heatmap(axes: Any, pairs: Sequence[Mapping[str, Any]], colours: Any, norm: 
         one, two = place[row["template_a"]], place[row["template_b"]]
         table[one, two] = table[two, one] = row["jss"]
     image = axes.imshow(np.ma.masked_invalid(table), cmap=colours, norm=norm)
+    axes.set_facecolor("#ECECE8")
     axes.set_xticks(range(len(short)), short, size=8)
     axes.set_yticks(range(len(short)), short, size=8)
     if max(map(len, short)) > 3:
@@ -199,5 +201,5 @@ def _heatmap(axes: Any, pairs: Sequence[Mapping[str, Any]], colours: Any, norm: 
     for one, two in np.argwhere(np.isfinite(table)):
         value = table[one, two]
         tone = "white" if value < 0.58 else INK
-        axes.text(two, one, f"{value:.2f}", ha="center", va="center", size=8, color=tone)
+        axes.text(two, one, f"{value:.2f}", ha="center", va="center", size=9, color=tone)
     return image

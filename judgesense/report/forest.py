@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 from judgesense.report.advice import interval, number
 from judgesense.report.schema import THRESHOLD
@@ -105,6 +104,7 @@ def _row(row: Row, raw: float | None, marks: Mapping[str, str], y: float) -> lis
 
 def _mark(row: Row, x: float, y: float) -> str:
     if row.is_baseline:
-        points = f"{x:.1f},{y - 5.5:.1f} {x + 5.5:.1f},{y:.1f} {x:.1f},{y + 5.5:.1f} {x - 5.5:.1f},{y:.1f}"
+        corners = ((x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y))
+        points = " ".join(f"{right:.1f},{down:.1f}" for right, down in corners)
         return f'<polygon class="dot" points="{points}"/>'
     return f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'

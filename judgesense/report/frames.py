@@ -173,7 +173,7 @@ def read_frames(
     return frame, tasks, {name: _given_pairs(frame, pairs, ids, name) for name in frame.tasks}
 
 
-def _maps(pairs: pa.Table) -> list[dict[str, str]]:
+def _maps(pairs: pa.Table) -> list[Mapping[str, str]]:
     texts = [
         *pc.unique(pairs["label_map_a"]).to_pylist(),
         *pc.unique(pairs["label_map_b"]).to_pylist(),
@@ -282,5 +282,7 @@ def data_hash(first: pa.Array, second: pa.Array) -> str:
     )
     digest = hashlib.sha256()
     for chunk in lines.chunks:
-        digest.update("".join(chunk.to_pylist()).encode())
+        _, offsets, data = chunk.buffers()
+        ends = np.frombuffer(offsets, np.int32)[[chunk.offset, chunk.offset + len(chunk)]]
+        digest.update(memoryview(data)[ends[0] : ends[1]] if data else b"")
     return digest.hexdigest()[:8]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape as _escape
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
-from judgesense.report.advice import identity, interval, main_cells, number, percent
+from judgesense.report.advice import identity, interval, main_cells, number, percent, task_rank
 from judgesense.report.forest import forest
 from judgesense.report.markdown import METHOD
 from judgesense.report.schema import BASELINES, THRESHOLD
@@ -87,9 +86,9 @@ def _head(report: Mapping[str, Any]) -> Iterator[str]:
         yield f'<p class="note">{h(note)}</p>'
 
 
-def _verdict(cell: Mapping[str, Any], settle: str = "") -> str:
+def _verdict(cell: Mapping[str, Any]) -> str:
     mark = MARKS[cell["verdict"]]
-    return f'<span class="verdict">{mark} {h(cell["verdict"])}{h(settle)}</span>'
+    return f'<span class="verdict">{mark} {h(cell["verdict"])}</span>'
 
 
 def _cards(report: Mapping[str, Any], table: Sequence[Row]) -> Iterator[str]:
@@ -103,11 +102,12 @@ def _cards(report: Mapping[str, Any], table: Sequence[Row]) -> Iterator[str]:
         if cell["first_position_rate"] is not None:
             facts.append(("first position", row.texts[8]))
         if undecided_share(cell):
-            facts.append(("undecided", row.texts[9]))
+            facts.append(("no verdict on", row.texts[9]))
         facts.append(("items/pairs", row.texts[10]))
         listed = "".join(f"<div><dt>{h(k)}</dt><dd>{h(v)}</dd></div>" for k, v in facts)
         yield (
-            f'<article class="card {h(cell["verdict"])}"><h3>{h(cell["task"])} {_verdict(cell)}</h3>'
+            f'<article class="card {h(cell["verdict"])}">'
+            f"<h3>{h(cell['task'])} {_verdict(cell)}</h3>"
             f'<div class="who">{h(row.texts[0])} · {h(cell["scoring"])}</div>'
             f'<div class="big">{number(cell["jss"])}<small>{h(interval(cell, 2))}</small></div>'
             f"<dl>{listed}</dl></article>"
@@ -122,8 +122,8 @@ def _forest(report: Mapping[str, Any], table: Sequence[Row]) -> Iterator[str]:
     raw = {index: cells[identity(row.cell)]["raw"]["jss"] for index, row in enumerate(table)}
     yield "<h2>JSS by task</h2>"
     yield (
-        f'<p class="note">The shaded zone lies above {THRESHOLD}. ◆ marks baselines: what a perfect '
-        "judge, or one that always takes the first option, would score on these wordings.</p>"
+        f'<p class="note">The shaded zone lies above {THRESHOLD}. ◆ marks baselines: what a '
+        "perfect judge, or one that always takes the first option, would score here.</p>"
     )
     yield f'<figure class="panel" style="margin:0">{forest(table, raw, MARKS)}</figure>'
 
@@ -143,7 +143,7 @@ def _table(table: Sequence[Row]) -> Iterator[str]:
                 shown = h(text)
                 if name == "verdict" and not row.is_baseline:
                     word = row.cell["verdict"]
-                    shown = _verdict(row.cell, text.removeprefix(word))
+                    shown = f"{_verdict(row.cell)} <small>{h(text.removeprefix(word))}</small>"
                 elif name == "mapped JSS":
                     css = "strong"
                 yield f'<td class="{css}">{shown}</td>'
@@ -178,12 +178,11 @@ def _sentence(text: str) -> str:
 
 
 def _heatmaps(report: Mapping[str, Any]) -> Iterator[str]:
-    tables = [row for row in report["template_pairs"] if row["judge"] not in BASELINES]
-    tables = [row for row in tables if row["labels"] == "mapped"]
+    tables = [row for row in report["template_pairs"] if row["labels"] == "mapped"]
     if not tables:
         return
     names = short_names({row["judge"] for row in tables})
-    by_case: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    by_case: dict[tuple[str, str, str, str], list[Mapping[str, Any]]] = {}
     for row in tables:
         by_case.setdefault(identity(row), []).append(row)
     yield "<h2>Which wordings agree</h2>"
@@ -209,7 +208,10 @@ def heat_table(pairs: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, 
     value = {(row["template_a"], row["template_b"]): row for row in pairs}
     about = {row["template"]: row for row in words}
     head = "".join(f"<th>{h(short[name])}</th>" for name in templates)
-    lines = [f'<table class="heat"><tr><th></th>{head}<th>mean</th><th>accuracy</th></tr>']
+    lines = [
+        f'<table class="heat"><tr><th></th>{head}<th class="side">mean</th>'
+        '<th class="side">accuracy</th></tr>'
+    ]
     for one in templates:
         lines.append(f'<tr><th title="{h(one)}">{h(short[one])}</th>')
         for two in templates:
@@ -222,7 +224,7 @@ def heat_table(pairs: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, 
 
 def _heat_cell(row: Mapping[str, Any] | None, same: bool) -> str:
     if row is None or row["jss"] is None:
-        return f'<td class="none">{"" if same else "·"}</td>'
+        return f'<td class="{"same" if same else "none"}">{"" if same else "·"}</td>'
     jss = row["jss"]
     side, share = ("high", (jss - THRESHOLD) / (1 - THRESHOLD)) if jss >= THRESHOLD else (
         "low", (THRESHOLD - jss) / 0.3
@@ -235,9 +237,14 @@ def _heat_cell(row: Mapping[str, Any] | None, same: bool) -> str:
 
 def short_templates(templates: Sequence[str]) -> dict[str, str]:
     """Names without the beginning that they share, cut at a word's end."""
-    shared = os.path.commonprefix(list(templates)) if len(templates) > 1 else ""
+    shared = _same_start(min(templates), max(templates)) if len(templates) > 1 else ""
     cut = max(shared.rfind(mark) for mark in "-_ ./") + 1
     return {name: name[cut:] or name for name in templates}
+
+
+def _same_start(first: str, second: str) -> str:
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return "".join(letter for letter, _ in same)
 
 
 def _examples(report: Mapping[str, Any]) -> Iterator[str]:
@@ -246,25 +253,35 @@ def _examples(report: Mapping[str, Any]) -> Iterator[str]:
     names = short_names({example["judge"] for example in report["examples"]})
     yield "<h2>Verdicts that flipped</h2>"
     yield (
-        '<p class="note">The same item under two wordings, the judge’s surest flips first. What both '
-        "prompts share is grey.</p>"
+        '<p class="note">The same item under two wordings, the judge’s surest flips first. What '
+        "both prompts share is grey.</p>"
     )
-    for example in report["examples"]:
+    for example in _distinct(report["examples"]):
         where = [names[example["judge"]], example["task"], f"{example['scoring']} scoring"]
         where += [f"item {example['item_id']}"]
         where += [] if example["order"] == "-" else [f"order {example['order']}"]
         where += [] if example["gold"] is None else [f"gold {example['gold']}"]
         first, second = example["a"], example["b"]
         tail = _shared_tail(first["text"] or "", second["text"] or "")
-        yield f'<article class="panel flip"><header>{h(" · ".join(where))}</header><div class="two">'
+        yield f'<article class="panel flip"><header>{h(" · ".join(where))}</header>'
+        yield '<div class="two">'
         yield _side(first, tail, example["gold"])
         yield _side(second, tail, example["gold"])
         yield "</div></article>"
 
 
+def _distinct(examples: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Coherence first; a pair that flips in both scorings is shown once."""
+    found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for example in sorted(examples, key=lambda each: task_rank(each["task"])):
+        pair = (example["a"]["prompt_id"], example["b"]["prompt_id"])
+        found.setdefault((example["judge"], example["task"], example["item_id"], pair), example)
+    return list(found.values())
+
+
 def _shared_tail(first: str, second: str) -> int:
     """Length of the common end of two prompts, in whole lines."""
-    tail = os.path.commonprefix([first[::-1], second[::-1]])[::-1]
+    tail = _same_start(first[::-1], second[::-1])[::-1]
     if tail in (first, second):
         return len(tail)
     cut = tail.find("\n")

@@ -69,9 +69,9 @@ def check_not_newer(run_dir: Path) -> None:
         found = json.loads((run_dir / REPORT_FILE).read_text("utf-8"))
     except (OSError, json.JSONDecodeError, UnicodeDecodeError):
         return
-    if isinstance(found, Mapping) and isinstance(found.get("schema"), int):
-        if found["schema"] > VERSION:
-            load_report(run_dir)
+    version = found.get("schema") if isinstance(found, Mapping) else None
+    if isinstance(version, int) and version > VERSION:
+        load_report(run_dir)
 
 
 def merge(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -81,12 +81,11 @@ def merge(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for report in reports:
         for name in LISTS:
             for entry in report.get(name, []):
-                if name in ("cells", "template_pairs", "templates"):
-                    if entry["judge"] in BASELINES:
-                        same = {k: v for k, v in entry.items() if k != "run_id"}
-                        key = json.dumps([name, same], sort_keys=True)
-                        if key in seen:
-                            continue
-                        seen.add(key)
+                if isinstance(entry, Mapping) and entry.get("judge") in BASELINES:
+                    same = {key: value for key, value in entry.items() if key != "run_id"}
+                    known = json.dumps([name, same], sort_keys=True)
+                    if known in seen:
+                        continue
+                    seen.add(known)
                 whole[name].append(entry)
     return whole

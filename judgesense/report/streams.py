@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 
 from judgesense.report.frames import Codes, Log, Pairs, TaskWords, lookup
 from judgesense.report.schema import ALWAYS_FIRST, ORACLE
+from judgesense.statistics.agreement import Agreement, jss_of_codes
 
 NOT_JUDGED = -1
 
@@ -45,6 +45,13 @@ class Stream:
         """Pairs of which both prompts were judged."""
         judged: npt.NDArray[np.bool_] = (self.raw_a >= 0) & (self.raw_b >= 0)
         return judged
+
+    @property
+    def same_labels(self) -> bool:
+        """Whether the label maps change nothing."""
+        return np.array_equal(self.raw_a, self.mapped_a) and np.array_equal(
+            self.raw_b, self.mapped_b
+        )
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:
         """Both sides' codes, raw or mapped."""
@@ -191,7 +198,11 @@ def mapped_shares(
     return moved
 
 
-def as_words(log: Log, codes: Codes) -> npt.NDArray[Any]:
-    """Label codes as an array of strings."""
-    words: npt.NDArray[Any] = log.labels[codes]
-    return words
+def agreement(log: Log, first: Codes, second: Codes, clusters: Codes) -> Agreement:
+    """JSS and what belongs to it of two streams of label codes, without kappa's interval."""
+    return jss_of_codes(first, second, log.labels.tolist(), clusters, kappa_interval=False)
+
+
+def distinct(codes: Codes) -> int:
+    """How many different codes there are (codes are >= 0)."""
+    return int(np.count_nonzero(np.bincount(codes))) if len(codes) else 0

@@ -15,15 +15,15 @@ CSS = """
   --blue-fill: #2f7fb5; --orange-fill: #b85a22; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); overflow-wrap: break-word;
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 68rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
+main { max-width: 74rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 .4rem; letter-spacing: -.01em; }
 h2 { font-size: 1.2rem; margin: 2.8rem 0 .3rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 p { margin: .3rem 0 .8rem; max-width: 46rem; }
 .meta, .note { color: var(--soft); font-size: .875rem; }
 .meta span + span::before { content: "·"; margin: 0 .5em; }
-code { font: .85em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+code { font: .85em/1.4 ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 .cards { display: grid; gap: .8rem; margin: 1.4rem 0;
   grid-template-columns: repeat(auto-fill, minmax(14.5rem, 1fr)); }
 .card, .panel { background: var(--paper); border: 1px solid var(--line); border-radius: .6rem; }
@@ -45,9 +45,10 @@ table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tab
 .figures { width: 100%; }
 .figures th { font-weight: 600; text-align: right; color: var(--soft); font-size: .8rem;
   vertical-align: bottom; }
-.figures th, .figures td { padding: .35rem .55rem; border-bottom: 1px solid var(--line);
+.figures th, .figures td { padding: .35rem .5rem; border-bottom: 1px solid var(--line);
   text-align: right; }
-.figures td { white-space: nowrap; } .figures td:first-child { white-space: normal; }
+.figures td { white-space: nowrap; } .figures small { color: var(--soft); }
+.figures td:first-child { white-space: normal; min-width: 7rem; overflow-wrap: anywhere; }
 .figures .text { text-align: left; } .figures tr.baseline td { color: var(--soft); }
 .figures tbody + tbody tr:first-child td { border-top: 2px solid var(--soft); }
 .figures .strong { font-weight: 650; }
@@ -60,24 +61,29 @@ svg .bar { stroke: var(--tone); stroke-width: 3; stroke-linecap: round; }
 svg .dot { fill: var(--tone); stroke: var(--paper); stroke-width: 1.5; }
 svg .hollow { fill: var(--paper); stroke: var(--tone); stroke-width: 1.6; }
 svg .tone { fill: var(--tone); font-weight: 600; }
-.advice { list-style: none; padding: 0; margin: 0; }
+.advice { list-style: none; padding: 0; margin: .6rem 0 0; display: grid; gap: .8rem;
+  align-items: start; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); }
 .advice > li { background: var(--paper); border: 1px solid var(--line); border-radius: .6rem;
-  border-left: 4px solid var(--tone); padding: .7rem 1rem; margin: .6rem 0; }
-.advice p { margin: 0 0 .2rem; max-width: 52rem; } .advice ul { margin: .2rem 0 0; padding-left: 1.1rem; }
-.advice li li { margin: .15rem 0; max-width: 52rem; }
-.grids { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(21rem, 1fr)); }
+  border-left: 4px solid var(--tone); padding: .7rem 1rem; font-size: .92rem; }
+.advice p { margin: 0 0 .2rem; }
+.advice ul { margin: .2rem 0 0; padding-left: 1.1rem; list-style: disc; }
+.advice li li { margin: .15rem 0; }
+.grids { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(22rem, 1fr)); }
 .grids .panel h3 { margin: 0 0 .5rem; }
 .heat { font-size: .8rem; } .heat th { font-weight: 500; color: var(--soft); padding: .2rem .4rem;
-  text-align: right; max-width: 11rem; overflow-wrap: anywhere; }
+  text-align: center; max-width: 11rem; overflow-wrap: anywhere; }
+.heat th:first-child { text-align: right; }
+.heat .same { background: var(--page); }
 .heat td { width: 3.2rem; height: 2.3rem; text-align: center; border: 2px solid var(--paper); }
 .heat .low { background: color-mix(in srgb, var(--orange-fill) var(--t), var(--paper)); }
 .heat .high { background: color-mix(in srgb, var(--blue-fill) var(--t), var(--paper)); }
-.heat .none { color: var(--soft); } .heat .side { color: var(--soft); width: auto;
-  padding: 0 .5rem; white-space: nowrap; }
+.heat .none { color: var(--soft); }
+.heat .side { color: var(--soft); width: auto; padding: 0 .4rem; white-space: nowrap;
+  overflow-wrap: normal; }
 .key { display: flex; gap: 1.2rem; flex-wrap: wrap; font-size: .8rem; color: var(--soft);
   margin: .2rem 0 .8rem; }
-.key i { display: inline-block; width: 1.1em; height: 1.1em; border-radius: .2em; margin-right: .4em;
-  vertical-align: -.2em; border: 1px solid var(--line); }
+.key i { display: inline-block; width: 1.1em; height: 1.1em; border-radius: .2em;
+  margin-right: .4em; vertical-align: -.2em; border: 1px solid var(--line); }
 .flip { margin: .8rem 0; padding: 0; overflow: hidden; break-inside: avoid; }
 .flip header { padding: .6rem 1rem; border-bottom: 1px solid var(--line); font-size: .875rem; }
 .two { display: grid; grid-template-columns: 1fr 1fr; }
@@ -89,7 +95,8 @@ svg .tone { fill: var(--tone); font-weight: 600; }
 .two pre .same { color: var(--soft); } .two pre b { font-weight: 600; }
 .answer { font-size: .95rem; margin: .5rem 0 0; }
 .answer strong { font-size: 1.25rem; margin-right: .4rem; }
-.signatures { font-size: .75rem; } .signatures td { padding: .1rem .8rem .1rem 0; vertical-align: top; }
+.signatures { font-size: .75rem; }
+.signatures td { padding: .1rem .8rem .1rem 0; vertical-align: top; }
 .signatures code { overflow-wrap: anywhere; }
 footer { margin-top: 3rem; color: var(--soft); font-size: .8rem; }
 @media (max-width: 42rem) { .two { grid-template-columns: 1fr; }
@@ -101,6 +108,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .8rem; }
   @page { margin: 1.4cm; } body { font-size: 10.5pt; } main { max-width: none; padding: 0; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   .card, .panel, .advice > li, figure { break-inside: avoid; } h2, h3 { break-after: avoid; }
-  .panel { overflow: visible; } .figures { font-size: 7.5pt; } .figures th, .figures td { padding: .2rem .3rem; }
+  .panel { overflow: visible; } .figures { font-size: 7.5pt; }
+  .figures th, .figures td { padding: .2rem .3rem; }
   .two pre { max-height: none; overflow: visible; } svg { min-width: 0; } }
 """

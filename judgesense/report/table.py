@@ -37,7 +37,7 @@ def rows(report: Mapping[str, Any]) -> list[Row]:
         for entry in report["to_settle"]
     }
 
-    def place(key: tuple[str, ...]) -> tuple[Any, ...]:
+    def place(key: tuple[str, str, str, str]) -> tuple[Any, ...]:
         run_id, judge, task, scoring = key
         return task_rank(task), judge in BASELINES, judge != "oracle", judge, scoring, run_id
 
