@@ -17,6 +17,8 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Task, Template, pair_up, render, template_pairs
 from judgesense_dataset import card
+from judgesense_dataset.audit import audit
+from judgesense_dataset.audit.render import render as render_audit
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.folder import (
     PAIR_ROWS,
@@ -32,6 +34,9 @@ from judgesense_dataset.sources import own as own_source
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 DEFAULT_ITEMS = 125
+AUDITED = 2000
+"""Up to so many pairs the card carries the audit, which holds all of them in memory."""
+
 GRID_ONLY = "prompts"
 """The design without pairs: the folder holds the grid of prompts alone."""
 
@@ -140,6 +145,8 @@ def build_dataset(
             facts.notes.append(stamp.note)
         built.notes = facts.notes
         card.write_card(folder, facts)
+        if 0 < sum(counts.get("pairs", 0) for counts in built.tasks.values()) <= AUDITED:
+            card.set_audit(folder, render_audit(audit(folder), "md"))
     return built
 
 

@@ -29,7 +29,7 @@ from judgesense_dataset.sources.loader import Collected
 from judgesense_dataset.templates import TaskTemplates
 
 _AUDIT = "## Audit\n"
-_NO_AUDIT = "`judgesense dataset audit` on this folder prints the audit.\n"
+_NO_AUDIT = "`judgesense dataset audit` prints the audit of these pairs.\n"
 
 _HUB_LICENSES = {
     "apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0",
