@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.statistics.comparison import paired_test
 from judgesense.statistics.intervals import (
     Interval,
     bootstrap_mean,
@@ -127,6 +128,30 @@ def kappa_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
     return methods
 
 
+def difference_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
+    """Two judges, same pairs: half of each one's variance is the item's, part of it shared."""
+    from scipy.special import ndtri
+
+    k, pairs, first, second, shared = key
+    methods: Methods = defaultdict(Cell)
+    rng = np.random.default_rng([seed, k, pairs, *(int(100 * part) for part in key[2:])])
+    items = np.repeat(np.arange(k), pairs)
+    for r in range(runs):
+        common = rng.normal(size=k)
+        agree = []
+        for share in (first, second):
+            item = np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(size=k)
+            agree.append((item[items] + rng.normal(size=k * pairs)) / np.sqrt(2) < ndtri(share))
+        for name, method, n in (
+            ("Newcombe (default)", "permutation", runs),
+            ("percentile bootstrap, items", "bootstrap", bootstraps),
+        ):
+            if r < n:
+                found = paired_test(*agree, items, method=method, n_resamples=RESAMPLES, seed=r)
+                methods[name].add(Interval(found.ci_low, found.ci_high), second - first)
+    return methods
+
+
 def simulate(cell: Callable[..., Methods], keys: list[Key], *sizes: int) -> Table:
     """The cells, judged on all cores; the result does not depend on how many there are."""
     table: Table = defaultdict(dict)
@@ -141,7 +166,9 @@ def run_cell(cell: Callable[..., Methods], sizes: tuple[int, ...], key: Key) -> 
     return dict(cell(key, *sizes))
 
 
-def summary(title: str, table: Table, out: list[dict[str, object]], machine: str) -> None:
+def summary(
+    title: str, names: tuple[str, ...], table: Table, out: list[dict[str, object]], machine: str
+) -> None:
     print(f"\n{title}")
     print(
         f"{'interval':30s} {'items':>5s} {'cells':>5s} {'runs':>6s} {'lowest':>7s} {'mean':>6s} "
@@ -156,8 +183,7 @@ def summary(title: str, table: Table, out: list[dict[str, object]], machine: str
             width = float(np.mean([cell.width / cell.n for cell in some.values()]))
             undefined = sum(cell.undefined for cell in some.values())
             runs = sum(cell.n + cell.undefined for cell in some.values()) // len(some)
-            place = f"pairs {lowest[1]:g}, ICC {lowest[2]:g}, JSS {lowest[3]:g}"
-            place += f", prevalence {lowest[4]:g}" if len(lowest) > 4 else ""
+            place = ", ".join(f"{n} {v:g}" for n, v in zip(names, lowest[1:], strict=False))
             print(
                 f"{method:30s} {k:5d} {len(some):5d} {runs:6d} {coverage[lowest]:7.3f} {mean:6.3f} "
                 f"{max(coverage.values()):7.3f} {width:6.3f} {undefined:9d}  {place}"
@@ -167,6 +193,7 @@ def summary(title: str, table: Table, out: list[dict[str, object]], machine: str
                     "name": f"{title}: {method}, {k} items",
                     "ours": round(coverage[lowest], 4),
                     "mean": round(mean, 4),
+                    "highest": round(max(coverage.values()), 4),
                     "width": round(width, 4),
                     "unit": "lowest coverage of 95% intervals",
                     "n": runs,
@@ -190,21 +217,29 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=2_000)
     parser.add_argument("--bootstrap-replicates", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tables", nargs="+", default=["jss", "kappa", "difference"])
     parser.add_argument("--cells", action="store_true")
     options = parser.parse_args()
     machine = f"{platform.machine()}, numpy {np.__version__}"
     out: list[dict[str, object]] = []
     start = time.perf_counter()
     boot, seed = options.bootstrap_replicates, options.seed
-    table = simulate(jss_cell, list(grid(ITEMS)), options.replicates, boot, seed)
-    summary("JSS", table, out, machine)
-    if options.cells:
-        for items in ITEMS:
-            every_cell(table, items)
+    if "jss" in options.tables:
+        table = simulate(jss_cell, list(grid(ITEMS)), options.replicates, boot, seed)
+        summary("JSS", ("pairs", "ICC", "JSS"), table, out, machine)
+        if options.cells:
+            for items in ITEMS:
+                every_cell(table, items)
     # Kappa is held to 90%, which fewer runs tell as well.
-    keys = [(*key, prevalence) for key in grid((25, 125)) for prevalence in PREVALENCES]
-    table = simulate(kappa_cell, keys, options.replicates // 5, boot, seed)
-    summary("kappa", table, out, machine)
+    fewer = options.replicates // 5
+    if "kappa" in options.tables:
+        keys = [(*key, prevalence) for key in grid((25, 125)) for prevalence in PREVALENCES]
+        table = simulate(kappa_cell, keys, fewer, boot, seed)
+        summary("kappa", ("pairs", "ICC", "JSS", "prevalence"), table, out, machine)
+    if "difference" in options.tables:
+        keys = list(itertools.product((25, 125), (1, 5), (0.8, 0.97), (0.9,), (0.0, 0.6)))
+        table = simulate(difference_cell, keys, fewer, boot, seed)
+        summary("difference", ("pairs", "first", "second", "shared"), table, out, machine)
     print(f"\n{time.perf_counter() - start:.0f} s, {RESAMPLES} resamples a bootstrap")
     print(json.dumps(out))
 

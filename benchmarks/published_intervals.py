@@ -1,0 +1,79 @@
+"""The published intervals of factuality JSS beside those that take the item as the sample.
+
+    python benchmarks/published_intervals.py FOLDER
+
+FOLDER holds the earlier benchmark's `metrics_summary.json`, `factuality.jsonl` and
+`factuality_pair_flip_overlap.csv`; without it, `$JUDGESENSE_SHARED/published` is tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from judgesense.statistics.intervals import bootstrap_mean, wilson_cluster
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    shared = Path(os.environ.get("JUDGESENSE_SHARED", Path(__file__).parents[2] / "shared"))
+    parser.add_argument("folder", nargs="?", type=Path, default=shared / "published")
+    folder = parser.parse_args().folder
+    if not (folder / "metrics_summary.json").is_file():
+        print(f"{folder} holds no metrics_summary.json: nothing to compare with")
+        print("[]")
+        return
+    summary = json.loads((folder / "metrics_summary.json").read_text())
+    lines = (folder / "factuality.jsonl").read_text().splitlines()
+    item = {row["pair_id"]: row["response_being_judged"] for row in map(json.loads, lines)}
+    with (folder / "factuality_pair_flip_overlap.csv").open(newline="") as file:
+        pairs = list(csv.DictReader(file))
+    items = [item[row["pair_id"]] for row in pairs]
+    out: list[dict[str, object]] = []
+
+    gaps = []
+    for tasks in summary.values():
+        for cell in tasks.values():
+            rows = np.arange(cell["n_pairs"]) >= cell["n_flips"]
+            ours = bootstrap_mean(rows)
+            gaps += [abs(ours.low - cell["ci_lower"]), abs(ours.high - cell["ci_upper"])]
+    print(
+        f"Row-wise percentile bootstrap from JSS and n: {len(gaps) // 2} published intervals, "
+        f"largest difference of an end {max(gaps):.4f}\n"
+    )
+    name = "published intervals reproduced, largest difference of an end"
+    out.append({"name": name, "ours": max(gaps), "unit": "JSS", "n": len(gaps) // 2})
+
+    print(f"{len(pairs)} pairs on {len(set(items))} items, one decision a pair")
+    print("| judge | published JSS (n) | published interval | JSS | by item | rows it is worth |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for judge, tasks in summary.items():
+        cell = tasks["factuality"]
+        agree = np.array([judge not in row["flipping_models"].split(",") for row in pairs])
+        ours = wilson_cluster(agree, items)
+        print(
+            f"| {judge} | {cell['jss']:.4f} ({cell['n_pairs']}) "
+            f"| {cell['ci_lower']:.3f}–{cell['ci_upper']:.3f} | {agree.mean():.4f} "
+            f"| {ours.low:.3f}–{ours.high:.3f} | {ours.effective_n:.0f} |"
+        )
+        out.append(
+            {
+                "name": f"width of the factuality interval by item, {judge}",
+                "peer": "published row-wise bootstrap",
+                "ratio": round((ours.high - ours.low) / (cell["ci_upper"] - cell["ci_lower"]), 2),
+                "ours": ours.high - ours.low,
+                "theirs": cell["ci_upper"] - cell["ci_lower"],
+                "unit": "JSS",
+                "n": len(pairs),
+            }
+        )
+    print(json.dumps(out))
+
+
+if __name__ == "__main__":
+    main()

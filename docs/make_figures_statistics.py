@@ -1,0 +1,155 @@
+"""Draw the pictures of docs/metrics/{jss,intervals,comparison,variance}.md.
+
+    python benchmarks/coverage.py --replicates 10000 --bootstrap-replicates 200 | tail -n 1 \
+        > docs/results/coverage.json
+    python docs/make_figures_statistics.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from judgesense.statistics.comparison import paired_test
+from judgesense.statistics.planning import plan
+from judgesense.statistics.variance import components
+
+DOCS = Path(__file__).parent
+IMAGES = DOCS / "images"
+COLOURS = ("#0b5394", "#cc5500", "#3d8168", "#8e5ea2", "#6b6b6b")
+
+
+def save(figure: Any, name: str) -> None:
+    """Write the figure into docs/images and close it."""
+    IMAGES.mkdir(exist_ok=True)
+    figure.savefig(IMAGES / name, dpi=150, bbox_inches="tight")
+    plt.close(figure)
+
+
+def kappa_against_jss() -> None:
+    """Kappa by JSS when a disagreement flips one of two labels at random."""
+    figure, axes = plt.subplots(figsize=(6, 3.6))
+    jss = np.linspace(0.5, 1, 200)
+    for prevalence, colour in zip((0.5, 0.8, 0.95), COLOURS, strict=False):
+        other = prevalence * jss + (1 - prevalence) * (1 - jss)
+        chance = prevalence * other + (1 - prevalence) * (1 - other)
+        axes.plot(jss, (jss - chance) / (1 - chance), color=colour, lw=2,
+                  label=f"{prevalence:.0%} of the decisions are one label")  # fmt: skip
+    axes.axvline(0.8, color="0.6", ls=":", lw=1)
+    axes.set(xlabel="JSS", ylabel="Cohen's κ", xlim=(0.5, 1), ylim=(0, 1))
+    axes.legend(frameon=False)
+    save(figure, "kappa_against_jss.png")
+
+
+def coverage() -> None:
+    """Lowest, mean and highest coverage of every interval of JSS, by number of items."""
+    rows = json.loads((DOCS / "results" / "coverage.json").read_text())
+    rows = [row for row in rows if row["name"].startswith("JSS: ")]
+    split = [row["name"].removeprefix("JSS: ").rsplit(", ", 1) for row in rows]
+    methods = list(dict.fromkeys(method for method, _ in split))
+    sizes = list(dict.fromkeys(size for _, size in split))
+    figure, axes = plt.subplots(1, len(sizes), figsize=(9, 3), sharex=True, sharey=True)
+    for place, size in enumerate(sizes):
+        axis = axes[place]
+        for y, method in enumerate(methods):
+            row = rows[split.index([method, size])]
+            colour = COLOURS[0] if y == 0 else COLOURS[1]
+            axis.plot([row["ours"], row["highest"]], [y, y], color=colour, lw=3, alpha=0.4)
+            axis.plot(row["mean"], y, "o", color=colour)
+        axis.axvline(0.95, color="0.4", ls=":", lw=1)
+        axis.set(title=size, xlabel="coverage", xlim=(0, 1.02))
+    axes[0].set_yticks(range(len(methods)), methods)
+    axes[0].invert_yaxis()
+    save(figure, "interval_coverage.png")
+
+
+def false_alarms() -> None:
+    """How often two equally stable judges are called different, by pairs an item."""
+    pairs = (1, 2, 4, 8, 16)
+    runs, k = 400, 25
+    rates: dict[str, list[float]] = {"items permuted": [], "rows permuted": []}
+    for m in pairs:
+        hits = dict.fromkeys(rates, 0)
+        for seed in range(runs):
+            rng = np.random.default_rng([m, seed])
+            agree = [rng.random((k, m)) < rng.beta(1.6, 0.4, (k, 1)) for _ in range(2)]
+            first, second = (part.ravel() for part in agree)
+            items = np.repeat(np.arange(k), m)
+            for name, clusters in (("items permuted", items), ("rows permuted", None)):
+                found = paired_test(first, second, clusters, n_resamples=999, seed=seed)
+                hits[name] += found.p_value is not None and found.p_value < 0.05
+        for name, count in hits.items():
+            rates[name].append(count / runs)
+    print("false alarms at p < 0.05, 25 items, pairs an item", pairs, rates)
+    figure, axes = plt.subplots(figsize=(6, 3.4))
+    for (name, values), colour in zip(rates.items(), COLOURS, strict=False):
+        axes.plot(pairs, values, "o-", color=colour, lw=2, label=name)
+    axes.axhline(0.05, color="0.4", ls=":", lw=1)
+    axes.set(xlabel="pairs an item", ylabel="share of runs with p < 0.05", ylim=(0, None))
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(pairs, [str(m) for m in pairs])
+    axes.legend(frameon=False)
+    save(figure, "comparison_false_alarms.png")
+
+
+def judges() -> dict[str, np.ndarray]:
+    """Scores 1 to 5 of three simulated judges: 60 items, 5 templates, 1 order, 2 reruns."""
+    rng = np.random.default_rng(0)
+    item = rng.normal(0, 1, (60, 1, 1, 1))
+    wording = rng.normal(0, 1, (1, 5, 1, 1))
+    both = rng.normal(0, 1, (60, 5, 1, 1))
+    rerun = rng.normal(0, 1, (60, 5, 1, 2))
+    parts = {
+        "steady": (1.2, 0.1, 0.2, 0.1),
+        "shifts with the wording": (0.8, 0.9, 0.3, 0.1),
+        "rereads every item": (0.6, 0.2, 0.9, 0.5),
+    }
+    return {
+        name: np.clip(np.rint(3 + a * item + b * wording + c * both + d * rerun), 1, 5)
+        for name, (a, b, c, d) in parts.items()
+    }
+
+
+def components_and_plan() -> None:
+    """Shares of the variance of three simulated judges, and the items that each of them takes."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2))
+    sources = ("item", "template", "residual", "rerun")
+    names = {"residual": "item × template"}
+    for y, (judge, scores) in enumerate(judges().items()):
+        found = components(scores)
+        start = 0.0
+        print(judge, {s: round(found.shares[s] or 0.0, 3) for s in sources})
+        for source, colour in zip(sources, COLOURS, strict=False):
+            share = found.shares[source] or 0.0
+            left.barh(y, share, left=start, color=colour, height=0.6,
+                      label=names.get(source, source) if y == 0 else None)  # fmt: skip
+            start += share
+        templates = (1, 2, 3, 5, 10, 20)
+        designs = plan(found.variances, width=0.4, templates=templates)
+        print(judge, [(d.templates, d.items, d.prompts) for d in designs])
+        right.plot(templates, [d.items for d in designs], "o-", color=COLOURS[y], label=judge)
+    left.set_yticks(range(3), list(judges()))
+    left.invert_yaxis()
+    left.set(xlabel="share of the variance of scores", xlim=(0, 1))
+    left.legend(frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.4, 1.2), fontsize=8,
+                handlelength=1, columnspacing=1)  # fmt: skip
+    right.set(xlabel="templates", ylabel="items", ylim=(0, None))
+    right.set_title("for a mean score known to ± 0.2", fontsize=10)
+    right.legend(frameon=False, fontsize=8, loc="upper right", bbox_to_anchor=(1, 0.8))
+    figure.tight_layout()
+    save(figure, "variance_components.png")
+
+
+if __name__ == "__main__":
+    kappa_against_jss()
+    false_alarms()
+    components_and_plan()
+    if (DOCS / "results" / "coverage.json").is_file():
+        coverage()
