@@ -311,8 +311,9 @@ def test_every_paraphrase_states_the_whole_scale(name: str) -> None:
 
 def code_and_table(page: Path) -> tuple[str, list[str]]:
     text = page.read_text(encoding="utf-8")
-    code = text.split("```python\n")[1].split("```")[0]
-    return code, [line for line in text.splitlines() if line.startswith("|")]
+    section = text.split("## How far the wordings differ")[1]
+    code = section.split("```python\n")[1].split("```")[0]
+    return code, [line for line in section.splitlines() if line.startswith("|")]
 
 
 @pytest.mark.slow
