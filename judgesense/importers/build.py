@@ -59,7 +59,8 @@ def build(
 ) -> Built:
     """Turn records into a decision log.
 
-    ``labels`` is the decision space, in order; by default each task's gold labels and decisions.
+    ``labels`` is the decision space, in order; by default each task's gold labels and decisions
+    (whole numbers with those between them; A and B where option orders are given).
     ``parse`` reads a judge's text; by default only a text that is a label, whatever its case, is
     read. A row without decision, text or log-probabilities is an ERROR; one whose text holds no
     label is UNCLEAR.
@@ -163,13 +164,20 @@ def _labels(
             raise JudgeSenseError(f"labels must be two or more different ones, got {list(given)}")
         return tuple(given)
     mine = [row for row in rows if row["task"] == task]
-    found: dict[str, None] = {}
+    # By case-folded spelling; gold labels and options first, so that theirs is the spelling kept.
+    found: dict[str, str] = {}
     for row in mine:
-        found.update(dict.fromkeys(option for option, _ in row["option_logprobs"] or ()))
-        found.update(dict.fromkeys(filter(None, (row["gold"], row["decision"]))))
+        options = [option for option, _ in row["option_logprobs"] or ()]
+        for label in (*options, row["gold"], row["decision"]):
+            if label is not None:
+                found.setdefault(label.casefold(), label)
+    for row in mine:
         if row["raw_text"] is None and row["raw_decision"] is not None:
-            found[row["raw_decision"]] = None
-    named = [label for label in found if label not in UNDECIDED]
+            found.setdefault(row["raw_decision"].strip().casefold(), row["raw_decision"].strip())
+    ordered = any(row["order"] != NO_ORDER for row in mine)
+    named = [label for label in found.values() if label not in UNDECIDED]
+    if ordered and set(named) <= {"A", "B"}:
+        return ("A", "B")
     if not 2 <= len(named) <= _MAX_LABELS:
         shown = ", ".join(repr(label) for label in named[:5]) or "none"
         raise JudgeSenseError(
@@ -184,7 +192,7 @@ def _labels(
             if high - low < _MAX_LABELS
             else tuple(sorted(named, key=int))
         )
-    return tuple(sorted(named) if any(row["order"] != NO_ORDER for row in mine) else named)
+    return tuple(sorted(named) if ordered else named)
 
 
 def _decide(

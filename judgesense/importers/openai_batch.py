@@ -31,11 +31,15 @@ def read(
 
     ``custom_id`` is the form of the ids: the decision log's column names in braces, with
     anything between. ``labels`` names the options to find among the log-probabilities. A failed
-    request is an ERROR with the provider's message. Raises JudgeSenseError for a line that is no
+    request is an ERROR with the provider's message, of the model that answered the others. Raises JudgeSenseError for a line that is no
     batch output and for an id of another form.
     """
     form = id_pattern(custom_id)
-    for record in read_json_lines(source, encoding):
+    records = list(read_json_lines(source, encoding))
+    bodies = [(record.values.get("response") or {}).get("body") or {} for record in records]
+    models = {body["model"] for body in bodies if "model" in body}
+    only_model = models.pop() if len(models) == 1 else None
+    for record, body in zip(records, bodies, strict=True):
         line = record.values
         if "custom_id" not in line or not {"response", "error"} & set(line):
             raise JudgeSenseError(
@@ -48,8 +52,8 @@ def read(
                 "say which (--custom-id '{template_id}/{item_id}')"
             )
         response = line.get("response") or {}
-        body = response.get("body") or {}
-        common = {**found.groupdict(), "custom_id": line["custom_id"], "judge": body.get("model")}
+        judge = body.get("model", only_model)
+        common = {**found.groupdict(), "custom_id": line["custom_id"], "judge": judge}
         if problem := _problem(line, response, body):
             yield Record({**common, "status": "error", "error": problem}, record.place)
             continue

@@ -1,0 +1,377 @@
+"""Logs that lm-eval and Inspect themselves wrote, and OpenAI's batch output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.importers import import_log
+from local_judges.parsing import parse
+
+LM_EVAL_TASKS = {
+    "judge_mc_one": """
+task: judge_mc_one
+output_type: multiple_choice
+doc_to_text: "Is this right?\\nClaim: {{claim}}\\nAnswer:"
+doc_to_choice: ["YES", "NO"]
+doc_to_target: gold
+metric_list: [{metric: acc}]
+""",
+    "judge_mc_two": """
+task: judge_mc_two
+output_type: multiple_choice
+doc_to_text: "Claim: {{claim}}\\nTrue? Answer:"
+doc_to_choice: ["YES", "NO"]
+doc_to_target: gold
+metric_list: [{metric: acc}]
+""",
+    "judge_rating": """
+task: judge_rating
+output_type: multiple_choice
+doc_to_text: "Rate: {{claim}}"
+doc_to_choice: ["1", "2", "3", "4", "5"]
+doc_to_target: "{{rating}}"
+metric_list: [{metric: acc}]
+""",
+    "judge_text": """
+task: judge_text
+output_type: generate_until
+doc_to_text: "YES or NO? {{claim}}"
+doc_to_target: "{{['YES', 'NO'][gold]}}"
+generation_kwargs: {until: ["\\n"]}
+filter_list:
+  - {name: strict, filter: [{function: regex, regex_pattern: "(YES|NO)"}, {function: take_first}]}
+  - {name: whole, filter: [{function: take_first}]}
+metric_list: [{metric: exact_match}]
+""",
+}
+DATA = """test_split: test
+dataset_path: json
+dataset_kwargs: {data_files: {test: "%s"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that ``lm_eval --log_samples`` leaves, with its own dummy model."""
+    pytest.importorskip("lm_eval")
+    folder = tmp_path_factory.mktemp("lm_eval")
+    rows = [{"claim": f"{n} is even", "gold": n % 2, "rating": n + 1} for n in range(5)]
+    data = folder / "data.jsonl"
+    data.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    (folder / "tasks").mkdir()
+    for name, text in LM_EVAL_TASKS.items():
+        (folder / "tasks" / f"{name}.yaml").write_text(text + DATA % data, "utf-8")
+    command = [
+        sys.executable, "-m", "lm_eval", "--model", "dummy", "--tasks", ",".join(LM_EVAL_TASKS),
+        "--include_path", str(folder / "tasks"), "--log_samples",
+        "--output_path", str(folder / "out"),
+    ]  # fmt: skip
+    cache = {"HF_DATASETS_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **cache})
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder / "out"
+
+
+def sample_file(folder: Path, task: str) -> Path:
+    (found,) = folder.rglob(f"samples_{task}_*.jsonl")
+    return found
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.slow
+def test_lm_evals_choices_arrive_with_its_own_accuracy(samples: Path, tmp_path: Path) -> None:
+    source = sample_file(samples, "judge_mc_one")
+    import_log(source, "lm-eval", tmp_path / "out")
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert [row["gold"] for row in rows] == ["YES", "NO", "YES", "NO", "YES"]
+    assert [float(row["decision"] == row["gold"]) for row in rows] == [
+        sample["acc"] for sample in lines_of(source)
+    ]
+    assert {row["scoring"] for row in rows} == {"options"}
+    assert all(0 < row["option_mass"] <= 1 and row["margin"] >= 0 for row in rows)
+
+
+@pytest.mark.slow
+def test_two_lm_eval_tasks_are_two_templates_of_one_judgement(
+    samples: Path, tmp_path: Path
+) -> None:
+    both = tmp_path / "both"
+    both.mkdir()
+    for task in ("judge_mc_one", "judge_mc_two"):
+        source = sample_file(samples, task)
+        (both / source.name).write_bytes(source.read_bytes())
+    record = import_log(
+        both, "lm-eval", tmp_path / "out", columns={"task": ":factuality", "item_id": "doc.claim"}
+    )
+    assert record["tasks"]["factuality"]["labels"] == ["YES", "NO"]
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert {row["template_id"] for row in rows} == {"judge_mc_one", "judge_mc_two"}
+    assert {row["item_id"] for row in rows} == {f"{n} is even" for n in range(5)}
+    assert len({row["prompt_id"] for row in rows}) == 10
+
+
+@pytest.mark.slow
+def test_a_target_that_is_a_digit_is_told_apart_from_an_index_by_lm_evals_accuracy(
+    samples: Path, tmp_path: Path
+) -> None:
+    source = sample_file(samples, "judge_rating")
+    import_log(source, "lm-eval", tmp_path / "out")
+    rows = read_log(tmp_path / "out").to_pylist()
+    known = [row["gold"] for row in rows]
+    # lm-eval's dummy model draws at random: its accuracy may leave both readings open.
+    assert known in ([str(n + 1) for n in range(5)], [None] * 5)
+    for sample, row in zip(lines_of(source), rows, strict=True):
+        if row["gold"] is not None:
+            assert float(row["decision"] == row["gold"]) == sample["acc"]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "gold"),
+    [
+        ((1.0, 1.0), ["3", "2"]),  # right as the ratings 3 and 2
+        ((0.0, 0.0), ["4", "3"]),  # so the targets are the indices of 4 and 3
+    ],
+)
+def test_a_digit_target_is_read_as_accuracy_says(
+    accuracies: tuple[float, float], gold: list[str], tmp_path: Path
+) -> None:
+    lines = []
+    for best, accuracy in zip(("3", "2"), accuracies, strict=True):
+        options = ["1", "2", "3", "4", "5"]
+        sample = {
+            "doc_id": int(best),
+            "target": best,
+            "arguments": {
+                f"gen_args_{n}": {"arg_0": f"Rate {best}", "arg_1": f" {option}"}
+                for n, option in enumerate(options)
+            },
+            "resps": [[[str(-0.1 if o == best else -3.0), "False"]] for o in options],
+            "acc": accuracy,
+        }
+        lines.append(json.dumps(sample))
+    source = tmp_path / "samples_rating_2026-01-01T00-00-00.000000.jsonl"
+    source.write_text("\n".join(lines), "utf-8")
+    import_log(source, "lm-eval", tmp_path / "out")
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert [row["decision"] for row in rows] == ["3", "2"]
+    assert [row["gold"] for row in rows] == gold
+
+
+@pytest.mark.slow
+def test_generated_samples_of_several_filters_need_one_to_be_picked(
+    samples: Path, tmp_path: Path
+) -> None:
+    source = sample_file(samples, "judge_text")
+    with pytest.raises(JudgeSenseError, match=r"several filters \(strict, whole\).*--pick"):
+        import_log(source, "lm-eval", tmp_path / "out")
+    with pytest.raises(JudgeSenseError, match="no filter 'x'; there are strict, whole"):
+        import_log(source, "lm-eval", tmp_path / "out", pick="x")
+    record = import_log(source, "lm-eval", tmp_path / "out", pick="strict", parse=parse)
+    assert record["counts"] == {"judge_text": {"unclear": 5}}
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert {row["raw_text"] for row in rows} == {"lol"}
+    assert [row["gold"] for row in rows] == ["YES", "NO", "YES", "NO", "YES"]
+
+
+def test_a_folder_or_line_that_is_no_lm_eval_log_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JudgeSenseError, match="run lm-eval with --log_samples"):
+        import_log(tmp_path, "lm-eval", tmp_path / "out")
+    (tmp_path / "samples_x.jsonl").write_text('{"a": 1}', "utf-8")
+    with pytest.raises(
+        JudgeSenseError, match=r"line 1: no sample of lm-eval 0.4 \(it lacks doc_id"
+    ):
+        import_log(tmp_path, "lm-eval", tmp_path / "out")
+
+
+INSPECT = """
+import sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import choice, match
+from inspect_ai.solver import generate, multiple_choice
+
+def said(text, stop="stop"):
+    output = ModelOutput.from_content("mockllm/model", text, stop_reason=stop)
+    output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
+    return output
+
+def run(task, outputs, form, epochs=1):
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    eval(task, model=model, log_dir=sys.argv[1] + "/" + task.name, log_format=form,
+         display="none", epochs=epochs, fail_on_error=False)
+
+samples = [Sample(id=f"s{i}", input=f"Which? {i}", choices=["first", "second"], target="AB"[i % 2],
+                  metadata={"order": ["AB", "BA"][i // 2], "item": i % 2}) for i in range(4)]
+preference = Task(name="preference", dataset=samples, solver=multiple_choice(), scorer=choice())
+run(preference, [said(f"ANSWER: {x}") for x in "ABAA"], "eval")
+samples = [Sample(id=i, input=f"Claim {i}?", target=["YES", "Yes"]) for i in range(4)]
+factuality = Task(name="factuality", dataset=samples, solver=generate(), scorer=match())
+run(factuality, [said(x) for x in ("YES", "no", "hm", "YES")] +
+    [said("NO", "max_tokens"), said("I refuse", "content_filter"), said("YES")], "json", epochs=2)
+"""
+
+
+@pytest.fixture(scope="module")
+def inspect_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs that Inspect itself wrote with its mock model: preference (.eval), factuality (.json).
+
+    The mock runs out of answers before the last sample, which fails.
+    """
+    pytest.importorskip("inspect_ai")
+    folder = tmp_path_factory.mktemp("inspect")
+    done = subprocess.run(
+        [sys.executable, "-c", INSPECT, str(folder)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+@pytest.mark.slow
+def test_an_inspect_eval_log_arrives_with_orders_and_targets(
+    inspect_logs: Path, tmp_path: Path
+) -> None:
+    import_log(
+        inspect_logs / "preference",
+        "inspect",
+        tmp_path / "out",
+        columns={"item_id": "metadata.item"},
+    )
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert [(r["item_id"], r["order"], r["gold"]) for r in rows] == [
+        ("0", "AB", "A"), ("1", "AB", "B"), ("0", "BA", "A"), ("1", "BA", "B"),
+    ]  # fmt: skip
+    assert sorted(row["decision"] for row in rows) == ["A", "A", "A", "B"]
+    assert {(row["input_tokens"], row["output_tokens"]) for row in rows} == {(7, 3)}
+    assert {row["judge"] for row in rows} == {"mockllm/model"}
+
+
+@pytest.mark.slow
+def test_inspects_epochs_stops_and_failed_samples_are_kept(
+    inspect_logs: Path, tmp_path: Path
+) -> None:
+    record = import_log(
+        inspect_logs / "factuality", "inspect", tmp_path / "out", labels=["YES", "NO"], parse=parse
+    )
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert len(rows) == 8
+    assert record["repeats"] == 2
+    assert record["counts"]["factuality"] == {"ok": 5, "unclear": 1, "refused": 1, "error": 1}
+    assert sorted(row["raw_text"] or "" for row in rows if row["status"] == "ok") == [
+        "NO", "YES", "YES", "YES", "no",
+    ]  # fmt: skip
+    assert [row["raw_text"] for row in rows if row["truncated"]] == ["NO"]
+    (failed,) = [row for row in rows if row["status"] == "error"]
+    assert "ran out of values" in failed["error"]
+
+
+@pytest.mark.slow
+def test_the_scorer_to_read_must_exist(inspect_logs: Path, tmp_path: Path) -> None:
+    with pytest.raises(JudgeSenseError, match="no scorer 'x'; there are choice"):
+        import_log(inspect_logs / "preference", "inspect", tmp_path / "out", pick="x")
+
+
+def test_what_is_no_inspect_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}", "utf-8")
+    with pytest.raises(JudgeSenseError, match="no Inspect log"):
+        import_log(tmp_path / "a.json", "inspect", tmp_path / "out")
+    with zipfile.ZipFile(tmp_path / "b.eval", "w") as archive:
+        archive.writestr("_journal/start.json", "{}")
+    with pytest.raises(JudgeSenseError, match="the log is unfinished"):
+        import_log(tmp_path / "b.eval", "inspect", tmp_path / "out")
+    with zipfile.ZipFile(tmp_path / "c.eval", "w") as archive:
+        archive.writestr("header.json", '{"eval": {"model": "m", "task": "t"}, "status": "error"}')
+    with pytest.raises(JudgeSenseError, match="no samples"):
+        import_log(tmp_path / "c.eval", "inspect", tmp_path / "out")
+
+
+def batch_line(custom_id: str, body: dict[str, Any] | None, status: int = 200) -> str:
+    response = None if body is None else {"status_code": status, "request_id": "r", "body": body}
+    error = {"code": "batch_expired", "message": "expired"} if body is None else None
+    return json.dumps({"id": "b", "custom_id": custom_id, "response": response, "error": error})
+
+
+def completion(text: str | None, finish: str = "stop", **more: Any) -> dict[str, Any]:
+    return {
+        "object": "chat.completion",
+        "model": "gpt-x",
+        "choices": [{"index": 0, "finish_reason": finish, "message": {"content": text}, **more}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
+    }
+
+
+def test_batch_output_arrives_with_texts_failures_and_log_probabilities(tmp_path: Path) -> None:
+    top = [{"token": "YES", "logprob": -0.1}, {"token": " NO", "logprob": -2.5}]
+    logprobs = {"content": [{"token": "YES", "logprob": -0.1, "top_logprobs": top}]}
+    responses = {
+        "object": "response",
+        "model": "gpt-x",
+        "status": "completed",
+        "output": [
+            {"type": "reasoning"},
+            {"type": "message", "content": [{"type": "output_text", "text": "NO"}]},
+        ],
+        "usage": {"input_tokens": 9, "output_tokens": 2},
+    }
+    lines = [
+        batch_line("factuality|1|a|-", completion("YES", logprobs=logprobs)),
+        batch_line("factuality|1|b|-", completion("I'd say NO.")),
+        batch_line("factuality|2|a|-", completion("It is", "length")),
+        batch_line("factuality|2|b|-", completion(None, "content_filter")),
+        batch_line("factuality|3|a|-", {"error": {"message": "rate limit"}}, 429),
+        batch_line("factuality|3|b|-", None),
+        batch_line("factuality|4|a|-", responses),
+    ]
+    source = tmp_path / "batch.jsonl"
+    source.write_text("\n".join(lines), "utf-8")
+    record = import_log(source, "openai-batch", tmp_path / "out", labels=["YES", "NO"], parse=parse)
+    rows = read_log(tmp_path / "out").to_pylist()
+    read = [(r["item_id"], r["template_id"], r["scoring"], r["decision"]) for r in rows]
+    assert read == [
+        ("1", "a", "generate", "YES"),
+        ("1", "a", "options", "YES"),
+        ("1", "b", "generate", "NO"),
+        ("2", "a", "generate", "UNCLEAR"),
+        ("2", "b", "generate", "REFUSED"),
+        ("3", "a", "generate", "ERROR"),
+        ("3", "b", "generate", "ERROR"),
+        ("4", "a", "generate", "NO"),
+    ]
+    assert {row["judge"] for row in rows} == {"gpt-x"}
+    assert rows[1]["margin"] == pytest.approx(2.4)
+    assert rows[3]["truncated"]
+    assert [row["error"] for row in rows[5:7]] == ["rate limit", "expired"]
+    assert rows[0]["input_tokens"] == rows[7]["input_tokens"] == 9
+    assert record["counts"]["factuality"] == {"ok": 4, "unclear": 1, "refused": 1, "error": 2}
+
+
+def test_batch_ids_of_another_form_are_read_when_it_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "batch.jsonl"
+    source.write_text(batch_line("t3/item-7", completion("YES")), "utf-8")
+    with pytest.raises(JudgeSenseError, match="'t3/item-7' has not the form"):
+        import_log(source, "openai-batch", tmp_path / "out", labels=["YES", "NO"])
+    import_log(
+        source,
+        "openai-batch",
+        tmp_path / "out",
+        custom_id="{template_id}/{item_id}",
+        columns={"task": ":factuality"},
+        labels=["YES", "NO"],
+    )
+    (row,) = read_log(tmp_path / "out").to_pylist()
+    assert (row["template_id"], row["item_id"], row["judge"]) == ("t3", "item-7", "gpt-x")
+    with pytest.raises(JudgeSenseError, match="must name columns in braces"):
+        import_log(source, "openai-batch", tmp_path / "b", custom_id="id", labels=["YES", "NO"])
