@@ -207,9 +207,9 @@ def every_cell(table: Table, items: int) -> None:
     print(f"\nCoverage of the default interval of JSS, {items} items")
     print("pairs  ICC  " + "  ".join(f"JSS {share:<5g}" for share in SHARES))
     for pairs, icc in itertools.product(PAIRS, ICCS):
-        row = [cells[(items, pairs, icc, share)] for share in SHARES]
-        if all(cell.n for cell in row):
-            print(f"{pairs:5d}  {icc:3.1f}  " + "  ".join(f"{c.coverage:9.4f}" for c in row))
+        if (items, pairs, icc, SHARES[0]) in cells:
+            row = (cells[items, pairs, icc, share].coverage for share in SHARES)
+            print(f"{pairs:5d}  {icc:3.1f}  " + "  ".join(f"{value:9.4f}" for value in row))
 
 
 def main() -> None:
