@@ -36,10 +36,11 @@ _HUB_LICENSES = {
     "cc0-1.0", "odc-by", "bsd-3-clause", "cc-by-3.0", "cc-by-sa-3.0", "unknown", "other",
 }  # fmt: skip
 
-JUDGESENSE_CITATION = """@article{judgesense2026,
-  title = {JudgeSense: A Benchmark for Prompt Sensitivity in LLM-as-a-Judge Systems},
-  journal = {arXiv preprint arXiv:2604.23478},
-  year = {2026}
+JUDGESENSE_CITATION = """@misc{judgesense2026,
+  title = {{JudgeSense}: A Benchmark for Prompt Sensitivity in {LLM}-as-a-Judge Systems},
+  year = {2026},
+  eprint = {2604.23478},
+  archivePrefix = {arXiv}
 }"""
 
 _COLUMNS = {
@@ -138,7 +139,8 @@ def set_audit(folder: Path, markdown: str) -> None:
 
 def _header(folder: Path, facts: Facts) -> dict[str, Any]:
     tasks = [name for name, counts in facts.tasks.items() if "pairs" in counts]
-    licenses = sorted({source["license"].lower() for source in facts.sources} | {"cc-by-4.0"})
+    named = (name for source in facts.sources for name in source["license"].lower().split(", "))
+    licenses = sorted({*named, "cc-by-4.0"})
     stated = sorted({name if name in _HUB_LICENSES else "other" for name in licenses})
     rows = sum(counts.get("pairs", counts["prompts"]) for counts in facts.tasks.values())
     configs: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
 """From a dataset's name or folder to what a run judges.
 
-A dataset is the embedded benchmark, a Hub dataset folder, a folder of ``<task>.jsonl`` files in
-the earlier benchmark's schema, or a Hub id. Reading needs pyarrow alone; a Hub id needs
+A dataset is the embedded benchmark, a Hub dataset folder, a folder of ``<task>.jsonl`` files (or
+one such file) in the earlier benchmark's schema, or a Hub id. Reading needs pyarrow alone; a Hub id needs
 huggingface_hub.
 """
 
@@ -102,7 +102,7 @@ def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -
 
 
 def locate(dataset: str | Path, revision: str | None = None) -> Located:
-    """The folder of a dataset: itself, its place in ``JUDGESENSE_MIRROR``, or a Hub snapshot.
+    """Where a dataset lies: the folder or ``.jsonl`` file itself, its place in ``JUDGESENSE_MIRROR``, or a Hub snapshot.
 
     Raises JudgeSenseError listing what was tried.
     """
@@ -112,7 +112,7 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
     if (mirror := os.environ.get("JUDGESENSE_MIRROR")) and _HUB_ID.fullmatch(name):
         candidates.append(Path(mirror).expanduser() / name)
     for folder in candidates:
-        if folder.is_dir():
+        if folder.is_dir() or (folder.is_file() and folder.suffix == ".jsonl"):
             files = _data_files(folder)
             if not files:
                 raise JudgeSenseError(
@@ -160,13 +160,13 @@ def _snapshot(name: str, revision: str | None, tried: list[str]) -> Path:
 def _data_files(folder: Path) -> list[Path]:
     if is_hub_folder(folder):
         return sorted({path for paths in configs(folder).values() for path in paths})
-    return sorted(folder.glob("*.jsonl"))
+    return [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
 
 
 def _digest(folder: Path, files: list[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
-        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
+        digest.update(f"{os.path.relpath(path, folder)}\n".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
@@ -177,15 +177,13 @@ def _pair_rows(found: Located) -> pa.Table:
             raise JudgeSenseError(f"{found.name} holds a grid of prompts and no pairs")
         return _parquet_pairs(found.folder)
     rows: list[Mapping[str, Any]] = []
-    for path in sorted(found.folder.glob("*.jsonl")):
+    for path in _data_files(found.folder):
         numbered = list(read_rows(path))
         if not any("prompt_a" in row or "prompt_b" in row for _, row in numbered):
             continue  # Verdicts and logs may lie beside the pairs.
         rows += complete(numbered, str(path), path.stem)
     if not rows:
-        raise JudgeSenseError(
-            f"no .jsonl file in {found.folder} has rows with prompt_a and prompt_b"
-        )
+        raise JudgeSenseError(f"{found.folder} holds no .jsonl rows with prompt_a and prompt_b")
     return _table(rows, str(found.folder))
 
 

@@ -135,6 +135,12 @@ def test_rows_of_ones_own_task_need_no_known_wording(tmp_path: Path) -> None:
     assert benchmark.pairs["order"].to_pylist() == ["-"]
 
 
+def test_one_file_is_a_dataset_too(published: Path) -> None:
+    benchmark = load_benchmark(published / "factuality.jsonl")
+    assert list(benchmark.tasks) == ["factuality"]
+    assert benchmark.pairs.num_rows == 125
+
+
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
