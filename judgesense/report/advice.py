@@ -132,17 +132,7 @@ def _headline(case: Case) -> tuple[str, str]:
         )
     spread = f"{number(cell['jss'])} {interval(cell)}"
     if cell["verdict"] == "reliable":
-        if _is_wrong(case):
-            return "avoid", (
-                f"avoid, consistent though it is: JSS {spread}. The next line has its accuracy."
-            )
-        kappa = cell["kappa"]
-        if kappa is not None and kappa <= 0.2:
-            return "use", (
-                f"use with care. Verdicts rarely change with the wording (JSS {spread}), but "
-                f"mostly because one label dominates: κ is {number(kappa)}."
-            )
-        return "use", f"use. Verdicts hardly depend on the wording: JSS {spread}."
+        return _reliable(case, spread)
     if cell["verdict"] == "unstable":
         text = (
             f"avoid where wordings vary. Rewording alone changes {percent(cell['flip_rate'])} of "
@@ -160,6 +150,31 @@ def _headline(case: Case) -> tuple[str, str]:
     )
 
 
+def _reliable(case: Case, spread: str) -> tuple[str, str]:
+    """A consistent judge is of use only if it reads what it judges."""
+    if _is_wrong(case):
+        return "avoid", f"avoid, consistent though it is: JSS {spread}. Its verdicts are wrong."
+    if _follows_place(case):
+        return "avoid", (
+            f"avoid, consistent though it is: JSS {spread}. Its verdicts follow the place of an "
+            "option more than its content."
+        )
+    kappa = case.mapped["kappa"]
+    if kappa is not None and kappa <= 0.2:
+        return "use", (
+            f"use with care. Rewording changes {percent(case.mapped['flip_rate'])} of its verdicts "
+            f"(JSS {spread}), but mostly because one label dominates: κ is {number(kappa)}."
+        )
+    changed = percent(case.mapped["flip_rate"])
+    return "use", f"use. Rewording changes {changed} of its verdicts: JSS {spread}."
+
+
+def _follows_place(case: Case) -> bool:
+    """Most pairs of orders go to the same place instead of the same thing."""
+    same = case.mapped["position_consistency"]
+    return same is not None and same < 0.5
+
+
 def _is_wrong(case: Case) -> bool:
     """No better than always giving the commonest gold label."""
     accuracy, share = case.mapped["accuracy"], case.about["gold_share"]
@@ -175,13 +190,20 @@ def _wrong(case: Case) -> str | None:
             f"every gold label is {case.about['gold_label']}: an accuracy of {percent(accuracy)} "
             "cannot tell a judge that is right from one that always gives that answer."
         )
+    constant = f"always answering {case.about['gold_label']}"
     if not _is_wrong(case):
-        return None
+        low = case.about["accuracy_ci"][0]
+        if low is None or share is None or low > share:
+            return None
+        return (
+            f"its accuracy of {percent(accuracy)} on {case.mapped['n_items']} items cannot be told "
+            f"from that of {constant}, {percent(share)}."
+        )
     jss = case.mapped["jss"]
     start = "consistent and wrong" if jss is not None and jss >= THRESHOLD else "often wrong"
     return (
-        f"{start}: {percent(accuracy)} of its single verdicts match the gold labels, where always "
-        f"answering {case.about['gold_label']} would match {percent(share)}."
+        f"{start}: {percent(accuracy)} of its single verdicts match the gold labels, where "
+        f"{constant} would match {percent(share)}."
     )
 
 

@@ -96,6 +96,7 @@ def measure(
     if prompts is not None:
         _add_texts(report["examples"], prompts)
     report["runs"] = [dict(run)]
+    report["notes"] = [str(note) for note in run.get("notes") or []]
     report["findings"] = advise(report)
     report["advice"] = [as_sentence(finding) for finding in report["findings"]]
     return report
@@ -190,7 +191,6 @@ def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
     """Draw the figures; returns their names. Notes it in the report if they cannot be drawn."""
     from judgesense.report.figures import draw
 
-    report["notes"] = []
     try:
         return draw(report, folder)
     except MissingExtraError as error:

@@ -16,6 +16,8 @@ from judgesense.report.table import COLUMNS, TEXT_COLUMNS, Row, rows, short_name
 
 MARKS = {"reliable": "✓", "unstable": "✗", "undecided": "?", "degenerate": "∅"}
 MOST_CARDS = 12
+MANY_TEMPLATES, LONG_NAME = 6, 4
+TONES = {"use": "reliable", "avoid": "unstable", "undecided": "undecided"}
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -160,10 +162,11 @@ def _advice(report: Mapping[str, Any]) -> Iterator[str]:
     yield '<h2>What to do</h2><ul class="advice">'
     for key, group in groupby(report["findings"], key=identity):
         first, *rest = group
-        verdict = cells[key]["mapped"]["verdict"] if key in cells else "undecided"
+        degenerate = key in cells and cells[key]["mapped"]["verdict"] == "degenerate"
+        tone = "degenerate" if degenerate else TONES[first["kind"]]
         where = f"{h(names[key[1]])} on {h(key[2])}"
         yield (
-            f'<li class="{h(verdict)}"><p><strong>{where}</strong> '
+            f'<li class="{tone}"><p><strong>{where}</strong> '
             f'<span class="note">{h(key[3])} scoring</span></p><p>{h(_sentence(first["text"]))}</p>'
         )
         if rest:
@@ -197,7 +200,8 @@ def _heatmaps(report: Mapping[str, Any]) -> Iterator[str]:
     for key in sorted(by_case, key=order.index):
         words = [row for row in report["templates"] if identity(row) == key]
         title = f"{h(key[2])} <span class='note'>{h(names[key[1]])} · {h(key[3])}</span>"
-        yield f'<div class="panel"><h3>{title}</h3>{heat_table(by_case[key], words)}</div>'
+        wide = "" if len(words) <= MANY_TEMPLATES else " wide"
+        yield f'<div class="panel{wide}"><h3>{title}</h3>{heat_table(by_case[key], words)}</div>'
     yield "</div>"
 
 
@@ -207,7 +211,9 @@ def heat_table(pairs: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, 
     short = short_templates(templates)
     value = {(row["template_a"], row["template_b"]): row for row in pairs}
     about = {row["template"]: row for row in words}
-    head = "".join(f"<th>{h(short[name])}</th>" for name in templates)
+    long = max(map(len, short.values())) > LONG_NAME
+    turned = '<div class="down">{}</div>' if long else "{}"
+    head = "".join(f"<th>{turned.format(h(short[name]))}</th>" for name in templates)
     lines = [
         f'<table class="heat"><tr><th></th>{head}<th class="side">mean</th>'
         '<th class="side">accuracy</th></tr>'

@@ -71,10 +71,15 @@ svg .tone { fill: var(--tone); font-weight: 600; }
 .grids { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(22rem, 1fr)); }
 .grids .panel h3 { margin: 0 0 .5rem; }
 .heat { font-size: .8rem; } .heat th { font-weight: 500; color: var(--soft); padding: .2rem .4rem;
-  text-align: center; max-width: 11rem; overflow-wrap: anywhere; }
+  text-align: center; white-space: nowrap; }
+.heat .down { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left;
+  margin: 0 auto; }
+.grids .wide { grid-column: 1 / -1; }
 .heat th:first-child { text-align: right; }
+.heat tr:first-child th { vertical-align: bottom; }
 .heat .same { background: var(--page); }
-.heat td { width: 3.2rem; height: 2.3rem; text-align: center; border: 2px solid var(--paper); }
+.heat td { min-width: 2.5rem; padding: 0 .15rem; height: 2.3rem; text-align: center;
+  border: 2px solid var(--paper); }
 .heat .low { background: color-mix(in srgb, var(--orange-fill) var(--t), var(--paper)); }
 .heat .high { background: color-mix(in srgb, var(--blue-fill) var(--t), var(--paper)); }
 .heat .none { color: var(--soft); }
@@ -107,7 +112,8 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .8rem; }
     --blue-fill: #4c9fd4; --orange-fill: #e8854a; }
   @page { margin: 1.4cm; } body { font-size: 10.5pt; } main { max-width: none; padding: 0; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
-  .card, .panel, .advice > li, figure { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  .card, .panel, .advice > li, figure { break-inside: avoid; }
+  h2, h3, .note, .key { break-after: avoid; }
   .panel { overflow: visible; } .figures { font-size: 7.5pt; }
   .figures th, .figures td { padding: .2rem .3rem; }
   .two pre { max-height: none; overflow: visible; } svg { min-width: 0; } }

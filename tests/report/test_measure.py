@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgesense.errors import JudgeSenseError
+from judgesense.report.build import measure
+from judgesense.report.frames import data_hash
+from judgesense.report.schema import CELL_KEYS
+from judgesense.tasks import signature_hash
+
+EXCLUDED = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]
+
+
+def test_a_perfect_judge_scores_what_the_published_judges_scored_on_factuality(
+    make, published
+) -> None:
+    from judgesense_dataset.load import load_benchmark
+
+    benchmark = load_benchmark(published).select(["factuality"])
+    log = make.log(benchmark, make.oracle)
+    whole = measure(log, benchmark.pairs, run=make.run(benchmark))
+    kept = pc.invert(pc.is_in(benchmark.pairs["pair_id"], value_set=pa.array(EXCLUDED)))
+    validated = measure(log, benchmark.pairs.filter(kept), run=make.run(benchmark))
+    for judge in ("oracle", "rule@0001"):
+        raw = make.cell(validated, judge, "raw")
+        assert round(raw["jss"], 4) == 0.6303
+        assert round(raw["kappa"], 4) == 0.2420
+        assert raw["n_pairs"] == 119
+        assert make.cell(validated, judge, "mapped")["jss"] == 1.0
+        raw = make.cell(whole, judge, "raw")
+        assert (round(raw["jss"], 3), round(raw["kappa"], 3)) == (0.600, 0.181)
+
+
+def test_a_cell_has_the_keys_of_the_contract_and_no_nan(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "ABAB")
+    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
+    assert {tuple(cell) for cell in report["cells"]} == {CELL_KEYS}
+    assert json.loads(json.dumps(report, allow_nan=False)) == report
+
+
+def test_undecided_pairs_are_counted_by_kind_left_out_and_bounded(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * 10)
+    said = {1: "UNCLEAR", 2: "REFUSED", 3: "ERROR", 4: "NO"}
+
+    def decide(prompt):
+        number = int(prompt["item_id"][-3:])
+        return said.get(number, "YES") if prompt["template_id"] == "w1" else "YES"
+
+    report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
+    cell = make.cell(report, "rule@0001", "mapped")
+    assert (cell["n_pairs"], cell["n_unclear"], cell["n_refused"], cell["n_error"]) == (7, 1, 1, 1)
+    assert cell["jss"] == pytest.approx(6 / 7)
+    assert (cell["jss_low"], cell["jss_high"]) == (0.6, 0.9)
+    assert cell["coverage"] == 0.7
+    assert cell["accuracy"] == pytest.approx(16 / 17)
+
+
+def test_pairs_that_are_not_judged_yet_lower_coverage_and_not_jss(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 5)
+    log = make.log(benchmark, make.oracle).slice(0, 10)
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    cell = make.cell(report, "rule@0001", "mapped")
+    assert (cell["jss"], cell["n_pairs"], cell["coverage"]) == (1.0, 5, 0.5)
+    assert "5 of 10 pairs are not judged yet" in " ".join(report["advice"])
+
+
+def test_the_label_map_turns_an_inverted_answer_round(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN, make.INVERTED], ["YES", "NO"] * 10)
+    report = measure(
+        make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark)
+    )
+    assert make.cell(report, "rule@0001", "raw")["jss"] == 0.0
+    assert make.cell(report, "rule@0001", "mapped")["jss"] == 1.0
+    assert make.cell(report, "rule@0001", "raw")["accuracy"] == 1.0
+
+
+def test_a_judge_that_always_takes_the_first_option_is_degenerate_in_both_orders(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "AABB")
+    log = make.log(benchmark, lambda prompt: "A")
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    for judge in ("rule@0001", "always-first"):
+        cell = make.cell(report, judge, "mapped", order="both")
+        assert cell["verdict"] == "degenerate"
+        assert cell["kappa"] is None
+        assert "'A'" in cell["degenerate"]
+        assert (cell["first_position_rate"], cell["position_consistency"]) == (1.0, 0.0)
+        assert cell["accuracy"] == 0.5
+    oracle = make.cell(report, "oracle", "mapped", order="both")
+    assert (oracle["first_position_rate"], oracle["position_consistency"]) == (0.5, 1.0)
+
+
+def test_orders_are_reported_alone_and_together(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB" * 5)
+
+    def decide(prompt):
+        return make.oracle(prompt) if prompt["order"] == "AB" else prompt["template_id"][-1:].translate(
+            {ord("1"): "A", ord("2"): "B"}
+        )
+
+    report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
+    jss = {
+        order: make.cell(report, "rule@0001", "mapped", order=order)["jss"]
+        for order in ("AB", "BA", "both")
+    }
+    assert jss == {"AB": 1.0, "BA": 0.0, "both": 0.5}
+    both = make.cell(report, "rule@0001", "mapped", order="both")
+    assert (both["n_pairs"], both["n_items"], both["n_clusters"]) == (20, 10, 10)
+
+
+def test_the_noise_floor_is_the_flip_rate_of_the_same_prompt(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * 10)
+    first = make.log(benchmark, lambda prompt: "YES")
+
+    def later(prompt):
+        return "NO" if prompt["item_id"] == "item-001" else "YES"
+
+    again = make.log(benchmark, later, repeat=1)
+    report = measure(pa.concat_tables([again, first]), benchmark.pairs, run=make.run(benchmark))
+    cell = make.cell(report, "rule@0001", "mapped")
+    assert cell["noise_floor"] == pytest.approx(0.1)
+    # JSS itself is that of the first repeat, wherever its rows stand.
+    assert cell["jss"] == 1.0
+    alone = measure(first, benchmark.pairs, run=make.run(benchmark))
+    assert make.cell(alone, "rule@0001", "mapped")["noise_floor"] is None
+
+
+def test_soft_jss_is_one_less_the_total_variation_after_the_label_map(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN, make.INVERTED], ["YES"] * 4)
+
+    def logprobs(prompt):
+        # Half of the mass is elsewhere: shares are of the options alone.
+        yes = 0.9 if prompt["template_id"] == "w1" else 0.3
+        return {"YES": math.log(yes / 2), "NO": math.log((1 - yes) / 2)}
+
+    log = make.log(
+        benchmark,
+        lambda prompt: "YES" if prompt["template_id"] == "w1" else "NO",
+        scoring="options",
+        logprobs=logprobs,
+    )
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    assert make.cell(report, "rule@0001", "raw")["soft_jss"] == pytest.approx(0.4)
+    assert make.cell(report, "rule@0001", "mapped")["soft_jss"] == pytest.approx(0.8)
+    plain = measure(
+        make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark)
+    )
+    assert make.cell(plain, "rule@0001", "mapped")["soft_jss"] is None
+
+
+def test_without_pairs_all_templates_of_an_item_and_order_are_paired(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, "ABBA")
+    rng = np.random.default_rng(3)
+    log = make.log(benchmark, lambda prompt: str(rng.choice(["A", "B", "UNCLEAR"])))
+    given_pairs = measure(log, benchmark.pairs, run=make.run(benchmark))
+    imported = measure(log, None, run={"run_id": "by-rule"})
+    for ours, theirs in zip(imported["cells"], given_pairs["cells"], strict=True):
+        assert ours == pytest.approx(theirs), ours["judge"]
+
+
+def test_a_wording_of_one_alone_has_no_jss_but_an_accuracy(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN], ["YES", "NO"])
+    report = measure(make.log(benchmark, make.oracle), None, run={})
+    cell = make.cell(report, "rule@0001", "mapped")
+    assert cell["jss"] is None
+    assert (cell["accuracy"], cell["verdict"]) == (1.0, "degenerate")
+    assert "no pair" in cell["degenerate"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_figures_do_not_depend_on_the_order_of_rows(make, seed: int) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "ABBAB")
+    rng = np.random.default_rng(seed)
+    log = make.log(benchmark, lambda prompt: str(rng.choice(["A", "B", "UNCLEAR"])))
+    shuffled = log.take(pa.array(rng.permutation(log.num_rows)))
+    pairs = benchmark.pairs.take(pa.array(rng.permutation(benchmark.pairs.num_rows)))
+    before = measure(log, benchmark.pairs, run=make.run(benchmark))["cells"]
+    after = measure(shuffled, pairs, run=make.run(benchmark))["cells"]
+    key = ("judge", "scoring", "order", "labels")
+    for one, two in zip(
+        *(sorted(cells, key=lambda c: [c[k] for k in key]) for cells in (before, after)),
+        strict=True,
+    ):
+        assert one == pytest.approx(two)
+        if one["jss"] is not None:
+            assert one["jss_low"] <= one["jss"] <= one["jss_high"]
+            assert one["ci_low"] <= one["jss"] <= one["ci_high"]
+
+
+WORDS = st.text(min_size=1, max_size=6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=12))
+def test_the_data_hash_of_tables_is_that_of_pairs(pairs: list[tuple[str, str]]) -> None:
+    columns = [pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1)]
+    assert data_hash(*columns) == signature_hash(pairs)
+
+
+def test_signatures_name_what_a_figure_rests_on(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 4)
+    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
+    cell = make.cell(report, "rule@0001", "mapped")
+    assert cell["signature"].startswith(
+        "JSS|task:factuality|n:8|items:8|labels:mapped|scoring:generate|undecided:excluded|"
+        "templates:fixed|ci:wilson-cluster|data:" + benchmark.data_hash
+    )
+
+
+def test_an_empty_log_and_pairs_without_columns_are_refused(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"])
+    log = make.log(benchmark, make.oracle)
+    with pytest.raises(JudgeSenseError, match="nothing has been judged"):
+        measure(log.slice(0, 0), benchmark.pairs, run={})
+    with pytest.raises(JudgeSenseError, match="label_map_b"):
+        measure(log, benchmark.pairs.drop_columns(["label_map_b"]), run={})
+    with pytest.raises(JudgeSenseError, match="lacks the columns"):
+        measure(log.drop_columns(["decision"]), benchmark.pairs, run={})
