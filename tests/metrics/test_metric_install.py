@@ -18,6 +18,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 EVERY_MODULE = """
 import importlib.util, sys
+
+
+class WithoutTransformers:
+    # evaluate imports it, and with it torch, where it is there: seconds for nothing.
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "transformers":
+            raise ModuleNotFoundError(name)
+
+
+sys.meta_path.insert(0, WithoutTransformers())
 import evaluate, judgesense
 assert "site-packages" in judgesense.__file__ and sys.prefix in judgesense.__file__
 assert importlib.util.find_spec("metrics") is None
