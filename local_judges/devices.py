@@ -54,6 +54,19 @@ def choose_dtype(asked: str | None, device: str) -> str:
     return "bfloat16"
 
 
+def multiplies_slowly(dtype: Any, device: Any) -> bool:
+    """Whether 16-bit matrix products are emulated here: on a CPU without instructions for them."""
+    import torch
+
+    if device.type != "cpu" or dtype == torch.float32:
+        return False
+    supported = {
+        torch.bfloat16: "_is_mkldnn_bf16_supported",
+        torch.float16: "_is_mkldnn_fp16_supported",
+    }
+    return not getattr(torch.ops.mkldnn, supported[dtype])()
+
+
 def free_memory(device: str) -> int | None:
     """Bytes free on the device; None where that cannot be known."""
     import torch

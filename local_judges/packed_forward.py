@@ -13,13 +13,15 @@ The attention is given to transformers through its attention interface, for the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
+from local_judges.devices import multiplies_slowly
 from local_judges.option_scoring import ROOT, OptionTrie, shared_prefix
 
 ATTENTION = "judgesense_trie"
@@ -259,6 +261,27 @@ def trie_attention(model: Any) -> Iterator[None]:
         model.set_attn_implementation(before)
 
 
+class Float32Products(TorchFunctionMode):
+    """Linear layers of 16-bit numbers by float32 matrix products, rounded to 16 bits after.
+
+    That is what 16-bit instructions compute (exact products, float32 sums), several times faster
+    than the emulation on a CPU without them. Few rows are left alone: there, converting the
+    weights costs more.
+    """
+
+    MIN_ROWS = 16
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Intercept ``linear``; everything else runs as it is."""
+        kwargs = kwargs or {}
+        if func is functional.linear and len(args) >= 2 and not kwargs:
+            x = args[0]
+            if x.dtype != torch.float32 and x.numel() >= self.MIN_ROWS * x.shape[-1]:
+                wide = [None if arg is None else arg.float() for arg in args]
+                return functional.linear(*wide).to(x.dtype)
+        return func(*args, **kwargs)
+
+
 def prefill(model: Any, layout: Layout, places: Sequence[int]) -> torch.Tensor:
     """Read a layout's tokens; logits (places, vocabulary) after the given packed places."""
     return _forward(model, layout, layout.tokens, layout.positions, list(places))
@@ -277,9 +300,10 @@ def _forward(
 ) -> torch.Tensor:
     global _active
     device = model.get_input_embeddings().weight.device
+    wide = multiplies_slowly(model.dtype, device)
     _active = active
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), Float32Products() if wide else nullcontext():
             return model(
                 input_ids=torch.tensor([tokens], device=device),
                 position_ids=torch.as_tensor(positions, device=device)[None],

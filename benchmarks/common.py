@@ -1,0 +1,55 @@
+"""What the benchmarks share: the machine in words, TruthfulQA prompts, the last line."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from judgesense.tasks import NO_ORDER, render
+from judgesense_dataset.embedded import TEMPLATES, embedded_items
+from judgesense_dataset.sources import Reader, get_source
+from judgesense_dataset.templates import load_templates
+from local_judges.protocol import Request
+
+MIRROR = (
+    Path(os.environ.get("JUDGESENSE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+    / "hub_mirror"
+)
+
+
+def machine(*packages: str) -> str:
+    """The processor, the number of cores and the versions of the packages that matter."""
+    cpu = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").is_file():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        cpu = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), cpu)
+    versions = [f"{package} {version(package)}" for package in packages]
+    return ", ".join([f"{os.cpu_count()} cores {cpu}", *versions])
+
+
+def factuality_requests(n: int) -> tuple[list[Request], str]:
+    """n factuality prompts, and where their items come from.
+
+    TruthfulQA questions, each with one of its answers and in one of the paper's five wordings,
+    from the mirror beside the checkout; without that, the embedded items in all five wordings.
+    """
+    entry = load_templates(TEMPLATES)["factuality"]
+    if MIRROR.is_dir():
+        items = get_source("truthfulqa").collect(Reader(MIRROR), n, 0).items
+        shown = [(entry.templates[at % 5], item) for at, item in enumerate(items)]
+        source = "TruthfulQA"
+    else:
+        items = [item for item in embedded_items() if item.task == "factuality"]
+        shown = [(template, item) for template in entry.templates for item in items][:n]
+        source = "the embedded benchmark"
+    prompts = [render(entry.task, template, item, NO_ORDER) for template, item in shown]
+    return [Request(p.prompt_id, p.text, entry.task.labels) for p in prompts], source
+
+
+def finish(results: list[dict[str, Any]]) -> None:
+    """Print the results as the one JSON line that ends a benchmark."""
+    print(json.dumps(results, ensure_ascii=False))

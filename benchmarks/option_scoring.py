@@ -1,0 +1,194 @@
+"""Option scoring on a CPU: our judge against lm-eval-harness on the same loaded model.
+
+    python benchmarks/option_scoring.py [--prompts 300] [--dtypes float32,bfloat16] [--slices 3]
+
+Both score {YES, NO} after the same rendered prompts with the same model object, dtype and
+threads. lm-eval's ``HFLM.loglikelihood`` takes the prompts in slices; our judge takes all of them
+before the first slice and after each. The ratio is the median, over slices, of our rate in the
+two neighbouring passes to lm-eval's rate in the slice, so that a machine that slows down slows
+both. The limit is the time that the prompts' token trie needs in the model's matrix products
+alone, at the rate measured between the passes. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import torch
+from common import factuality_requests, finish, machine
+from torch.nn import functional
+
+from local_judges.option_scoring import trie_floor
+from local_judges.protocol import Answer, Request
+from local_judges.transformers_judge import TransformersJudge
+
+SURE = 0.05
+"""Margin in nats of lm-eval from which decisions must be equal."""
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def judge_all(
+    judge: TransformersJudge, requests: Sequence[Request], *scorings: str
+) -> list[Answer]:
+    """The answers in the requests' order."""
+    plan = judge.plan(requests, frozenset(scorings))
+    batches = ((n, [requests[m] for m in batch]) for n, batch in enumerate(plan))
+    answers: dict[int, Answer] = {}
+    for n, batch in judge.judge(batches, frozenset(scorings)):
+        answers.update(zip(plan[n], batch, strict=True))
+    return [answers[n] for n in range(len(requests))]
+
+
+def products_time(judge: TransformersJudge, rows: int = 2048) -> float:
+    """Seconds a token that one pass through the layers' matrices takes, by the faster of the
+    model's dtype and float32 (on a CPU without 16-bit instructions that is float32)."""
+    shapes = [tuple(p.shape) for name, p in judge.model.named_parameters() if ".0." in name]
+    layer = [shape for shape in shapes if len(shape) == 2]
+    times = []
+    for dtype in {judge.model.dtype, torch.float32}:
+        pairs = [
+            (torch.randn(rows, b, dtype=dtype), torch.randn(a, b, dtype=dtype)) for a, b in layer
+        ]
+        rounds = [
+            timed(lambda p=pairs: [functional.linear(x, w) for x, w in p])[0] for _ in range(7)
+        ]
+        times.append(statistics.median(rounds))
+    return min(times) * judge.config.num_hidden_layers / rows
+
+
+def compare(dtype: str, requests: list[Request], source: str, slices: int, batch: int) -> Any:
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    judge = TransformersJudge("smollm2-135m", dtype=dtype, device="cpu")
+    peer = HFLM(judge.model, tokenizer=judge.tokenizer, batch_size=batch, device="cpu")
+    prompts = [judge.chat.render(request.text) for request in requests]
+    floor = trie_floor(judge.tokenizer(prompts, add_special_tokens=False).input_ids)
+    judge_all(judge, requests[:8], "options")
+
+    def theirs(part: range) -> list[list[float]]:
+        asked = [
+            Instance("loglikelihood", {}, (prompts[n], option), m)
+            for n in part
+            for m, option in enumerate(requests[n].options)
+        ]
+        found = iter(peer.loglikelihood(asked, disable_tqdm=True))
+        return [[next(found)[0] for _ in requests[n].options] for n in part]
+
+    def ours() -> tuple[float, list[Answer]]:
+        return timed(lambda: judge_all(judge, requests, "options"))
+
+    judge.counters.clear()
+    seconds, answers = ours()
+    read = judge.counters["prefilled_tokens"]
+    our_times, their_times, limits, ratios = [seconds], [], [], []
+    their_scores: dict[int, list[float]] = {}
+    for at in range(slices):
+        part = range(at, len(requests), slices)
+        their_seconds, scores = timed(lambda part=part: theirs(part))
+        their_scores.update(zip(part, scores, strict=True))
+        limits.append(products_time(judge) * floor)
+        our_times.append(ours()[0])
+        our_rate = len(requests) / statistics.mean(our_times[-2:])
+        ratios.append(our_rate / (len(part) / their_seconds))
+        their_times.append(their_seconds)
+    sure = other = 0
+    for n, answer in enumerate(answers):
+        mine, peers = answer.option_logprobs or (), their_scores[n]
+        best = sorted(peers)
+        if best[-1] - best[-2] > SURE:
+            sure += 1
+            other += mine.index(max(mine)) != peers.index(best[-1])
+    return {
+        "name": f"option scoring, {dtype}",
+        "peer": f"lm-eval hf {dtype}",
+        "ratio": round(statistics.median(ratios), 2),
+        "ours": round(len(requests) / statistics.median(our_times), 2),
+        "theirs": round(len(requests) / sum(their_times), 2),
+        "unit": "prompts/s",
+        "n": len(requests),
+        "source": source,
+        "ratios": [round(ratio, 2) for ratio in ratios],
+        "share_of_matmul_limit": round(
+            statistics.median(
+                limit / statistics.mean(pair)
+                for limit, pair in zip(limits, pairwise(our_times), strict=True)
+            ),
+            2,
+        ),
+        "prefilled_tokens": read,
+        "trie_floor": floor,
+        "prefilled_over_floor": round(read / floor, 3),
+        "decisions_compared": sure,
+        "decisions_different": other,
+        "threads": torch.get_num_threads(),
+        "lm_eval_batch_size": batch,
+        "machine": machine("torch", "transformers", "lm_eval"),
+    }
+
+
+def both_scorings(requests: list[Request], source: str, rounds: int) -> Any:
+    """Greedy text and options in one pass, against greedy text alone."""
+    judge = TransformersJudge("smollm2-135m", dtype="float32", device="cpu")
+    judge_all(judge, requests[:8], "generate")
+    alone, both = [], []
+    for _ in range(rounds):
+        alone.append(timed(lambda: judge_all(judge, requests, "generate"))[0])
+        both.append(timed(lambda: judge_all(judge, requests, "generate", "options"))[0])
+    return {
+        "name": "greedy and options together over greedy alone, float32",
+        "time_ratio": round(statistics.median(b / a for a, b in zip(alone, both, strict=True)), 3),
+        "ours": round(len(requests) / statistics.median(both), 2),
+        "greedy_alone": round(len(requests) / statistics.median(alone), 2),
+        "unit": "prompts/s",
+        "n": len(requests),
+        "source": source,
+        "machine": machine("torch", "transformers"),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prompts", type=int, default=300)
+    parser.add_argument("--dtypes", default="float32,bfloat16")
+    parser.add_argument("--slices", type=int, default=3, help="in how many slices the peer judges")
+    parser.add_argument("--batch-size", type=int, default=16, help="the peer's")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    asked = parser.parse_args()
+    torch.set_num_threads(asked.threads)
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    requests, source = factuality_requests(asked.prompts)
+    results = []
+    for dtype in asked.dtypes.split(","):
+        result = compare(dtype, requests, source, asked.slices, asked.batch_size)
+        print(
+            f"{dtype}: {result['ours']} prompts/s, lm-eval {result['theirs']}; ratio "
+            f"{result['ratio']} (slices {result['ratios']}); prefilled tokens / trie floor "
+            f"{result['prefilled_over_floor']}; {result['share_of_matmul_limit']:.0%} of the "
+            f"matmul limit; decisions different {result['decisions_different']} of "
+            f"{result['decisions_compared']} with a margin over {SURE} nats",
+            flush=True,
+        )
+        results.append(result)
+    together = both_scorings(requests[: max(1, asked.prompts // 3)], source, 3)
+    print(f"greedy + options / greedy alone: {together['time_ratio']} of the time")
+    finish([*results, together])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""A judge on transformers, against the model's own unbatched and uncached forward."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from local_judges.chat import SYSTEM_PROMPT
+from local_judges.option_scoring import trie_floor
+from local_judges.protocol import Answer, Judge, Request
+from local_judges.transformers_judge import TransformersJudge
+
+pytestmark = pytest.mark.slow
+BOTH = ("generate", "options")
+WORDS = ["one", "apple", "Paris", "1987", "is,", "not:", "the?", "so\n\n", "Łódź", "(maybe)"]
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[TransformersJudge]:
+    judge = TransformersJudge("smollm2-135m", dtype="float32", device="cpu")
+    yield judge
+    judge.close()
+
+
+def ask(judge: TransformersJudge, requests: Sequence[Request], *scorings: str) -> list[Answer]:
+    plan = judge.plan(requests, frozenset(scorings))
+    assert sorted(n for batch in plan for n in batch) == list(range(len(requests)))
+    found: dict[int, Answer] = {}
+    batches = ((n, [requests[m] for m in batch]) for n, batch in enumerate(plan))
+    for n, answers in judge.judge(batches, frozenset(scorings)):
+        found.update(zip(plan[n], answers, strict=True))
+    return [found[n] for n in range(len(requests))]
+
+
+def mixed_requests(n: int) -> list[Request]:
+    """Prompts of 1 to 150 words after a few instructions, with options of 1 to 7 tokens."""
+    rng = np.random.default_rng(0)
+    kinds = (
+        ("Is this right? Answer YES or NO only.", ("YES", "NO")),
+        ("Is this right? Answer with a number from 1 to 5.", ("1", "2", "3", "4", "5")),
+        ("Which is better? Reply A or B.", ("A", "B")),
+        ("How sure?", ("absolutely certain", "absolutely not, no way", "unsure")),
+        ("How many, out of 10?", ("1", "10", "2")),
+    )
+    requests = []
+    for at in range(n):
+        instruction, options = kinds[at % len(kinds)]
+        length = min(150, 1 + int(rng.exponential(20)))
+        text = f"{instruction}\n\nText: {' '.join(rng.choice(WORDS, length))}"
+        requests.append(Request(f"p{at}", text, options))
+    return requests
+
+
+def reference(judge: TransformersJudge, request: Request) -> list[float]:
+    """Option log-probabilities by the model's own forward, one whole sequence at a time."""
+    import torch
+
+    tokenizer = judge.tokenizer
+    messages = [
+        {"role": "system", "content": SYSTEM_PROMPT},
+        {"role": "user", "content": request.text},
+    ]
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    prompt = tokenizer(text, add_special_tokens=False).input_ids
+    options = [
+        tokenizer(text + option, add_special_tokens=False).input_ids[len(prompt) :]
+        for option in request.options
+    ]
+    nested = "10" in request.options
+    scores = []
+    for option in options:
+        whole = prompt + option + ([tokenizer.eos_token_id] if nested else [])
+        with torch.inference_mode():
+            logits = judge.model(torch.tensor([whole]), use_cache=False).logits[0].double()
+        after = torch.log_softmax(logits[len(prompt) - 1 : -1], dim=-1)
+        scores.append(float(after.gather(1, torch.tensor(whole[len(prompt) :])[:, None]).sum()))
+    return scores
+
+
+def test_option_logprobs_equal_an_unbatched_uncached_forward(judge: TransformersJudge) -> None:
+    requests = mixed_requests(200)
+    spelt = judge.tokenizer("YES", add_special_tokens=False).input_ids
+    assert len(spelt) == 2  # several tokens an option are really met
+    answers = ask(judge, requests, "options")
+    for request, answer in zip(requests, answers, strict=True):
+        wanted = reference(judge, request)
+        assert answer.option_logprobs == pytest.approx(wanted, abs=1e-3), request
+        assert answer.option_mass == pytest.approx(sum(map(math.exp, wanted)), rel=2e-3)
+        assert answer.text is None
+
+
+def test_greedy_text_equals_transformers_own_where_the_margin_allows(
+    judge: TransformersJudge,
+) -> None:
+    import torch
+
+    requests = mixed_requests(30)
+    answers = ask(judge, requests, *BOTH)
+    equal = 0
+    for request, answer in zip(requests, answers, strict=True):
+        prompt = judge.tokenizer(judge.chat.render(request.text), add_special_tokens=False)
+        ids = torch.tensor([prompt.input_ids])
+        out = judge.model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=20,
+            do_sample=False,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+        written = out.sequences[0, ids.shape[1] :]
+        top = torch.stack(out.logits)[:, 0].topk(2).values
+        if float((top[:, 0] - top[:, 1]).min()) < 1e-3:
+            continue
+        equal += 1
+        assert answer.text == judge.tokenizer.decode(written, skip_special_tokens=True)
+        assert answer.truncated == (int(written[-1]) not in judge.stop_tokens)
+        assert answer.output_tokens == len(written) - (not answer.truncated)
+        assert answer.input_tokens == ids.shape[1]
+    assert equal >= 20
+
+
+def test_the_two_scorings_together_say_what_each_says_alone(judge: TransformersJudge) -> None:
+    requests = mixed_requests(12)
+    both = ask(judge, requests, *BOTH)
+    texts, options = ask(judge, requests, "generate"), ask(judge, requests, "options")
+    assert [a.text for a in both] == [a.text for a in texts]
+    for answer, alone in zip(both, options, strict=True):
+        assert answer.option_logprobs == pytest.approx(alone.option_logprobs, abs=1e-3)
+
+
+def test_prompts_that_share_an_instruction_are_read_close_to_the_floor(
+    judge: TransformersJudge,
+) -> None:
+    requests = mixed_requests(200)
+    judge.counters.clear()
+    ask(judge, requests, "options")
+    prompts = [judge.chat.render(request.text) for request in requests]
+    floor = trie_floor(judge.tokenizer(prompts, add_special_tokens=False).input_ids)
+    assert floor < judge.counters["prefilled_tokens"] <= 1.15 * floor
+
+
+def test_the_same_plan_gives_the_same_answers_to_the_last_bit(judge: TransformersJudge) -> None:
+    requests = mixed_requests(12)
+    assert judge.plan(requests, frozenset(BOTH)) == judge.plan(requests, frozenset(BOTH))
+    first, second = ask(judge, requests, *BOTH), ask(judge, requests, *BOTH)
+    assert [a.option_logprobs for a in first] == [a.option_logprobs for a in second]
+
+
+def test_a_prompt_longer_than_the_context_is_an_error_and_the_rest_go_on(
+    judge: TransformersJudge,
+) -> None:
+    long = Request("long", "word " * 9000, ("YES", "NO"))
+    short = Request("short", "Is 7 prime? YES or NO.", ("YES", "NO"))
+    refused, answered = ask(judge, [long, short], *BOTH)
+    assert refused.text is None
+    assert refused.option_logprobs is None
+    assert "8192 tokens" in str(refused.error)
+    assert answered.error is None
+    assert answered.text
+
+
+def test_a_judge_says_what_fixes_its_answers(judge: TransformersJudge) -> None:
+    assert isinstance(judge, Judge)
+    described = json.loads(json.dumps(judge.describe()))
+    assert described["dtype"] == "float32"
+    assert described["system_prompt"] == SYSTEM_PROMPT
+    assert described["decoding"]["max_tokens"] == 20
+    assert judge.name.startswith("smollm2-135m@")
+    again = TransformersJudge("smollm2-135m", dtype="float32", device="cpu")
+    assert again.name == judge.name
+    for other in ({"dtype": "bfloat16"}, {"system_prompt": "Be brief."}, {"max_tokens": 5}):
+        assert TransformersJudge("smollm2-135m", device="cpu", **other).name != judge.name
+
+
+def test_drawn_texts_depend_on_the_seed_and_not_on_the_batch() -> None:
+    def texts(seed: int, requests: list[Request]) -> dict[str, str | None]:
+        judge = TransformersJudge("smollm2-135m", temperature=1.0, seed=seed, max_tokens=8)
+        answers = ask(judge, requests, "generate")
+        return {r.prompt_id: a.text for r, a in zip(requests, answers, strict=True)}
+
+    requests = mixed_requests(6)
+    first = texts(0, requests)
+    assert texts(0, requests[3:]) == {r.prompt_id: first[r.prompt_id] for r in requests[3:]}
+    assert texts(1, requests) != first
+
+
+def test_options_that_the_vocabulary_cannot_spell_are_refused_before_work(
+    judge: TransformersJudge,
+) -> None:
+    with pytest.raises(JudgeSenseError, match="cannot spell the option ' '"):
+        judge.plan([Request("p", "text", ("A", " "))], frozenset({"options"}))
+
+
+def tiny_model(folder: Path, tokenizer: Any, kind: str) -> Path:
+    """A model of random weights with SmolLM2's tokenizer."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2}
+    if kind == "gemma2":  # sliding windows, and attention scores bounded by a tanh
+        config: Any = transformers.Gemma2Config(
+            **sizes,
+            intermediate_size=64,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=8,
+            sliding_window=16,
+            attn_logit_softcapping=5.0,
+            query_pre_attn_scalar=8,
+        )
+    elif kind == "bloom":  # positions by a bias inside its own attention
+        config = transformers.BloomConfig(**sizes, n_head=4)
+    else:  # no attention at all
+        config = transformers.MambaConfig(**sizes, state_size=4)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    model.save_pretrained(folder)
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "forward"),
+    [("gemma2", "token trie"), ("bloom", "prompt by prompt"), ("mamba", "prompt by prompt")],
+)
+def test_any_architecture_is_judged_as_by_its_own_forward(
+    kind: str, forward: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    import torch
+
+    tokenizer = TransformersJudge("smollm2-135m").tokenizer
+    judge = TransformersJudge(tiny_model(tmp_path, tokenizer, kind), max_tokens=4)
+    assert "no chat template" in caplog.text
+    requests = mixed_requests(10)[:4]
+    for request, answer in zip(requests, ask(judge, requests, *BOTH), strict=True):
+        text = f"{SYSTEM_PROMPT}\n\n{request.text}\n"
+        prompt = judge.tokenizer(text, add_special_tokens=False).input_ids
+        for option, score in zip(request.options, answer.option_logprobs or (), strict=True):
+            ids = judge.tokenizer(option, add_special_tokens=False).input_ids
+            with torch.inference_mode():
+                logits = judge.model(torch.tensor([prompt + ids]), use_cache=False).logits[0]
+            after = torch.log_softmax(logits[len(prompt) - 1 : -1].double(), dim=-1)
+            wanted = float(after.gather(1, torch.tensor(ids)[:, None]).sum())
+            assert score == pytest.approx(wanted, abs=1e-3)
+    assert judge.describe()["forward"] == forward
