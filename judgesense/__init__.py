@@ -21,6 +21,8 @@ _HOMES: dict[str, str] = {
     "metric_path": "judgesense.scores",
     "report": "judgesense.report",
     "compare": "judgesense.report.compare",
+    "import_log": "judgesense.importers",
+    "match_answers": "judgesense.matching",
 }
 """Public name -> the module that defines it."""
 

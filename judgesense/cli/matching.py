@@ -48,6 +48,9 @@ def match(
         str, typer.Option(help="The judge's prompt: figure-3, gpqa or a text file.")
     ] = "figure-3",
     engine: Annotated[str | None, typer.Option(help="What runs the judge.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="The judge's endpoint, for --engine api.")
+    ] = None,
     n_options: Annotated[
         int | None, typer.Option(help="Options of a choice (4), where their texts are not given.")
     ] = None,
@@ -79,7 +82,8 @@ def match(
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if method == "choice" and rows[0].options is not None:
         options["options"] = [_required(row, row.options, "options") for row in rows]
-    loaded = _load(judge, engine, prompt, rows) if judge is not None else None
+    wanted = {"engine": engine, "base_url": base_url}
+    loaded = _load(judge, wanted, prompt, rows) if judge is not None else None
     texts, references = [row.text for row in rows], [row.reference for row in rows]
     result = match_answers(texts, references, method, **options)
     models, templates = [row.model for row in rows], [row.template_id for row in rows]
@@ -178,7 +182,7 @@ def _required(row: Response, value: Any, name: str) -> Any:
     return value
 
 
-def _load(judge: str, engine: str | None, prompt: str, rows: Sequence[Response]) -> Any:
+def _load(judge: str, wanted: dict[str, str | None], prompt: str, rows: Sequence[Response]) -> Any:
     from local_judges.llm_matcher import MAX_TOKENS, check_prompt
     from local_judges.registry import resolve
 
@@ -187,7 +191,7 @@ def _load(judge: str, engine: str | None, prompt: str, rows: Sequence[Response])
         raise JudgeSenseError(
             f"{missing[0]}: no question, which a judge needs (--columns question=COLUMN)"
         )
-    return resolve(judge, engine=engine, system_prompt="", max_tokens=MAX_TOKENS)
+    return resolve(judge, **wanted, system_prompt="", max_tokens=MAX_TOKENS)
 
 
 def _judge(spec: Any, prompt: str, rows: Sequence[Response]) -> JudgedMatches:
@@ -271,7 +275,7 @@ def _show_judged(
             typer.echo(f"  {_example(rows[i])}  [{_short(judged.reasons[i], 120)}]")
     outcomes = Counter(outcome for outcome in judged.outcomes if outcome != "ok")
     for outcome, number in outcomes.items():
-        typer.echo(f"{number} verdicts are {outcome}")
+        typer.echo(f"no verdict, {outcome}: {number}")
 
 
 def _example(row: Response) -> str:

@@ -59,8 +59,9 @@ def build(
 ) -> Built:
     """Turn records into a decision log.
 
-    ``labels`` is the decision space, in order; by default each task's gold labels and decisions
-    (whole numbers with those between them; A and B where option orders are given).
+    ``labels`` is the decision space, in order; by default each task's gold labels, with the
+    judges' decisions where gold names under two or whole numbers (then with those between them);
+    A and B where option orders are given.
     ``parse`` reads a judge's text; by default only a text that is a label, whatever its case, is
     read. A row without decision, text or log-probabilities is an ERROR; one whose text holds no
     label is UNCLEAR.
@@ -171,8 +172,10 @@ def _labels(
         for label in (*options, row["gold"], row["decision"]):
             if label is not None:
                 found.setdefault(label.casefold(), label)
+    # Two gold labels that are no ratings are the whole space; another answer is no label of it.
+    settled = len(found) > 1 and not all(map(_is_integer, found))
     for row in mine:
-        if row["raw_text"] is None and row["raw_decision"] is not None:
+        if not settled and row["raw_text"] is None and row["raw_decision"] is not None:
             found.setdefault(row["raw_decision"].strip().casefold(), row["raw_decision"].strip())
     ordered = any(row["order"] != NO_ORDER for row in mine)
     named = [label for label in found.values() if label not in UNDECIDED]

@@ -31,8 +31,9 @@ def read(
 
     ``custom_id`` is the form of the ids: the decision log's column names in braces, with
     anything between. ``labels`` names the options to find among the log-probabilities. A failed
-    request is an ERROR with the provider's message, of the model that answered the others. Raises JudgeSenseError for a line that is no
-    batch output and for an id of another form.
+    request is an ERROR with the provider's message, of the model that answered the others.
+
+    Raises JudgeSenseError for a line that is no batch output and for an id of another form.
     """
     form = id_pattern(custom_id)
     records = list(read_json_lines(source, encoding))

@@ -179,7 +179,7 @@ def test_models_ranked_alike_under_every_template_correlate_fully() -> None:
 def test_a_real_model_gives_verdicts_that_are_read_or_counted() -> None:
     from local_judges.registry import load_judge
 
-    judge = load_judge("smollm2-135m", system_prompt="", max_tokens=64)
+    judge = load_judge("smollm2-135m", system_prompt="", max_tokens=24)
     try:
         result = judge_matches(
             judge,
