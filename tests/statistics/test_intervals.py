@@ -18,6 +18,7 @@ from judgesense.statistics.intervals import (
     mean_t_cluster,
     wilson,
     wilson_cluster,
+    wilson_from_sums,
 )
 from judgesense.statistics.kappa import (
     bootstrap_kappa,
@@ -250,6 +251,23 @@ def test_wilson_reaches_the_ends_only_with_a_share_there() -> None:
     assert wilson(1.0, 20, 2.0)[1] == 1.0
     assert wilson(0.0, 20, 2.0)[0] == 0.0
     assert wilson(0.999999, 10**9, 2.0)[1] < 1
+
+
+@pytest.mark.parametrize(("k", "pairs", "icc", "share"), [(25, 2, 0.8, 0.97), (25, 10, 0.5, 0.8)])
+def test_the_default_interval_covers_where_the_row_wise_one_does_not(
+    k: int, pairs: int, icc: float, share: float
+) -> None:
+    rng = np.random.default_rng(0)
+    spread = (1 - icc) / icc
+    sums = rng.binomial(pairs, rng.beta(share * spread, (1 - share) * spread, (2_000, k)))
+    ours = rows = 0
+    for hits in sums:
+        interval = wilson_from_sums(hits, np.full(k, pairs))
+        ours += interval.low <= share <= interval.high  # type: ignore[operator]
+        low, high = wilson(hits.sum() / (k * pairs), k * pairs, 1.959964)
+        rows += low <= share <= high
+    assert 0.94 <= ours / 2_000 <= 0.99
+    assert rows / 2_000 < 0.9
 
 
 def test_published_intervals_are_the_row_wise_bootstrap(published: Path) -> None:
