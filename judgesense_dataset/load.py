@@ -1,8 +1,8 @@
 """From a dataset's name or folder to what a run judges.
 
 A dataset is the embedded benchmark, a Hub dataset folder, a folder of ``<task>.jsonl`` files (or
-one such file) in the earlier benchmark's schema, or a Hub id. Reading needs pyarrow alone; a Hub id needs
-huggingface_hub.
+one such file) in the earlier benchmark's schema, or a Hub id. Reading needs pyarrow alone; a Hub id
+needs huggingface_hub.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -
 
 
 def locate(dataset: str | Path, revision: str | None = None) -> Located:
-    """Where a dataset lies: the folder or ``.jsonl`` file itself, its place in ``JUDGESENSE_MIRROR``, or a Hub snapshot.
+    """Where a dataset lies: its folder or file, its place in a mirror, or a Hub snapshot.
 
     Raises JudgeSenseError listing what was tried.
     """
