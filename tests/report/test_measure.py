@@ -74,9 +74,7 @@ def test_pairs_that_are_not_judged_yet_lower_coverage_and_not_jss(make) -> None:
 
 def test_the_label_map_turns_an_inverted_answer_round(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN, make.INVERTED], ["YES", "NO"] * 10)
-    report = measure(
-        make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark)
-    )
+    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
     assert make.cell(report, "rule@0001", "raw")["jss"] == 0.0
     assert make.cell(report, "rule@0001", "mapped")["jss"] == 1.0
     assert make.cell(report, "rule@0001", "raw")["accuracy"] == 1.0
@@ -101,8 +99,10 @@ def test_orders_are_reported_alone_and_together(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB" * 5)
 
     def decide(prompt):
-        return make.oracle(prompt) if prompt["order"] == "AB" else prompt["template_id"][-1:].translate(
-            {ord("1"): "A", ord("2"): "B"}
+        return (
+            make.oracle(prompt)
+            if prompt["order"] == "AB"
+            else prompt["template_id"][-1:].translate({ord("1"): "A", ord("2"): "B"})
         )
 
     report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
@@ -149,9 +149,7 @@ def test_soft_jss_is_one_less_the_total_variation_after_the_label_map(make) -> N
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
     assert make.cell(report, "rule@0001", "raw")["soft_jss"] == pytest.approx(0.4)
     assert make.cell(report, "rule@0001", "mapped")["soft_jss"] == pytest.approx(0.8)
-    plain = measure(
-        make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark)
-    )
+    plain = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
     assert make.cell(plain, "rule@0001", "mapped")["soft_jss"] is None
 
 

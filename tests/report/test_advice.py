@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+
+from judgesense.report.build import measure
+
+OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
+
+
+def texts(make, benchmark, log) -> list[str]:
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    assert len(report["advice"]) == len(report["findings"])
+    return report["advice"]
+
+
+def number(prompt) -> int:
+    return int(prompt["item_id"][-3:])
+
+
+def one_with(advice: list[str], *words: str) -> str:
+    found = [text for text in advice if all(word in text for word in words)]
+    assert len(found) == 1, advice
+    return found[0]
+
+
+def test_a_perfect_judge_on_many_items_is_to_be_used(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 30)
+    advice = texts(make, benchmark, make.log(benchmark, make.oracle))
+    assert advice[0].startswith("rule@0001 on factuality (generate scoring): use. ")
+
+
+def test_the_inverted_wording_is_named_where_raw_is_far_below_mapped(make) -> None:
+    maps = [make.PLAIN, make.PLAIN, make.INVERTED]
+    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 20)
+    text = one_with(texts(make, benchmark, make.log(benchmark, make.oracle)), "inverted wording w3")
+    assert "raw JSS of 0.333" in text
+    assert "mapped, it is 1.000" in text
+    assert "perfect judge has a raw JSS of 0.333" in text
+
+
+def test_a_judge_that_overlooks_the_inversion_is_told_apart(make) -> None:
+    maps = [make.PLAIN, make.PLAIN, make.INVERTED]
+    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 20)
+    log = make.log(benchmark, lambda prompt: prompt["gold"])
+    one_with(texts(make, benchmark, log), "overlooks the inversion in w3")
+
+
+def test_a_judge_that_is_consistent_and_wrong_is_not_to_be_used(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 30)
+    advice = texts(make, benchmark, make.log(benchmark, lambda prompt: OTHER[prompt["gold"]]))
+    assert "avoid, consistent though it is" in advice[0]
+    one_with(advice, "consistent and wrong: 0% of its single verdicts match")
+
+
+def test_an_accuracy_that_a_constant_answer_reaches_says_so(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES"] * 30)
+    log = make.log(benchmark, lambda prompt: "YES" if number(prompt) > 3 else "NO")
+    one_with(texts(make, benchmark, log), "every gold label is YES")
+
+
+def test_verdicts_that_follow_the_place_are_no_use_however_consistent(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "AB" * 25)
+
+    def decide(prompt):
+        return prompt["gold"] if number(prompt) <= 15 else "A"
+
+    advice = texts(make, benchmark, make.log(benchmark, decide))
+    assert "avoid, consistent though it is" in advice[0]
+    text = one_with(advice, "position bias")
+    assert "85% of its verdicts fall on the option shown first" in text
+    assert "chooses the same one 30% of the time" in text
+
+
+def test_one_order_alone_cannot_show_position_bias(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB" * 10, orders=["AB"])
+    one_with(texts(make, benchmark, make.log(benchmark, make.oracle)), "run with --orders AB,BA")
+
+
+def test_options_that_hold_little_probability_are_forced_choices(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 10)
+    log = make.log(
+        benchmark,
+        make.oracle,
+        scoring="options",
+        logprobs=lambda prompt: {"YES": math.log(0.01), "NO": math.log(0.02)},
+        mass=0.03,
+    )
+    one_with(texts(make, benchmark, log), "only 3% of the probability", "forced choices")
+
+
+def test_flips_that_come_back_without_rewording_are_called_noise(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * 20)
+
+    def first(prompt):
+        return "NO" if number(prompt) <= 4 and prompt["template_id"] == "w2" else "YES"
+
+    def later(prompt):
+        return "NO" if number(prompt) <= 4 and prompt["template_id"] == "w1" else "YES"
+
+    log = pa.concat_tables([make.log(benchmark, first), make.log(benchmark, later, repeat=1)])
+    one_with(texts(make, benchmark, log), "flips 20% of verdicts, rewording 20%", "noise")
+
+
+def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * 20)
+    log = make.log(
+        benchmark,
+        lambda prompt: "NO" if number(prompt) <= 2 and prompt["template_id"] == "w1" else "YES",
+    )
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    assert make.cell(report, "rule@0001", "mapped")["verdict"] == "undecided"
+    items = next(e["items"] for e in report["to_settle"] if e["labels"] == "mapped")
+    assert f"about {items} items would settle it (now 20)" in report["advice"][0]
+    bigger = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * (items // 10 * 10 + 10))
+    log = make.log(
+        bigger,
+        lambda prompt: (
+            "NO" if number(prompt) % 10 == 0 and prompt["template_id"] == "w1" else "YES"
+        ),
+    )
+    settled = measure(log, bigger.pairs, run=make.run(bigger))
+    assert make.cell(settled, "rule@0001", "mapped")["verdict"] == "reliable"
+
+
+def test_the_odd_wording_is_in_the_worst_pair_and_never_preferred(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * 15)
+
+    def decide(prompt):
+        odd = prompt["template_id"] == "w3" and number(prompt) <= 12
+        return OTHER[prompt["gold"]] if odd else prompt["gold"]
+
+    advice = texts(make, benchmark, make.log(benchmark, decide))
+    assert "w3" in one_with(advice, "agree least")
+    assert "w3" not in one_with(advice, "prefer the wording")
+
+
+def test_coherence_comes_first(make) -> None:
+    scale = {label: label for label in make.SCALE.labels}
+    parts = [
+        make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 5),
+        make.benchmark(make.SCALE, [scale] * 2, ["1", "3", "5"] * 3),
+    ]
+    log = pa.concat_tables([make.log(part, make.oracle) for part in parts])
+    report = measure(log, pa.concat_tables([part.pairs for part in parts]), run={})
+    assert report["findings"][0]["task"] == "coherence"

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import judgesense
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense.report.compare import render_comparison
+
+
+def noisy(make, seed: int, share: float):
+    rng = np.random.default_rng(seed)
+
+    def decide(prompt) -> str:
+        return str(rng.choice(["YES", "NO"])) if rng.random() < share else make.oracle(prompt)
+
+    return decide
+
+
+@pytest.fixture
+def benchmark(make):
+    return make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * 20)
+
+
+@pytest.fixture
+def runs(make, benchmark, tmp_path: Path) -> list[Path]:
+    return [
+        make.folder(
+            tmp_path / name, benchmark, make.log(benchmark, noisy(make, seed, share), f"{name}@1")
+        )
+        for seed, (name, share) in enumerate([("steady", 0.02), ("shaky", 0.6)])
+    ]
+
+
+def entry(result, measure: str):
+    found = [e for e in result["comparisons"] if e["measure"] == measure]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_steadier_judge_is_preferred_in_words(runs) -> None:
+    result = judgesense.compare(*runs)
+    found = entry(result, "jss")
+    assert found["ci_high"] < 0
+    assert found["p_holm"] < 0.001
+    assert found["p_holm"] >= found["p_value"]
+    assert found["text"].startswith("factuality: prefer steady (generate)")
+    assert entry(result, "accuracy")["n"] == 160
+    assert result["n_tests"] == 2
+
+
+def test_the_other_way_round_the_difference_turns_its_sign(runs) -> None:
+    there, back = (
+        entry(judgesense.compare(*runs), "jss"),
+        entry(judgesense.compare(*runs[::-1]), "jss"),
+    )
+    assert back["difference"] == -there["difference"]
+    assert (back["ci_low"], back["ci_high"]) == pytest.approx((-there["ci_high"], -there["ci_low"]))
+
+
+def test_the_shares_are_those_of_the_reports(runs, make) -> None:
+    found = entry(judgesense.compare(*runs), "jss")
+    for side, folder in zip("ab", runs, strict=True):
+        cell = make.cell(judgesense.report(folder), f"{folder.name}@1", "mapped")
+        assert found[side] == pytest.approx(cell["jss"])
+
+
+def test_a_judge_against_itself_shows_no_difference(make, benchmark, tmp_path) -> None:
+    log = make.log(benchmark, noisy(make, 5, 0.3))
+    runs = [make.folder(tmp_path / name, benchmark, log) for name in "ab"]
+    found = entry(judgesense.compare(*runs), "jss")
+    assert (found["difference"], found["p_value"]) == (0.0, 1.0)
+    assert "no clear difference: rule (A)" in found["text"].replace("rule@0001", "rule")
+
+
+def test_only_what_both_judged_is_compared_and_the_undecided_are_counted(
+    make, benchmark, tmp_path
+) -> None:
+    half = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * 10)
+    first = make.folder(tmp_path / "a", benchmark, make.log(benchmark, make.oracle, "a@1"))
+    second = make.folder(
+        tmp_path / "b",
+        half,
+        make.log(
+            half,
+            lambda p: (
+                "UNCLEAR"
+                if p["prompt_id"] == half.prompts["prompt_id"][0].as_py()
+                else make.oracle(p)
+            ),
+            "b@1",
+        ),
+    )
+    result = judgesense.compare(first, second)
+    found = entry(result, "jss")
+    assert (found["n"], found["n_items"], found["n_undecided"]) == (117, 20, 3)
+    assert (entry(result, "accuracy")["n"], entry(result, "accuracy")["n_undecided"]) == (79, 1)
+    assert "left out: 4 in all" in render_comparison(result)
+
+
+def test_imports_without_pairs_are_compared_too(make, benchmark, tmp_path) -> None:
+    runs = [
+        make.folder(
+            tmp_path / name,
+            benchmark,
+            make.log(benchmark, noisy(make, seed, 0.2), f"{name}@1"),
+            pairs=pairs,
+        )
+        for seed, (name, pairs) in enumerate([("a", True), ("b", False)])
+    ]
+    assert entry(judgesense.compare(*runs), "jss")["n"] == 240
+
+
+def test_the_judges_of_one_run_are_compared_with_each_other(make, benchmark, tmp_path) -> None:
+    logs = [make.log(benchmark, noisy(make, seed, 0.2), f"j{seed}@1") for seed in range(3)]
+    folder = make.folder(tmp_path / "run", benchmark, *logs)
+    result = judgesense.compare(folder, folder)
+    couples = [(e["judge_a"], e["judge_b"]) for e in result["comparisons"] if e["measure"] == "jss"]
+    assert couples == [("j0@1", "j1@1"), ("j0@1", "j2@1"), ("j1@1", "j2@1")]
+    assert result["n_tests"] == 6
+
+
+def test_runs_that_share_no_pairs_are_refused_politely(make, benchmark, tmp_path) -> None:
+    other = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB")
+    first = make.folder(tmp_path / "a", benchmark, make.log(benchmark, make.oracle))
+    second = make.folder(tmp_path / "b", other, make.log(other, make.oracle))
+    with pytest.raises(JudgeSenseError, match=r"share no pairs.*240 pairs of factuality"):
+        judgesense.compare(first, second)
+    with pytest.raises(JudgeSenseError, match="holds one judge"):
+        judgesense.compare(first, first)
+    with pytest.raises(JudgeSenseError, match="no folder"):
+        judgesense.compare(first, tmp_path / "nowhere")
+
+
+def test_the_command_prints_words_or_json(runs) -> None:
+    words = CliRunner().invoke(app, ["compare", *map(str, runs)])
+    assert words.exit_code == 0, words.output
+    assert "prefer steady" in words.output
+    assert "Holm-corrected over the 2 comparisons" in words.output
+    data = CliRunner().invoke(app, ["compare", *map(str, runs), "--json"])
+    assert json.loads(data.output) == judgesense.compare(*runs)

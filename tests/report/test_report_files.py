@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import judgesense
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense.report.build import measure, write_report
+from judgesense.report.html import render_html
+from judgesense.report.latex import render_latex
+from judgesense.report.markdown import render_markdown
+from judgesense.report.terminal import render_terminal
+
+HOSTILE = '<script>alert("1")</script>|`$x$`\\end{table}&_%'
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def run_dir(make, tmp_path: Path) -> Path:
+    benchmark = make.benchmark(
+        make.YESNO, [make.PLAIN, make.PLAIN, make.INVERTED], ["YES", "NO"] * 8
+    )
+    rng = np.random.default_rng(1)
+    log = make.log(benchmark, lambda prompt: str(rng.choice(["YES", "NO", "UNCLEAR"])))
+    return make.folder(tmp_path / "run", benchmark, log)
+
+
+@pytest.fixture
+def hostile(make):
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 8)
+    rng = np.random.default_rng(1)
+    log = make.log(benchmark, lambda prompt: str(rng.choice(["YES", "NO"])), judge=HOSTILE)
+    run = {**make.run(benchmark, HOSTILE), "dataset": {"name": HOSTILE}, "notes": [HOSTILE]}
+    text = benchmark.prompts.set_column(
+        1, "text", [[f"{HOSTILE} {t}" for t in benchmark.prompts["text"].to_pylist()]]
+    )
+    return measure(log, benchmark.pairs, run=run, prompts=text)
+
+
+def test_a_run_gets_its_report_page_and_figures(run_dir: Path) -> None:
+    pytest.importorskip("matplotlib")
+    report = write_report(run_dir)
+    assert json.loads((run_dir / "report.json").read_text()) == report
+    figures = sorted(path.name for path in (run_dir / "figures").iterdir())
+    assert figures == ["jss_by_task.png", "templates-rule-0001-generate.png"]
+    assert all((run_dir / "figures" / name).read_bytes().startswith(PNG) for name in figures)
+    linked = re.findall(r"\]\((figures/[^)]*)\)", (run_dir / "report.md").read_text())
+    assert sorted(linked) == [f"figures/{name}" for name in figures]
+    assert not [path.name for path in run_dir.rglob("*.tmp")]
+    before = {p: p.read_bytes() for p in run_dir.glob("report.*")}
+    write_report(run_dir)
+    assert {p: p.read_bytes() for p in run_dir.glob("report.*")} == before
+
+
+def test_without_matplotlib_the_report_says_so_and_goes_on(run_dir: Path, monkeypatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    report = write_report(run_dir)
+    assert "matplotlib" in report["notes"][0]
+    assert "package 'matplotlib'" in (run_dir / "report.md").read_text()
+    assert "matplotlib" in (run_dir / "report.html").read_text()
+    assert not (run_dir / "figures").exists()
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "onclick")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_shows_hostile_names_and_texts_as_text_and_loads_nothing(hostile) -> None:
+    page = Page()
+    page.feed(render_html(hostile))
+    assert "script" not in page.tags
+    assert page.links == []
+    assert hostile["examples"]
+    assert page.text.count(HOSTILE) > 5
+
+
+def test_the_page_shows_flips_heatmap_and_forest(run_dir: Path) -> None:
+    write_report(run_dir)
+    page = Page()
+    page.feed((run_dir / "report.html").read_text())
+    assert {"svg", "table", "pre"} <= page.tags
+    for words in ("Verdicts that flipped", "Which wordings agree", "Wording 3?", "oracle"):
+        assert words in page.text
+
+
+def test_markdown_and_latex_escape_hostile_names(hostile) -> None:
+    markdown = render_markdown(hostile)
+    table = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {13}
+    assert "<script>" not in markdown
+    lines = render_latex(hostile).splitlines()
+    latex = "\n".join(line for line in lines if not line.startswith("%"))
+    body = [line for line in latex.splitlines() if line.endswith(r"\\") and " & " in line]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {11}
+    assert latex.count(r"\end{table") == 1
+    assert not re.search(r"(?<!\\)\$x", latex)
+
+
+def test_plain_output_is_neither_wrapped_nor_cut(make) -> None:
+    long_name = "org/" + "a-very-long-judge-name-" * 12
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 8)
+    log = make.log(benchmark, make.oracle, judge=long_name)
+    lines = str(render_terminal(measure(log, benchmark.pairs, run={}))).splitlines()
+    header, row = lines[0], lines[2]
+    assert row.startswith(long_name)
+    assert len(row) > 250
+    assert row.index("generate") == header.index("scoring")
+    assert "\x1b" not in "\n".join(lines)
+    columns = re.split(r"\s{2,}", header)
+    assert columns[:5] == ["judge", "task", "scoring", "raw JSS", "mapped JSS"]
+    assert columns[-1] == "verdict"
+
+
+def test_the_terminal_form_holds_the_same_rows(make) -> None:
+    from rich.console import Console
+
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 8)
+    log = make.log(benchmark, make.oracle)
+    report = measure(log, benchmark.pairs, run={})
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(render_terminal(report, terminal=True))
+    shown = console.export_text()
+    for word in ("rule", "oracle", "1.000", "undecided (≈18 items)", "mapped JSS"):
+        assert word in shown
+
+
+def test_the_command_prints_every_format_and_then_writes_nothing(run_dir: Path) -> None:
+    starts = {"md": "# JudgeSense", "html": "<!DOCTYPE html>", "tex": "% ", "json": "{"}
+    for name, start in starts.items():
+        result = CliRunner().invoke(app, ["report", str(run_dir), "--format", name])
+        assert result.exit_code == 0, result.output
+        assert result.output.startswith(start)
+        assert result.output.rstrip().endswith(("}", "</html>", "`", "\\end{table*}"))
+    assert not (run_dir / "report.json").exists()
+
+
+def test_several_runs_are_one_table_with_each_baseline_once(run_dir: Path, make) -> None:
+    benchmark = make.benchmark(
+        make.YESNO, [make.PLAIN, make.PLAIN, make.INVERTED], ["YES", "NO"] * 8
+    )
+    other = make.folder(
+        run_dir.parent / "other", benchmark, make.log(benchmark, make.oracle, "b@2")
+    )
+    whole = judgesense.report(run_dir, other)
+    judges = [(c["run_id"], c["judge"]) for c in whole["cells"] if c["labels"] == "mapped"]
+    assert judges == [("run", "rule@0001"), ("run", "oracle"), ("other", "b@2")]
+    result = CliRunner().invoke(app, ["report", str(run_dir), str(other)])
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.output.splitlines()[2:5]] == ["b", "rule", "oracle"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "import judgesense.report", "import judgesense.report.build", "judgesense.report"],
+)
+def test_report_is_a_function_whatever_was_imported_before(before: str, run_dir: Path) -> None:
+    code = f"""
+import judgesense
+{before}
+cells = judgesense.report({str(run_dir)!r})["cells"]
+import judgesense.report.schema
+from judgesense.report.build import measure
+print(len(judgesense.report({str(run_dir)!r})["cells"]) == len(cells) > 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_bad_folders_get_a_clear_error(tmp_path: Path, run_dir: Path) -> None:
+    with pytest.raises(JudgeSenseError, match="no folder"):
+        judgesense.report(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(JudgeSenseError, match="neither decisions nor"):
+        judgesense.report(tmp_path / "empty")
+    with pytest.raises(JudgeSenseError, match="no run given"):
+        judgesense.report()
+    part = next((run_dir / "decisions").iterdir())
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(JudgeSenseError, match=r"part-0\.parquet cannot be read"):
+        judgesense.report(run_dir)
+
+
+def test_damaged_records_are_named(run_dir: Path) -> None:
+    (run_dir / "pairs.parquet").write_bytes(b"none")
+    with pytest.raises(JudgeSenseError, match=r"pairs\.parquet cannot be read"):
+        judgesense.report(run_dir)
+    (run_dir / "run.json").write_text("{")
+    with pytest.raises(JudgeSenseError, match=r"run\.json is damaged"):
+        judgesense.report(run_dir)
+
+
+def test_the_report_of_a_newer_version_is_not_overwritten(run_dir: Path) -> None:
+    newer = json.dumps({"schema": 99, "cells": []})
+    (run_dir / "report.json").write_text(newer)
+    with pytest.raises(JudgeSenseError, match="schema 99, written by a newer JudgeSense"):
+        judgesense.report(run_dir)
+    assert (run_dir / "report.json").read_text() == newer
+
+
+def test_a_folder_with_nothing_but_a_report_can_be_printed(run_dir: Path, tmp_path: Path) -> None:
+    report = write_report(run_dir)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "report.json").write_bytes((run_dir / "report.json").read_bytes())
+    result = CliRunner().invoke(app, ["report", str(alone)])
+    assert result.exit_code == 0, result.output
+    assert result.output.rstrip("\n") == render_terminal(report)
+    (alone / "report.json").write_text("[]")
+    with pytest.raises(JudgeSenseError, match="no report of JudgeSense"):
+        judgesense.report(alone)
+
+
+def test_measuring_loads_no_matplotlib(run_dir: Path) -> None:
+    code = f"""
+import sys, judgesense
+from pathlib import Path
+from judgesense.report.build import measure_run
+measure_run(Path({str(run_dir)!r}))
+print(sorted({{"matplotlib", "torch", "typer"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n", done.stderr

@@ -1,0 +1,76 @@
+"""Reports of other people's judges, through the importer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.csv
+import pytest
+from typer.testing import CliRunner
+
+import judgesense
+from judgesense.cli import app
+
+
+@pytest.fixture(scope="module")
+def llmbar(shared: Path, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("llmbar") / "run"
+    source = shared / "logs" / "llmbar" / "judgments.csv"
+    done = CliRunner().invoke(app, ["import", str(source), "--format", "llmbar", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return out
+
+
+@pytest.mark.slow
+def test_six_judges_of_llmbar_are_told_apart(llmbar: Path, make) -> None:
+    report = judgesense.report(llmbar)
+    json.dumps(report, allow_nan=False)
+    gpt4, falcon = (make.cell(report, j, "mapped", order="both") for j in ("GPT-4", "Falcon"))
+    assert gpt4["jss"] > 0.85 > falcon["jss"]
+    # Consistent because it takes what is shown first, and hardly ever right.
+    assert falcon["position_consistency"] < 0.5 < falcon["first_position_rate"]
+    verdicts = {f["judge"]: f["kind"] for f in report["findings"] if f["kind"] in ("use", "avoid")}
+    assert verdicts["GPT-4"] == "use"
+    assert verdicts["Falcon"] == "avoid"
+    assert (llmbar / "report.html").stat().st_size < 1_000_000
+
+
+@pytest.mark.slow
+def test_accuracy_is_what_the_table_itself_says(llmbar: Path, shared: Path, make) -> None:
+    table = pyarrow.csv.read_csv(shared / "logs" / "llmbar" / "judgments.csv")
+    table = table.filter(
+        pc.and_(
+            pc.equal(table["judge"], "GPT-4"),
+            pc.invert(pc.starts_with(table["prompt"], "Rating")),
+        )
+    )
+    hits = total = 0
+    for side in ("winner_noswap", "winner_swap"):
+        for winner, label in zip(table[side].to_pylist(), table["label"].to_pylist(), strict=True):
+            if str(winner) in ("1", "2"):
+                total += 1
+                hits += str(winner) == str(label)
+    report = judgesense.report(llmbar)
+    rows = [
+        row
+        for row in report["templates"]
+        if row["judge"] == "GPT-4" and not row["template"].startswith("Rating")
+    ]
+    assert sum(row["n_prompts"] for row in rows) == 2 * table.num_rows
+    ours = sum(row["accuracy"] * row["n_prompts"] for row in rows) / (2 * table.num_rows)
+    # Accuracy is among the decided, n_prompts counts all: the same but for the undecided.
+    assert ours == pytest.approx(hits / total, abs=0.005)
+
+
+@pytest.mark.slow
+def test_two_judges_of_llmbar_are_compared_on_the_same_pairs(llmbar: Path) -> None:
+    result = judgesense.compare(llmbar, llmbar)
+    found = {
+        (e["judge_a"], e["judge_b"]): e for e in result["comparisons"] if e["measure"] == "jss"
+    }
+    assert len(found) == 15
+    against = found["Falcon", "GPT-4"]
+    assert against["ci_low"] > 0
+    assert "prefer GPT-4" in against["text"]
