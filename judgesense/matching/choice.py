@@ -63,14 +63,20 @@ _REJECTS = _any_case(
     r"|\brul\w+\s+out|\breject\w*|\bincorrect|\bwrong|\bunlike)"
     r"(?:\s+(?:is|are|the|answers?|options?|choices?|select|:))*\s*[:(\[]*\s*$"
 )
+_WRONG = r"(?:incorrect|wrong|false|ruled\s+out|eliminated|rejected|out)\b"
+_RATHER = r"(?:also\s+|clearly\s+|definitely\s+|obviously\s+|simply\s+|therefore\s+)?"
 _IS_REJECTED = _any_case(
-    r"^\s*(?:[:.]\s*)?(?:[^\s.]+\s+){0,3}?(?:(?:is|are|was|seems?|looks?|would\s+be|can\s+be)\s+"
-    r"(?:also\s+|clearly\s+|definitely\s+|obviously\s+|simply\s+|therefore\s+)?"
-    r"(?:not|neither|incorrect|wrong|false|ruled\s+out|eliminated|out)\b|(?:is|are)n['’]t\b"
-    r"|can(?:not\b|['’]t\b)|(?:does|do)(?:\s+not|n['’]t)\b"
-    r"|(?:could|should)\s+be\s+(?:eliminated|ruled\s+out|rejected)|\(?(?:incorrect|wrong)\b)"
+    # At once ("B cannot be right") any denial rejects; after other words, which may be the
+    # option's text ("B: they cannot fly"), only being called wrong does.
+    rf"^\s*(?:{_RATHER}(?:(?:is|are|was|seems?|looks?|would\s+be)\s+{_RATHER}(?:not|neither)\b"
+    r"|(?:is|are|was|does|do|did)n['’]?t\b|can(?:not\b|['’]?t\b)|(?:does|do|did)\s+not\b)"
+    rf"|[:.]?\s*(?:[^\s.,;]+\s+){{0,4}}?(?:is|are|was|seems?|looks?|(?:would|can|could|should)\s+be)\s+"
+    rf"{_RATHER}(?:{_WRONG}|not\s+(?:the\s+)?(?:correct|right|best|answer)\b)"
+    rf"|[:.]?\s*\(?(?:incorrect|wrong)\b)"
 )
-_JOINS = _any_case(r"^\s*[)\]}]?\s*(?:,|/|&|\bor\b|\band\b|\s)+\s*(?:option|choice)?\s*[(\[{]?\s*$")
+_JOINS = _any_case(
+    r"^\s*[)\]}]?\s*(?:[,/&]|\bor\b|\band\b)(?:\s|[,/&]|\bor\b|\band\b)*(?:option|choice)?\s*[(\[{]?\s*$"
+)
 
 # What may follow a capital A or I that is a label, not an article or a pronoun.
 _AFTER_LETTER = re.compile(
@@ -125,15 +131,18 @@ def read_choice(
     if not text:
         return Reading(None, "empty response")
     texts = [normalize(option) for option in options or ()]
-    mentions = [*_label_mentions(text, n_options, texts, labels), *_text_mentions(text, texts)]
-    chosen = [mention for mention in mentions if not mention[0].rejected]
+    named = list(_label_mentions(text, n_options, texts, labels))
+    denied = {mention.letter for mention, _ in named if mention.rejected}
+    told = [pair for pair in _text_mentions(text, texts, labels) if pair[0].letter not in denied]
+    mentions = [*named, *told]
+    chosen = [pair for pair in mentions if not pair[0].rejected]
     if not chosen:
         return Reading(None, "only rejected options" if mentions else "no option named")
     strongest = min(mention.kind for mention, _ in chosen)
-    named = [(m.letter, group) for m, group in chosen if m.kind == strongest]
+    best = [(mention.letter, group) for mention, group in chosen if mention.kind == strongest]
     if strongest in (FINAL, STATED):
-        named = [(letter, group) for letter, group in named if group == named[-1][1]]
-    letters = {letter for letter, _ in named}
+        best = [(letter, group) for letter, group in best if group == best[-1][1]]
+    letters = {letter for letter, _ in best}
     return Reading(letters.pop()) if len(letters) == 1 else Reading(None, "several options")
 
 
@@ -206,22 +215,35 @@ def _label_mentions(
         before, after = text[: found.start()], text[found.end() :]
         letter = _letters(n_options)[index]
         joined = previous is not None and _JOINS.match(text[previous_end : found.start()])
-        kind = _kind(found.group(), before, after, texts[index : index + 1], texts, style)
+        rest = _CLOSED.sub("", after)
+        own_text = _own_text(rest, texts[index : index + 1])
+        kind = _kind(found.group(), before, after, own_text is not None, texts, style)
         if kind == LEADING and restated:
             kind = None
-        if joined and previous is not None and found.group() not in ("a", "i"):
-            mention = _Mention(letter, previous.kind, previous.rejected)
+        denied = bool(_IS_REJECTED.match(rest if own_text is None else own_text))
+        if joined and previous is not None and found.group().isupper():
+            if found.group() in "AI" and not _AFTER_LETTER.match(rest):
+                continue
+            mention = _Mention(letter, previous.kind, previous.rejected or denied)
         elif kind is None:
             continue
         else:
             group += 1
-            after_label = _CLOSED.sub("", after)
-            rejected = bool(
-                _REJECTS.search(_OPENED.sub("", before)) or _IS_REJECTED.match(after_label)
-            )
-            mention = _Mention(letter, kind, rejected)
+            mention = _Mention(letter, kind, denied or _denies(_OPENED.sub("", before)))
         previous, previous_end = mention, found.end()
         yield mention, group
+
+
+def _denies(before: str) -> bool:
+    return bool(_REJECTS.search(before))
+
+
+def _own_text(rest: str, own: Sequence[str]) -> str | None:
+    """What follows the label's own option text, normalised; None if another text follows it."""
+    following = f"{normalize(rest)} "
+    if not own or not own[0] or not following.startswith(f"{own[0]} "):
+        return None
+    return following[len(own[0]) :]
 
 
 def _index(label: str, style: str) -> int | None:
@@ -231,7 +253,7 @@ def _index(label: str, style: str) -> int | None:
 
 
 def _kind(
-    label: str, before: str, after: str, own: Sequence[str], texts: Sequence[str], style: str
+    label: str, before: str, after: str, has_text: bool, texts: Sequence[str], style: str
 ) -> int | None:
     """How strongly a label is mentioned; None if it is a word or a quantity and no label."""
     opened, closed = _OPENED.search(before), _CLOSED.match(after)
@@ -239,7 +261,6 @@ def _kind(
     outside = before[: opened.start()] if opened else before
     rest = after[closed.end() :] if closed else after
     name = _NAME.search(outside)
-    has_text = bool(own and own[0]) and f"{normalize(rest)} ".startswith(f"{own[0]} ")
     if not (enclosed or closed or name or has_text):
         if label.isdigit():
             also_a_text = label in texts and texts.index(label) != int(label) - 1
@@ -273,13 +294,17 @@ def _restates_options(text: str, n_options: int) -> bool:
     return indices[:2] == [0, 1] and n_options >= 2
 
 
-def _text_mentions(text: str, texts: Sequence[str]) -> Iterator[tuple[_Mention, int]]:
-    """The options whose whole text stands in a response, the longest first where they nest."""
+def _text_mentions(text: str, texts: Sequence[str], style: str) -> Iterator[tuple[_Mention, int]]:
+    """The options whose whole text stands in a response, the longest first where they nest.
+
+    A number that is another option's label is no text, unless labels are letters.
+    """
+    labels = {str(index + 1) for index in range(len(texts))} if style != "letters" else set()
     left = f" {normalize(text)} "
     spans = []
     for index in sorted(range(len(texts)), key=lambda index: -len(texts[index])):
         option = f" {texts[index]} "
-        if texts[index] and (place := left.find(option)) >= 0:
+        if texts[index] not in {"", *labels} and (place := left.find(option)) >= 0:
             spans.append((place, place + len(option), index))
             left = left.replace(option, f" {'|' * len(texts[index])} ")
     mention: _Mention | None = None

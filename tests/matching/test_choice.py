@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +106,13 @@ MESSY = [
     ("Your choice: 1", "A"),
     ("The answer that best fits the question is D.", "D"),
     ("Looking at the options, (C) fits.", "C"),
+    ("C ) A rock sitting in a garden.", "C"),
+    ("[B] A log", "B"),
+    ("Answer: B: they cannot fly", "B"),
+    ("The answer is B, A is wrong.", "B"),
+    ("A and B are wrong. C.", "C"),
+    ("(A) does not fit, so (C).", "C"),
+    ("B) friction is incorrect. A) gravity is right.", "A"),
     ("Sure! Here is my answer:\n\nOption D", "D"),
 ]
 
@@ -173,6 +183,15 @@ def test_an_option_is_recognised_by_its_text(response: str, letter: str | None) 
     assert read_choice(response, options=OPTIONS).value == letter
 
 
+def test_an_option_whose_own_text_denies_something_is_still_chosen() -> None:
+    options = ["They cannot fly", "They do not swim", "It is not the right size", "None of these"]
+    for index, option in enumerate(options):
+        for form in ("{L}: {text}", "The answer is {L}. {text}.", "Option {N} - {text}"):
+            response = form.format(L="ABCD"[index], N=index + 1, text=option)
+            assert read_choice(response, options=options).value == "ABCD"[index], response
+            assert read_choice(f"Not {response}", options=options).value is None, response
+
+
 def test_the_longer_of_two_nested_option_texts_is_the_one_meant() -> None:
     options = ["water", "salt water", "oil", "sand"]
     assert read_choice("It must be salt water", options=options).value == "B"
@@ -183,10 +202,33 @@ def test_a_number_that_is_a_label_and_another_options_text_is_unread_unless_the_
     None
 ):
     options = ["3", "4", "2", "5"]
+    assert read_choice("The answer is 2.", options=options).value is None
     assert read_choice("The answer is 2.", options=options, labels="numbers").value == "B"
     assert read_choice("The answer is 2.", options=options, labels="letters").value == "C"
     assert read_choice("Option 2", options=options).value == "B"
     assert read_choice("The answer is 5.", options=options).value == "D"
+
+
+@pytest.mark.slow
+def test_no_answer_to_real_questions_in_the_templates_formats_is_misread(mirror: Path) -> None:
+    files = [
+        file
+        for name in ("allenai/ai2_arc", "allenai/openbookqa")
+        for file in sorted((mirror / name).glob("*/*.parquet"))
+    ]
+    rows = [row for file in files for row in pq.read_table(file).to_pylist()][::8]
+    read = unread = 0
+    for options in (row["choices"]["text"] for row in rows):
+        if len(options) != 4:
+            continue
+        for form in (form for forms in FORMATS.values() for form in forms):
+            for index, text in enumerate(options):
+                response = form.format(L="ABCD"[index], N=index + 1, text=text)
+                for shown in (None, options):
+                    value = read_choice(response, options=shown).value
+                    assert value in ("ABCD"[index], None), response
+                    read, unread = read + 1, unread + (value is None)
+    assert unread <= 0.001 * read
 
 
 def test_references_may_be_letters_numbers_or_option_texts() -> None:
