@@ -194,7 +194,8 @@ def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
     try:
         return draw(report, folder)
     except MissingExtraError as error:
-        report["notes"].append(f"No figures: {error}")
+        if (note := f"No figures: {error}") not in report["notes"]:
+            report["notes"].append(note)
         return []
 
 

@@ -20,7 +20,11 @@ from judgesense.statistics.comparison import PairedDifference, compare_jss, holm
 
 SIGNIFICANT = 0.05
 
-Stimuli = pa.Table
+WORDS = {
+    "jss": ("pairs", "agrees with itself on", "is steadier under rewording"),
+    "accuracy": ("prompts", "matches gold on", "is more often right"),
+}
+"""Unit, figure and lead of each measure."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,8 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
         b: folder of the second run, or the first again.
 
     Returns:
-        ``{"comparisons": [...], "n_tests", "runs": [A, B]}``; a comparison has ``task``,
-        ``judge_a``, ``judge_b``, ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or
+        ``{"advice": [...], "comparisons": [...], "n_tests", "runs": [A, B]}``. ``advice`` says what
+        to do about each two judges on each task. A comparison has ``task``, ``judge_a``, ``judge_b``, ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or
         ``accuracy``), ``a``, ``b``, ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not
         corrected), ``p_value``, ``p_holm`` (over all comparisons), ``n``, ``n_items``,
         ``n_undecided`` (left out because a judge had no decision) and ``text``.
@@ -76,6 +80,7 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     for entry in found:
         entry["text"] = _sentence(entry, names)
     return {
+        "advice": list(_recommend(found, names)),
         "comparisons": found,
         "n_tests": sum(entry["p_value"] is not None for entry in found),
         "runs": [str(path) for path in dirs],
@@ -189,36 +194,63 @@ def _entry(
     }
 
 
+def _winner(entry: Mapping[str, Any]) -> str | None:
+    """``a`` or ``b``, the side that is clearly ahead; None if neither is.
+
+    Interval and test are different methods: only where both say so is a difference clear.
+    """
+    if entry["p_holm"] is None or entry["p_holm"] >= SIGNIFICANT:
+        return None
+    if entry["ci_low"] is None or entry["ci_low"] <= 0 <= entry["ci_high"]:
+        return None
+    return "b" if entry["difference"] > 0 else "a"
+
+
 def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """What the comparison says a person should do, in words."""
+    """One comparison in words, with its figures."""
     one, two = (_name(entry, side, names) for side in "ab")
-    what = "agrees with itself across wordings" if entry["measure"] == "jss" else "matches gold"
+    unit, what, ahead = WORDS[entry["measure"]]
     if entry["difference"] is None:
-        return f"{entry['task']}: no pair was decided by both {one} and {two}."
-    shares = f"{percent(entry['a'])} against {percent(entry['b'])}"
-    counted = f"{entry['n']} {'pairs' if entry['measure'] == 'jss' else 'prompts'}"
-    sample = f"{counted} of {entry['n_items']} items"
+        return f"{entry['task']}: no {unit[:-1]} was decided by both {one} and {two}."
+    figures = f"{one} {what} {percent(entry['a'])}, {two} {percent(entry['b'])}; "
+    figures += f"difference {_signed(entry['difference'])}"
+    sample = f"{entry['n']} {unit} of {entry['n_items']} items"
     if entry["p_holm"] is None:
-        return (
-            f"{entry['task']}: {one} {what} on {shares} for {two}, but {sample} cannot tell them "
-            "apart: take more items."
-        )
-    span = f"difference {_signed(entry['difference'])} "
-    span += f"[{_signed(entry['ci_low'])}, {_signed(entry['ci_high'])}], "
-    span += f"corrected p {_p(entry['p_holm'])}, {sample}"
-    if entry["p_holm"] < SIGNIFICANT:
-        better, worse = (two, one) if entry["difference"] > 0 else (one, two)
-        high, low = max(entry["a"], entry["b"]), min(entry["a"], entry["b"])
-        # The interval is the more cautious of the two near 0 and 1: where it holds 0, say less.
-        clear = entry["ci_low"] is not None and not entry["ci_low"] <= 0 <= entry["ci_high"]
-        return (
-            f"{entry['task']}: {'prefer' if clear else 'probably better is'} {better}: it {what} "
-            f"on {percent(high)}, {worse} on {percent(low)} ({span})."
-        )
-    return (
-        f"{entry['task']}: no clear difference: {one} {what} on {percent(entry['a'])}, {two} on "
-        f"{percent(entry['b'])} ({span})."
-    )
+        return f"{entry['task']}: {figures}, {sample}: too few items to tell them apart."
+    figures += f" [{_signed(entry['ci_low'])}, {_signed(entry['ci_high'])}], "
+    figures += f"corrected p {_p(entry['p_holm'])}, {sample}"
+    winner = _winner(entry)
+    if winner is None:
+        return f"{entry['task']}: no clear difference ({figures})."
+    return f"{entry['task']}: {_name(entry, winner, names)} {ahead} ({figures})."
+
+
+def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterator[str]:
+    """What to do about each two judges on each task."""
+    keys = ("task", "judge_a", "judge_b", "scoring_a", "scoring_b")
+    couples: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for entry in found:
+        couples.setdefault(tuple(entry[k] for k in keys), {})[entry["measure"]] = entry
+    for couple in couples.values():
+        jss, accuracy = couple["jss"], couple.get("accuracy")
+        name = {side: _name(jss, side, names) for side in "ab"}
+        steady = _winner(jss)
+        right = None if accuracy is None else _winner(accuracy)
+        if steady and right and steady != right:
+            text = (
+                f"{name[steady]} is steadier, but {name[right]} is more often right: prefer "
+                f"{name[right]}, and one wording for all."
+            )
+        elif steady and right:
+            text = f"prefer {name[steady]}: it is steadier under rewording and more often right."
+        elif steady:
+            why = "without gold labels" if accuracy is None else "from their accuracy"
+            text = f"prefer {name[steady]}: it is steadier; who is right cannot be told {why}."
+        elif right:
+            text = f"prefer {name[right]}: it is more often right; the steadier one cannot be told."
+        else:
+            text = f"{name['a']} and {name['b']} cannot be told apart: take more items, or either."
+        yield f"{jss['task']}: {text}"
 
 
 def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
@@ -245,7 +277,7 @@ def _described(sides: list[Side]) -> str:
 
 def render_comparison(result: Mapping[str, Any]) -> str:
     """The comparison as plain text: one line each, neither wrapped nor cut."""
-    lines = []
+    lines = ["What to do", *(f"  - {text}" for text in result["advice"]), ""]
     for measure, title in (("jss", "Consistency under rewording (JSS)"), ("accuracy", "Accuracy")):
         own = [entry for entry in result["comparisons"] if entry["measure"] == measure]
         if own:

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from judgesense.decisions import PARTS, part_files
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
 
-RUN_FILE, PAIRS_FILE, REPORT_FILE = "run.json", "pairs.parquet", "report.json"
+RUN_FILE, REPORT_FILE = "run.json", "report.json"
+PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
 
 
 def open_run(out: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,4 +137,4 @@ def hardware() -> dict[str, Any]:
 
 def now() -> str:
     """The time in UTC, to the second."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")

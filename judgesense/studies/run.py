@@ -17,6 +17,7 @@ from judgesense.decisions import SCORINGS
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.record import (
     PAIRS_FILE,
+    PROMPTS_FILE,
     REPORT_FILE,
     finish_run,
     hardware,
@@ -214,6 +215,8 @@ def execute(
     benchmark = data.load().select(settings.tasks, settings.orders, settings.limit)
     _describe(record, benchmark, settings, out)
     pq.write_table(benchmark.pairs, out / PAIRS_FILE, compression="zstd")
+    # Beside the decisions, so that a report can show what was asked.
+    pq.write_table(benchmark.prompts, out / PROMPTS_FILE, compression="zstd")
     begun = {entry["name"]: entry for entry in record.get("judges", [])}
     record["judges"] = []
     for index, spec in enumerate(specs):

@@ -49,7 +49,10 @@ def test_the_steadier_judge_is_preferred_in_words(runs) -> None:
     assert found["ci_high"] < 0
     assert found["p_holm"] < 0.001
     assert found["p_holm"] >= found["p_value"]
-    assert found["text"].startswith("factuality: prefer steady (generate)")
+    assert "steady (generate) is steadier under rewording" in found["text"]
+    assert result["advice"] == [
+        "factuality: prefer steady (generate): it is steadier under rewording and more often right."
+    ]
     assert entry(result, "accuracy")["n"] == 160
     assert result["n_tests"] == 2
 
@@ -75,7 +78,16 @@ def test_a_judge_against_itself_shows_no_difference(make, benchmark, tmp_path) -
     runs = [make.folder(tmp_path / name, benchmark, log) for name in "ab"]
     found = entry(judgesense.compare(*runs), "jss")
     assert (found["difference"], found["p_value"]) == (0.0, 1.0)
-    assert "no clear difference: rule (A)" in found["text"].replace("rule@0001", "rule")
+    assert "no clear difference (rule (A) agrees" in found["text"]
+
+
+def test_a_steady_judge_that_is_wrong_is_not_preferred(make, benchmark, tmp_path) -> None:
+    first = make.folder(tmp_path / "a", benchmark, make.log(benchmark, lambda p: "YES", "flat@1"))
+    second = make.folder(
+        tmp_path / "b", benchmark, make.log(benchmark, noisy(make, 1, 0.3), "right@1")
+    )
+    advice = judgesense.compare(first, second)["advice"]
+    assert advice[0].startswith("factuality: flat (generate) is steadier, but right (generate)")
 
 
 def test_only_what_both_judged_is_compared_and_the_undecided_are_counted(
@@ -140,7 +152,7 @@ def test_runs_that_share_no_pairs_are_refused_politely(make, benchmark, tmp_path
 def test_the_command_prints_words_or_json(runs) -> None:
     words = CliRunner().invoke(app, ["compare", *map(str, runs)])
     assert words.exit_code == 0, words.output
-    assert "prefer steady" in words.output
+    assert "prefer steady" in words.output.splitlines()[1]
     assert "Holm-corrected over the 2 comparisons" in words.output
     data = CliRunner().invoke(app, ["compare", *map(str, runs), "--json"])
     assert json.loads(data.output) == judgesense.compare(*runs)

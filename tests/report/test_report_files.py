@@ -26,6 +26,13 @@ PNG = b"\x89PNG"
 
 
 @pytest.fixture
+def without_matplotlib(monkeypatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
+@pytest.fixture
 def run_dir(make, tmp_path: Path) -> Path:
     benchmark = make.benchmark(
         make.YESNO, [make.PLAIN, make.PLAIN, make.INVERTED], ["YES", "NO"] * 8
@@ -62,10 +69,9 @@ def test_a_run_gets_its_report_page_and_figures(run_dir: Path) -> None:
     assert {p: p.read_bytes() for p in run_dir.glob("report.*")} == before
 
 
-def test_without_matplotlib_the_report_says_so_and_goes_on(run_dir: Path, monkeypatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_without_matplotlib_the_report_says_so_and_goes_on(
+    run_dir: Path, without_matplotlib
+) -> None:
     report = write_report(run_dir)
     assert "matplotlib" in report["notes"][0]
     assert "package 'matplotlib'" in (run_dir / "report.md").read_text()
@@ -97,7 +103,7 @@ def test_the_page_shows_hostile_names_and_texts_as_text_and_loads_nothing(hostil
     assert page.text.count(HOSTILE) > 5
 
 
-def test_the_page_shows_flips_heatmap_and_forest(run_dir: Path) -> None:
+def test_the_page_shows_flips_heatmap_and_forest(run_dir: Path, without_matplotlib) -> None:
     write_report(run_dir)
     page = Page()
     page.feed((run_dir / "report.html").read_text())
@@ -157,7 +163,9 @@ def test_the_command_prints_every_format_and_then_writes_nothing(run_dir: Path) 
     assert not (run_dir / "report.json").exists()
 
 
-def test_several_runs_are_one_table_with_each_baseline_once(run_dir: Path, make) -> None:
+def test_several_runs_are_one_table_with_each_baseline_once(
+    run_dir: Path, make, without_matplotlib
+) -> None:
     benchmark = make.benchmark(
         make.YESNO, [make.PLAIN, make.PLAIN, make.INVERTED], ["YES", "NO"] * 8
     )
@@ -178,6 +186,8 @@ def test_several_runs_are_one_table_with_each_baseline_once(run_dir: Path, make)
 )
 def test_report_is_a_function_whatever_was_imported_before(before: str, run_dir: Path) -> None:
     code = f"""
+import sys
+sys.modules["matplotlib"] = None
 import judgesense
 {before}
 cells = judgesense.report({str(run_dir)!r})["cells"]
@@ -220,7 +230,9 @@ def test_the_report_of_a_newer_version_is_not_overwritten(run_dir: Path) -> None
     assert (run_dir / "report.json").read_text() == newer
 
 
-def test_a_folder_with_nothing_but_a_report_can_be_printed(run_dir: Path, tmp_path: Path) -> None:
+def test_a_folder_with_nothing_but_a_report_can_be_printed(
+    run_dir: Path, tmp_path: Path, without_matplotlib
+) -> None:
     report = write_report(run_dir)
     alone = tmp_path / "alone"
     alone.mkdir()

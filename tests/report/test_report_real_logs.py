@@ -73,4 +73,5 @@ def test_two_judges_of_llmbar_are_compared_on_the_same_pairs(llmbar: Path) -> No
     assert len(found) == 15
     against = found["Falcon", "GPT-4"]
     assert against["ci_low"] > 0
-    assert "prefer GPT-4" in against["text"]
+    assert "GPT-4 (generate) is steadier" in against["text"]
+    assert any("prefer GPT-4" in text and "more often right" in text for text in result["advice"])
