@@ -1,48 +1,27 @@
-"""Names of judges, and from what a user typed to a judge."""
+"""From what a user typed to a judge: a name, a Hub id, a folder, a file, a function."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from judgesense.errors import JudgeSenseError
 from local_judges.callable_judge import CallableJudge
+from local_judges.judge_files import OPTIONS, VARIABLE, JudgeEntry, entries
 from local_judges.protocol import Judge
 
-ENGINES = ("transformers", "api")
+ENGINES = tuple(OPTIONS)
 
-
-@dataclass(frozen=True)
-class JudgeEntry:
-    """A registered judge: how to get it, and what to know about it."""
-
-    name: str
-    engine: str
-    model: str
-    summary: str
-    options: Mapping[str, Any]
-
-
-@cache
-def entries() -> dict[str, JudgeEntry]:
-    """The registered judges by name, from ``data/judges.yaml``."""
-    text = resources.files("local_judges").joinpath("data/judges.yaml").read_text("utf-8")
-    return {
-        name: JudgeEntry(
-            name=name,
-            engine=values["engine"],
-            model=values["model"],
-            summary=values["summary"],
-            options=values.get("options", {}),
-        )
-        for name, values in yaml.safe_load(text)["judges"].items()
+_NO_PART_OF_THE_ANSWERS = frozenset(
+    {
+        "concurrency", "key_variable", "max_cost", "price", "requests_per_minute", "retry",
+        "timeout_s", "tokens_per_minute",
     }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,13 +34,18 @@ class JudgeSpec:
     options: Mapping[str, Any]
 
     def identity(self) -> dict[str, Any]:
-        """What was asked for, as JSON values: a run taken up again must ask for the same."""
-        return {
-            "judge": self.name,
-            "engine": self.engine,
-            "model": str(self.model),
-            **{key: value for key, value in sorted(self.options.items()) if value is not None},
+        """What was asked for, as JSON values: a run taken up again must ask for the same.
+
+        Prices, limits and concurrency may differ: they fix no answer.
+        """
+        options = {
+            key: value
+            for key, value in sorted(self.options.items())
+            if value is not None and key not in _NO_PART_OF_THE_ANSWERS
         }
+        asked = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
+        normalised: dict[str, Any] = json.loads(json.dumps(asked))
+        return normalised
 
     def load(self) -> Judge:
         """Load the judge."""
@@ -74,39 +58,112 @@ class JudgeSpec:
         return ApiJudge(str(self.model), name=self.name, **self.options)
 
 
+def entry(name: str) -> JudgeEntry:
+    """The judge of that name. Raises JudgeSenseError that lists the names, close ones first."""
+    named = entries()
+    if name not in named:
+        raise JudgeSenseError(f"no judge is named {name!r}; {_names(name)}")
+    return named[name]
+
+
 def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSpec:
     """The judge that a name, a Hub id, a folder or a GGUF file stands for.
 
-    A registered name comes first, then a path that exists, then ``org/name`` as a Hub id. Raises
-    JudgeSenseError that lists the registered names otherwise.
+    A named judge comes first, then a path that exists, then ``org/name`` as a Hub id. ``model``
+    among the options is the endpoint's name of the model. Raises JudgeSenseError for anything
+    else (it lists the names, close ones first), for an option that the engine does not have, and
+    for a named judge of which no model id is known, if none is given.
     """
     if engine is not None and engine not in ENGINES:
         raise JudgeSenseError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
     given = {key: value for key, value in options.items() if value is not None}
-    if engine == "api" and judge not in entries():
-        return JudgeSpec(judge, "api", given.pop("model", judge), given)
-    if judge in entries():
-        entry = entries()[judge]
-        return JudgeSpec(judge, engine or entry.engine, entry.model, {**entry.options, **given})
+    model = given.pop("model", None)
+    named = entries().get(judge)
+    if named is not None:
+        spec = _of_entry(named, engine, model, given)
+    elif engine == "api":
+        spec = JudgeSpec(judge, "api", model or judge, given)
+    else:
+        spec = _of_path_or_id(judge, engine or "transformers", given)
+        if model is not None:
+            raise JudgeSenseError(
+                f"--model {model} is for endpoints (--engine api); --judge {judge} is a model"
+            )
+    if unknown := sorted(set(spec.options) - OPTIONS[spec.engine]):
+        known = ", ".join(sorted(OPTIONS[spec.engine]))
+        raise JudgeSenseError(
+            f"judge {judge}: {_flag(unknown[0])} is no option of the engine {spec.engine}, which "
+            f"has {known}"
+        )
+    return spec
+
+
+def _of_entry(
+    named: JudgeEntry, engine: str | None, model: str | None, given: Mapping[str, Any]
+) -> JudgeSpec:
+    engine = engine or named.engine
+    options: dict[str, Any] = {}
+    if engine == named.engine:
+        options = {**named.options, **given}
+    elif named.engine == "api":
+        raise JudgeSenseError(
+            f"judge {named.name} is asked at an endpoint; for --engine {engine} give a Hub id or a "
+            "folder as --judge"
+        )
+    else:
+        options = dict(given)
+    if model is not None and engine != "api":
+        raise JudgeSenseError(
+            f"--model {model} is for endpoints; judge {named.name} runs {named.model}"
+        )
+    chosen = model or named.model
+    absent = [] if chosen else ["--model ID"]
+    if engine == "api" and not (options.get("base_url") or options.get("provider")):
+        absent.append("--base-url URL")
+    if "base_url" in given:
+        options.pop("provider", None)
+    if absent:
+        raise JudgeSenseError(
+            f"judge {named.name} needs {' and '.join(absent)}, which no source states "
+            f"(judgesense judges show {named.name})"
+        )
+    if model is not None and model != named.model:
+        options.pop("floating", None)
+        if "price" not in given:
+            options.pop("price", None)
+    return JudgeSpec(named.name, engine, str(chosen), options)
+
+
+def _of_path_or_id(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
     path = Path(judge).expanduser()
     if path.exists():
         if path.is_file() and path.suffix != ".gguf":
             raise JudgeSenseError(
                 f"{path} is a file but not a GGUF model; a judge is a folder with a "
-                "transformers model, a .gguf file, a Hub id or a registered name"
+                "transformers model, a .gguf file, a Hub id or a name"
             )
-        return JudgeSpec(
-            path.stem if path.is_file() else path.name,
-            engine or "transformers",
-            path.resolve(),
-            given,
-        )
+        return JudgeSpec(path.stem if path.is_file() else path.name, engine, path.resolve(), given)
     if judge.count("/") == 1 and not judge.startswith((".", "/", "~")):
-        return JudgeSpec(judge, engine or "transformers", judge, given)
+        return JudgeSpec(judge, engine, judge, given)
     raise JudgeSenseError(
-        f"unknown judge {judge!r}: no such folder or file, not a Hub id (org/name), and the "
-        f"registered judges are {', '.join(entries())}"
+        f"unknown judge {judge!r}: no such folder or file, not a Hub id (org/name), and no name; "
+        f"{_names(judge)}"
     )
+
+
+def _names(wanted: str) -> str:
+    """The names that there are, those like ``wanted`` first."""
+    known = list(entries())
+    folded = wanted.casefold()
+    close = [name for name in known if len(folded) > 2 and folded in name]
+    close += [n for n in get_close_matches(folded, known, n=3, cutoff=0.6) if n not in close]
+    others = ", ".join(name for name in known if name not in close)
+    like = f"did you mean {' or '.join(close)}? Also named: " if close else "named are "
+    return f"{like}{others} (yours can be added: {VARIABLE}=FILE)"
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def load_judge(
