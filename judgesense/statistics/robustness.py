@@ -25,7 +25,7 @@ STABLE_BELOW = 0.15
 """A configuration is stable if its win-rate gap and its sensitivity are both below this."""
 
 _SLACK = 1e-9
-"""4.4 - 3.9 is 0.5 to a reader and 0.5000000000000004 to a float."""
+"""4.4 - 3.9 is 0.5 to a reader and 0.5000000000000004 to a float; 0.7 - 0.55 is below 0.15."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def _chance_gap(right: Floats) -> float:
 
 
 def _stable(gap: float | None, sensitivity: float | None) -> bool | None:
-    known = [value < STABLE_BELOW for value in (gap, sensitivity) if value is not None]
+    known = [value < STABLE_BELOW - _SLACK for value in (gap, sensitivity) if value is not None]
     if False in known:
         return False
     return True if len(known) == 2 else None

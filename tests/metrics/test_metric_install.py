@@ -16,9 +16,8 @@ pytest.importorskip("hatchling", reason="builds a wheel")
 
 ROOT = Path(__file__).resolve().parents[2]
 
-EVERY_MODULE = """
-import importlib.util, sys
-
+WITHOUT_TRANSFORMERS = """
+import sys
 
 class WithoutTransformers:
     # evaluate imports it, and with it torch, where it is there: seconds for nothing.
@@ -26,8 +25,11 @@ class WithoutTransformers:
         if name.split(".")[0] == "transformers":
             raise ModuleNotFoundError(name)
 
-
 sys.meta_path.insert(0, WithoutTransformers())
+"""
+
+EVERY_MODULE = """
+import importlib.util
 import evaluate, judgesense
 assert "site-packages" in judgesense.__file__ and sys.prefix in judgesense.__file__
 assert importlib.util.find_spec("metrics") is None
@@ -56,6 +58,17 @@ assert both.compute()["jss"] == 0.5
 print("all modules agree")
 """
 
+SHARED_EVALUATION = """
+import evaluate, judgesense
+me = int(sys.argv[1])
+metric = evaluate.load(
+    judgesense.metric_path("jss"), num_process=2, process_id=me, experiment_id="shared"
+)
+metric.add_batch(predictions=["A", "B"], references=["A", "A" if me else "B"])
+result = metric.compute()
+print(None if result is None else (result["jss"], result["n_pairs"]))
+"""
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
@@ -79,8 +92,8 @@ def installed(tmp_path_factory):
     return python
 
 
-def start(python, folder):
-    """Run EVERY_MODULE from an empty folder with a module cache of its own."""
+def start(python, folder, script=EVERY_MODULE, *arguments):
+    """Run a script from an empty folder with a module cache of its own."""
     folder.mkdir(exist_ok=True)
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     environment.update(
@@ -91,7 +104,7 @@ def start(python, folder):
         OMP_NUM_THREADS="1",
     )
     return subprocess.Popen(
-        [str(python), "-c", EVERY_MODULE],
+        [str(python), "-c", WITHOUT_TRANSFORMERS + script, *arguments],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -114,3 +127,10 @@ def test_eight_processes_at_once_meet_in_an_empty_cache_and_agree(installed, tmp
     outcomes = [process.communicate(timeout=600) for process in processes]
     assert [p.returncode for p in processes] == [0] * 8, outcomes
     assert {told for told, _ in outcomes} == {"all modules agree\n"}
+
+
+@pytest.mark.slow
+def test_two_processes_can_share_one_evaluation(installed, tmp_path):
+    processes = [start(installed, tmp_path, SHARED_EVALUATION, str(me)) for me in range(2)]
+    outcomes = [process.communicate(timeout=300) for process in processes]
+    assert [told for told, _ in outcomes] == ["(0.75, 4)\n", "None\n"], outcomes

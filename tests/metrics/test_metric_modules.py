@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import re
 from contextlib import redirect_stdout
@@ -72,6 +73,14 @@ def test_a_module_works_again_after_a_refusal(load, name):
     with pytest.raises(ValueError, match=r"predictions\[1\]"):
         metric.compute(**{**given(name), "predictions": [ROWS[name][0][0], float("nan"), None]})
     assert metric.compute(**given(name)) == METRICS[name](**given(name))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_modules_options_default_to_those_of_the_one_call_function(load, name):
+    theirs = inspect.signature(load(name)._compute).parameters
+    for option, parameter in inspect.signature(METRICS[name]).parameters.items():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            assert theirs[option].default == parameter.default, option
 
 
 def test_combine_passes_each_module_its_own_options(load):

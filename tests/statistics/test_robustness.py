@@ -64,6 +64,18 @@ def test_tolerances_compare_as_a_reader_would():
     }
 
 
+def test_a_gap_of_exactly_the_threshold_is_not_below_it():
+    assert 0.7 - 0.55 < 0.15  # As floats.
+    scores = np.full((20, 2), 101)
+    scores[:14, 0], scores[:11, 1] = 100, 100
+    result = paraphrase_robustness(scores, np.full(20, 100))
+    assert result.win_rate_gap == pytest.approx(0.15)
+    assert result.sensitivity < 0.01
+    assert result.stable is False
+    scores[0, 0] = 101
+    assert paraphrase_robustness(scores, np.full(20, 100)).stable is True
+
+
 def test_human_means_are_rounded_half_up_when_asked():
     scores, human = [[3, 3], [3, 4], [4, 4]], [2.5, 3.49, 3.5]
     assert paraphrase_robustness(scores, human).accuracy == 0.0
