@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -59,16 +60,17 @@ def views(log: Log, pairs: Pairs, stream: Stream) -> list[View]:
 
 
 class Hashes:
-    """The ``data`` part of signatures, computed once for each task and order."""
+    """The ``data`` part of signatures, computed once for each set of pairs."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, str, bytes], str] = {}
 
-    def of(self, task: str, view: View, pairs: Pairs) -> str:
-        """The hash of a view's pairs."""
-        key = (task, view.order)
+    def of(self, stream: Stream, view: View, pairs: Pairs) -> str:
+        """The hash of a view's pairs: of the planned ones, or of those judged where none were."""
+        used = view.pairs if pairs.planned else view.pairs & stream.known
+        key = (stream.task.name, view.order, hashlib.sha256(np.packbits(used).tobytes()).digest())
         if key not in self._known:
-            rows = np.flatnonzero(view.pairs)
+            rows = np.flatnonzero(used)
             self._known[key] = data_hash(*(side.take(rows) for side in pairs.prompt_ids))
         return self._known[key]
 
@@ -107,7 +109,7 @@ def stream_cells(
                     undecided="excluded",
                     templates="fixed",
                     ci="wilson-cluster",
-                    data=hashes.of(stream.task.name, view, pairs),
+                    data=hashes.of(stream, view, pairs),
                     v=__version__,
                 ),
             }

@@ -49,10 +49,11 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
 
     Returns:
         ``{"advice": [...], "comparisons": [...], "n_tests", "runs": [A, B]}``. ``advice`` says what
-        to do about each two judges on each task. A comparison has ``task``, ``judge_a``, ``judge_b``, ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or
-        ``accuracy``), ``a``, ``b``, ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not
-        corrected), ``p_value``, ``p_holm`` (over all comparisons), ``n``, ``n_items``,
-        ``n_undecided`` (left out because a judge had no decision) and ``text``.
+        to do about each two judges on each task. A comparison has ``task``, ``judge_a``,
+        ``judge_b``, ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or ``accuracy``), ``a``,
+        ``b``, ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not corrected),
+        ``p_value``, ``p_holm`` (over all comparisons), ``n``, ``n_items``, ``n_undecided`` (left
+        out because a judge had no decision) and ``text``.
 
     Raises:
         JudgeSenseError: a folder without decisions, no pair in common, or one judge alone.
@@ -234,6 +235,7 @@ def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterato
     for couple in couples.values():
         jss, accuracy = couple["jss"], couple.get("accuracy")
         name = {side: _name(jss, side, names) for side in "ab"}
+        other = {"a": name["b"], "b": name["a"]}
         steady = _winner(jss)
         right = None if accuracy is None else _winner(accuracy)
         if steady and right and steady != right:
@@ -242,12 +244,21 @@ def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterato
                 f"{name[right]}, and one wording for all."
             )
         elif steady and right:
-            text = f"prefer {name[steady]}: it is steadier under rewording and more often right."
+            text = (
+                f"prefer {name[steady]} to {other[steady]}: it is steadier under rewording and "
+                "more often right."
+            )
         elif steady:
             why = "without gold labels" if accuracy is None else "from their accuracy"
-            text = f"prefer {name[steady]}: it is steadier; who is right cannot be told {why}."
+            text = (
+                f"prefer {name[steady]} to {other[steady]}: it is steadier; which is more often "
+                f"right cannot be told {why}."
+            )
         elif right:
-            text = f"prefer {name[right]}: it is more often right; the steadier one cannot be told."
+            text = (
+                f"prefer {name[right]} to {other[right]}: it is more often right; which is "
+                "steadier cannot be told."
+            )
         else:
             text = f"{name['a']} and {name['b']} cannot be told apart: take more items, or either."
         yield f"{jss['task']}: {text}"

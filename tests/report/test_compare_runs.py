@@ -51,7 +51,8 @@ def test_the_steadier_judge_is_preferred_in_words(runs) -> None:
     assert found["p_holm"] >= found["p_value"]
     assert "steady (generate) is steadier under rewording" in found["text"]
     assert result["advice"] == [
-        "factuality: prefer steady (generate): it is steadier under rewording and more often right."
+        "factuality: prefer steady (generate) to shaky (generate): it is steadier under rewording "
+        "and more often right."
     ]
     assert entry(result, "accuracy")["n"] == 160
     assert result["n_tests"] == 2
