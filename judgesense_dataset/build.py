@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from judgesense_dataset.folder import (
     new_folder,
 )
 from judgesense_dataset.pairing import DEFAULT_PAIRS, DESIGNS, ORDER_PLANS, grid, group_items, plan
-from judgesense_dataset.sources import NAMES, Reader, Source, get_source
+from judgesense_dataset.sources import NAMES, Collected, Reader, get_source
 from judgesense_dataset.sources import own as own_source
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
@@ -44,6 +45,7 @@ _JUDGED = ("response", "summary", "text", "output", "answer")
 """Names of the field that is judged, where a task has several and shows no options."""
 
 Cell = tuple[int, int, str]
+Collector = Callable[[Reader, int | None, int], Collected]
 
 
 @dataclass
@@ -102,22 +104,10 @@ def build_dataset(
         raise JudgeSenseError(f"no source named; there are {', '.join(NAMES)}, all and own")
     reader = Reader(mirror, revisions or {})
     facts = card.Facts(design=design, orders=orders, seed=seed)
+    collectors = [_collector(name, known, own, own_task) for name in names]
     collected: list[Item] = []
-    for name in names:
-        if name == "own":
-            entry = _own_entry(known, own, own_task)
-            assert own is not None
-            got = own_source.collect(own, entry, reader, items, seed)
-            title, citation = got.items[0].source, ""
-        else:
-            source: Source = get_source(name)
-            if source.task not in known:
-                raise JudgeSenseError(
-                    f"the source {name!r} gives items of the task {source.task!r}, for which "
-                    f"{templates} has no templates; it has {', '.join(known)}"
-                )
-            got = source.collect(reader, items, seed)
-            title, citation = source.title, source.citation
+    for title, citation, collect in collectors:
+        got = collect(reader, items, seed)
         collected += got.items
         facts.add_source(title, citation, got)
     groups = group_items(known, collected)
@@ -189,18 +179,30 @@ class Verdicts:
         return rows
 
 
-def _own_entry(
-    known: Mapping[str, TaskTemplates], own: own_source.OwnData | None, task: str | None
-) -> TaskTemplates:
-    if own is None or (own.path is None) == (not own.hub_id):
-        raise JudgeSenseError("the source own needs --file PATH or --hub ID, one of the two")
-    if task is None and len(known) == 1:
-        task = next(iter(known))
-    if task not in known:
+def _collector(
+    name: str,
+    known: Mapping[str, TaskTemplates],
+    own: own_source.OwnData | None,
+    own_task: str | None,
+) -> tuple[str, str, Collector]:
+    """A source's title, citation and function, checked to have templates for its task."""
+    if name == "own":
+        if own is None or (own.path is None) == (not own.hub_id):
+            raise JudgeSenseError("the source own needs --file PATH or --hub ID, one of the two")
+        task = own_task or (next(iter(known)) if len(known) == 1 else None)
+        if task not in known:
+            raise JudgeSenseError(
+                f"the source own needs --task, one of {', '.join(known)}; got {task!r}"
+            )
+        title = own.path.name if own.path else own.hub_id
+        return title, "", partial(own_source.collect, own, known[task])
+    source = get_source(name)
+    if source.task not in known:
         raise JudgeSenseError(
-            f"the source own needs --task, one of {', '.join(known)}; got {task!r}"
+            f"the source {name!r} gives items of the task {source.task!r}, which the template "
+            f"file lacks; it has {', '.join(known)}"
         )
-    return known[task]
+    return source.title, source.citation, source.collect
 
 
 def _pairs_wanted(
@@ -306,8 +308,12 @@ def judged_text(task: Task, item: Item, order: str) -> str:
 
 
 def embedded_rows() -> Iterator[dict[str, Any]]:
-    """The pairs of the embedded benchmark as rows of ``folder.PAIR_ROWS``."""
+    """The pairs of the embedded benchmark as rows of ``folder.PAIR_ROWS``, with their verdicts."""
+    from judgesense_dataset.validation import load_verdicts
+
+    verdicts = load_verdicts()
     known = load_templates(TEMPLATES)
     for name, group in group_items(known, embedded_items()).items():
         cells = plan(known[name], group, "balanced", DEFAULT_PAIRS, 0, "counterbalanced")
-        yield from pair_rows(known[name], group, cells)
+        for row in pair_rows(known[name], group, cells):
+            yield {**row, **verdicts.get(row["pair_id"], {})}

@@ -81,9 +81,6 @@ PROMPT_ROWS = pa.schema(
 )
 """Columns of the config ``prompts``: one row for each item, template and option order."""
 
-PUBLISHED_COLUMNS = tuple(PAIR_ROWS.names[:8])
-"""What the earlier benchmark's rows hold."""
-
 
 class ConfigWriter:
     """Write one config's rows in row groups of a fixed size, whatever the size of the input.
