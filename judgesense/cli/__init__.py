@@ -9,6 +9,7 @@ import typer
 
 from judgesense.cli import dataset as dataset_commands
 from judgesense.cli import importing as import_command
+from judgesense.cli import judges as judge_commands
 from judgesense.cli import matching as match_command
 from judgesense.cli import report as report_commands
 from judgesense.cli import run as run_command
@@ -46,6 +47,7 @@ app.command("compare")(report_commands.compare)
 app.command("import")(import_command.import_log)
 app.command("match")(match_command.match)
 app.add_typer(dataset_commands.app, name="dataset")
+app.add_typer(judge_commands.app, name="judges")
 
 
 def main() -> None:

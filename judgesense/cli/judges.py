@@ -1,0 +1,134 @@
+"""``judgesense judges``: the judges that have a name, and what is known of each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from local_judges.judge_files import JudgeEntry
+
+app = typer.Typer(help="The judges that have a name.", no_args_is_help=True)
+
+_COLUMNS = ("judge", "engine", "model", "papers")
+
+
+@app.command("list")
+def list_judges() -> None:
+    """List the named judges: engine or endpoint, model, and the papers that used it."""
+    from local_judges.judge_files import entries, user_file
+
+    rows = [
+        (
+            entry.name,
+            entry.endpoint or entry.engine,
+            _model(entry),
+            ", ".join(entry.papers) or ("your file" if entry.file else ""),
+        )
+        for entry in entries().values()
+    ]
+    _table(_COLUMNS, rows)
+    typer.echo("\nAny Hub id, model folder or GGUF file is a judge too.")
+    if (path := user_file()) is not None:
+        typer.echo(f"Judges of your own: {path}")
+
+
+@app.command()
+def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A judge of the list.")]) -> None:
+    """Show all that is known of a judge, and what was published of it."""
+    from judgesense.published import WORDINGS, for_judge
+    from local_judges.registry import entry
+
+    judge = entry(name)
+    typer.echo(f"{judge.name}: {judge.summary}")
+    for label, text in _facts(judge):
+        typer.echo(f"  {label}: {text}")
+    for paper, stated in judge.papers.items():
+        typer.echo(f"  {paper}: {stated}")
+    for note in judge.notes:
+        typer.echo(f"  note: {note}")
+    figures = for_judge(judge.name)
+    if not figures:
+        return
+    typer.echo(f"\nPublished JSS, {WORDINGS}:\n")
+    numbered: dict[str, int] = {}
+    rows = []
+    for figure in figures:
+        marks = [numbered.setdefault(note, len(numbered) + 1) for note in figure.notes]
+        interval = (
+            "" if figure.ci_low is None else f"[{figure.ci_low:.3f}, {figure.ci_high or 0:.3f}]"
+        )
+        rows.append(
+            (
+                figure.task,
+                figure.labels,
+                f"{figure.jss:.3f}",
+                interval,
+                "" if figure.kappa is None else f"{figure.kappa:.3f}",
+                str(figure.n_pairs),
+                f"{figure.source} ({figure.published_as})",
+                ",".join(map(str, marks)),
+            )
+        )
+    _table(("task", "labels", "JSS", "95% interval", "kappa", "n", "source", "notes"), rows)
+    typer.echo("")
+    for note, number in numbered.items():
+        typer.echo(f"  {number}  {note}")
+
+
+def _model(judge: JudgeEntry) -> str:
+    if judge.model is None:
+        return "(not stated)"
+    return f"{judge.model} (floating)" if judge.floating else judge.model
+
+
+def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
+    options: dict[str, Any] = dict(judge.options)
+    facts = [("engine", judge.engine), ("model", _model(judge))]
+    if judge.model is None:
+        facts[1] = ("model", "not stated by any source; give --model ID")
+    elif judge.floating:
+        facts[1] = ("model", f"{judge.model} (a name that may come to mean another checkpoint)")
+    if judge.engine == "api":
+        where = options.pop("base_url", None) or options.pop("provider", None)
+        provider = "huggingface_hub, provider " if "provider" in judge.options else ""
+        facts.append(("endpoint", f"{provider}{where}" if where else "not stated; give --base-url"))
+        variable = options.pop("key_variable", "OPENAI_API_KEY")
+        state = "set" if os.environ.get(variable) else "not set"
+        facts.append(("key", f"${variable} ({state})"))
+        if judge.price is None:
+            facts.append(("price", "no source at hand; give --price INPUT,OUTPUT"))
+        else:
+            price = judge.price
+            facts.append(
+                (
+                    "price",
+                    f"{price['input']:g} in, {price['output']:g} out, US dollars per million "
+                    f"tokens ({price['source']}, {price['date']})",
+                )
+            )
+    shown = {k: v for k, v in options.items() if k not in ("style", "floating", "price")}
+    shown |= {f"style.{key}": value for key, value in options.get("style", {}).items()}
+    facts += [(key, str(value)) for key, value in shown.items()]
+    return [*facts, ("defined in", judge.file or "the package")]
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A rich table on a terminal; else plain lines, neither wrapped nor cut."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*columns)
+        for row in rows:
+            table.add_row(*row)
+        Console().print(table)
+        return
+    widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
+    for row in (columns, ["-" * width for width in widths], *rows):
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        typer.echo(line.rstrip())

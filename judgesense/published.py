@@ -1,0 +1,182 @@
+"""Figures that the four papers published, each with the place that it stands in.
+
+``data/published.yaml`` holds them. A published figure is never a figure of ours: its pairs have
+other wordings than the templates of the papers, its rows count each pair once a run, and its
+interval takes these rows as independent. ``WORDINGS`` says so in a phrase to print beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from judgesense.errors import JudgeSenseError
+
+WORDINGS = "measured with other wordings"
+"""What to print beside every published JSS."""
+
+ROWS = (
+    "n counts each pair once in each of up to three runs; the interval is a bootstrap over these "
+    "rows as if they were independent"
+)
+UNDEFINED_KAPPA = (
+    "kappa stands as 1.0 in the source, whose program writes 1.0 where it is undefined (JudgeSense,"
+    " section 3.1)"
+)
+SUMMARY, CORRECTED = "published/metrics_summary.json", "published/factuality_jss_fixed.csv"
+
+_FILE = Path(__file__).parent / "data" / "published.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigure:
+    """The published JSS of a judge on a task.
+
+    ``judge`` is the registered name, ``published_as`` the name in the source. ``labels`` is
+    ``raw`` or ``mapped`` (decisions of the inverted factuality template 4 inverted). ``kappa`` is
+    None where the source has none or prints 1.0 for an undefined one; ``ci_low`` and ``ci_high``
+    (95%) are None where the source has no interval. ``n_pairs`` counts rows, not distinct pairs.
+    """
+
+    judge: str
+    published_as: str
+    task: str
+    labels: str
+    jss: float
+    kappa: float | None
+    ci_low: float | None
+    ci_high: float | None
+    n_pairs: int
+    source: str
+    notes: tuple[str, ...]
+
+    @property
+    def flip_rate(self) -> float:
+        """1 - JSS."""
+        return 1.0 - self.jss
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A figure from a paper's text: ``value`` is a number, a list or a mapping, as ``what`` says.
+
+    ``place`` is the section, table or heading; ``note`` says where the paper contradicts itself.
+    """
+
+    paper: str
+    key: str
+    place: str
+    what: str
+    value: Any
+    note: str | None
+
+
+def figures() -> tuple[PublishedFigure, ...]:
+    """Every published JSS: thirteen judges, the raw figures of four tasks and mapped factuality."""
+    return _figures()
+
+
+def for_judge(name: str) -> tuple[PublishedFigure, ...]:
+    """The published figures of a judge; empty if there are none.
+
+    ``name`` is a registered name (``claude-haiku-4-5``), with or without the ``@fingerprint``
+    that a decision log adds. A judge with that name may still be another checkpoint than the
+    published one: the notes say what is known.
+    """
+    wanted = name.partition("@")[0]
+    return tuple(figure for figure in _figures() if figure.judge == wanted)
+
+
+def statements(paper: str) -> tuple[Statement, ...]:
+    """What a paper's text states. Raises JudgeSenseError for an unknown paper."""
+    found = _data()["statements"]
+    if paper not in found:
+        raise JudgeSenseError(f"no paper {paper!r}; there are {', '.join(found)}")
+    return tuple(
+        Statement(paper, row["key"], row["place"], row["what"], row["value"], row.get("note"))
+        for row in found[paper]
+    )
+
+
+def statement(paper: str, key: str) -> Statement:
+    """One figure of a paper's text. Raises JudgeSenseError if there is none of that key."""
+    known = {found.key: found for found in statements(paper)}
+    if key not in known:
+        raise JudgeSenseError(f"{paper} has no figure {key!r}; it has {', '.join(known)}")
+    return known[key]
+
+
+def papers() -> Mapping[str, str]:
+    """The papers' short names, which are also the studies', with their titles."""
+    titles: dict[str, str] = _data()["papers"]
+    return titles
+
+
+def template_pairs() -> Mapping[str, Mapping[str, tuple[float, int]]]:
+    """Mapped factuality JSS and n by judge and pair of templates (``T1-T2``).
+
+    Source: published/factuality_per_template_pair_JSS.csv.
+    """
+    return {
+        judge: {pair: (jss, n) for pair, (jss, n) in cells.items()}
+        for judge, cells in _data()["template_pairs"].items()
+    }
+
+
+def template_4() -> Mapping[str, tuple[float, int, float, int]]:
+    """By judge: JSS and n of the factuality pairs without template 4, then mapped JSS and n of
+    those with it.
+
+    Source: published/factuality_T4_vs_noT4.csv.
+    """
+    return {judge: tuple(values) for judge, values in _data()["template_4"].items()}
+
+
+def pair_flips() -> Mapping[str, int]:
+    """How many of the thirteen judges flip, raw, on each validated factuality pair.
+
+    Source: published/factuality_pair_flip_overlap.csv.
+    """
+    flips: dict[str, int] = _data()["pair_flips"]
+    return flips
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content: Mapping[str, Any] = yaml.load(_FILE.read_text("utf-8"), Loader=loader)
+    return content
+
+
+@cache
+def _figures() -> tuple[PublishedFigure, ...]:
+    data = _data()
+    found = []
+    for judge, published_as in data["judges"].items():
+        for task, (jss, kappa, low, high, n) in data["raw"][judge].items():
+            undefined = jss == kappa == 1.0
+            notes = [*_notes(judge, task), ROWS, *([UNDEFINED_KAPPA] if undefined else [])]
+            found.append(
+                PublishedFigure(
+                    judge, published_as, task, "raw", jss, None if undefined else kappa,
+                    low, high, n, SUMMARY, tuple(notes),
+                )
+            )  # fmt: skip
+        jss, n = data["mapped_factuality"][judge]
+        found.append(
+            PublishedFigure(
+                judge, published_as, "factuality", "mapped", jss, None, None, None, n, CORRECTED,
+                (*_notes(judge, "factuality"), ROWS.partition(";")[0]),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _notes(judge: str, task: str) -> list[str]:
+    known = _data()["notes"].get(judge, {})
+    return [known[key] for key in ("all", task) if key in known]
