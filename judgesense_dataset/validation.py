@@ -12,12 +12,14 @@ import json
 import os
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
+
+import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.agreement import cohen_kappa
@@ -29,7 +31,6 @@ from judgesense_dataset.folder import (
     config_file,
     configs,
     is_hub_folder,
-    read_config,
     restate_sizes,
 )
 from judgesense_dataset.items import read_rows
@@ -55,7 +56,9 @@ SURFACE, POLARITY, READING = "surface", "polarity", "reading"
 JUDGE, HUMAN = "judge:", "human:"
 RECORD, VERDICTS = "validation.json", "verdicts.jsonl"
 RECORDED = DATA / VERDICTS
-"""The verdicts on the embedded benchmark's pairs, recorded by ``judgesense dataset validate``."""
+"""The verdicts on the embedded benchmark's pairs, recorded with SmolLM2-135M-Instruct as the judge:
+``judgesense dataset validate embedded --judge smollm2-135m --out DIR`` and a copy of
+``DIR/verdicts.jsonl``."""
 
 Votes = Mapping[str, Vote]
 Note = Callable[[str], None]
@@ -104,6 +107,7 @@ def validate(
     humans: Sequence[str | Path] = (),
     out: str | Path | None = None,
     *,
+    per_item: bool = False,
     revision: str | None = None,
     note: Note = lambda _: None,
 ) -> Validation:
@@ -117,6 +121,8 @@ def validate(
             :mod:`judgesense_dataset.verdicts`).
         out: the folder of the record; by default ``<dataset>.validation`` beside a folder. Given
             again, judging goes on where it stopped.
+        per_item: ask the judges about every pair with its item, as the paper did, and not once for
+            each pair of wordings.
         revision: of a Hub id.
         note: hears what a person should know on the way.
 
@@ -127,7 +133,7 @@ def validate(
     place = _out_folder(dataset, out)
     rows = load_pairs(dataset, revision).to_pylist()
     _check_ids(rows)
-    inputs = _inputs(rows, judges, humans)
+    inputs = _inputs(rows, judges, humans, per_item)
     if (earlier := _earlier(place, inputs)) is not None:
         note(f"{place} holds this validation already")
         return Validation(earlier, place, _write_back(dataset, place))
@@ -141,7 +147,7 @@ def validate(
     votes[SURFACE], measures = surface_votes(rows, embedder)
     described: dict[str, Any] = {SURFACE: embedder.describe()}
     for judge, given in zip(judges, inputs["judges"], strict=True):
-        name, vote, about = _ask(judge, given, rows, place, note)
+        name, vote, about = _ask(judge, given, rows, place, per_item, note)
         votes[JUDGE + name], described[JUDGE + name] = vote, about
     record = {
         "schema": 1,
@@ -174,7 +180,10 @@ def _check_ids(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _inputs(
-    rows: Sequence[Mapping[str, Any]], judges: Sequence[Any], humans: Sequence[str | Path]
+    rows: Sequence[Mapping[str, Any]],
+    judges: Sequence[Any],
+    humans: Sequence[str | Path],
+    per_item: bool,
 ) -> dict[str, Any]:
     """What fixes the verdicts: the pairs themselves, who is asked, and the files read."""
     digest = hashlib.sha256()
@@ -191,6 +200,7 @@ def _inputs(
     return {
         "pairs": digest.hexdigest(),
         "judges": [_identity(judge) for judge in judges],
+        "judges_asked": "every pair with its item" if per_item else "every pair of wordings",
         "files": files,
     }
 
@@ -224,15 +234,17 @@ def _ask(
     identity: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
     place: Path,
+    per_item: bool,
     note: Note,
 ) -> tuple[str, list[Vote], dict[str, Any]]:
     """One judge's name, votes and description; its log lies in a folder of its own."""
     from local_judges.registry import load_judge
 
-    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
+    asked = json.dumps([identity, per_item], sort_keys=True)
+    key = hashlib.sha256(asked.encode()).hexdigest()[:8]
     loaded = load_judge(judge)
     try:
-        votes = judge_votes(rows, loaded, place / "judges" / key, note)
+        votes = judge_votes(rows, loaded, place / "judges" / key, note, per_item=per_item)
         return loaded.name, votes, {"asked": dict(identity), "log": f"judges/{key}"}
     finally:
         if loaded is not judge:
@@ -300,17 +312,10 @@ def _write(
     tasks: dict[str, Counter[str]] = defaultdict(Counter)
     lines = []
     for at, row in enumerate(rows):
-        of_row = {name: found[at] for name, found in votes.items()}
-        valid, score = consensus(of_row)
-        tasks[row["task_type"]][{True: "valid", False: "invalid", None: "undecided"}[valid]] += 1
-        lines.append(
-            {
-                "pair_id": row["pair_id"],
-                "valid": valid,
-                "semantic_equivalence_score": score,
-                "validation": {name: vote.to_json() for name, vote in of_row.items()},
-            }
-        )
+        line = _line(row["pair_id"], {name: found[at] for name, found in votes.items()})
+        what = {True: "valid", False: "invalid", None: "undecided"}[line["valid"]]
+        tasks[row["task_type"]][what] += 1
+        lines.append(line)
     record["tasks"] = {
         name: {what: counts[what] for what in ("valid", "invalid", "undecided")}
         for name, counts in tasks.items()
@@ -319,6 +324,25 @@ def _write(
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     _replace(place / VERDICTS, text)
     _replace(place / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+
+def _line(pair_id: str, votes: Votes) -> dict[str, Any]:
+    valid, score = consensus(votes)
+    return {
+        "pair_id": pair_id,
+        "valid": valid,
+        "semantic_equivalence_score": score,
+        "validation": {name: vote.to_json() for name, vote in votes.items()},
+    }
+
+
+def _columns(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of the verdicts file as a dataset's columns."""
+    return {
+        "valid": line["valid"],
+        "semantic_equivalence_score": line["semantic_equivalence_score"],
+        "validation": json.dumps(line["validation"], ensure_ascii=False),
+    }
 
 
 def _replace(path: Path, text: str) -> None:
@@ -334,30 +358,34 @@ def load_verdicts(path: Path = RECORDED) -> dict[str, dict[str, Any]]:
     """
     if not path.exists():
         return {}
-    return {
-        str(row["pair_id"]): {
-            "valid": row["valid"],
-            "semantic_equivalence_score": row["semantic_equivalence_score"],
-            "validation": json.dumps(row["validation"], ensure_ascii=False),
-        }
-        for _, row in read_rows(path)
-    }
+    return {str(row["pair_id"]): _columns(row) for _, row in read_rows(path)}
 
 
 def _write_back(dataset: str | Path | None, place: Path) -> tuple[Path, ...]:
     """Put the verdicts into a Hub folder on this machine; nothing else is ever changed."""
     if dataset is None or not Path(dataset).is_dir() or not is_hub_folder(Path(dataset)):
         return ()
-    return write_verdicts(Path(dataset), load_verdicts(place / VERDICTS))
+    verdicts = load_verdicts(place / VERDICTS)
+    return write_verdicts(Path(dataset), verdicts)
+
+
+def _tasks(folder: Path) -> list[str]:
+    return [name for name in configs(folder) if name not in (ALL, PROMPTS)]
+
+
+def _stream(folder: Path, config: str) -> Iterator[dict[str, Any]]:
+    for batch in pq.ParquetFile(folder / config_file(config)).iter_batches(batch_size=2000):
+        yield from batch.to_pylist()
 
 
 def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> tuple[Path, ...]:
     """Write verdict columns into the Parquet files of a Hub folder; the files changed.
 
     All files are written whole under another name before the first is replaced. The same verdicts
-    give the same bytes.
+    give the same bytes. Raises JudgeSenseError for a folder that ``judgesense dataset build`` did
+    not make.
     """
-    tasks = [name for name in configs(folder) if name not in (ALL, PROMPTS)]
+    tasks = _tasks(folder)
     for name in tasks:
         if configs(folder)[name] != [folder / config_file(name)]:
             raise JudgeSenseError(
@@ -368,9 +396,8 @@ def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> t
         for name in tasks:
             writer = ConfigWriter(Path(working), name, PAIR_ROWS)
             try:
-                for batch in read_config(folder, name).to_batches(max_chunksize=2000):
-                    for row in batch.to_pylist():
-                        writer.write({**row, **verdicts[row["pair_id"]]})
+                for row in _stream(folder, name):
+                    writer.write({**row, **verdicts[row["pair_id"]]})
             finally:
                 writer.close()
         changed = []

