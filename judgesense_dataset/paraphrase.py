@@ -26,7 +26,7 @@ from judgesense_dataset.templates import DATA, TaskTemplates
 from judgesense_dataset.validators import Vote, ask, judge_votes
 
 PROMPT_FILE = DATA / "paraphrase_prompt.yaml"
-MAX_TOKENS = 256
+MAX_TOKENS = 512
 _ROUNDS = 5
 """At most so many times the requests that would do if every answer were kept."""
 
@@ -67,8 +67,8 @@ def paraphrase(
     """Up to ``n`` candidate paraphrases of the task's wordings.
 
     ``judge`` is a name, Hub id, path, function or loaded judge. Named judges propose at this
-    ``temperature`` and ``seed``, without a system prompt and with up to 256 tokens, and then
-    validate with their defaults; functions and loaded judges do both as they are. Fewer than
+    ``temperature`` and ``seed``, without a system prompt and with as many tokens as a wording can
+    need, and then validate with their defaults; functions and loaded judges do both as they are. Fewer than
     ``n`` are returned when five times as many requests have not given more.
 
     Raises JudgeSenseError if ``n`` is below 1, the judge is not there, or it gives no text.
@@ -81,7 +81,7 @@ def paraphrase(
     options: dict[str, Any] = {}
     if named:
         options = {
-            "max_tokens": MAX_TOKENS,
+            "max_tokens": _tokens_for(entry),
             "temperature": temperature,
             "seed": seed,
             "system_prompt": "",
@@ -101,6 +101,12 @@ def paraphrase(
         if writer is not judge:
             writer.close()
     return found
+
+
+def _tokens_for(entry: TaskTemplates) -> int:
+    """A cap on a proposal: a token for every two characters of the longest wording, and some."""
+    longest = max(len(template.text) for template in entry.templates)
+    return min(MAX_TOKENS, 24 + longest // 2)
 
 
 def _collect(
