@@ -130,8 +130,8 @@ def read_verdict(text: str) -> tuple[bool | None, str]:
         verdicts = {said.lower() == "true" for said in _MATCH.findall(text)}
     if len(verdicts) != 1:
         return None, "two verdicts" if verdicts else "no verdict"
-    found = _REASON.search(text)
-    reason = objects[-1][1] if objects else found.group(1) if found else ""
+    written = _REASON.search(text)
+    reason = objects[-1][1] if objects else written.group(1) if written else ""
     return verdicts.pop(), reason.strip()
 
 
