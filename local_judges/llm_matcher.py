@@ -18,8 +18,7 @@ from pathlib import Path
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.matching import Reference
-from judgesense.matching.result import accepted, check_pairs
+from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
 from local_judges.protocol import Judge, Request
 
