@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judgesense.report.schema import BASELINES, ORACLE, THRESHOLD
+from judgesense.report.schema import BASELINES, KAPPA_UNDEFINED, ORACLE, THRESHOLD
 
 GAP = 0.1
 """Raw and mapped JSS further apart than this: an inverted wording decides the raw figure."""
@@ -127,7 +127,7 @@ def _headline(case: Case) -> tuple[str, str]:
     cell = case.mapped
     if cell["verdict"] == "degenerate":
         return "avoid", (
-            f"avoid. {_upper(cell['degenerate'])}, so that JSS {number(cell['jss'])} says nothing "
+            f"avoid. {sentence(cell['degenerate'].removesuffix(KAPPA_UNDEFINED))}, so that JSS {number(cell['jss'])} says nothing "
             "about sensitivity to wording."
         )
     spread = f"{number(cell['jss'])} {interval(cell)}"
@@ -378,5 +378,6 @@ def join(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _upper(text: str) -> str:
+def sentence(text: str) -> str:
+    """Text that begins a line: its first letter large."""
     return text[:1].upper() + text[1:]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.report.frames import Codes, Log, Pairs, data_hash
-from judgesense.report.schema import CELL_KEYS, THRESHOLD
+from judgesense.report.schema import CELL_KEYS, KAPPA_UNDEFINED, THRESHOLD
 from judgesense.report.streams import (
     Stream,
     agreement,
@@ -151,7 +151,8 @@ def _degenerate(both: dict[str, dict[str, Any]]) -> str | None:
     """Why neither figure tells anything: one label throughout, before or after the label maps."""
     for kind, figures in both.items():
         if figures["degenerate"] is not None:
-            text: str = figures["degenerate"]
+            # What is said of one kind of label need not hold of the other: its kappa may exist.
+            text: str = figures["degenerate"].removesuffix(KAPPA_UNDEFINED)
             return text.replace("every decision", f"every {kind} decision")
     return None
 

@@ -7,7 +7,15 @@ from html import escape as _escape
 from itertools import groupby, takewhile
 from typing import Any
 
-from judgesense.report.advice import identity, interval, main_cells, number, percent, task_rank
+from judgesense.report.advice import (
+    identity,
+    interval,
+    main_cells,
+    number,
+    percent,
+    sentence,
+    task_rank,
+)
 from judgesense.report.forest import forest
 from judgesense.report.markdown import METHOD
 from judgesense.report.schema import BASELINES, THRESHOLD
@@ -167,17 +175,13 @@ def _advice(report: Mapping[str, Any]) -> Iterator[str]:
         where = f"{h(names[key[1]])} on {h(key[2])}"
         yield (
             f'<li class="{tone}"><p><strong>{where}</strong> '
-            f'<span class="note">{h(key[3])} scoring</span></p><p>{h(_sentence(first["text"]))}</p>'
+            f'<span class="note">{h(key[3])} scoring</span></p><p>{h(sentence(first["text"]))}</p>'
         )
         if rest:
-            listed = "".join(f"<li>{h(_sentence(finding['text']))}</li>" for finding in rest)
+            listed = "".join(f"<li>{h(sentence(finding['text']))}</li>" for finding in rest)
             yield f"<ul>{listed}</ul>"
         yield "</li>"
     yield "</ul>"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _heatmaps(report: Mapping[str, Any]) -> Iterator[str]:

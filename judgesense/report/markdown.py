@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgesense.report.advice import identity
+from judgesense.report.advice import identity, sentence
 from judgesense.report.table import COLUMNS, TEXT_COLUMNS, rows
 from judgesense.report.terminal import BASELINE_NOTE
 
@@ -48,7 +48,7 @@ def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> s
             before = identity(finding)
             where = f"{escape(finding['judge'])} on {escape(finding['task'])}"
             lines += ["", f"**{where}** ({escape(finding['scoring'])} scoring)", ""]
-        lines.append(f"- {escape(finding['text'])}")
+        lines.append(f"- {escape(sentence(finding['text']))}")
     heatmaps = [name for name in figures if "jss_by_task" not in name]
     if heatmaps:
         lines += ["", "## Agreement of the wordings, two by two", ""]

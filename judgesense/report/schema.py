@@ -32,6 +32,9 @@ BASELINES = (ORACLE, ALWAYS_FIRST)
 THRESHOLD = 0.8
 """JSS from which a judge counts as reliable (JudgeSense, section 3.1)."""
 
+KAPPA_UNDEFINED = ": kappa is undefined"
+"""How `agreement.jss` ends its reason where there is one label throughout."""
+
 REPORT_FILE = "report.json"
 
 

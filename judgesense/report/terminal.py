@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judgesense.report.advice import identity
+from judgesense.report.advice import identity, sentence
 from judgesense.report.schema import BASELINES
 from judgesense.report.table import COLUMNS, TEXT_COLUMNS, Row, rows, short_names
 
@@ -102,4 +102,4 @@ def _grouped(report: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     names = short_names({f["judge"] for f in report["findings"]} | set(BASELINES))
     for key, group in groupby(report["findings"], key=identity):
         _, judge, task, scoring = key
-        yield f"{names[judge]} on {task}, {scoring} scoring", [f["text"] for f in group]
+        yield f"{names[judge]} on {task}, {scoring} scoring", [sentence(f["text"]) for f in group]

@@ -222,3 +222,16 @@ def test_an_empty_log_and_pairs_without_columns_are_refused(make) -> None:
         measure(log, benchmark.pairs.drop_columns(["label_map_b"]), run={})
     with pytest.raises(JudgeSenseError, match="lacks the columns"):
         measure(log.drop_columns(["decision"]), benchmark.pairs, run={})
+
+
+def test_one_raw_label_throughout_is_degenerate_though_the_map_makes_two_of_it(make) -> None:
+    maps = [make.PLAIN, make.PLAIN, make.INVERTED]
+    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 10)
+    log = make.log(benchmark, lambda prompt: "YES")
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    raw, mapped = (make.cell(report, "rule@0001", labels) for labels in ("raw", "mapped"))
+    assert (raw["jss"], raw["kappa"], raw["verdict"]) == (1.0, None, "degenerate")
+    assert (mapped["jss"], mapped["verdict"]) == (pytest.approx(1 / 3), "degenerate")
+    assert mapped["kappa"] is not None
+    assert mapped["degenerate"] == "every raw decision is 'YES'"
+    assert "avoid. Every raw decision is 'YES', so that" in report["advice"][0]
