@@ -106,8 +106,8 @@ def test_scifact_sets_a_judged_passage_against_a_hard_unjudged_one(mirror: Path)
         words = set(item.fields["query"].lower().split())
         negative = set(item.fields[("passage_a", "passage_b")[1 - right]].lower().split())
         shared_words.append(len(words & negative) / len(words))
-    # A random passage shares a sixth of a query's words; a hard one far more.
-    assert sum(shared_words) / len(shared_words) > 0.3
+    # A passage drawn at random shares a fifth of the query's words, the judged one half of them.
+    assert sum(shared_words) / len(shared_words) > 0.4
 
 
 def test_no_two_scifact_items_show_the_same_passage(mirror: Path) -> None:
