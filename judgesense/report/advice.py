@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judgesense.report.schema import BASELINES, KAPPA_UNDEFINED, ORACLE, THRESHOLD
+from judgesense.report.schema import (
+    BASELINES,
+    KAPPA_UNDEFINED,
+    ORACLE,
+    THRESHOLD,
+    identity,
+    main_cells,
+    task_rank,
+)
+from judgesense.report.words import interval, join, number, percent, sentence
 
 GAP = 0.1
 """Raw and mapped JSS further apart than this: an inverted wording decides the raw figure."""
@@ -19,7 +28,6 @@ SAME_ITEM = 0.8
 NO_DIFFERENCE = 0.02
 
 Finding = dict[str, Any]
-Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -54,26 +62,6 @@ def as_sentence(finding: Mapping[str, Any]) -> str:
     where = f"{finding['judge']} on {finding['task']}"
     scoring = finding["scoring"]
     return f"{where} ({scoring} scoring): {finding['text']}"
-
-
-def task_rank(name: str) -> tuple[bool, str]:
-    """Coherence comes first: it is where judges differ (JudgeSense, section 5.1, finding 1)."""
-    return name != "coherence", name
-
-
-def identity(entry: Mapping[str, Any]) -> Key:
-    """Run, judge, task and scoring of an entry of any of the report's lists."""
-    return entry["run_id"], entry["judge"], entry["task"], entry["scoring"]
-
-
-def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]]:
-    """The raw and the mapped cell of each case, over both orders where there are two."""
-    found: dict[Key, dict[str, dict[str, Any]]] = {}
-    for cell in report["cells"]:
-        entry = found.setdefault(identity(cell), {})
-        # A pooled cell follows those of the single orders.
-        entry[cell["labels"]] = cell
-    return found
 
 
 def cases(report: Mapping[str, Any]) -> Iterator[Case]:
@@ -126,9 +114,10 @@ def _findings(case: Case) -> Iterator[tuple[str, str]]:
 def _headline(case: Case) -> tuple[str, str]:
     cell = case.mapped
     if cell["verdict"] == "degenerate":
+        reason = sentence(cell["degenerate"].removesuffix(KAPPA_UNDEFINED))
         return "avoid", (
-            f"avoid. {sentence(cell['degenerate'].removesuffix(KAPPA_UNDEFINED))}, so that JSS {number(cell['jss'])} says nothing "
-            "about sensitivity to wording."
+            f"avoid. {reason}, so that JSS {number(cell['jss'])} says nothing about sensitivity to "
+            "wording."
         )
     spread = f"{number(cell['jss'])} {interval(cell)}"
     if cell["verdict"] == "reliable":
@@ -350,34 +339,3 @@ def _sample(case: Case) -> str | None:
         f"all this rests on {clusters} independent {'item' if clusters == 1 else 'items'}, however "
         "many pairs were made of them: take more items before you conclude."
     )
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A figure, or a dash where it is undefined."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
-
-
-def percent(value: float | None) -> str:
-    """A share in per cent; never 0% or 100% unless it is."""
-    if value is None:
-        return "–"
-    if 0 < value < 0.01 or 0.99 < value < 1:
-        return f"{100 * value:.1f}%"
-    return f"{100 * value:.0f}%"
-
-
-def interval(cell: Mapping[str, Any], digits: int = 3) -> str:
-    """A cell's interval in brackets; a dash without one."""
-    if cell["ci_low"] is None:
-        return "[–]"
-    return f"[{number(cell['ci_low'], digits)}, {number(cell['ci_high'], digits)}]"
-
-
-def join(names: list[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def sentence(text: str) -> str:
-    """Text that begins a line: its first letter large."""
-    return text[:1].upper() + text[1:]

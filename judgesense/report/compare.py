@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
-from judgesense.report.advice import join, number, percent, task_rank
 from judgesense.report.build import read_run
 from judgesense.report.frames import Log, Pairs, TaskWords, read_frames
+from judgesense.report.schema import task_rank
 from judgesense.report.streams import Stream, streams
 from judgesense.report.table import short_names
+from judgesense.report.words import join, number, percent
 from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
 
 SIGNIFICANT = 0.05

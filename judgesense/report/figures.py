@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import MissingExtraError
-from judgesense.report.advice import identity, main_cells, number
 from judgesense.report.html import short_templates
-from judgesense.report.schema import THRESHOLD
+from judgesense.report.schema import THRESHOLD, identity, main_cells
 from judgesense.report.table import Row, rows, short_names
+from judgesense.report.words import number
 
 COLOURS = {
     "reliable": "#0072B2",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from judgesense.report.advice import interval, number
 from judgesense.report.schema import THRESHOLD
 from judgesense.report.table import Row
+from judgesense.report.words import interval, number
 
 LEFT, RIGHT, WIDTH = 250, 700, 960
 ROW, HEAD, TOP, BOTTOM = 26, 34, 12, 44

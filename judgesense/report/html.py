@@ -7,20 +7,12 @@ from html import escape as _escape
 from itertools import groupby, takewhile
 from typing import Any
 
-from judgesense.report.advice import (
-    identity,
-    interval,
-    main_cells,
-    number,
-    percent,
-    sentence,
-    task_rank,
-)
 from judgesense.report.forest import forest
 from judgesense.report.markdown import METHOD
-from judgesense.report.schema import BASELINES, THRESHOLD
+from judgesense.report.schema import BASELINES, THRESHOLD, identity, main_cells, task_rank
 from judgesense.report.style import CSS
 from judgesense.report.table import COLUMNS, TEXT_COLUMNS, Row, rows, short_names, undecided_share
+from judgesense.report.words import interval, number, percent, sentence
 
 MARKS = {"reliable": "✓", "unstable": "✗", "undecided": "?", "degenerate": "∅"}
 MOST_CARDS = 12

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgesense.report.advice import identity, sentence
+from judgesense.report.schema import identity
 from judgesense.report.table import COLUMNS, TEXT_COLUMNS, rows
 from judgesense.report.terminal import BASELINE_NOTE
+from judgesense.report.words import sentence
 
 METHOD = (
     "JSS is the share of pairs of wordings, on the same item, that got the same decision; *raw* "

@@ -38,6 +38,30 @@ KAPPA_UNDEFINED = ": kappa is undefined"
 REPORT_FILE = "report.json"
 
 
+Key = tuple[str, str, str, str]
+"""Run, judge, task and scoring."""
+
+
+def task_rank(name: str) -> tuple[bool, str]:
+    """Coherence comes first: it is where judges differ (JudgeSense, section 5.1, finding 1)."""
+    return name != "coherence", name
+
+
+def identity(entry: Mapping[str, Any]) -> Key:
+    """Run, judge, task and scoring of an entry of any of the report's lists."""
+    return entry["run_id"], entry["judge"], entry["task"], entry["scoring"]
+
+
+def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]]:
+    """The raw and the mapped cell of each case, over both orders where there are two."""
+    found: dict[Key, dict[str, dict[str, Any]]] = {}
+    for cell in report["cells"]:
+        entry = found.setdefault(identity(cell), {})
+        # A pooled cell follows those of the single orders.
+        entry[cell["labels"]] = cell
+    return found
+
+
 def load_report(run_dir: Path) -> dict[str, Any]:
     """The ``report.json`` of a folder.
 

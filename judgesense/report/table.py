@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judgesense.report.advice import identity, interval, main_cells, number, percent, task_rank
-from judgesense.report.schema import BASELINES
+from judgesense.report.schema import BASELINES, identity, main_cells, task_rank
+from judgesense.report.words import interval, number, percent
 
 COLUMNS = (
     "judge", "task", "scoring", "raw JSS", "mapped JSS", "95% interval", "κ", "accuracy",

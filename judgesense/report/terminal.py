@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judgesense.report.advice import identity, sentence
-from judgesense.report.schema import BASELINES
+from judgesense.report.schema import BASELINES, identity
 from judgesense.report.table import COLUMNS, TEXT_COLUMNS, Row, rows, short_names
+from judgesense.report.words import sentence
 
 STYLES = {
     "reliable": "green",
