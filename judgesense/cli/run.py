@@ -101,6 +101,22 @@ def run(
     seed: Annotated[
         int, typer.Option(help="Fixes what is drawn at random.", rich_help_panel=PROTOCOL)
     ] = 0,
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Write the requests as OpenAI batch files into OUT/batch and stop.",
+            rich_help_panel=PROTOCOL,
+        ),
+    ] = False,
+    batch_in: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Take the answers from batch output; may be given repeatedly.",
+            rich_help_panel=PROTOCOL,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -139,8 +155,18 @@ def run(
     if dry_run:
         _describe(judge, given, chosen, dataset, templates, items)
         return
+    judges: list[Any] = list(judge)
+    if batch or batch_in:
+        from judgesense.cli.batches import judge_of_files, write_batches
+
+        if batch and batch_in:
+            raise JudgeSenseError("give either --batch (write) or --batch-in (read)")
+        if batch:
+            write_batches(judge, given, chosen, (dataset, templates, items), out)
+            return
+        judges = [judge_of_files(judge, given, chosen, batch_in or [])]
     report = run_study(
-        judge,
+        judges,
         dataset=dataset,
         templates=templates,
         items=items,
