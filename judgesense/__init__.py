@@ -12,6 +12,7 @@ from typing import Any
 from judgesense.version import __version__
 
 _HOMES: dict[str, str] = {
+    "run": "judgesense.studies.run",
     "jss": "judgesense.scores",
     "paraphrase_robustness": "judgesense.scores",
     "prompt_sensitivity": "judgesense.scores",

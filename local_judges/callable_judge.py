@@ -79,7 +79,11 @@ class CallableJudge:
                     f"numbers not above 0, got {dict(reply)}"
                 )
             return Answer(option_logprobs=values, option_mass=sum(map(math.exp, values)))
-        wanted = "a text" if "generate" in self.scorings else "a mapping option -> log-probability"
+        wanted = (
+            "a text (or give scoring='options' and return log-probabilities)"
+            if "generate" in self.scorings
+            else "a mapping option -> log-probability"
+        )
         raise JudgeSenseError(
             f"judge {self.name}, prompt {request.prompt_id}: the reply must be {wanted}, "
             f"got {type(reply).__name__}"

@@ -119,21 +119,25 @@ def run(
     Raises:
         JudgeSenseError: for bad input, before a model is loaded where it can be known.
     """
-    from local_judges.protocol import Judge
+    from local_judges.callable_judge import CallableJudge
     from local_judges.registry import resolve
 
     judges = list(judge) if isinstance(judge, (list, tuple)) else [judge]
     if not judges:
         raise JudgeSenseError("no judge given; name at least one")
+    if scoring == "both" and all(_is_function(each) for each in judges):
+        scoring = "generate"
     specs = [
-        resolve(str(each), **judge_options) if isinstance(each, (str, Path)) else each
+        resolve(str(each), **judge_options)
+        if isinstance(each, (str, Path))
+        else CallableJudge(each, scoring=scoring, **judge_options)
+        if _is_function(each)
+        else each
         for each in judges
     ]
-    if scoring == "both" and all(callable(s) and not isinstance(s, Judge) for s in specs):
-        scoring = judge_options.get("scoring", "generate")
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
     data = data_reference(dataset, templates, items)
-    return execute(specs, data, settings, Path(out), note or _to_stderr, judge_options)
+    return execute(specs, data, settings, Path(out), note or _to_stderr)
 
 
 @dataclass(frozen=True)
@@ -195,7 +199,6 @@ def execute(
     settings: Settings,
     out: Path,
     note: Note,
-    judge_options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Judge what is not judged yet, then measure; a finished run returns its report at once."""
     from judgesense.report.build import write_report
@@ -220,7 +223,7 @@ def execute(
     begun = {entry["name"]: entry for entry in record.get("judges", [])}
     record["judges"] = []
     for index, spec in enumerate(specs):
-        _judge_one(spec, index, benchmark, settings, out, record, begun, note, judge_options)
+        _judge_one(spec, index, benchmark, settings, out, record, begun, note)
     finish_run(out, record)
     return write_report(out)
 
@@ -256,13 +259,12 @@ def _judge_one(
     record: dict[str, Any],
     begun: Mapping[str, Any],
     note: Note,
-    judge_options: Mapping[str, Any],
 ) -> None:
     """Load one judge, judge what it has not judged yet, and enter it into the record."""
-    from local_judges.registry import JudgeSpec, load_judge
+    from local_judges.registry import JudgeSpec
     from local_judges.runner import run_judge
 
-    judge = spec.load() if isinstance(spec, JudgeSpec) else load_judge(spec, **judge_options)
+    judge = spec.load() if isinstance(spec, JudgeSpec) else spec
     try:
         _require_same_judge(out, index, judge.name, begun)
         entry = {"name": judge.name, "describe": dict(judge.describe())}
@@ -301,6 +303,12 @@ def _saved_report(out: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, json.JSONDecodeError):
         return None
     return report
+
+
+def _is_function(judge: Any) -> bool:
+    from local_judges.protocol import Judge
+
+    return callable(judge) and not isinstance(judge, Judge)
 
 
 def _name_of(judge: Any) -> str:

@@ -14,8 +14,9 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from aiohttp import web
+from aiohttp import ClientSession, web
 
 FAULTS = (
     "429", "429-retry-after", "500", "502", "reset", "stall", "truncated", "malformed", "empty",
@@ -54,6 +55,10 @@ class FakeEndpoint:
             return await self._fail(fault, request)
         await asyncio.sleep(self.delay_s)
         self.calls[text] += 1
+        return await self.answer(body)
+
+    async def answer(self, body: dict[str, Any]) -> web.StreamResponse:
+        text = body["messages"][-1]["content"]
         return web.json_response(self.reply(text, body.get("logprobs", False)))
 
     def reply(self, text: str, logprobs: bool) -> dict[str, object]:
@@ -105,6 +110,23 @@ class FakeEndpoint:
         await response.write(json.dumps(self.reply("x", False)).encode()[:60])
         request.transport.close()
         return response
+
+
+class FaultProxy(FakeEndpoint):
+    """Stands before a real server: passes calls on, but for those that it spoils."""
+
+    def __init__(self, upstream: str, *, fault_rate: float, seed: int = 0) -> None:
+        super().__init__(lambda _: "", fault_rate=fault_rate, seed=seed)
+        self.upstream = upstream
+
+    async def answer(self, body: dict[str, Any]) -> web.StreamResponse:
+        async with (
+            ClientSession() as session,
+            session.post(f"{self.upstream}/chat/completions", json=body) as reply,
+        ):
+            return web.Response(
+                body=await reply.read(), status=reply.status, content_type="application/json"
+            )
 
 
 @contextlib.contextmanager
