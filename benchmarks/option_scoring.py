@@ -15,15 +15,15 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import numpy as np
 import torch
 from common import factuality_requests, finish, machine
 from torch.nn import functional
@@ -34,6 +34,10 @@ from local_judges.transformers_judge import TransformersJudge
 
 SURE = 0.05
 """Margin in nats of lm-eval from which decisions must be equal."""
+
+
+def median(values: Iterable[float]) -> float:
+    return float(np.median(list(values)))
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -67,7 +71,7 @@ def products_time(judge: TransformersJudge, rows: int = 2048) -> float:
         rounds = [
             timed(lambda p=pairs: [functional.linear(x, w) for x, w in p])[0] for _ in range(7)
         ]
-        times.append(statistics.median(rounds))
+        times.append(median(rounds))
     return min(times) * judge.config.num_hidden_layers / rows
 
 
@@ -104,7 +108,7 @@ def compare(dtype: str, requests: list[Request], source: str, slices: int, batch
         their_scores.update(zip(part, scores, strict=True))
         limits.append(products_time(judge) * floor)
         our_times.append(ours()[0])
-        our_rate = len(requests) / statistics.mean(our_times[-2:])
+        our_rate = len(requests) / (sum(our_times[-2:]) / 2)
         ratios.append(our_rate / (len(part) / their_seconds))
         their_times.append(their_seconds)
     sure = other = 0
@@ -117,16 +121,16 @@ def compare(dtype: str, requests: list[Request], source: str, slices: int, batch
     return {
         "name": f"option scoring, {dtype}",
         "peer": f"lm-eval hf {dtype}",
-        "ratio": round(statistics.median(ratios), 2),
-        "ours": round(len(requests) / statistics.median(our_times), 2),
+        "ratio": round(median(ratios), 2),
+        "ours": round(len(requests) / median(our_times), 2),
         "theirs": round(len(requests) / sum(their_times), 2),
         "unit": "prompts/s",
         "n": len(requests),
         "source": source,
         "ratios": [round(ratio, 2) for ratio in ratios],
         "share_of_matmul_limit": round(
-            statistics.median(
-                limit / statistics.mean(pair)
+            median(
+                limit / (sum(pair) / 2)
                 for limit, pair in zip(limits, pairwise(our_times), strict=True)
             ),
             2,
@@ -152,9 +156,9 @@ def both_scorings(requests: list[Request], source: str, rounds: int) -> Any:
         both.append(timed(lambda: judge_all(judge, requests, "generate", "options"))[0])
     return {
         "name": "greedy and options together over greedy alone, float32",
-        "time_ratio": round(statistics.median(b / a for a, b in zip(alone, both, strict=True)), 3),
-        "ours": round(len(requests) / statistics.median(both), 2),
-        "greedy_alone": round(len(requests) / statistics.median(alone), 2),
+        "time_ratio": round(median(b / a for a, b in zip(alone, both, strict=True)), 3),
+        "ours": round(len(requests) / median(both), 2),
+        "greedy_alone": round(len(requests) / median(alone), 2),
         "unit": "prompts/s",
         "n": len(requests),
         "source": source,

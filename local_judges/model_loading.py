@@ -14,7 +14,8 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,10 @@ def _from_folder(folder: Path, gguf_file: str | None) -> Source:
             f".gguf file (several: name one with gguf_file); it holds {len(weights)} "
             f"safetensors files and {len(ggufs)} GGUF files"
         )
-    return Source(name, folder, None, _sha256_files(weights), str(folder))
+    # The same weights behind another tokenizer or configuration are another judge.
+    about = [folder / file for file in ("config.json", "tokenizer.json", "tokenizer.model")]
+    whole = [*weights, *(path for path in about if path.is_file())]
+    return Source(name, folder, None, _sha256_files(whole), str(folder))
 
 
 def _from_hub(
@@ -166,21 +170,34 @@ def _from_hub(
         try:
             folder = Path(
                 snapshot_download(
-                    hub_id, revision=revision, allow_patterns=wanted, local_files_only=offline
+                    hub_id,
+                    revision=revision,
+                    allow_patterns=wanted,
+                    ignore_patterns=["original/*", "consolidated*"],
+                    local_files_only=offline,
                 )
             )
         except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
             reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
             continue
-        if any(folder.glob(gguf_file or "*.safetensors")):
-            origin = f"Hub {hub_id}"
-            return Source(name, folder, gguf_file, f"{hub_id}@{folder.name}", origin)
-        reason = f"it holds no {gguf_file or 'safetensors'}"
+        if _is_complete(folder, gguf_file):
+            weights = f"{hub_id}@{folder.name}" + (f":{gguf_file}" if gguf_file else "")
+            return Source(name, folder, gguf_file, weights, f"Hub {hub_id}")
+        reason = f"it holds no {gguf_file or 'safetensors weights'}"
     known = ", ".join(NAMED)
     raise JudgeSenseError(
         f"no model {name!r}: tried {', '.join(tried)} ({reason}). "
         f"Give a folder, a .gguf file, a Hub id or one of: {known}"
     )
+
+
+def _is_complete(folder: Path, gguf_file: str | None) -> bool:
+    """Whether a snapshot has all its weights: an interrupted download has only some."""
+    index = folder / "model.safetensors.index.json"
+    if gguf_file is None and index.is_file():
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        return all((folder / shard).is_file() for shard in shards)
+    return any(folder.glob(gguf_file or "*.safetensors"))
 
 
 def _sha256_files(paths: Iterable[Path]) -> str:
@@ -249,13 +266,15 @@ def _dequantise(source: Source, target: Path) -> None:
     import transformers
     from safetensors.torch import save_file
 
+    log.warning("dequantising %s once, for this and every later run", source.gguf_file)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source.folder, gguf_file=source.gguf_file
         )
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            source.folder, gguf_file=source.gguf_file, dtype=torch.float32
-        )
+        with _no_bars():
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                source.folder, gguf_file=source.gguf_file, dtype=torch.float32
+            )
     except ImportError as error:
         raise MissingExtraError("gguf", "local", "reading a GGUF file") from error
     except (ValueError, OSError, KeyError, IndexError, RuntimeError) as error:
@@ -276,6 +295,20 @@ def _dequantise(source: Source, target: Path) -> None:
     (target / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
     model.generation_config.save_pretrained(target)
     tokenizer.save_pretrained(target)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keep transformers' loading bars from writing into our own progress line."""
+    from transformers.utils import logging as theirs
+
+    shown = theirs.is_progress_bar_enabled()
+    theirs.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            theirs.enable_progress_bar()
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -305,12 +338,13 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
             f"{free / 1e9:.1f} GB free; choose a smaller model, another dtype or device"
         )
     try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=getattr(torch, dtype),
-            device_map=device if device == "auto" else {"": device},
-            use_safetensors=True,
-        )
+        with _no_bars():
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=getattr(torch, dtype),
+                device_map=device if device == "auto" else {"": device},
+                use_safetensors=True,
+            )
     except (ValueError, OSError, KeyError, RuntimeError) as error:
         raise JudgeSenseError(
             f"the model in {folder} cannot be loaded as a causal language model: "

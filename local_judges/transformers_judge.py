@@ -168,8 +168,8 @@ class TransformersJudge:
             from local_judges.engines import difference
 
             model = load_model(self.folder, self.dtype, self.device)
-            probe = self._encode([Request("", text, ()) for text in ("One two.", "One six, ten.")])
-            if reason := difference(model, probe):
+            probe = self.tokenizer(["One two.", "One six, ten."], add_special_tokens=False)
+            if reason := difference(model, probe.input_ids):
                 self.engine = "prompt by prompt"
                 log.warning("%s is judged prompt by prompt, slowly: %s", self.name, reason)
             self._model = model
