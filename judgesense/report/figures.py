@@ -157,6 +157,7 @@ def _heatmaps(
     columns = int(np.ceil(np.sqrt(len(tasks))))
     lines = -(-len(tasks) // columns)
     figure = figure_type(figsize=(side * columns + 0.9, side * lines + 0.6), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
     figure.suptitle(_plain(title), size=11, weight="bold", color=INK)
     grid = figure.subplots(lines, columns, squeeze=False)
     image = None
