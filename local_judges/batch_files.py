@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -171,7 +172,6 @@ class BatchFileJudge:
         self.scorings = plain.scorings
         self._price: tuple[float, float] | None = spec.options.get("price")
         self._places: dict[str, _Place] = {}
-        self._files: list[BinaryIO] = []
         self._digests = [self._index(number) for number in range(len(self._paths))]
         described = json.dumps([spec.identity(), sorted(self._digests)], sort_keys=True)
         self.name = f"{spec.name}@{hashlib.sha256(described.encode()).hexdigest()[:8]}"
@@ -208,29 +208,29 @@ class BatchFileJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """The answers, read from the files as they are asked for."""
         form = self._forms["options" in scorings]
-        for index, requests in batches:
-            yield index, [self._answer(form.id_of(request), request) for request in requests]
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("rb")) for path in self._paths]
+            for index, requests in batches:
+                yield index, [self._answer(files, form.id_of(r), r) for r in requests]
 
     def close(self) -> None:
-        """Close the files."""
-        for file in self._files:
-            file.close()
+        """Nothing to free: the files are open only while they are read."""
 
     def _index(self, number: int) -> str:
         """Note where each answer of a file stands; the file's SHA-256."""
         path, digest, offset = self._paths[number], hashlib.sha256(), 0
         try:
-            self._files.append(path.open("rb"))
+            with path.open("rb") as file:
+                for row, line in enumerate(file, 1):
+                    digest.update(line)
+                    if line.strip():
+                        self._note(line, number, offset, f"{path}, line {row}")
+                    offset += len(line)
         except OSError as error:
             raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
-        for row, line in enumerate(self._files[-1], 1):
-            digest.update(line)
-            if line.strip():
-                self._note(line, _Place(number, offset, False), f"{path}, line {row}")
-            offset += len(line)
         return digest.hexdigest()
 
-    def _note(self, line: bytes, place: _Place, where: str) -> None:
+    def _note(self, line: bytes, file: int, offset: int, where: str) -> None:
         try:
             entry = json.loads(line)
         except ValueError as error:
@@ -242,7 +242,7 @@ class BatchFileJudge:
                 f"{where}: no line of batch output (neither response nor error); an input file?"
             )
         identity = entry["custom_id"]
-        place = _Place(place.file, place.offset, _problem(entry) is None)
+        place = _Place(file, offset, _problem(entry) is None)
         before = self._places.get(identity)
         if before and before.answered and place.answered:
             raise JudgeSenseError(
@@ -252,13 +252,12 @@ class BatchFileJudge:
         if before is None or place.answered:
             self._places[identity] = place
 
-    def _answer(self, identity: str, request: Request) -> Answer:
+    def _answer(self, files: Sequence[BinaryIO], identity: str, request: Request) -> Answer:
         place = self._places.get(identity)
         if place is None:
             return Answer(error=ABSENT)
-        file = self._files[place.file]
-        file.seek(place.offset)
-        line = file.readline()
+        files[place.file].seek(place.offset)
+        line = files[place.file].readline()
         if problem := _problem(json.loads(line)):
             return Answer(error=problem)
         reply = json.loads(line, object_hook=lambda values: _Reply(**values)).response.body

@@ -1,0 +1,136 @@
+"""Published figures: as their sources have them, each with its place."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from judgesense import published as figures
+from judgesense.errors import JudgeSenseError
+
+NAMES = {figure.published_as: figure.judge for figure in figures.figures()}
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_raw_figures_are_those_of_the_result_file(published: Path) -> None:
+    source = json.loads((published / "metrics_summary.json").read_text("utf-8"))
+    raw = {(f.published_as, f.task): f for f in figures.figures() if f.labels == "raw"}
+    assert set(raw) == {(judge, task) for judge, tasks in source.items() for task in tasks}
+    for (judge, task), figure in raw.items():
+        stated = source[judge][task]
+        assert (figure.jss, figure.ci_low, figure.ci_high, figure.n_pairs) == (
+            stated["jss"], stated["ci_lower"], stated["ci_upper"], stated["n_pairs"],
+        )  # fmt: skip
+        assert figure.flip_rate == pytest.approx(stated["flip_rate"], abs=1e-9)
+        if figure.kappa is not None:
+            assert figure.kappa == stated["cohens_kappa"]
+
+
+def test_a_kappa_written_as_one_for_an_undefined_one_is_none_and_says_why(published: Path) -> None:
+    source = json.loads((published / "metrics_summary.json").read_text("utf-8"))
+    for figure in figures.figures():
+        if figure.labels == "raw":
+            stated = source[figure.published_as][figure.task]
+            assert (figure.kappa is None) == (stated["cohens_kappa"] == 1.0)
+            assert (figures.UNDEFINED_KAPPA in figure.notes) == (figure.kappa is None)
+
+
+def test_mapped_figures_are_those_of_the_corrected_file(published: Path) -> None:
+    mapped = {f.published_as: f for f in figures.figures() if f.labels == "mapped"}
+    rows = rows_of(published / "factuality_jss_fixed.csv")
+    assert {row["model"]: (float(row["JSS_fixed"]), int(row["N"])) for row in rows} == {
+        judge: (figure.jss, figure.n_pairs) for judge, figure in mapped.items()
+    }
+
+
+def test_figures_by_template_are_those_of_the_result_files(published: Path) -> None:
+    rows = rows_of(published / "factuality_per_template_pair_JSS.csv")
+    stated: dict[str, dict[str, tuple[float, int]]] = {}
+    for row in rows:
+        cell = (float(row["JSS"]), int(row["N"]))
+        stated.setdefault(NAMES[row["model"]], {})[row["template_pair"]] = cell
+    assert figures.template_pairs() == stated
+    for row in rows_of(published / "factuality_T4_vs_noT4.csv"):
+        assert figures.template_4()[NAMES[row["model"]]] == (
+            float(row["JSS_no_T4"]), int(row["N_no_T4"]),
+            float(row["JSS_with_T4_corrected"]), int(row["N_with_T4"]),
+        )  # fmt: skip
+    flips = rows_of(published / "factuality_pair_flip_overlap.csv")
+    assert figures.pair_flips() == {row["pair_id"]: int(row["flip_count"]) for row in flips}
+
+
+def test_a_judge_is_found_by_its_logged_name() -> None:
+    found = figures.for_judge("claude-sonnet-4-5@0123abcd")
+    assert found == figures.for_judge("claude-sonnet-4-5")
+    assert {f.task for f in found} == {"factuality", "coherence", "relevance", "preference"}
+    assert figures.for_judge("smollm2-135m") == ()
+    assert figures.for_judge("claude-sonnet") == ()
+
+
+def test_every_judge_with_figures_is_a_named_judge() -> None:
+    from local_judges.judge_files import entries
+
+    assert {figure.judge for figure in figures.figures()} <= set(entries())
+
+
+def test_a_figure_of_a_floating_alias_says_so() -> None:
+    assert all("floating" in " ".join(f.notes) for f in figures.for_judge("mistral-7b"))
+
+
+def test_where_text_and_file_differ_the_figure_says_so() -> None:
+    coherence = {f.task: f for f in figures.for_judge("deepseek-r1") if f.labels == "raw"}
+    stated = figures.statement("judge-sensitivity", "coherence_jss")
+    assert coherence["coherence"].jss == 0.5253
+    assert stated.value["deepseek-r1"] == 0.653
+    assert "0.653" in " ".join(coherence["coherence"].notes)
+    for judge, value in stated.value.items():
+        filed = next(f for f in figures.for_judge(judge) if f.task == "coherence")
+        assert judge == "deepseek-r1" or filed.jss == pytest.approx(value, abs=5e-4)
+
+
+PAPER_FILES = {
+    "judge-sensitivity": "judgesense.txt",
+    "paraphrase-robustness": "all_prompts_created_equal.txt",
+    "answer-matching": "artifact_or_flaw.txt",
+    "prompt-ranking": "prompt_ranking_stability.txt",
+}
+
+
+@pytest.mark.parametrize("paper", PAPER_FILES)
+def test_every_stated_number_stands_in_the_papers_text(paper: str, shared: Path) -> None:
+    text = (shared / "papers" / PAPER_FILES[paper]).read_text("utf-8")
+    text = text.replace("\\", "").replace(",", "")
+    stated = figures.statements(paper)
+    assert len({each.key for each in stated}) == len(stated) > 0
+    for each in stated:
+        values = each.value
+        if isinstance(values, dict):
+            values = list(values.values())
+        for value in values if isinstance(values, list) else [values]:
+            assert any(form in text for form in forms(value)), (each.key, value)
+
+
+WORDS = {8: "Eight", 9: "nine"}
+
+
+def forms(value: float) -> set[str]:
+    """How a text may write a number: plain, with closing zeros, as a percentage."""
+    decimals = {f"{abs(value):.{places}f}" for places in (1, 2, 3, 4)}
+    near = {form for form in decimals if float(form) == abs(value)}
+    percent = {f"{form}%" for form in (f"{abs(value) * 100:.0f}", f"{abs(value) * 100:.1f}")}
+    whole = {str(int(value)), WORDS.get(int(value), "")} - {""} if value == int(value) else set()
+    return near | percent | whole
+
+
+def test_an_unknown_paper_or_figure_lists_what_there_is() -> None:
+    with pytest.raises(JudgeSenseError, match="judge-sensitivity, paraphrase-robustness"):
+        figures.statements("judgesense")
+    with pytest.raises(JudgeSenseError, match="it has spearman_heuristic"):
+        figures.statement("answer-matching", "rho")

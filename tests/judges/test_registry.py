@@ -1,0 +1,346 @@
+"""Judges by name: what the papers state, a file of one's own, and errors before any work."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense.published import papers
+from local_judges.api_call import Style
+from local_judges.api_judge import ApiJudge
+from local_judges.judge_files import OPTIONS, VARIABLE, entries
+from local_judges.registry import entry, resolve
+
+STATED_IDS = {
+    # judgesense.txt, section 4.1
+    "gpt-4o": "gpt-4o-2024-08-06",
+    "gpt-4o-mini": "gpt-4o-mini-2024-07-18",
+    "claude-haiku-4-5": "claude-haiku-4-5-20251001",
+    "llama-3.1-70b-instruct": "meta-llama/Llama-3.1-70B-Instruct",
+    "mistral-7b": "mistral-small-latest",
+    "qwen-2.5-72b-instruct": "qwen/qwen-2.5-72b-instruct",
+    "deepseek-r1": "deepseek/deepseek-r1",
+}
+STATED_NAMES = {
+    # all_prompts_created_equal.txt, Table 4
+    "gpt-3.5-turbo": "GPT-3.5-turbo-0125",
+    "gpt-4.1-nano": "GPT-4.1-nano-2025-04-14",
+    "gpt-4.1": "GPT-4.1-2025-04-14",
+    "llama-3.1-8b-instant": "LLaMA-3.1-8b-instant",
+    "llama-3.3-70b-versatile": "LLaMA-3.3-70b-versatile",
+    # artifact_or_flaw.txt, section 3.1 and references
+    "qwen2-7b-instruct": "Qwen2-7B-Instruct",
+    "gemma-2-9b-it": "Gemma-2-9B-it",
+    "ministral-8b-instruct": "mistralai/Ministral-8B-Instruct-2410",
+    # prompt_ranking_stability.txt, section 4.1.1
+    "mistral-7b-instruct-v0.3": "Mistral-7B-Instruct-v0.3",
+    "phi-3-mini-4k-instruct": "Phi-3-mini-4k-instruct",
+    "qwen2.5-7b-instruct": "Qwen2.5-7B-Instruct",
+}
+PAPER_FILES = {
+    "judge-sensitivity": "judgesense.txt",
+    "paraphrase-robustness": "all_prompts_created_equal.txt",
+    "answer-matching": "artifact_or_flaw.txt",
+    "prompt-ranking": "prompt_ranking_stability.txt",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_file_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nothing"))
+
+
+def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Path:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, "utf-8")
+    monkeypatch.setenv(VARIABLE, str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("paper", "judges"),
+    [
+        ("judge-sensitivity", 9),
+        ("published-results", 4),
+        ("paraphrase-robustness", 8),
+        ("answer-matching", 7),
+        ("prompt-ranking", 3),
+    ],
+)
+def test_every_judge_of_every_paper_has_a_name(paper: str, judges: int) -> None:
+    assert sum(paper in judge.papers for judge in entries().values()) == judges
+
+
+def test_every_paper_named_is_one_that_is_known() -> None:
+    named = {paper for judge in entries().values() for paper in judge.papers}
+    assert named == {*papers(), "published-results"}
+
+
+@pytest.mark.parametrize("name", STATED_IDS)
+def test_a_pinned_id_is_the_one_the_paper_states(name: str, shared: Path) -> None:
+    text = (shared / "papers" / "judgesense.txt").read_text("utf-8")
+    assert entry(name).model == STATED_IDS[name]
+    assert STATED_IDS[name] in text
+
+
+@pytest.mark.parametrize("name", STATED_NAMES)
+def test_a_model_is_the_one_whose_name_the_paper_states(name: str, shared: Path) -> None:
+    judge = entry(name)
+    paper = next(p for p in judge.papers if p != "judge-sensitivity")
+    text = (shared / "papers" / PAPER_FILES[paper]).read_text("utf-8").replace("\\", "")
+    assert STATED_NAMES[name] in text
+    assert (judge.model or "").casefold().endswith(STATED_NAMES[name].casefold())
+
+
+def test_what_a_paper_is_quoted_with_stands_in_its_text(shared: Path) -> None:
+    for judge in entries().values():
+        for paper, quoted in judge.papers.items():
+            if paper in PAPER_FILES:
+                text = (shared / "papers" / PAPER_FILES[paper]).read_text("utf-8")
+                words = quoted.split(" [")[0].split(": ")[-1].split(" via ")[0].split(" (")[0]
+                assert words.split(";")[0] in text.replace("\\", ""), (judge.name, words)
+
+
+def test_a_model_of_which_no_source_states_an_id_is_left_blank_and_asks_for_one() -> None:
+    blank = {judge.name for judge in entries().values() if judge.model is None}
+    assert blank == {
+        "gpt-5.5", "claude-opus-4-7", "qwen-3.6-flash", "deepseek-v4-flash", "llama-4",
+        "magistral-medium",
+    }  # fmt: skip
+    with pytest.raises(JudgeSenseError, match=r"gpt-5.5 needs --model ID, which no source"):
+        resolve("gpt-5.5")
+    with pytest.raises(JudgeSenseError, match=r"--model ID and --base-url URL"):
+        resolve("qwen-3.6-flash")
+    spec = resolve("qwen-3.6-flash", model="qwen3.6", base_url="http://localhost:1/v1")
+    assert (spec.name, spec.model, spec.engine) == ("qwen-3.6-flash", "qwen3.6", "api")
+
+
+def test_no_price_is_given_without_a_source() -> None:
+    assert all(judge.price is None for judge in entries().values())
+
+
+def test_an_alias_is_marked_as_floating_and_says_so_to_the_log() -> None:
+    floating = {judge.name for judge in entries().values() if judge.floating}
+    assert floating == {
+        "mistral-7b", "claude-sonnet-4-5", "gemini-2.5-flash", "gpt-4.1-mini", "gemini-2.0-flash",
+    }  # fmt: skip
+    spec = resolve("mistral-7b")
+    assert spec.options["floating"] is True
+    assert "floating" not in resolve("mistral-7b", model="mistral-small-2506").options
+
+
+def test_the_papers_quirks_are_styles() -> None:
+    styles = {name: resolve(name).options.get("style", {}) for name in STATED_IDS}
+    assert styles["llama-3.1-70b-instruct"] == {"system_role": False, "min_temperature": 0.01}
+    assert styles["deepseek-r1"] == styles["qwen-2.5-72b-instruct"] == {"system_role": False}
+    assert styles["gpt-4o"] == {}
+    gemini = resolve("gemini-2.5-flash").options["style"]["extra_body"]["extra_body"]
+    assert gemini == {"google": {"thinking_config": {"thinking_budget": 0}}}
+    assert resolve("deepseek-r1").options["max_tokens"] == 2048
+    reasoning = resolve("gpt-5.5", model="x").options["style"]
+    assert reasoning["token_parameter"] == "max_completion_tokens"
+    for judge in entries().values():
+        Style(**judge.options.get("style", {}))
+
+
+def test_every_api_judge_can_be_made_from_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    for judge in entries().values():
+        if judge.engine == "api" and judge.endpoint:
+            monkeypatch.setenv(judge.options["key_variable"], "sk-test-0123456789")
+            made = resolve(judge.name, model=judge.model or "some-model").load()
+            assert made.name.startswith(f"{judge.name}@")
+            assert "sk-test" not in str(made.describe())
+
+
+def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    with pytest.raises(JudgeSenseError, match="MISTRAL_API_KEY"):
+        resolve("mistral-7b").load()
+
+
+def test_the_options_of_the_api_engine_are_those_of_its_judge() -> None:
+    parameters = set(inspect.signature(ApiJudge.__init__).parameters)
+    assert OPTIONS["api"] == parameters - {"self", "model", "name"}
+
+
+@pytest.mark.slow
+def test_the_options_of_the_transformers_engine_are_those_of_its_judge() -> None:
+    from local_judges.transformers_judge import TransformersJudge
+
+    parameters = set(inspect.signature(TransformersJudge.__init__).parameters)
+    assert OPTIONS["transformers"] == parameters - {"self", "model", "name"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "first"),
+    [
+        ("gpt4o", "gpt-4o"),
+        ("claude-haiku", "claude-haiku-4-5"),
+        ("qwen", "qwen-2.5-72b-instruct"),
+        ("mistral-7B", "mistral-7b"),
+    ],
+)
+def test_a_wrong_name_lists_the_names_the_close_ones_first(wrong: str, first: str) -> None:
+    with pytest.raises(JudgeSenseError) as raised:
+        resolve(wrong)
+    message = str(raised.value)
+    assert f"did you mean {first}" in message
+    assert all(name in message for name in entries())
+
+
+@pytest.mark.parametrize(
+    ("judge", "options", "says"),
+    [
+        ("gpt-4o", {"dtype": "float32"}, "--dtype is no option of the engine api"),
+        ("smollm2-135m", {"price": (1.0, 2.0)}, "--price is no option of the engine transformers"),
+        ("gpt-4o", {"engine": "transformers"}, "is asked at an endpoint"),
+        ("smollm2-135m", {"model": "other"}, "--model other is for endpoints"),
+        ("org/model", {"model": "other"}, "--model other is for endpoints"),
+        ("gpt-4o", {"engine": "abacus"}, "unknown engine 'abacus'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_loaded(
+    judge: str, options: dict[str, object], says: str
+) -> None:
+    with pytest.raises(JudgeSenseError, match=says):
+        resolve(judge, **options)  # type: ignore[arg-type]
+
+
+def test_price_and_limits_are_no_part_of_what_fixes_the_answers() -> None:
+    plain = resolve("gpt-4o").identity()
+    assert resolve("gpt-4o", price=(1.0, 2.0), max_cost=5.0, concurrency=2).identity() == plain
+    assert resolve("gpt-4o", max_tokens=21).identity() != plain
+
+
+def test_a_named_open_model_can_be_asked_at_a_server_of_ones_own() -> None:
+    spec = resolve("qwen2-7b-instruct", engine="api", base_url="http://localhost:8000/v1")
+    assert (spec.model, spec.engine) == ("Qwen/Qwen2-7B-Instruct", "api")
+
+
+OWN = """
+endpoints:
+  house:
+    base_url: http://localhost:8000/v1
+    key_variable: HOUSE_KEY
+    style: {sends_seed: false}
+judges:
+  our-judge:
+    summary: The house model
+    endpoint: house
+    model: house-7b
+    price: {input: 0.5, output: 1.5, source: the contract, date: 2026-01-01}
+    style: {min_temperature: 0.01}
+    options: {concurrency: 4}
+  gpt-4o-cheap:
+    endpoint: openai
+    model: gpt-4o-2024-11-20
+"""
+
+
+def test_a_file_of_ones_own_adds_judges_and_endpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = own_file(tmp_path, monkeypatch, OWN)
+    spec = resolve("our-judge")
+    assert spec.options["price"] == (0.5, 1.5)
+    assert spec.options["style"] == {"sends_seed": False, "min_temperature": 0.01}
+    assert spec.options["concurrency"] == 4
+    assert resolve("gpt-4o-cheap").options["key_variable"] == "OPENAI_API_KEY"
+    assert resolve("gpt-4o").model == "gpt-4o-2024-08-06"
+    assert entry("our-judge").file == str(path)
+    assert resolve("our-judge", price=(2.0, 3.0)).options["price"] == (2.0, 3.0)
+
+
+def test_the_config_folder_is_read_where_no_variable_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "config" / "judgesense"
+    folder.mkdir(parents=True)
+    (folder / "judges.yaml").write_text(OWN, "utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert resolve("our-judge").model == "house-7b"
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = own_file(tmp_path, monkeypatch, OWN)
+    assert resolve("our-judge").model == "house-7b"
+    path.write_text(OWN.replace("house-7b", "house-8b"), "utf-8")
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    assert resolve("our-judge").model == "house-8b"
+
+
+BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (BASE + "    modle: m\n", r"judges\.mine\.modle: unknown key; known are summary"),
+        (BASE + "    options: {max_token: 3}\n", r"judges\.mine\.options\.max_token: unknown"),
+        (BASE + "    style: {temprature: 1}\n", r"judges\.mine\.style\.temprature: unknown"),
+        (BASE + "    floating: 'yes'\n", r"judges\.mine\.floating: must be true or false"),
+        (BASE + "    price: {input: 1, output: 2}\n", r"judges\.mine\.price: needs input, output"),
+        (
+            BASE + "    price: {input: a, output: 2, source: s, date: d}\n",
+            r"judges\.mine\.price\.input: must be US dollars",
+        ),
+        (BASE.replace("openai", "opnai"), r"judges\.mine\.endpoint: no endpoint 'opnai'; there"),
+        (BASE.replace("endpoint: openai", "engine: abacus"), r"judges\.mine\.engine: no engine"),
+        (BASE.replace("    endpoint: openai\n", ""), r"needs an engine or an endpoint"),
+        (BASE.replace("model: m", "model: 7"), r"judges\.mine\.model: must be text, got 7"),
+        (BASE.replace("mine", "gpt-4o"), r"judges\.gpt-4o: is the name of another judge already"),
+        (BASE.replace("mine", "a/b"), r"'a/b' is no name"),
+        (BASE + "    model: n\n", r"line 5: 'model' stands there twice"),
+        ("endpoints:\n  e: {key_variable: K}\n", r"endpoints\.e: needs base_url or provider"),
+        ("endpoints:\n  openai: {base_url: u}\n", r"endpoints\.openai: is there already"),
+        ("judge: {}\n", r"has the keys judges and, if need be, endpoints"),
+        ("judges: [a\n", r"is not YAML"),
+        ("", r"has the keys judges"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_file_and_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    path = own_file(tmp_path, monkeypatch, text)
+    with pytest.raises(JudgeSenseError, match=says) as raised:
+        resolve("gpt-4o")
+    assert str(raised.value).startswith(str(path))
+
+
+def test_a_variable_that_names_no_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/no/such/file.yaml")
+    with pytest.raises(JudgeSenseError, match=r"JUDGESENSE_JUDGES names /no/such/file\.yaml"):
+        entries()
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "judgesense", "judges", *arguments],
+        capture_output=True, text=True, env={**os.environ, "COLUMNS": "20"}, check=False,
+    )  # fmt: skip
+
+
+def test_the_list_is_plain_and_whole_where_it_is_no_terminal() -> None:
+    listed = command("list").stdout.splitlines()
+    assert len([line for line in listed if " " in line]) >= len(entries())
+    for judge in entries().values():
+        assert any(line.startswith(judge.name) and (judge.model or "") in line for line in listed)
+
+
+def test_show_tells_all_and_marks_published_figures() -> None:
+    shown = command("show", "mistral-7b").stdout
+    assert "mistral-small-latest (a name that may come to mean another checkpoint)" in shown
+    assert "$MISTRAL_API_KEY" in shown
+    assert "measured with other wordings" in shown
+    assert "0.480" in shown
+    assert "metrics_summary.json (mistral-7b)" in shown
+    wrong = command("show", "mistral7b")
+    assert wrong.returncode == 2
+    assert "did you mean mistral-7b" in wrong.stderr
