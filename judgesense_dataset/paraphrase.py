@@ -68,8 +68,8 @@ def paraphrase(
 
     ``judge`` is a name, Hub id, path, function or loaded judge. Named judges propose at this
     ``temperature`` and ``seed``, without a system prompt and with as many tokens as a wording can
-    need, and then validate with their defaults; functions and loaded judges do both as they are. Fewer than
-    ``n`` are returned when five times as many requests have not given more.
+    need, and then validate with their defaults; functions and loaded judges do both as they are.
+    Fewer than ``n`` are returned when five times as many requests have not given more.
 
     Raises JudgeSenseError if ``n`` is below 1, the judge is not there, or it gives no text.
     """

