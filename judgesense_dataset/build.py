@@ -15,10 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from judgesense.errors import JudgeSenseError
+from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Item, Task, Template, pair_up, render, template_pairs
 from judgesense_dataset import card
 from judgesense_dataset.audit import audit
+from judgesense_dataset.audit.figure import draw_audit
 from judgesense_dataset.audit.render import render as render_audit
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.folder import (
@@ -37,6 +38,8 @@ from judgesense_dataset.templates import TaskTemplates, load_templates
 DEFAULT_ITEMS = 125
 AUDITED = 2000
 """Up to so many pairs the card carries the audit, which holds all of them in memory."""
+
+AUDIT_FIGURE = "audit.png"
 
 GRID_ONLY = "prompts"
 """The design without pairs: the folder holds the grid of prompts alone."""
@@ -136,8 +139,19 @@ def build_dataset(
         built.notes = facts.notes
         card.write_card(folder, facts)
         if 0 < sum(counts.get("pairs", 0) for counts in built.tasks.values()) <= AUDITED:
-            card.set_audit(folder, render_audit(audit(folder), "md"))
+            card.set_audit(folder, _audited(folder))
     return built
+
+
+def _audited(folder: Path) -> str:
+    """The audit of a folder's pairs in Markdown, with its figure where matplotlib is there."""
+    found = audit(folder)
+    try:
+        draw_audit(found, folder / AUDIT_FIGURE)
+    except MissingExtraError:
+        return render_audit(found, "md")
+    alt = "rows against distinct pairs and items, gold labels, and a perfect judge's JSS, by task"
+    return f"![{alt}]({AUDIT_FIGURE})\n\n{render_audit(found, 'md')}"
 
 
 class Verdicts:
