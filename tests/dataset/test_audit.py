@@ -14,7 +14,7 @@ from judgesense_dataset.audit import Audit, audit
 from judgesense_dataset.audit.render import render
 from judgesense_dataset.audit.shortcuts import MIN_ITEMS, Case, near_duplicates, rules
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
-from judgesense_dataset.folder import PUBLISHED_COLUMNS
+from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.load import load_pairs
 from judgesense_dataset.pairing import group_items
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
@@ -151,7 +151,7 @@ def published_style() -> dict[str, list[Row]]:
                 f"{name}-{at}", name, "own", a.text, b.text,
                 judged_text(entry.task, item, order), a.gold, 1.0,
             )  # fmt: skip
-            tasks.setdefault(name, []).append(dict(zip(PUBLISHED_COLUMNS, values, strict=True)))
+            tasks.setdefault(name, []).append(dict(zip(PAIR_ROWS.names[:8], values, strict=True)))
     return tasks
 
 
