@@ -119,7 +119,8 @@ async def ask(
                 f"{reason}; the endpoint has not answered once: is it up, and the URL right?"
             )
         wait = retry.wait(attempt, retry_after, noise())
-        if time.perf_counter() - started + wait > retry.budget_s:
+        late = time.perf_counter() - started + wait > retry.budget_s
+        if late or attempt + 1 == retry.attempts:
             break
         await asyncio.sleep(wait)
     tried = f"{attempt + 1} tries in {time.perf_counter() - started:.0f} s"

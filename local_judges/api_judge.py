@@ -20,6 +20,7 @@ from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_NO_KEY = "none"
 
 
 class ApiJudge:
@@ -158,12 +159,16 @@ class ApiJudge:
                     yield from finished
             except FatalError as error:
                 where = self.provider or self.base_url or "the default endpoint"
-                raise JudgeSenseError(f"{self.model} at {where}: {error}") from None
+                raise JudgeSenseError(self.hide(f"{self.model} at {where}: {error}")) from None
             finally:
                 runner.run(session.close())
 
     def close(self) -> None:
         """Connections are closed when a judging ends; nothing else is held."""
+
+    def hide(self, text: str) -> str:
+        """The text without the key and without whatever looks like one."""
+        return without_secrets(text if self._key == _NO_KEY else text.replace(self._key, "***"))
 
     def client(self) -> Any:
         """The asynchronous client; ``chat.completions.create`` is all that is used of it."""
@@ -264,8 +269,8 @@ class _Session:
         )
         create = self._client.chat.completions.create
         answer = await ask(create, body, request, judge._retry, self._noise, judge._proven)
-        if answer.error and judge._key:
-            answer.error = without_secrets(answer.error.replace(judge._key, "***"))
+        if answer.error:
+            answer.error = judge.hide(answer.error)
         if judge._price and answer.input_tokens is not None:
             read, written = answer.input_tokens, answer.output_tokens or 0
             answer.cost_usd = (read * judge._price[0] + written * judge._price[1]) / 1e6
@@ -280,5 +285,5 @@ def _key(variable: str, base_url: str | None) -> str:
     if key:
         return key
     if base_url and urlsplit(base_url).hostname in _LOOPBACK:
-        return "none"
+        return _NO_KEY
     raise JudgeSenseError(f"no key: set the environment variable {variable}")
