@@ -58,7 +58,8 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A judge of th
     numbered: dict[str, int] = {}
     rows = []
     for figure in figures:
-        marks = [numbered.setdefault(note, len(numbered) + 1) for note in figure.notes]
+        notes = (f"{figure.source}, as {figure.published_as}", *figure.notes)
+        marks = [numbered.setdefault(note, len(numbered) + 1) for note in notes]
         interval = (
             "" if figure.ci_low is None else f"[{figure.ci_low:.3f}, {figure.ci_high or 0:.3f}]"
         )
@@ -70,11 +71,10 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A judge of th
                 interval,
                 "" if figure.kappa is None else f"{figure.kappa:.3f}",
                 str(figure.n_pairs),
-                f"{figure.source} ({figure.published_as})",
                 ",".join(map(str, marks)),
             )
         )
-    _table(("task", "labels", "JSS", "95% interval", "kappa", "n", "source", "notes"), rows)
+    _table(("task", "labels", "JSS", "95% interval", "kappa", "n", "notes"), rows)
     typer.echo("")
     for note, number in numbered.items():
         typer.echo(f"  {number}  {note}")
@@ -122,10 +122,13 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(*columns)
+        table = Table()
+        for column in columns:
+            table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))
         Console().print(table)
         return
     widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]

@@ -186,7 +186,6 @@ def test_the_options_of_the_api_engine_are_those_of_its_judge() -> None:
     assert OPTIONS["api"] == parameters - {"self", "model", "name"}
 
 
-@pytest.mark.slow
 def test_the_options_of_the_transformers_engine_are_those_of_its_judge() -> None:
     from local_judges.transformers_judge import TransformersJudge
 
@@ -274,6 +273,17 @@ def test_a_file_of_ones_own_adds_judges_and_endpoints(
     assert resolve("our-judge", price=(2.0, 3.0)).options["price"] == (2.0, 3.0)
 
 
+def test_the_example_in_the_docs_is_a_judge_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "judges" / "registry.md"
+    example = page.read_text("utf-8").split("```yaml\n")[1].split("```")[0]
+    own_file(tmp_path, monkeypatch, example)
+    assert resolve("house-judge").options["requests_per_minute"] == 600
+    for name in entries():
+        assert name == "house-judge" or f"`{name}`" in page.read_text("utf-8")
+
+
 def test_the_config_folder_is_read_where_no_variable_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,7 +366,7 @@ def test_show_tells_all_and_marks_published_figures() -> None:
     assert "$MISTRAL_API_KEY" in shown
     assert "measured with other wordings" in shown
     assert "0.480" in shown
-    assert "metrics_summary.json (mistral-7b)" in shown
+    assert "metrics_summary.json, as mistral-7b" in shown
     wrong = command("show", "mistral7b")
     assert wrong.returncode == 2
     assert "did you mean mistral-7b" in wrong.stderr
