@@ -85,6 +85,10 @@ class Budgeted(Protocol):
     spent: float
     """US dollars spent so far, the parts kept from an earlier start included."""
 
+    def estimate(self, requests: Sequence[Request]) -> float | None:
+        """The most these requests can cost in US dollars, or None without a price."""
+        ...
+
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why these requests must not be begun, or None."""
         ...

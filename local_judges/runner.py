@@ -84,7 +84,9 @@ def run_judge(
             outcome.kept += sum(map(len, part.batches))
             outcome.failed += _failures(rows)
             if isinstance(judge, Budgeted):
-                judge.spent += pc.sum(rows["cost_usd"]).as_py() or 0.0
+                judge.spent += _spent(rows)
+    if isinstance(judge, Budgeted):
+        _say_what_it_can_cost(judge, todo, requests, note)
     started = time.perf_counter()
     with Progress(judge.name, outcome.planned, done=outcome.kept) as progress, _ctrl_c() as stop:
         halt = _Halt(stop, judge)
@@ -191,6 +193,25 @@ def _stored(
     path.replace(aside)
     note(f"{path.name} is damaged ({reason}); set aside as {aside.name}, judging its prompts again")
     return None
+
+
+def _say_what_it_can_cost(
+    judge: Budgeted, parts: Sequence[Part], requests: Requests, note: Callable[[str], None]
+) -> None:
+    cost = 0.0
+    for part in parts:
+        estimate = judge.estimate(requests.take(list(part.requests)))
+        if estimate is None:
+            return
+        cost += estimate
+    if parts:
+        note(f"at most ${cost:.2f} for {sum(sum(map(len, p.batches)) for p in parts)} prompts")
+
+
+def _spent(table: pa.Table) -> float:
+    """What a part's answers cost: each once, however many rows share it."""
+    costs = zip(table["prompt_id"].to_pylist(), table["cost_usd"].to_pylist(), strict=True)
+    return sum(cost for cost in dict(costs).values() if cost is not None)
 
 
 def _failures(table: pa.Table) -> list[str]:

@@ -89,8 +89,12 @@ def run(
         typer.Option(help="Stop before so many US dollars are exceeded.", rich_help_panel=JUDGE),
     ] = None,
     scoring: Annotated[
-        str, typer.Option(help="generate, options or both.", rich_help_panel=PROTOCOL)
-    ] = "both",
+        str | None,
+        typer.Option(
+            help="generate, options or both. Default: both where the judge offers both.",
+            rich_help_panel=PROTOCOL,
+        ),
+    ] = None,
     repeats: Annotated[
         int,
         typer.Option(

@@ -41,20 +41,24 @@ class Settings:
     repeats: int = 1
     seed: int = 0
     limit: int | None = None
+    strict: bool = True
+    """Whether a judge must offer every scoring; else it is scored by those that it offers."""
 
     @classmethod
     def of(
         cls,
-        scoring: str = "both",
+        scoring: str | None = None,
         tasks: Sequence[str] | None = None,
         orders: Sequence[str] | None = None,
         repeats: int = 1,
         seed: int = 0,
         limit: int | None = None,
     ) -> Settings:
-        """The settings as people give them: ``scoring`` is generate, options or both."""
+        """The settings as people give them: ``scoring`` is generate, options, both, or None for
+        whatever of the two each judge offers."""
         return cls(
-            scorings=SCORINGS if scoring == "both" else (scoring,),
+            scorings=SCORINGS if scoring in (None, "both") else (scoring,),
+            strict=scoring is not None,
             tasks=tuple(tasks) if tasks is not None else None,
             orders=tuple(orders) if orders is not None else None,
             repeats=repeats,
@@ -84,7 +88,7 @@ def run(
     items: str | Path | None = None,
     out: str | Path,
     tasks: Sequence[str] | None = None,
-    scoring: str = "both",
+    scoring: str | None = None,
     orders: Sequence[str] | None = None,
     repeats: int = 1,
     seed: int = 0,
@@ -103,8 +107,8 @@ def run(
         items: the items of one's own (JSONL, CSV or Parquet).
         out: the run's folder; given again, the run goes on where it stopped.
         tasks: the tasks to judge; all by default.
-        scoring: ``generate``, ``options`` or ``both``; what a function judge returns decides
-            for it.
+        scoring: ``generate``, ``options`` or ``both``; by default both where the judge offers
+            both. A function returns texts unless ``options`` is asked for.
         orders: option orders of comparative tasks, of ``AB`` and ``BA``; both where the data
             have both.
         repeats: how often each prompt is asked, the later times in other batches: the noise floor.
@@ -125,12 +129,10 @@ def run(
     judges = list(judge) if isinstance(judge, (list, tuple)) else [judge]
     if not judges:
         raise JudgeSenseError("no judge given; name at least one")
-    if scoring == "both" and all(_is_function(each) for each in judges):
-        scoring = "generate"
     specs = [
         resolve(str(each), **judge_options)
         if isinstance(each, (str, Path))
-        else CallableJudge(each, scoring=scoring, **judge_options)
+        else CallableJudge(each, scoring=scoring or "generate", **judge_options)
         if _is_function(each)
         else each
         for each in judges
@@ -274,7 +276,7 @@ def _judge_one(
             judge,
             benchmark,
             out,
-            settings.scorings,
+            _scorings_for(judge, settings, note),
             judge_index=index,
             repeats=settings.repeats,
             seed=settings.seed,
@@ -285,6 +287,14 @@ def _judge_one(
     entry["seconds"] = round(begun.get(judge.name, {}).get("seconds", 0.0) + outcome.seconds, 3)
     entry["counters"] = {"prompts": outcome.planned, **outcome.counters}
     entry["failed"] = outcome.failed
+
+
+def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]:
+    offered = tuple(scoring for scoring in settings.scorings if scoring in judge.scorings)
+    if settings.strict or offered == settings.scorings or not offered:
+        return settings.scorings
+    note(f"{judge.name} offers {' and '.join(offered)} scoring only")
+    return offered
 
 
 def _require_same_judge(out: Path, index: int, name: str, begun: Mapping[str, Any]) -> None:

@@ -124,8 +124,10 @@ def test_max_cost_stops_before_it_is_exceeded_and_goes_on_when_raised(tmp_path: 
     endpoint = FakeEndpoint(parity)
     with serving(endpoint) as url:
         asked = judge(url, price=(10.0, 10.0), max_cost=0.12)
+        notes: list[str] = []
         with pytest.raises(Interrupted, match=r"--max-cost 0\.12 would be exceeded"):
-            run_judge(asked, data, tmp_path, ["generate"])
+            run_judge(asked, data, tmp_path, ["generate"], note=notes.append)
+        assert "at most $0." in notes[0]
         paid = read_log(tmp_path)["cost_usd"].to_pylist()
         assert 0 < sum(paid) <= 0.12
         assert len(endpoint.bodies) == len(paid)

@@ -87,6 +87,19 @@ def test_a_function_may_return_log_probabilities(tmp_path: Path) -> None:
     assert all(0 <= cell["soft_jss"] <= 1 for cell in cells)
 
 
+def test_a_judge_that_offers_one_scoring_is_scored_by_it_unless_both_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    heard: list[str] = []
+    report = judgesense.run(says_rude, **OWN, out=tmp_path / "one", note=heard.append)
+    assert {cell["scoring"] for cell in report["cells"]} == {"generate", "-"}
+    assert heard == ["says_rude@callable offers generate scoring only"]
+    from local_judges.callable_judge import CallableJudge
+
+    with pytest.raises(JudgeSenseError, match="does not offer options scoring"):
+        judgesense.run(CallableJudge(says_rude), **OWN, scoring="both", out=tmp_path / "two")
+
+
 def test_a_function_that_answers_too_little_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(JudgeSenseError, match="returned 1 replies to 18 prompts"):
         judgesense.run(lambda prompts: ["RUDE"], **OWN, out=tmp_path)
