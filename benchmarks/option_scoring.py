@@ -58,21 +58,26 @@ def judge_all(
     return [answers[n] for n in range(len(requests))]
 
 
-def products_time(judge: TransformersJudge, rows: int = 2048) -> float:
-    """Seconds a token that one pass through the layers' matrices takes, by the faster of the
-    model's dtype and float32 (on a CPU without 16-bit instructions that is float32)."""
-    shapes = [tuple(p.shape) for name, p in judge.model.named_parameters() if ".0." in name]
-    layer = [shape for shape in shapes if len(shape) == 2]
+def products_time(judge: TransformersJudge, rows: int) -> float:
+    """Seconds that the matrix products of one pass over that many tokens take: the model's own
+    weights, one pass, by the faster of its dtype and float32 (which is float32 on a CPU without
+    16-bit instructions)."""
+    layers = [
+        module.weight
+        for name, module in judge.model.named_modules()
+        if isinstance(module, torch.nn.Linear) and name != "lm_head"
+    ]
     times = []
     for dtype in {judge.model.dtype, torch.float32}:
-        pairs = [
-            (torch.randn(rows, b, dtype=dtype), torch.randn(a, b, dtype=dtype)) for a, b in layer
-        ]
-        rounds = [
-            timed(lambda p=pairs: [functional.linear(x, w) for x, w in p])[0] for _ in range(7)
-        ]
-        times.append(median(rounds))
-    return min(times) * judge.config.num_hidden_layers / rows
+        weights = [weight.detach().to(dtype) for weight in layers]
+        inputs = {
+            size: torch.randn(rows, size, dtype=dtype) for size in {w.shape[1] for w in weights}
+        }
+        with torch.inference_mode():
+            functional.linear(inputs[weights[0].shape[1]], weights[0])
+            products = (functional.linear(inputs[w.shape[1]], w) for w in weights)
+            times.append(timed(lambda products=products: [None for _ in products])[0])
+    return min(times)
 
 
 def compare(dtype: str, requests: list[Request], source: str, slices: int, batch: int) -> Any:
@@ -106,7 +111,8 @@ def compare(dtype: str, requests: list[Request], source: str, slices: int, batch
         part = range(at, len(requests), slices)
         their_seconds, scores = timed(lambda part=part: theirs(part))
         their_scores.update(zip(part, scores, strict=True))
-        limits.append(products_time(judge) * floor)
+        rows = min(floor, judge.batch_tokens)
+        limits.append(products_time(judge, rows) * floor / rows)
         our_times.append(ours()[0])
         our_rate = len(requests) / (sum(our_times[-2:]) / 2)
         ratios.append(our_rate / (len(part) / their_seconds))

@@ -86,7 +86,7 @@ class Layout:
         device: torch.device,
         keep_cache: bool = False,
     ) -> None:
-        self.prompts, self.tries = prompts, tries
+        self.prompts, self.tries, self.attended = prompts, tries, False
         self.tokens: list[int] = []
         self.starts, self.ends, self.last = [], [], []  # type: tuple[list[int], ...]
         self.paths: list[np.ndarray] = []
@@ -174,6 +174,7 @@ class Continuation:
 
     def __init__(self, layout: Layout, steps: int, device: torch.device) -> None:
         assert layout.cache is not None
+        self.attended = False
         self.lengths = torch.tensor([len(prompt) for prompt in layout.prompts], device=device)
         width = int(self.lengths.max()) + steps
         paths = np.zeros((len(layout.prompts), width), np.int64)
@@ -244,6 +245,7 @@ def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **options: Any
 ) -> tuple[torch.Tensor, None]:
     assert _active is not None
+    _active.attended = True
     return _active.attend(module, query, key, value, options), None
 
 
@@ -304,11 +306,14 @@ def _forward(
     _active = active
     try:
         with torch.inference_mode(), Float32Products() if wide else nullcontext():
-            return model(
+            logits = model(
                 input_ids=torch.tensor([tokens], device=device),
                 position_ids=torch.as_tensor(positions, device=device)[None],
                 use_cache=False,
                 logits_to_keep=torch.tensor(places, device=device),
             ).logits[0]
+        if not active.attended:
+            raise RuntimeError("the model does not use transformers' attention interface")
+        return logits
     finally:
         _active = None

@@ -108,7 +108,7 @@ def test_greedy_text_equals_transformers_own_where_the_margin_allows(
 ) -> None:
     import torch
 
-    requests = mixed_requests(30)
+    requests = mixed_requests(12)
     answers = ask(judge, requests, *BOTH)
     equal = 0
     for request, answer in zip(requests, answers, strict=True):
@@ -131,7 +131,7 @@ def test_greedy_text_equals_transformers_own_where_the_margin_allows(
         assert answer.truncated == (int(written[-1]) not in judge.stop_tokens)
         assert answer.output_tokens == len(written) - (not answer.truncated)
         assert answer.input_tokens == ids.shape[1]
-    assert equal >= 20
+    assert equal >= 8
 
 
 def test_the_two_scorings_together_say_what_each_says_alone(judge: TransformersJudge) -> None:
