@@ -47,7 +47,7 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
     corpus = reader.split(hub_id, "corpus", "corpus", _PASSAGE, "unknown")
     passages, empty = _passages(corpus)
     judgements, positives = _judgements(judged.values())
-    questions = _questions(queries, positives, passages)
+    questions, repeated = _questions(queries, positives, passages)
     rng = generator(seed, f"beir:{name}")
     if n is not None:
         first = {question.query_id: question for question in shuffled(questions, rng)}
@@ -97,6 +97,8 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
     ]
     if empty:
         notes.append(f"{empty} passages without text are no candidates.")
+    if repeated:
+        notes.append(f"{repeated} judgements repeat another's query and passage word for word.")
     return Collected(items, notes)
 
 
@@ -142,7 +144,11 @@ def _judgements(
 
 def _questions(
     queries: SourceTable, positives: Mapping[str, list[str]], passages: Mapping[str, str]
-) -> list[_Question]:
+) -> tuple[list[_Question], int]:
+    """Each query with each relevant passage, once; and how many copies were left out.
+
+    Some sets list one query under two ids: two items of the same texts would be one item twice.
+    """
     found: dict[str, list[_Question]] = {}
     for place, row in queries:
         name = row["_id"]
@@ -150,7 +156,11 @@ def _questions(
             raise JudgeSenseError(f"{place}, column _id: {name!r} occurs twice")
         query = clean_text(row["text"], place, "text")
         found[name] = [_Question(name, query, p) for p in positives.get(name, []) if p in passages]
-    return [question for group in found.values() for question in group]
+    every = [question for group in found.values() for question in group]
+    by_text = {(question.query, passages[question.positive]): question for question in every[::-1]}
+    once = set(by_text.values())
+    kept = [question for question in every if question in once]
+    return kept, len(every) - len(kept)
 
 
 def _hard_negatives(

@@ -143,8 +143,11 @@ def test_the_card_names_sources_revisions_papers_and_doubts(four_tasks: Path) ->
 def test_the_card_carries_the_audit(four_tasks: Path) -> None:
     text = (four_tasks / "README.md").read_text(encoding="utf-8")
     section = text.split("## Audit\n")[1].split("\n## ")[0]
-    assert section.strip() == render(audit(four_tasks), "md")
-    assert section.strip().startswith("0 errors")
+    picture, _, said = section.strip().partition("\n\n")
+    assert said == render(audit(four_tasks), "md")
+    assert said.startswith("0 errors")
+    assert picture.endswith("(audit.png)")
+    assert (four_tasks / "audit.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_an_audit_takes_its_place_in_the_card_and_a_second_one_replaces_it(
