@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def check_level(confidence_level: float) -> float:
     """Return the confidence level, or raise ValueError unless it lies strictly within (0, 1)."""
     if (
         isinstance(confidence_level, bool)
-        or not isinstance(confidence_level, (int, float))
+        or not isinstance(confidence_level, (int, float, np.floating))
         or not 0 < confidence_level < 1
     ):
         raise ValueError(
@@ -92,6 +92,26 @@ def check_resamples(n_resamples: int) -> int:
     return int(n_resamples)
 
 
+def check_seed(seed: int) -> int:
+    """Return the seed, or raise ValueError unless it is a whole number >= 0."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed is {seed!r}: pass a whole number of at least 0")
+    return int(seed)
+
+
+def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
+    """Return a set of labels, or raise ValueError unless it is a collection of strings.
+
+    One string is refused: `"A" in "UNCLEAR"` is true, and would leave out decisions unseen.
+    """
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, Collection):
+        raise ValueError(f"{name} is {labels!r}: pass a list of strings")
+    for label in labels:
+        if not isinstance(label, str):
+            raise ValueError(f"{name} holds {label!r}: pass labels as strings")
+    return frozenset(labels)
+
+
 def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
     """Return finite numbers as a float array of `ndim` dimensions.
 
@@ -101,14 +121,16 @@ def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
     if isinstance(values, (str, bytes)):
         raise ValueError(f"{name} is a {type(values).__name__}: pass numbers")
     try:
-        raw = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+        values = values if isinstance(values, np.ndarray) else list(values)
+        raw = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not a table of numbers of equal row length: {error}") from None
     if raw.dtype.kind not in "fiu" and not (raw.dtype.kind == "b" and raw.size):
-        for row, value in enumerate(raw.ravel().tolist()):
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ValueError(f"{name}[{row}] is {value!r}, not a number: pass finite numbers")
-    array: npt.NDArray[np.float64] = raw.astype(np.float64)
+        _refuse_non_numbers(values, name)
+    try:
+        array: npt.NDArray[np.float64] = raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} cannot be read as numbers ({error}): pass numbers") from None
     if array.size == 0:
         raise ValueError(f"{name} is empty: pass at least one row")
     if array.ndim != ndim:
@@ -121,6 +143,20 @@ def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
             f"{name}[{at}] is {array[place]}: pass finite numbers, or leave the row out"
         )
     return array
+
+
+def _refuse_non_numbers(values: Any, name: str) -> None:
+    """Raise ValueError at the first entry that is no number, as the caller wrote it.
+
+    numpy has by then made text of every entry of a mixed list, so that the first would be blamed.
+    """
+    for row, value in enumerate(values):
+        if isinstance(value, (list, tuple, np.ndarray)):
+            _refuse_non_numbers(value, f"{name}[{row}]")
+        elif isinstance(value, (bool, np.bool_)) or not isinstance(
+            value, (int, float, np.integer, np.floating)
+        ):
+            raise ValueError(f"{name}[{row}] is {value!r}, not a number: pass finite numbers")
 
 
 def _as_rows(values: Labels, name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.labels import check_resamples
+from judgesense.statistics.labels import check_resamples, check_seed
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,9 +38,9 @@ def resampled_sums(
         Sums, shape (B, s).
 
     Raises:
-        ValueError: n_resamples is not a whole number >= 1.
+        ValueError: n_resamples is not a whole number >= 1, or seed not one >= 0.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     n_resamples = check_resamples(n_resamples)
     rows = np.asarray(statistics, dtype=np.float64)
     if counts is None:
@@ -51,7 +51,8 @@ def resampled_sums(
     if len(distinct) <= _FEW_DISTINCT:
         return _multinomial_sums(distinct, tally / k, k, n_resamples, rng)
     if k <= _MANY_CLUSTERS:
-        return _index_sums(rows, n_resamples, rng)
+        each = rows if counts is None else np.repeat(distinct, tally, axis=0)
+        return _index_sums(each, n_resamples, rng)
     return _normal_sums(distinct, tally / k, k, n_resamples, rng)
 
 

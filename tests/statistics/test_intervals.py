@@ -26,6 +26,7 @@ from judgesense.statistics.kappa import (
     kappa_from_table,
     wilson_kappa,
 )
+from judgesense.statistics.labels import numbers
 from judgesense.statistics.resampling import resampled_sums
 
 
@@ -294,3 +295,32 @@ def test_published_factuality_is_far_less_certain_by_item(published: Path) -> No
     assert ours.effective_n is not None
     assert ours.effective_n < 119 < 357
     assert width(ours) > 2 * (0.6835 - 0.5826)
+
+
+def test_equal_rows_given_as_counts_are_resampled_as_if_written_out() -> None:
+    distinct = np.column_stack([np.arange(600.0), np.ones(600)])
+    counts = np.where(np.arange(600) == 599, 1001, 1)
+    short = resampled_sums(distinct, 500, 0, counts)
+    long = resampled_sums(np.repeat(distinct, counts, axis=0), 500, 1)
+    assert (short[:, 1] == 1600).all()
+    means = [sums[:, 0] / sums[:, 1] for sums in (short, long)]
+    assert means[0].mean() == pytest.approx(means[1].mean(), abs=1)
+    assert means[0].std() == pytest.approx(means[1].std(), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("values", "ndim", "told"),
+    [
+        ([1.0, 2.0, "3"], 1, r"x\[2\] is '3'"),
+        ([1, None], 1, r"x\[1\] is None"),
+        ([[1.0, 2.0], [3.0, "4"]], 2, r"x\[1\]\[1\] is '4'"),
+        (iter([1.0, "2"]), 1, r"x\[1\] is '2'"),
+        ([1.0, float("inf")], 1, r"x\[1\] is inf"),
+        ([1, 10**400], 1, "x cannot be read as numbers"),
+        ([[1, 2], [3]], 2, "equal row length"),
+        ([], 1, "x is empty"),
+    ],
+)
+def test_what_is_no_number_is_named_by_its_own_place(values: object, ndim: int, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        numbers(values, "x", ndim)
