@@ -15,6 +15,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.matching import match_answers
 from judgesense.statistics import agreement, bias, ranking, robustness
+from judgesense.statistics.labels import check_labels
 from judgesense.statistics.signature import signature
 from judgesense.version import __version__
 
@@ -43,7 +44,8 @@ def jss(
         seed: of the bootstraps.
 
     Returns:
-        The fields of `statistics.agreement.Agreement`, and `signature`.
+        The fields of `statistics.agreement.Agreement`, and `signature`; `degenerate` also says
+        why there is no interval.
 
     Raises:
         ValueError: input that cannot be scored; names the argument and the row.
@@ -58,6 +60,9 @@ def jss(
         n_resamples=n_resamples,
         seed=seed,
     ).to_dict()
+    if result["n_items"] == 1:
+        reasons = (result["degenerate"], "one item: no interval")
+        result["degenerate"] = "; ".join(reason for reason in reasons if reason)
     ci = f"{interval}-cluster" + ("" if confidence_level == 0.95 else f"-{confidence_level}")
     result["signature"] = signature(
         "JSS",
@@ -130,14 +135,14 @@ def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) ->
     """
     result = dataclasses.asdict(ranking.prompt_sensitivity(predictions))
     if models is not None:
-        names = [models] if isinstance(models, str) else list(models)
-        if len(names) != result["n_models"] or len(set(names)) != len(names):
+        names = check_labels(models, "models")
+        if not len(names) == len(models) == result["n_models"]:
             raise JudgeSenseError(
-                f"models is {names}: pass {result['n_models']} different names, one for each row "
+                f"models is {models}: pass {result['n_models']} different names, one for each row "
                 "of predictions"
             )
         for key in ("std", "range"):
-            result[key] = dict(zip(names, result[key], strict=True))
+            result[key] = dict(zip(models, result[key], strict=True))
     return result
 
 
@@ -166,7 +171,7 @@ def position_bias(
     labels: str = "position",
     options: Sequence[str] = bias.OPTIONS,
     ties: Collection[str] = bias.TIES,
-    undecided: Collection[str] = bias.UNDECIDED,
+    undecided: Collection[str] = agreement.UNDECIDED,
     confidence_level: float = 0.95,
 ) -> dict[str, Any]:
     """Position bias from decisions in both option orders: `statistics.bias.position_bias`.

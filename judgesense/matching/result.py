@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from judgesense.errors import JudgeSenseError
@@ -71,16 +71,15 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
     Raises JudgeSenseError naming the argument, the row (from 0) and what to do.
     """
     for name, values in (("predictions", predictions), ("references", references)):
-        if isinstance(values, str):
-            raise JudgeSenseError(
-                f"{name} is one string; give a list of strings, one for each example"
-            )
+        if isinstance(values, str) or not isinstance(values, Collection):
+            what = "one string" if isinstance(values, str) else f"a {type(values).__name__}"
+            raise JudgeSenseError(f"{name} is {what}; give a list of strings, one for each example")
     if len(predictions) != len(references):
         raise JudgeSenseError(
             f"predictions has {len(predictions)} rows and references {len(references)}; "
             "give one reference for each prediction"
         )
-    if not predictions:
+    if not len(predictions):
         raise JudgeSenseError("predictions is empty; give at least one response to score")
     for row, prediction in enumerate(predictions):
         if not isinstance(prediction, str):
@@ -89,7 +88,8 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
                 "give an empty string for a model that said nothing"
             )
     for row, reference in enumerate(references):
-        for answer in accepted(reference):
+        answers = accepted(reference) if isinstance(reference, Collection) else (reference,)
+        for answer in answers:
             if not isinstance(answer, str) or not answer.strip():
                 raise JudgeSenseError(
                     f"references, row {row}: expected a non-empty string (or a list of them), "

@@ -26,8 +26,10 @@ from judgesense.statistics.kappa import (
 from judgesense.statistics.labels import (
     Codes,
     Labels,
+    check_labels,
     check_level,
     check_resamples,
+    check_seed,
     encode_pair,
     numbers,
 )
@@ -156,10 +158,10 @@ def jss_of_codes(
     """
     if interval not in ("wilson", "bootstrap"):
         raise ValueError(f"interval is {interval!r}: pass 'wilson' or 'bootstrap'")
-    if isinstance(undecided, str):
-        raise ValueError(f"undecided is the string {undecided!r}: pass a list of labels")
+    undecided = check_labels(undecided, "undecided")
     check_level(confidence_level)
     check_resamples(n_resamples)
+    check_seed(seed)
     rank = np.array([_rank(label, undecided) for label in labels], dtype=np.int8)
     worst = np.maximum(rank[first], rank[second])
     left_out = np.bincount(worst, minlength=4)

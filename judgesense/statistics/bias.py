@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_cluster
-from judgesense.statistics.labels import Codes, check_level, encode, encode_pair
+from judgesense.statistics.labels import (
+    Codes,
+    check_labels,
+    check_level,
+    encode,
+    encode_pair,
+)
 
 OPTIONS = ("A", "B")
 TIES = ("TIE", "tie", "Tie", "C")
 """How judges are asked to write a tie; "C" as in MT-Bench."""
-
-UNDECIDED = ("UNCLEAR", "REFUSED", "ERROR")
 
 LABELS = ("position", "item")
 
@@ -148,11 +153,16 @@ def _sides(
     seen: Sequence[str], options: Sequence[str], ties: Collection[str], undecided: Collection[str]
 ) -> npt.NDArray[np.int8]:
     """0 or 1 for each label that is an option, else whether it is left out or unknown."""
-    if isinstance(options, str) or len(options) != 2 or options[0] == options[1]:
-        raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
-    place = dict.fromkeys((*ties, *undecided), _EXCLUDED)
+    _check_options(options)
+    left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
+    place = dict.fromkeys(left_out, _EXCLUDED)
     place.update({options[0]: 0, options[1]: 1})
     return np.array([place.get(label, _UNKNOWN) for label in seen], dtype=np.int8)
+
+
+def _check_options(options: Sequence[str]) -> None:
+    if len(check_labels(options, "options")) != 2 or len(options) != 2:
+        raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
 
 
 @dataclass(frozen=True)
@@ -223,6 +233,8 @@ def flip_sources(
     if labels not in LABELS:
         raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
     level = check_level(confidence_level)
+    undecided = check_labels(undecided, "undecided")
+    _check_options(options)
     table: dict[str, int] = {}
     decision = encode(decisions, "decisions", table)
     templates: dict[str, int] = {}
@@ -311,6 +323,8 @@ def _split(rates: npt.NDArray[np.float64], n_excluded: int, level: float) -> Fli
 
     # One set of items for all parts, so that they add up.
     whole = ~np.isnan(np.column_stack(list(values.values()))).any(axis=1) if values else has[:, 0]
+    if whole.sum() == 1:
+        reasons.append("one item: no interval")
     if values and not whole.all():
         reasons.append(f"{int((~whole).sum())} items lack judgements of some kind and are left out")
     result: dict[str, Any] = dict.fromkeys(FlipSources.__dataclass_fields__)

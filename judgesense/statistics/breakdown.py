@@ -10,7 +10,7 @@ import numpy as np
 
 from judgesense.statistics.agreement import UNDECIDED, jss
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster
-from judgesense.statistics.labels import Labels, encode, encode_pair
+from judgesense.statistics.labels import Labels, check_labels, encode, encode_pair
 from judgesense.statistics.reliability import alpha_from_counts
 
 
@@ -86,6 +86,7 @@ def flips_by_item(
     Raises:
         ValueError: as `agreement.jss`.
     """
+    undecided = check_labels(undecided, "undecided")
     first, second, labels = encode_pair(references, predictions)
     codes, k = cluster_codes(item_ids, len(first))
     names: list[Any] = [None] * k
@@ -157,6 +158,7 @@ def flip_overlap(
     """
     if not decisions:
         raise ValueError("decisions is empty: pass at least one judge")
+    undecided = check_labels(undecided, "undecided")
     judges, n = list(decisions), len(pair_ids)
     flips = np.zeros((len(judges), n), dtype=bool)
     judged = np.zeros((len(judges), n), dtype=bool)
@@ -233,6 +235,7 @@ def consensus(
     """
     if len(decisions) < 2:
         raise ValueError(f"decisions holds {len(decisions)} judge(s): pass at least two")
+    undecided = check_labels(undecided, "undecided")
     table: dict[str, int] = {}
     streams = [encode(rows, f"decisions of {judge!r}", table) for judge, rows in decisions.items()]
     judges, n = list(decisions), len(streams[0])

@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.intervals import Interval, booleans, cluster_codes, wilson_from_sums
-from judgesense.statistics.labels import Labels, check_level, check_resamples, encode_pair, numbers
+from judgesense.statistics.labels import (
+    Labels,
+    check_labels,
+    check_level,
+    check_resamples,
+    check_seed,
+    encode_pair,
+    numbers,
+)
 from judgesense.statistics.resampling import resampled_sums
 
 Floats = npt.NDArray[np.float64]
@@ -64,6 +72,7 @@ def compare_jss(
     Raises:
         ValueError: as `agreement.jss`; also judges with unequal numbers of pairs.
     """
+    undecided = check_labels(undecided, "undecided")
     agree, decided = [], []
     for name, (references, predictions) in (("first", first), ("second", second)):
         names = (f"references of the {name} judge", f"predictions of the {name} judge")
@@ -124,6 +133,7 @@ def paired_test(
     if len(a) != len(b):
         raise ValueError(f"first has {len(a)} rows and second {len(b)}: pass the same pairs")
     level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
+    check_seed(seed)
     codes, k = cluster_codes(clusters, len(a))
     sizes = np.bincount(codes, minlength=k).astype(np.float64)
     hits = np.stack([np.bincount(codes, a, minlength=k), np.bincount(codes, b, minlength=k)])

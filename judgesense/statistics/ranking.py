@@ -20,6 +20,9 @@ _TIE = 1e-12
 """Means of the same numbers in another order differ by less than this share of their size."""
 
 
+_LARGEST = 1e150
+
+
 @dataclass(frozen=True)
 class PromptSensitivity:
     """Spread of each model's accuracy over prompts, and agreement of the models' rankings.
@@ -52,7 +55,7 @@ def prompt_sensitivity(accuracies: Any) -> PromptSensitivity:
     Raises:
         ValueError: no table of finite numbers, ragged rows, or fewer than two prompts.
     """
-    table = number_table(accuracies, "predictions", "model", "prompt")
+    table = _scores(accuracies, "model")
     n_models, n_prompts = table.shape
     if n_prompts < 2:
         raise ValueError(
@@ -138,7 +141,7 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
     Raises:
         ValueError: no table of finite numbers, ragged rows, k outside 1..M, z negative.
     """
-    table = number_table(scores, "predictions", "condition", "prompt")
+    table = _scores(scores, "condition")
     n_conditions, n_prompts = table.shape
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_prompts:
         raise ValueError(f"k is {k!r}: pass a whole number from 1 to the {n_prompts} prompts")
@@ -218,7 +221,7 @@ def lcb_sweep(scores: Any, z: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0)) -> li
     Raises:
         ValueError: as `ranking_stability`; fewer than three conditions.
     """
-    table = number_table(scores, "predictions", "condition", "prompt")
+    table = _scores(scores, "condition")
     if len(table) < 3:
         raise ValueError(
             f"predictions has {len(table)} conditions: leaving one out needs at least three"
@@ -236,6 +239,18 @@ def lcb_sweep(scores: Any, z: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0)) -> li
             }
         )
     return rows
+
+
+def _scores(values: Any, row_is: str) -> Floats:
+    """The table of scores, one column a prompt; refuses those whose squares overflow."""
+    table = number_table(values, "predictions", row_is, "prompt")
+    if (large := np.abs(table) > _LARGEST).any():
+        row, column = (int(axis) for axis in np.argwhere(large)[0])
+        raise ValueError(
+            f"predictions[{row}][{column}] ({row_is} {row}, prompt {column}) is "
+            f"{table[row, column]}: pass scores of at most {_LARGEST} in size"
+        )
+    return table
 
 
 def spearman_matrix(rows: Floats) -> Floats:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import cluster_codes, wilson_cluster
 from judgesense.statistics.kappa import ordered
-from judgesense.statistics.labels import Labels, encode, encode_pair
+from judgesense.statistics.labels import Labels, check_labels, encode, encode_pair
 
 Floats = npt.NDArray[np.float64]
 Ratings = Sequence[Sequence[str | None]] | npt.NDArray[Any]
@@ -73,7 +73,7 @@ def krippendorff_alpha(
     """
     if level not in ("nominal", "ordinal"):
         raise ValueError(f"level is {level!r}: pass 'nominal' or 'ordinal'")
-    counts, seen = _unit_counts(ratings, missing)
+    counts, seen = _unit_counts(ratings, check_labels(missing, "missing"))
     scale = ordered(seen) if labels is None else list(labels)
     for label in seen:
         if label not in scale:
@@ -121,7 +121,11 @@ def _unit_counts(ratings: Ratings, missing: Collection[str]) -> tuple[Floats, li
     table: dict[str, int] = {}
     units, codes = [], []
     for number, row in enumerate(rows):
-        there = [i for i, rating in enumerate(row) if rating is not None and rating not in missing]
+        there = [
+            i
+            for i, rating in enumerate(row)
+            if rating is not None and not (isinstance(rating, str) and rating in missing)
+        ]
         units.append(np.array(there, dtype=np.intp))
         codes.append(encode([row[i] for i in there], f"ratings[{number}]", table))
     flat = np.concatenate(units) * max(1, len(table)) + np.concatenate(codes)
@@ -196,6 +200,8 @@ def consistency_of_k(
                 f"decisions[{place}] has {len(row)} entries and decisions[0] {k}: pass the same "
                 "number of paraphrases for every item, UNCLEAR where one was not read"
             )
+    undecided = check_labels(undecided, "undecided")
+    groups, _ = cluster_codes(clusters, len(rows))
     table: dict[str, int] = {}
     codes = encode([label for row in rows for label in row], "decisions (row by row)", table)
     codes = codes.reshape(len(rows), k)
@@ -207,8 +213,7 @@ def consistency_of_k(
     interval = None
     majority = None
     if n_kept:
-        groups = None if clusters is None else np.asarray(clusters)[kept]
-        interval = wilson_cluster(same[kept], groups, confidence_level)
+        interval = wilson_cluster(same[kept], groups[kept], confidence_level)
         counts = (codes[kept][:, :, None] == np.arange(len(table))).sum(axis=1)
         majority = float(counts.max(axis=1).mean()) / k
     return Consistency(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,10 @@ def number_table(values: Any, name: str, row_is: str, column_is: str) -> Floats:
         raise ValueError(f"{name} is empty: pass one row of numbers for each {row_is}")
     if not (isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu"):
         _check_rows(list(values), name, row_is, column_is)
-    table: Floats = np.asarray(values, dtype=np.float64)
+    try:
+        table: Floats = np.asarray(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} holds an integer too large for a float: pass scores") from None
     if table.shape[1] == 0:
         raise ValueError(f"{name}[0] is empty: pass one number for each {column_is}")
     bad = ~np.isfinite(table)
@@ -82,7 +86,7 @@ def number_column(values: Any, name: str) -> Floats:
     if len(values) == 0:
         raise ValueError(f"{name} is empty: pass one number a row")
     for row, value in enumerate(values):
-        if not _is_number(value) or not np.isfinite(value):
+        if not _is_finite(value):
             raise ValueError(
                 f"{name}[{row}] is {value!r}, not a finite number: pass one, or leave the row out"
             )
@@ -95,9 +99,16 @@ def _is_number(value: Any) -> bool:
     return numeric and not isinstance(value, (bool, np.bool_))
 
 
+def _is_finite(value: Any) -> bool:
+    try:
+        return _is_number(value) and math.isfinite(value)
+    except OverflowError:  # an integer beyond the floats
+        return False
+
+
 def positive_number(value: Any, name: str, example: str) -> float:
     """Return a finite number >= 0, or raise ValueError."""
-    if not _is_number(value) or not np.isfinite(value) or value < 0:
+    if not _is_finite(value) or value < 0:
         raise ValueError(
             f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"
         )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.labels import numbers
 
 FACTORS = ("item", "template", "order")
@@ -75,7 +76,7 @@ def label_components(labels: npt.ArrayLike) -> Components:
         The components.
 
     Raises:
-        ValueError: as `components`; also a label that is no string.
+        ValueError: as `components`; also a cell that is no string or no decision.
     """
     grid = np.asarray(labels, dtype=object)
     if grid.ndim not in (2, 3, 4) or grid.size == 0:
@@ -83,9 +84,11 @@ def label_components(labels: npt.ArrayLike) -> Components:
             f"labels has shape {grid.shape}: pass items x templates (x orders (x reruns))"
         )
     for place, value in enumerate(grid.ravel().tolist()):
-        if not isinstance(value, str):
+        if not isinstance(value, str) or value in UNDECIDED:
             at = "][".join(str(int(axis)) for axis in np.unravel_index(place, grid.shape))
-            raise ValueError(f"labels[{at}] is {value!r}, not a string: pass a decision")
+            raise ValueError(
+                f"labels[{at}] is {value!r}, no decision: pass a label, or leave the item out"
+            )
     grid = _four_axes(grid, "labels")
     return _estimate(
         np.stack([grid == name for name in sorted(set(grid.ravel()))], -1).astype(float)

@@ -262,3 +262,34 @@ def test_a_folder_is_a_whole_space(name):
         stem = re.sub(r"_(ci_)?(low|high|std)$", "", returned)
         assert stem in body, f"the card does not name {returned}"
         assert stem in described.inputs_description, f"the docstring does not name {returned}"
+
+
+def test_one_item_has_no_interval_and_says_so(load):
+    rows = {"predictions": ["A", "B"], "references": ["A", "A"]}
+    result = load("jss").compute(**rows, item_ids=["only", "only"])
+    assert (result["ci_low"], result["kappa_ci_high"]) == (None, None)
+    assert result["degenerate"] == "one item: no interval"
+    assert load("jss").compute(**rows)["degenerate"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("prompt_sensitivity", {"models": ["x", "x", "y"]}, "3 different names"),
+        ("prompt_sensitivity", {"models": 5}, "models is 5"),
+        ("position_bias", {"ties": "TIE"}, "ties is 'TIE'"),
+        ("position_bias", {"options": 5}, "options is 5"),
+        ("position_bias", {"options": ["A", "A"]}, "two different labels"),
+        ("jss", {"seed": "a"}, "seed is 'a'"),
+        ("paraphrase_robustness", {"seed": 1.5}, "seed is 1.5"),
+    ],
+)
+def test_bad_options_are_refused_by_name(load, name, options, told):
+    with pytest.raises(ValueError, match=told):
+        load(name).compute(**given(name), **options)
+
+
+@pytest.mark.parametrize("answer", [None, float("nan"), 3])
+def test_an_answer_that_is_no_text_is_refused_by_row(answer):
+    with pytest.raises(ValueError, match="references, row 1"):
+        judgesense.answer_match(["A", "B"], ["A", answer])

@@ -26,6 +26,14 @@ def test_jss_is_the_share_of_equal_decisions() -> None:
     assert (result.n_pairs, result.n_items, result.degenerate) == (4, 4, None)
 
 
+def test_a_stream_that_never_varies_has_a_kappa_of_zero_if_the_other_does() -> None:
+    result = jss(["YES", "NO"], ["YES", "YES"])
+    assert (result.jss, result.kappa, result.degenerate) == (0.5, 0.0, None)
+    assert result.ci_low is not None
+    assert result.ci_high is not None
+    assert 0 < result.ci_low < 0.01 < 0.99 < result.ci_high < 1
+
+
 def test_pairs_without_two_decisions_are_left_out_counted_and_bounded() -> None:
     first = ["A", "A", "UNCLEAR", "REFUSED", "ERROR", "B"]
     second = ["A", "B", "A", "UNCLEAR", "REFUSED", "B"]
@@ -155,7 +163,12 @@ def test_swapping_sides_shuffling_rows_and_renaming_labels_change_nothing(
         ({"confidence_level": float("nan")}, "confidence_level is nan"),
         ({"interval": "normal"}, "pass 'wilson' or 'bootstrap'"),
         ({"n_resamples": 0}, "n_resamples is 0"),
-        ({"undecided": "UNCLEAR"}, "pass a list of labels"),
+        ({"undecided": "UNCLEAR"}, "undecided is 'UNCLEAR'"),
+        ({"undecided": None}, "undecided is None"),
+        ({"undecided": ["A", 3]}, "undecided holds 3"),
+        ({"seed": "a"}, "seed is 'a'"),
+        ({"seed": None}, "seed is None"),
+        ({"seed": -1, "interval": "bootstrap"}, "seed is -1"),
     ],
 )
 def test_bad_input_is_refused_with_its_place(arguments: dict[str, object], message: str) -> None:

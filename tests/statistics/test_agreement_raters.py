@@ -16,6 +16,7 @@ from judgesense.statistics.breakdown import (
     flips_by_item,
     per_template_pair_table,
 )
+from judgesense.statistics.comparison import compare_jss
 from judgesense.statistics.reliability import consistency_of_k, gwet_ac1, krippendorff_alpha
 
 
@@ -177,3 +178,27 @@ def test_consensus_of_three_judges_averages_their_pairs() -> None:
         consensus({"a": ["A"]})
     with pytest.raises(ValueError, match="decisions of 'b' has 1 rows"):
         consensus({"a": ["A", "B"], "b": ["A"]})
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda labels: consensus({"x": ["A", "A"], "y": ["A", "B"]}, undecided=labels),
+        lambda labels: flip_overlap({"x": (["A"], ["B"])}, ["p"], undecided=labels),
+        lambda labels: flips_by_item(["A"], ["B"], ["i"], undecided=labels),
+        lambda labels: consistency_of_k([["A", "B"]], undecided=labels),
+        lambda labels: krippendorff_alpha([["A", "B"], ["A", "A"]], missing=labels),
+        lambda labels: compare_jss((["A"], ["B"]), (["A"], ["B"]), undecided=labels),
+    ],
+)
+def test_one_word_for_the_undecided_is_refused_since_it_contains_other_labels(measure) -> None:
+    with pytest.raises(ValueError, match="is 'UNCLEAR': pass a list"):
+        measure("UNCLEAR")
+    measure(["UNCLEAR"])
+
+
+def test_the_clusters_of_consistency_are_checked() -> None:
+    with pytest.raises(ValueError, match="have 1 rows"):
+        consistency_of_k([["A", "A"], ["B", "B"]], clusters=["x"])
+    with pytest.raises(ValueError, match="row 1 is None"):
+        consistency_of_k([["A", "A"], ["B", "B"]], clusters=["x", None])

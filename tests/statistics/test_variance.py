@@ -203,3 +203,8 @@ def test_impossible_plans_are_refused() -> None:
         plan({"item": 1.0, "residual": 1.0}, 0.1, templates=[0])
     with pytest.raises(ValueError, match="no 'item'"):
         generalisability({"template": 1.0}, 2)
+
+
+def test_an_undecided_cell_is_no_label() -> None:
+    with pytest.raises(ValueError, match=r"labels\[1\]\[0\] is 'UNCLEAR', no decision"):
+        label_components([["A", "B"], ["UNCLEAR", "B"]])
