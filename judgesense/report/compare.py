@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.report.build import read_run
@@ -144,9 +145,14 @@ def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
 
 
 def _pair_table(side: Side) -> pa.Table:
-    """The pairs that a judge has judged: both prompts' ids, the cluster, and their place."""
+    """The pairs that a judge has judged: both prompts' ids, the cluster, and their place.
+
+    Which prompt of a pair came first is no part of it: runs and imports may differ in that.
+    """
     rows = np.flatnonzero(side.stream.known)
-    first, second = (ids.take(pa.array(rows)) for ids in side.pairs.prompt_ids)
+    one, two = (ids.take(pa.array(rows)) for ids in side.pairs.prompt_ids)
+    swap = pc.greater(one, two)
+    first, second = pc.if_else(swap, two, one), pc.if_else(swap, one, two)
     return pa.table(
         {"first": first, "second": second, "cluster": side.pairs.cluster[rows], "row": rows}
     )

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -127,6 +128,22 @@ def test_imports_without_pairs_are_compared_too(make, benchmark, tmp_path) -> No
         for seed, (name, pairs) in enumerate([("a", True), ("b", False)])
     ]
     assert entry(judgesense.compare(*runs), "jss")["n"] == 240
+
+
+def test_pairs_are_the_same_pairs_whichever_prompt_comes_first(make, benchmark, tmp_path) -> None:
+    logs = [make.log(benchmark, noisy(make, seed, 0.2), f"j{seed}@1") for seed in range(2)]
+    runs = [make.folder(tmp_path / f"run{n}", benchmark, log) for n, log in enumerate(logs)]
+    straight = entry(judgesense.compare(*runs), "jss")
+    turned = {"a": "b", "b": "a"}
+    pairs = benchmark.pairs.rename_columns(
+        [
+            name[:-1] + turned[name[-1]] if name[-2:] in ("_a", "_b") else name
+            for name in benchmark.pairs.column_names
+        ]
+    )
+    pq.write_table(pairs, runs[1] / "pairs.parquet")
+    assert entry(judgesense.compare(*runs), "jss") == straight
+    assert straight["n"] == 240
 
 
 def test_the_judges_of_one_run_are_compared_with_each_other(make, benchmark, tmp_path) -> None:
