@@ -113,6 +113,8 @@ def _findings(case: Case) -> Iterator[tuple[str, str]]:
 
 def _headline(case: Case) -> tuple[str, str]:
     cell = case.mapped
+    if cell["jss"] is None:
+        return _nothing_known(case)
     if cell["verdict"] == "degenerate":
         reason = sentence(cell["degenerate"].removesuffix(KAPPA_UNDEFINED))
         return "avoid", (
@@ -137,6 +139,19 @@ def _headline(case: Case) -> tuple[str, str]:
         f"{text}. If the JSS stays as it is, about {case.settle} items would settle it "
         f"(now {cell['n_items']})."
     )
+
+
+def _nothing_known(case: Case) -> tuple[str, str]:
+    """There is no JSS: for want of pairs, of judgements, or of decisions."""
+    reason = case.mapped["degenerate"]
+    if not case.about["n_planned"]:
+        return "undecided", (
+            f"{reason}: it judged no item under two wordings. Judge the same items under two or "
+            "more to learn how much the wording matters."
+        )
+    if not case.about["n_judged"] or case.mapped["n_error"]:
+        return "undecided", f"not settled: {reason}."
+    return "avoid", f"avoid. {sentence(reason)}: its answers could not be read as verdicts."
 
 
 def _reliable(case: Case, spread: str) -> tuple[str, str]:
@@ -185,7 +200,7 @@ def _wrong(case: Case) -> str | None:
         if low is None or share is None or low > share:
             return None
         return (
-            f"its accuracy of {percent(accuracy)} on {case.mapped['n_items']} items cannot be told "
+            f"its accuracy of {percent(accuracy)} on {case.about['n_items']} items cannot be told "
             f"from that of {constant}, {percent(share)}."
         )
     jss = case.mapped["jss"]

@@ -29,6 +29,10 @@ POOLED = "both"
 """The order of a cell over both option orders."""
 
 
+NO_PAIRS = "there are no template pairs to compare"
+NOT_JUDGED = "no pair was judged on both sides"
+
+
 @dataclass(frozen=True)
 class View:
     """A stream's part in one option order, or in both."""
@@ -118,7 +122,13 @@ def stream_cells(
 
 
 def verdict(cell: dict[str, Any]) -> str:
-    """``reliable``, ``unstable``, ``undecided`` or ``degenerate``, by the interval and 0.8."""
+    """``reliable``, ``unstable``, ``undecided`` or ``degenerate``, by the interval and 0.8.
+
+    Without a JSS (no pairs, or none that is decided) it is ``undecided``: nothing speaks against
+    the judge yet. ``degenerate`` then says why there is none.
+    """
+    if cell["jss"] is None:
+        return "undecided"
     if cell["degenerate"] is not None:
         return "degenerate"
     if cell["ci_low"] is not None and cell["ci_low"] > THRESHOLD:
@@ -137,7 +147,7 @@ def _agreement(log: Log, pairs: Pairs, stream: Stream, view: View, kind: str) ->
         ("jss", "ci_low", "ci_high", "flip_rate", "kappa", "jss_low", "jss_high")
     )
     figures.update(n_pairs=0, n_unclear=0, n_refused=0, n_error=0)
-    figures["degenerate"] = "no pair was judged on both sides"
+    figures["degenerate"] = NOT_JUDGED if planned else NO_PAIRS
     if len(first):
         found = agreement(log, first, second, pairs.cluster[used]).to_dict()
         figures = {key: found[key] for key in figures}

@@ -125,6 +125,7 @@ def diagnostics(log: Log, pairs: Pairs, stream: Stream, view: View, run_id: str)
         "n_judged": int(used.sum()),
         "gold_label": str(log.labels[top]) if counts[top] else None,
         "gold_share": float(counts[top] / counts.sum()) if counts[top] else None,
+        "n_items": distinct(log.item[stream.rows]),
         "accuracy_ci": _accuracy_interval(log, stream),
         "option_mass": float(np.median(mass)) if len(mass) else None,
         "orders": [

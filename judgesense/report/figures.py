@@ -36,6 +36,8 @@ LOWEST = 0.5
 def draw(report: Mapping[str, Any], folder: Path) -> list[str]:
     """Draw all figures into a folder; returns their paths relative to the run's folder.
 
+    Heatmaps of judges that the report no longer has are deleted.
+
     Raises MissingExtraError without matplotlib, OSError if the folder cannot be written.
     """
     try:
@@ -57,7 +59,13 @@ def draw(report: Mapping[str, Any], folder: Path) -> list[str]:
     judges = short_names({judge for judge, _ in by_judge})
     for (judge, scoring), own in by_judge.items():
         figure = _heatmaps(Figure, own, order, f"{judges[judge]}, {scoring} scoring")
-        names.append(_save(figure, folder / f"templates-{_slug(judge)}-{scoring}.png"))
+        stem = f"templates-{_slug(judge)}-{scoring}"
+        taken = sum(name.startswith(stem) for name in names)
+        stem += f"-{taken + 1}" if taken else ""
+        names.append(_save(figure, folder / f"{stem}.png"))
+    for path in folder.glob("templates-*.png"):
+        if path.name not in names:
+            path.unlink()
     return [f"{folder.name}/{name}" for name in names]
 
 

@@ -163,13 +163,31 @@ def test_without_pairs_all_templates_of_an_item_and_order_are_paired(make) -> No
         assert ours == pytest.approx(theirs), ours["judge"]
 
 
-def test_a_wording_of_one_alone_has_no_jss_but_an_accuracy(make) -> None:
+@pytest.mark.parametrize("planned", [True, False])
+def test_one_wording_alone_has_no_jss_but_an_accuracy_and_is_not_blamed(make, planned) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN], ["YES", "NO"])
-    report = measure(make.log(benchmark, make.oracle), None, run={})
+    pairs = benchmark.pairs if planned else None
+    report = measure(make.log(benchmark, make.oracle), pairs, run={})
     cell = make.cell(report, "rule@0001", "mapped")
-    assert cell["jss"] is None
-    assert (cell["accuracy"], cell["verdict"]) == (1.0, "degenerate")
-    assert "no pair" in cell["degenerate"]
+    assert (cell["jss"], cell["coverage"]) == (None, None)
+    assert (cell["accuracy"], cell["verdict"]) == (1.0, "undecided")
+    assert cell["degenerate"] == "there are no template pairs to compare"
+    assert report["findings"][0]["kind"] == "undecided"
+    assert "no template pairs to compare: it judged no item under two" in report["advice"][0]
+    assert not any("avoid" in text or "0 items" in text for text in report["advice"])
+
+
+def test_a_judge_that_was_never_read_is_to_be_avoided_and_a_failed_one_is_not_settled(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"])
+    for said, kind in (("UNCLEAR", "avoid"), ("ERROR", "undecided")):
+        log = make.log(benchmark, lambda prompt, said=said: said)
+        report = measure(log, benchmark.pairs, run={})
+        cell = make.cell(report, "rule@0001", "mapped")
+        assert (cell["jss"], cell["verdict"]) == (None, "undecided")
+        assert (cell["jss_low"], cell["jss_high"]) == (0.0, 1.0)
+        assert report["findings"][0]["kind"] == kind
+        assert "o pair has a decision on both sides" in report["advice"][0]
+        assert "100% of its pairs have no verdict" in " ".join(report["advice"])
 
 
 @settings(max_examples=30, deadline=None)

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -16,6 +17,7 @@ import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.report.build import measure, write_report
+from judgesense.report.figures import draw
 from judgesense.report.html import render_html
 from judgesense.report.latex import render_latex
 from judgesense.report.markdown import render_markdown
@@ -67,6 +69,22 @@ def test_a_run_gets_its_report_page_and_figures(run_dir: Path) -> None:
     before = {p: p.read_bytes() for p in run_dir.glob("report.*")}
     write_report(run_dir)
     assert {p: p.read_bytes() for p in run_dir.glob("report.*")} == before
+
+
+def test_the_heatmap_of_a_judge_that_left_the_run_goes_and_long_names_keep_one_each(
+    run_dir: Path, make
+) -> None:
+    pytest.importorskip("matplotlib")
+    write_report(run_dir)
+    (run_dir / "figures" / "mine.png").write_bytes(PNG)
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 4)
+    names = ["org/" + "long" * 20 + f"@{number}" for number in range(2)]
+    logs = [make.log(benchmark, make.oracle, judge=name) for name in names]
+    report = measure(pa.concat_tables(logs), benchmark.pairs, run={})
+    drawn = draw(report, run_dir / "figures")
+    assert len(set(drawn)) == 3
+    left = sorted(f"figures/{path.name}" for path in (run_dir / "figures").iterdir())
+    assert left == sorted([*drawn, "figures/mine.png"])
 
 
 def test_without_matplotlib_the_report_says_so_and_goes_on(
