@@ -12,9 +12,17 @@ import pytest
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "metrics"
 
 
-@pytest.mark.parametrize(
-    "page", ["robustness", "ranking", "position_bias", "consequence", "answer_match"]
+EXAMPLES = sorted(
+    page.stem for page in PAGES.glob("*.md") if "```python" in page.read_text("utf-8")
 )
+
+
+def test_every_metric_family_has_a_page_with_an_example():
+    assert len(EXAMPLES) >= 8
+    assert {"jss", "position_bias", "ranking", "robustness", "answer_match"} <= set(EXAMPLES)
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
 def test_a_pages_examples_print_what_stands_under_them(page):
     text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -27,9 +35,7 @@ def test_a_pages_examples_print_what_stands_under_them(page):
     assert printed.getvalue().splitlines() == told
 
 
-@pytest.mark.parametrize(
-    "page", ["robustness", "ranking", "position_bias", "consequence", "answer_match"]
-)
+@pytest.mark.parametrize("page", EXAMPLES)
 def test_a_page_says_when_the_figure_misleads_and_shows_a_picture(page):
     text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
     assert "# When it misleads" in text
