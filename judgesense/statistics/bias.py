@@ -228,7 +228,8 @@ def flip_sources(
         A `FlipSources`; intervals are cluster-robust over items.
 
     Raises:
-        ValueError: unequal lengths, empty input, a label that is no string, unknown `labels`.
+        ValueError: unequal lengths, empty input, a label that is no string, unknown `labels`, or
+            several orders of which one is neither AB nor BA.
     """
     if labels not in LABELS:
         raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
@@ -248,6 +249,13 @@ def flip_sources(
         if len(column) != n:
             raise ValueError(f"{name} has {len(column)} rows and decisions {n}: pass one a row")
     item, _ = cluster_codes(item_ids, n)
+    strange = [name for name in order_names if name not in ("AB", "BA")]
+    if labels == "position" and strange and len(order_names) > 1:
+        row = int(np.flatnonzero(order == order_names[strange[0]])[0])
+        raise ValueError(
+            f"orders[{row}] is {strange[0]!r}: pass 'AB' or 'BA', or labels='item' where the "
+            "labels name items already"
+        )
     if labels == "position" and "BA" in order_names:
         one, other = (table.setdefault(label, len(table)) for label in options)
         back = np.arange(len(table))

@@ -88,10 +88,12 @@ def flips_by_item(
     """
     undecided = check_labels(undecided, "undecided")
     first, second, labels = encode_pair(references, predictions)
+    if item_ids is None:
+        raise ValueError("item_ids is None: pass one id a pair, to count its flips by")
     codes, k = cluster_codes(item_ids, len(first))
-    names: list[Any] = [None] * k
+    ids, names = list(item_ids), [None] * k
     for row in np.unique(codes, return_index=True)[1].tolist():
-        name = item_ids[row]
+        name = ids[row]
         names[codes[row]] = name.item() if isinstance(name, np.generic) else name
     empty = [code for code, label in enumerate(labels) if label in undecided]
     left_out = np.isin(first, empty) | np.isin(second, empty)

@@ -14,7 +14,7 @@ from judgesense.statistics.intervals import Interval, cluster_codes
 from judgesense.statistics.labels import check_level, check_resamples, encode
 from judgesense.statistics.ranking import kendall_matrix
 from judgesense.statistics.resampling import resampled_sums
-from judgesense.statistics.tables import Floats
+from judgesense.statistics.tables import Floats, is_finite
 
 _DIGITS = 12
 """Means are compared to so many digits: equal sums in another order must stay ties."""
@@ -204,9 +204,7 @@ def _optional_numbers(scores: Any) -> Floats:
     for row, score in enumerate(scores):
         if score is None:
             values[row] = np.nan
-        elif isinstance(score, (bool, np.bool_)) or (
-            isinstance(score, (int, float, np.integer, np.floating)) and np.isfinite(score)
-        ):
+        elif isinstance(score, (bool, np.bool_)) or is_finite(score):
             values[row] = float(score)
         else:
             raise ValueError(

@@ -7,6 +7,7 @@ the row-wise interval of the literature.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,8 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
     """
     if clusters is None:
         return np.arange(n, dtype=np.intp), n
-    if isinstance(clusters, (str, bytes)) or not hasattr(clusters, "__len__"):
+    unordered = isinstance(clusters, (str, bytes, Set, Mapping))
+    if unordered or not hasattr(clusters, "__len__"):
         raise ValueError(
             f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id a row"
         )

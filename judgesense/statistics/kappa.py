@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ def cohen_kappa(
     """
     first, second, seen = encode_pair(a, b, ("a", "b"))
     scale = ordered(seen) if labels is None else list(labels)
+    if len(set(scale)) < len(scale):
+        raise ValueError(f"labels={scale!r} names a label twice: name each step of the scale once")
     place = {label: code for code, label in enumerate(scale)}
     for label in seen:
         if label not in place:
@@ -77,9 +80,10 @@ def kappa_from_table(
 def ordered(labels: Collection[str]) -> list[str]:
     """Sort labels as numbers where all are numbers, else as text."""
     try:
-        return sorted(labels, key=float)
+        finite = all(math.isfinite(float(label)) for label in labels)
     except ValueError:
-        return sorted(labels)
+        finite = False
+    return sorted(labels, key=float) if finite else sorted(labels)
 
 
 def wilson_kappa(

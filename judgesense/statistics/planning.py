@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from judgesense.statistics.intervals import wilson
 from judgesense.statistics.labels import check_level
 from judgesense.statistics.variance import error_terms
@@ -164,7 +166,8 @@ def _planned_interval(
         ("icc", icc, 0, 1),
         ("pairs_per_item", pairs_per_item, 1, math.inf),
     ):
-        if isinstance(value, bool) or not low <= value <= high or value == math.inf:
+        numeric = isinstance(value, (int, float, np.integer, np.floating))
+        if not numeric or isinstance(value, bool) or not low <= value <= high or value == math.inf:
             raise ValueError(f"{name} is {value!r}: pass a number from {low} to {high}")
 
     def ends(k: int) -> tuple[float, float]:

@@ -86,7 +86,7 @@ def number_column(values: Any, name: str) -> Floats:
     if len(values) == 0:
         raise ValueError(f"{name} is empty: pass one number a row")
     for row, value in enumerate(values):
-        if not _is_finite(value):
+        if not is_finite(value):
             raise ValueError(
                 f"{name}[{row}] is {value!r}, not a finite number: pass one, or leave the row out"
             )
@@ -99,7 +99,8 @@ def _is_number(value: Any) -> bool:
     return numeric and not isinstance(value, (bool, np.bool_))
 
 
-def _is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
+    """Whether it is a number (no boolean) and finite as a float."""
     try:
         return _is_number(value) and math.isfinite(value)
     except OverflowError:  # an integer beyond the floats
@@ -108,7 +109,7 @@ def _is_finite(value: Any) -> bool:
 
 def positive_number(value: Any, name: str, example: str) -> float:
     """Return a finite number >= 0, or raise ValueError."""
-    if not _is_finite(value) or value < 0:
+    if not is_finite(value) or value < 0:
         raise ValueError(
             f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"
         )

@@ -54,7 +54,10 @@ def components(scores: npt.ArrayLike) -> Components:
     Raises:
         ValueError: another shape, a missing (NaN) cell, or fewer than two items or templates.
     """
-    ndim = np.ndim(scores)
+    try:
+        ndim = np.ndim(scores)
+    except ValueError:
+        raise ValueError("scores is ragged: pass one score in every cell of the grid") from None
     if ndim not in (2, 3, 4):
         raise ValueError(
             f"scores has {ndim} dimensions: pass items x templates (x orders (x reruns))"

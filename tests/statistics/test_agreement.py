@@ -159,6 +159,7 @@ def test_swapping_sides_shuffling_rows_and_renaming_labels_change_nothing(
         ({"item_ids": ["x", None]}, "row 1 is None"),
         ({"item_ids": [1.0, float("nan")]}, "row 0 is 1.0"),
         ({"item_ids": "xy"}, "are a str"),
+        ({"item_ids": {"x", "y"}}, "are a set"),
         ({"confidence_level": 95}, "confidence_level is 95"),
         ({"confidence_level": float("nan")}, "confidence_level is nan"),
         ({"interval": "normal"}, "pass 'wilson' or 'bootstrap'"),
@@ -211,6 +212,8 @@ def test_a_weighted_kappa_orders_numbers_as_numbers() -> None:
 def test_kappa_refuses_a_label_outside_the_scale() -> None:
     with pytest.raises(ValueError, match="'6' is not in labels"):
         cohen_kappa(["1", "6"], ["1", "2"], "linear", ["1", "2", "3"])
+    with pytest.raises(ValueError, match="names a label twice"):
+        cohen_kappa(["1", "2"], ["1", "2"], "linear", ["1", "1", "2"])
     with pytest.raises(ValueError, match="'linear' or 'quadratic'"):
         cohen_kappa(["1"], ["2"], "cubic")
 

@@ -227,6 +227,7 @@ def test_nothing_judged_twice_or_nothing_decided_is_none_with_a_reason():
         ((["A", "B"], [1, 1], ["1"], ["AB", "AB"]), "template_ids has 1 rows"),
         ((["A", "B"], [1, 1], ["1", "2"], ["AB"]), "orders has 1 rows"),
         (([], [], [], []), "decisions is empty"),
+        ((["A", "B"], [1, 1], ["1", "2"], ["AB", "ba"]), r"orders\[1\] is 'ba'"),
     ],
 )
 def test_bad_columns_are_refused(columns, told):

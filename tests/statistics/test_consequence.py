@@ -139,6 +139,7 @@ def test_a_system_never_decided_is_named():
         (([1.0, float("nan")], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is nan"),
         (([1.0, "4"], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is '4'"),
         (([1.0, float("inf")], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is inf"),
+        (([1.0, 10**400], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is 1000"),
         (([1.0, 2.0], ["x"], ["1", "1"], [1, 1]), "system_ids has 1 rows"),
         (([1.0, 2.0], ["x", "y"], ["1"], [1, 1]), "template_ids has 1 rows"),
         (([1.0, 2.0], ["x", None], ["1", "1"], [1, 1]), r"system_ids\[1\] is None"),

@@ -130,6 +130,7 @@ def test_cronbachs_alpha_is_the_generalisability_of_all_templates() -> None:
         ([[1.0, float("nan")], [1.0, 2.0]], r"scores\[0\]\[1\] is nan"),
         ([[1.0, 2.0]], "1 item"),
         ([[1.0], [2.0]], "1 template"),
+        ([[1.0, 2.0], [1.0]], "scores is ragged"),
     ],
 )
 def test_bad_grids_are_refused(scores: object, message: str) -> None:
@@ -197,6 +198,8 @@ def test_impossible_plans_are_refused() -> None:
         items_needed(1.2)
     with pytest.raises(ValueError, match="icc is nan"):
         items_needed(0.9, 5, float("nan"))
+    with pytest.raises(ValueError, match="pairs_per_item is '5'"):
+        items_needed(0.9, "5")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="width is 0"):
         items_for_width(0.9, 0)
     with pytest.raises(ValueError, match="n_templates is 0"):
