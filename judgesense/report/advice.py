@@ -132,6 +132,11 @@ def _headline(case: Case) -> tuple[str, str]:
         if cell["kappa"] is not None and cell["kappa"] <= 0:
             text += f" κ is {number(cell['kappa'])}: two wordings agree no more often than chance."
         return "avoid", text
+    if cell["ci_low"] is None:
+        return "undecided", (
+            f"not settled. JSS {number(cell['jss'])} rests on a single item, which has no "
+            "interval: take more items."
+        )
     text = f"not settled. JSS {spread} lies on both sides of {THRESHOLD}"
     if case.settle is None:
         return "undecided", f"{text}, and more items are unlikely to change that."

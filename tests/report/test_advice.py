@@ -124,6 +124,15 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     assert make.cell(settled, "rule@0001", "mapped")["verdict"] == "reliable"
 
 
+def test_a_single_item_has_no_interval_and_is_not_settled(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES"])
+    log = make.log(benchmark, lambda prompt: "NO" if prompt["template_id"] == "w3" else "YES")
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    assert make.cell(report, "rule@0001", "mapped")["verdict"] == "undecided"
+    assert "JSS 0.333 rests on a single item" in report["advice"][0]
+    assert "take more items" in report["advice"][0]
+
+
 def test_the_odd_wording_is_in_the_worst_pair_and_never_preferred(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * 15)
 
