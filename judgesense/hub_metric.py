@@ -13,7 +13,7 @@ import numpy as np
 
 from judgesense.matching import METHODS
 from judgesense.scores import METRICS
-from judgesense.statistics.tables import number_column, number_table
+from judgesense.statistics.tables import is_ordered, number_column, number_table
 
 
 def text_rows(values: Any, name: str) -> None:
@@ -32,7 +32,7 @@ def text_rows(values: Any, name: str) -> None:
 def answer_rows(values: Any, name: str) -> None:
     """Raise ValueError unless the rows are strings, or all of them lists of strings."""
     _check_list(values, name, "string")
-    if not len(values) or isinstance(values[0], str):
+    if not len(values) or isinstance(next(iter(values)), str):
         return text_rows(values, name)
     for row, answers in enumerate(values):
         if isinstance(answers, (str, bytes)) or not hasattr(answers, "__len__"):
@@ -54,7 +54,7 @@ def score_rows(values: Any, name: str) -> None:
 
 
 def _check_list(values: Any, name: str, of: str) -> None:
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+    if not is_ordered(values):
         raise ValueError(f"{name} is a {type(values).__name__}: pass a list with one {of} a row")
 
 
@@ -87,7 +87,9 @@ class CheckedRows:
         if len(set(lengths.values())) > 1:
             told = " and ".join(f"{name} has {n} rows" for name, n in lengths.items())
             raise ValueError(f"{told}: pass one of each for every row")
-        super().add_batch(**rows, **others)  # type: ignore[misc]
+        # evaluate looks for row 0 by its label, which a filtered pandas series may not have.
+        plain = {name: _plain(values) for name, values in rows.items()}
+        super().add_batch(**plain, **others)  # type: ignore[misc]
 
     def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
         """Add one row; see `evaluate.EvaluationModule.add`."""
@@ -108,6 +110,12 @@ class CheckedRows:
             )
         kept = {name: value for name, value in options.items() if name in own}
         return super().compute(predictions=predictions, references=references, **kept)  # type: ignore[misc]
+
+
+def _plain(values: Any) -> Any:
+    if isinstance(values, (list, np.ndarray)):
+        return values
+    return values.to_numpy().tolist() if hasattr(values, "to_numpy") else list(values)
 
 
 def _options(function: Callable[..., Any]) -> set[str]:

@@ -142,7 +142,7 @@ def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) ->
                 "of predictions"
             )
         for key in ("std", "range"):
-            result[key] = dict(zip(models, result[key], strict=True))
+            result[key] = dict(zip(map(str, models), result[key], strict=True))
     return result
 
 

@@ -7,7 +7,6 @@ the row-wise interval of the literature.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from judgesense.statistics.labels import Codes, check_level, numbers
 from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.tables import is_ordered
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,8 +50,7 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
     """
     if clusters is None:
         return np.arange(n, dtype=np.intp), n
-    unordered = isinstance(clusters, (str, bytes, Set, Mapping))
-    if unordered or not hasattr(clusters, "__len__"):
+    if not is_ordered(clusters):
         raise ValueError(
             f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id a row"
         )

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.tables import is_ordered
+
 Codes = npt.NDArray[np.intp]
 Labels = Sequence[str] | npt.NDArray[Any]
 
@@ -161,9 +163,7 @@ def _refuse_non_numbers(values: Any, name: str) -> None:
 
 def _as_rows(values: Labels, name: str) -> Any:
     """Something with len and slices: a list, a tuple or a one-dimensional array."""
-    if isinstance(values, (str, bytes)) or not (
-        hasattr(values, "__len__") and hasattr(values, "__getitem__")
-    ):
+    if not is_ordered(values):
         raise ValueError(
             f"{name} is a {type(values).__name__}: pass a list or an array with one label a row"
         )

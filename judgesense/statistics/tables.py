@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+
+
+def is_ordered(values: Any) -> bool:
+    """Whether values are rows: more than one text, countable, and in an order."""
+    return hasattr(values, "__len__") and not isinstance(values, (str, bytes, Set, Mapping))
 
 
 def number_table(values: Any, name: str, row_is: str, column_is: str) -> Floats:
@@ -26,7 +32,9 @@ def number_table(values: Any, name: str, row_is: str, column_is: str) -> Floats:
     Raises:
         ValueError: no table, empty, ragged, or a cell that is no finite number; names the place.
     """
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()  # a data frame, whose own rows are the names of its columns
+    if not is_ordered(values):
         raise ValueError(
             f"{name} is a {type(values).__name__}: pass one row of numbers for each {row_is}"
         )
@@ -81,7 +89,7 @@ def number_column(values: Any, name: str) -> Floats:
     Raises:
         ValueError: not a list, empty, or a row that is no finite number; names the row.
     """
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+    if not is_ordered(values):
         raise ValueError(f"{name} is a {type(values).__name__}: pass one number a row")
     if len(values) == 0:
         raise ValueError(f"{name} is empty: pass one number a row")

@@ -194,6 +194,30 @@ def test_numpy_arrays_are_rows_too(load):
     assert result["accuracy"] == 0.75
 
 
+def test_rows_of_a_filtered_pandas_table_are_rows_whatever_their_index(load):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"a": ["x", "A", "B"], "b": ["x", "A", "A"], "item": [0, 1, 2]})[1:]
+    rows = {"predictions": table["a"], "references": table["b"]}
+    plain = {"predictions": ["A", "B"], "references": ["A", "A"]}
+    for name in ("jss", "position_bias"):
+        ours = load(name).compute(**rows, item_ids=table["item"])
+        assert ours == METRICS[name](**plain, item_ids=[1, 2])
+        assert ours == METRICS[name](**rows, item_ids=table["item"])
+    exact = load("answer_match").compute(**rows, method="exact")
+    assert exact == judgesense.answer_match(**plain, method="exact")
+    scores = pd.DataFrame({"p1": [0.1, 0.4, 0.2], "p2": [0.2, 0.3, 0.9]})[1:]
+    ours = load("prompt_sensitivity").compute(predictions=scores)
+    assert ours == judgesense.prompt_sensitivity([[0.4, 0.3], [0.2, 0.9]])
+    assert ours == judgesense.prompt_sensitivity(scores)
+
+
+@pytest.mark.parametrize("rows", [{"A", "B"}, {"A": "A"}, iter("AB"), "AB", None])
+def test_rows_without_an_order_are_refused(load, rows):
+    for jss in (load("jss").compute, judgesense.jss):
+        with pytest.raises(ValueError, match="predictions is a"):
+            jss(predictions=rows, references=["A", "B"])
+
+
 def test_answers_can_be_lists_of_accepted_ones(load):
     rows = {"predictions": ["Lutetia", "Rome"], "references": [["Paris", "Lutetia"], ["Milan"]]}
     assert load("answer_match").compute(**rows, method="exact")["per_example"] == [1.0, 0.0]
