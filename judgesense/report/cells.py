@@ -179,9 +179,12 @@ def _prompt_figures(log: Log, stream: Stream, view: View) -> dict[str, float | N
         "position_consistency": None,
         "noise_floor": _noise(log, stream, view),
     }
-    if stream.task.comparative and decided.any():
-        first = log.labels[decision[decided]] == stream.task.labels[0]
-        result["first_position_rate"] = float(first.mean())
+    if stream.task.comparative:
+        # A tie, or an answer outside the label map, is on no side: as in `position_bias`.
+        words = log.labels[decision[decided]]
+        chosen = words[np.isin(words, stream.task.labels[:2])]
+        if len(chosen):
+            result["first_position_rate"] = float((chosen == stream.task.labels[0]).mean())
         if view.order == POOLED:
             result |= _position(log, stream, rows, decision)
     return result

@@ -95,6 +95,23 @@ def test_a_judge_that_always_takes_the_first_option_is_degenerate_in_both_orders
     assert (oracle["first_position_rate"], oracle["position_consistency"]) == (0.5, 1.0)
 
 
+def test_a_tie_is_on_no_side_in_one_order_or_in_both(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, "ABAB")
+
+    def decide(prompt):
+        return "TIE" if prompt["item_id"] in ("item-001", "item-002") else "A"
+
+    report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
+    for order in ("AB", "BA", "both"):
+        cell = make.cell(report, "rule@0001", "mapped", order=order)
+        assert cell["first_position_rate"] == 1.0
+    log = make.log(benchmark, lambda prompt: "TIE")
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    for order in ("AB", "BA", "both"):
+        cell = make.cell(report, "rule@0001", "mapped", order=order)
+        assert cell["first_position_rate"] is None
+
+
 def test_orders_are_reported_alone_and_together(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB" * 5)
 
