@@ -19,7 +19,8 @@ METHOD = (
     "Intervals are 95%, Wilson's on the effective sample size: items are the sample, not rows. "
     "They hold for these wordings, not for all wordings one could think of.",
     "The verdict is *reliable* if the interval of the mapped JSS lies above 0.8, *unstable* if "
-    "below, *undecided* if it straddles 0.8, *degenerate* if there is one label throughout.",
+    "below, *undecided* if it straddles 0.8 or there is none, *degenerate* if there is one label "
+    "throughout.",
     "Accuracy is agreement with the gold labels prompt by prompt, among those with a decision. "
     "First position: the share of verdicts for the option shown first, over both orders where both "
     "were judged.",

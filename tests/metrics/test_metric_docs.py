@@ -39,8 +39,6 @@ def test_a_pages_examples_print_what_stands_under_them(page):
 def test_a_page_says_when_the_figure_misleads_and_shows_a_picture(page):
     text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
     assert "# When it misleads" in text
-    for picture in re.findall(r"!\[.+?\]\((.+?)\)", text):
-        assert (PAGES / picture).is_file()
-        break
-    else:
-        pytest.fail("no picture")
+    pictures = re.findall(r"!\[.+?\]\((.+?)\)", text)
+    assert pictures
+    assert all((PAGES / picture).is_file() for picture in pictures)
