@@ -74,8 +74,8 @@ def streams(
 
 
 def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
-    repeats = log.repeat[rows]
-    once = rows[repeats == repeats.min()]
+    is_first = _is_first(log, rows)
+    once = rows[is_first]
     row_of = np.full(log.n_stimuli + 1, NOT_JUDGED)
     seen = once[log.stimulus[once] >= 0][::-1]
     row_of[log.stimulus[seen]] = seen
@@ -100,21 +100,36 @@ def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
         decision=log.decision[once],
         row_a=row_a,
         row_b=row_b,
-        reruns=_reruns(log, rows, once),
+        reruns=_reruns(log, once, rows[~is_first]),
     )
 
 
-def _reruns(log: Log, rows: Codes, once: Codes) -> tuple[Codes, Codes] | None:
+def _key(log: Log, rows: Codes) -> Codes:
+    """One number for each prompt and item."""
+    key = (log.stimulus[rows] * len(log.items) + log.item[rows]) * len(log.templates)
+    return (key + log.template[rows]) * len(log.orders) + log.order[rows]
+
+
+def _is_first(log: Log, rows: Codes) -> npt.NDArray[np.bool_]:
+    """Which rows are the first judgement of their prompt and item: not all need begin at one."""
+    repeats = log.repeat[rows]
+    if (repeats == repeats[0]).all():
+        return np.ones(len(rows), bool)
+    keys, place = np.unique(_key(log, rows), return_inverse=True)
+    least = np.full(len(keys), repeats.max())
+    np.minimum.at(least, place, repeats)
+    first: npt.NDArray[np.bool_] = repeats == least[place]
+    return first
+
+
+def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
     """The first and each later judgement of the same prompt and item, as rows of the log."""
-    if len(once) == len(rows):
+    if not len(later):
         return None
-    later = rows[log.repeat[rows] != log.repeat[once[0]]]
-    key = (log.stimulus * len(log.items) + log.item) * len(log.templates) + log.template
-    ranked = once[np.argsort(key[once], kind="stable")]
-    place = np.searchsorted(key[ranked], key[later])
-    place = np.minimum(place, len(ranked) - 1)
-    same = (key[ranked[place]] == key[later]) & (log.stimulus[later] >= 0)
-    return ranked[place][same], later[same]
+    ranked = once[np.argsort(_key(log, once), kind="stable")]
+    place = np.searchsorted(_key(log, ranked), _key(log, later))
+    known = log.stimulus[later] >= 0
+    return ranked[place][known], later[known]
 
 
 def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:

@@ -149,6 +149,19 @@ def test_the_noise_floor_is_the_flip_rate_of_the_same_prompt(make) -> None:
     assert make.cell(alone, "rule@0001", "mapped")["noise_floor"] is None
 
 
+def test_a_prompt_whose_first_judgement_is_a_later_repeat_is_not_lost(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 5)
+    first = make.log(benchmark, make.oracle)
+    again = make.log(benchmark, make.oracle, repeat=1)
+    late = pc.is_in(first["item_id"], value_set=pa.array(["item-001", "item-002"]))
+    log = pa.concat_tables([first.filter(pc.invert(late)), again])
+    for pairs in (benchmark.pairs, None):
+        report = measure(log, pairs, run=make.run(benchmark))
+        cell = make.cell(report, "rule@0001", "mapped")
+        assert (cell["n_pairs"], cell["n_items"], cell["noise_floor"]) == (10, 10, 0.0)
+        assert sum(row["n_prompts"] for row in report["templates"]) == 20
+
+
 def test_soft_jss_is_one_less_the_total_variation_after_the_label_map(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN, make.INVERTED], ["YES"] * 4)
 
