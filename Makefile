@@ -34,7 +34,7 @@ $(VENV)/.dev: $(VENV)/.local
 install: $(VENV)/.dev
 
 demo: $(VENV)/.local
-	$(BIN)/judgesense run --judge smollm2-135m --repeats 2 --out runs/demo
+	$(BIN)/judgesense run --judge smollm2-135m --out runs/demo
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

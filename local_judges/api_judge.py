@@ -264,7 +264,7 @@ class _Session:
             system_prompt=judge._system_prompt,
             max_tokens=judge._max_tokens,
             temperature=judge._temperature,
-            seed=judge._seed,
+            seed=judge._seed + request.repeat,
             logprobs=self._logprobs,
         )
         create = self._client.chat.completions.create

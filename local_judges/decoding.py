@@ -15,7 +15,8 @@ class Decoding:
     temperature: float = 0.0
     seed: int = 0
 
-    def seed_of(self, prompt_id: str) -> int:
-        """A prompt's own seed, so that its text does not depend on its batch."""
-        digest = hashlib.sha256(f"{self.seed}:{prompt_id}".encode()).digest()
+    def seed_of(self, prompt_id: str, repeat: int = 0) -> int:
+        """A prompt's own seed, so that its text does not depend on its batch; another each time
+        that the prompt is asked again."""
+        digest = hashlib.sha256(f"{self.seed}:{prompt_id}:{repeat}".encode()).digest()
         return int.from_bytes(digest[:8], "big")

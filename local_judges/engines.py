@@ -30,6 +30,7 @@ class Row:
 
     place: int
     prompt_id: str
+    repeat: int
     tokens: list[int]
     trie: OptionTrie | None
     option_logprobs: tuple[float, ...] | None = None
@@ -99,7 +100,7 @@ def _continue(
 ) -> Counter[str]:
     """Continue every row from its prompt until a stop token or the cap; ended rows drop out."""
     cache = Continuation(layout, decoding.max_tokens, logits.device)
-    draws = [np.random.default_rng(decoding.seed_of(row.prompt_id)) for row in rows]
+    draws = [np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat)) for row in rows]
     active, counted = list(range(len(rows))), Counter[str]()
     while True:
         chosen = _choose(logits, decoding.temperature, [draws[n] for n in active])
@@ -154,7 +155,7 @@ def run_plain(
             logits = torch.cat([after(row.tokens + path) for path in paths.values()])
             _score_options([row], [0], logits, stop_tokens)
         if decoding is not None:
-            draw = np.random.default_rng(decoding.seed_of(row.prompt_id))
+            draw = np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat))
             while len(row.generated) < decoding.max_tokens and not row.stopped:
                 logits = after(row.tokens + row.generated)
                 (token,) = _choose(logits, decoding.temperature, [draw])
@@ -175,7 +176,7 @@ def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
     allowed = 1e-3 if model.dtype == torch.float32 else 0.5
     scores = []
     for run in (run_packed, run_plain):
-        rows = [Row(n, "", tokens, trie) for n, tokens in enumerate(sorted(probe))]
+        rows = [Row(n, "", 0, tokens, trie) for n, tokens in enumerate(sorted(probe))]
         try:
             run(model, rows, Decoding(2), ())
         except (TypeError, ValueError, KeyError, AttributeError, IndexError, RuntimeError) as error:
@@ -183,7 +184,7 @@ def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
                 raise
             return f"{type(error).__name__}: {error}"
         # What the two tokens written lead to, scored from the start, shows that writing works.
-        after = [Row(0, "", [*row.tokens, *row.generated], trie) for row in rows]
+        after = [Row(0, "", 0, [*row.tokens, *row.generated], trie) for row in rows]
         run_plain(model, after, None, ())
         scores.append([s for row in [*rows, *after] for s in row.option_logprobs or ()])
     gap = float(np.max(np.abs(np.subtract(*scores))))

@@ -54,11 +54,11 @@ class Requests(Sequence[Request]):
         for start in range(0, len(self), 4096):
             yield from self.take(range(start, min(start + 4096, len(self))))
 
-    def take(self, indices: Sequence[int] | Indices) -> list[Request]:
+    def take(self, indices: Sequence[int] | Indices, repeat: int = 0) -> list[Request]:
         """These requests, read from the table in one go."""
         table = take_rows(self._table, self._first[np.asarray(indices, dtype=np.int64)])
         return [
-            Request(identity, text, options_of(label_map))
+            Request(identity, text, options_of(label_map), repeat)
             for identity, text, label_map in zip(*(c.to_pylist() for c in table), strict=True)
         ]
 

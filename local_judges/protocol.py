@@ -13,11 +13,16 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One distinct user message and the raw answers it admits, in the task's order."""
+    """One distinct user message and the raw answers it admits, in the task's order.
+
+    ``repeat`` counts how often it was asked before: it changes nothing but what a judge draws at
+    a temperature above 0.
+    """
 
     prompt_id: str
     text: str
     options: tuple[str, ...]
+    repeat: int = 0
 
 
 @dataclass(slots=True)

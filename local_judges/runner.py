@@ -154,7 +154,7 @@ def _answered(
                 if halt.before(parts[number], requests):
                     return
                 begun.add(number)
-            yield index, requests.take(batch)
+            yield index, requests.take(batch, parts[number].repeat)
 
     for index, answers in judge.judge(feed(), scorings):
         number, batch = batches[index]

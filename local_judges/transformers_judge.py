@@ -28,7 +28,7 @@ from local_judges.protocol import Answer, Request
 
 log = logging.getLogger(__name__)
 
-CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 2048, 16384
+CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 6144, 16384
 _CACHE_FACTOR = 8
 """Greedy text keeps a padded cache: at most this many times the batch's tokens, rows x length."""
 
@@ -40,7 +40,8 @@ class TransformersJudge:
     ``revision``, ``gguf_file``). ``dtype`` defaults to float32 on a CPU and bfloat16 on GPUs that
     have it. ``system_prompt`` None or "" leaves the system text to the chat template.
     ``temperature`` 0 is greedy; above it, each prompt's tokens are drawn from ``seed`` and its
-    ``prompt_id`` alone. ``batch_tokens`` is the number of tokens of one forward.
+    ``prompt_id`` alone (another text for each repeat). ``batch_tokens`` is the number of tokens
+    of one forward.
 
     Making one finds and hashes the weights and loads the tokenizer; the weights are loaded with
     the first batch. Raises JudgeSenseError for a model, device or dtype that is not there.
@@ -193,7 +194,7 @@ class TransformersJudge:
                     f"the model's context is {self.context} tokens"
                 )
             else:
-                rows.append(Row(n, request.prompt_id, tokens, trie))
+                rows.append(Row(n, request.prompt_id, request.repeat, tokens, trie))
         rows.sort(key=lambda row: row.tokens)
         if rows:
             run = run_packed if self.engine == "token trie" else run_plain

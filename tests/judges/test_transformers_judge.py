@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,7 @@ def test_drawn_texts_depend_on_the_seed_and_not_on_the_batch() -> None:
     first = texts(0, requests)
     assert texts(0, requests[3:]) == {r.prompt_id: first[r.prompt_id] for r in requests[3:]}
     assert texts(1, requests) != first
+    assert texts(0, [replace(request, repeat=1) for request in requests]) != first
 
 
 def test_options_that_the_vocabulary_cannot_spell_are_refused_before_work(
