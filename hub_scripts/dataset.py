@@ -1,0 +1,60 @@
+"""A built dataset's folder as a dataset repository."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hub_scripts.plan import Publication
+from judgesense.errors import JudgeSenseError
+from judgesense.version import __version__
+from judgesense_dataset.audit import audit
+from judgesense_dataset.audit.findings import ERROR
+from judgesense_dataset.folder import PROMPTS, README, SPLIT, configs, is_hub_folder
+from judgesense_dataset.load import load_benchmark
+
+
+def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> Publication:
+    """The publication of a folder that ``judgesense dataset build`` made.
+
+    The folder is loaded as a run would load it and audited; ``audited=False`` leaves the audit out
+    (it holds every pair in memory). Only README.md and the Parquet files of its configs are taken.
+
+    Raises JudgeSenseError: no such folder, one without a card that declares configs, rows that
+    cannot be judged, and findings of the audit that are errors (the first is named).
+    """
+    if not folder.is_dir() or not is_hub_folder(folder):
+        raise JudgeSenseError(
+            f"{folder} is no dataset folder (a README.md that declares configs, and their Parquet "
+            "files); make one with: judgesense dataset build --out DIR"
+        )
+    load_benchmark(folder)
+    paths = configs(folder)
+    if audited and set(paths) != {PROMPTS}:
+        _refuse_errors(folder)
+    data = {path for files in paths.values() for path in files}
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(data)}
+    return Publication(
+        repo_id=repo_id,
+        repo_type="dataset",
+        files={README: folder / README, **files},
+        message=f"Publish the dataset with judgesense {__version__}",
+        tag=f"v{__version__}",
+        owned=lambda path: fnmatchcase(path, f"*/{SPLIT}.parquet") and path.count("/") == 1,
+    )
+
+
+def _refuse_errors(folder: Path) -> None:
+    errors = [
+        (name, finding)
+        for name, task in audit(folder).tasks.items()
+        for finding in task.findings
+        if finding.severity == ERROR
+    ]
+    if errors:
+        name, finding = errors[0]
+        more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+        raise JudgeSenseError(
+            f"the audit of {folder} finds errors, first in {name}: {finding.code}: "
+            f"{finding.message}{more}; see all with: judgesense dataset audit {folder}"
+        )

@@ -1,0 +1,8 @@
+"""The project's own names on the Hub."""
+
+from __future__ import annotations
+
+ORG = "judgesense"
+DATASET = f"{ORG}/judgesense"
+RESULTS = f"{ORG}/results"
+LEADERBOARD = f"{ORG}/leaderboard"

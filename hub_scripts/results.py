@@ -1,0 +1,185 @@
+"""A run as a folder of a results dataset, after its figures have been computed again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hub_scripts.plan import Content, Publication
+from judgesense.decisions import PARTS, part_files
+from judgesense.errors import JudgeSenseError
+from judgesense.report.build import measure_run
+from judgesense.report.markdown import render_markdown
+from judgesense.report.schema import BASELINES, CELL_KEYS, REPORT_FILE, load_report
+
+TOLERANCE = 1e-9
+"""Up to this, relative, two computations of one figure are the same (processors differ)."""
+
+_NOT_COMPARED = ("notes",)
+"""What a report says of the machine that wrote it."""
+
+_NUMBERS = (
+    "jss",
+    "ci_low",
+    "ci_high",
+    "flip_rate",
+    "kappa",
+    "jss_low",
+    "jss_high",
+    "soft_jss",
+    "noise_floor",
+    "accuracy",
+    "first_position_rate",
+    "position_consistency",
+    "coverage",
+)
+_COUNTS = ("n_pairs", "n_items", "n_clusters", "n_unclear", "n_refused", "n_error")
+
+_CARD = """\
+---
+pretty_name: JudgeSense results
+tags:
+- llm-as-a-judge
+- prompt-sensitivity
+- judgesense
+configs:
+- config_name: decisions
+  default: true
+  data_files:
+  - split: test
+    path: "*/decisions/part-*.parquet"
+- config_name: pairs
+  data_files:
+  - split: test
+    path: "*/pairs.parquet"
+---
+
+# JudgeSense results
+
+One folder a run: `report.json` (every figure with its signature), `run.json` (what fixes the
+answers), `decisions/` (the decision log), `pairs.parquet` where the run has pairs, and `README.md`
+(the report to read). Every report was computed again from its decisions before it was published.
+
+```python
+from datasets import load_dataset
+
+decisions = load_dataset("{repo_id}", "decisions", split="test")
+```
+"""
+
+
+def results_publication(run_dir: Path, repo_id: str) -> Publication:
+    """The publication of a run's report, decision log, pairs, record and card.
+
+    Its folder in the repository is the run's id with a hash of its judges, so that two runs of one
+    name do not meet.
+
+    Raises JudgeSenseError: no decisions, no report, a report of a newer schema or of a wrong
+    shape, and a figure or signature that does not follow from the decisions (the first is named).
+    """
+    if not part_files(run_dir):
+        raise JudgeSenseError(
+            f"{run_dir} holds no decision log ({PARTS}/part-*.parquet), so its figures cannot be "
+            "checked; give the --out folder of a run"
+        )
+    path = run_dir / REPORT_FILE
+    if not path.is_file():
+        raise JudgeSenseError(
+            f"{run_dir} has no {REPORT_FILE}; write it with: judgesense report {run_dir}"
+        )
+    report = load_report(run_dir)
+    check_cells(report, path)
+    again = measure_run(run_dir)
+    _refuse_differences(report, again, path)
+    name = _folder_name(again)
+    files: dict[str, Content] = {
+        "README.md": _CARD.replace("{repo_id}", repo_id).encode(),
+        f"{name}/README.md": render_markdown(report).encode(),
+        f"{name}/{REPORT_FILE}": path,
+    }
+    for part in part_files(run_dir):
+        files[f"{name}/{PARTS}/{part.name}"] = part
+    for other in ("run.json", "pairs.parquet"):
+        if (run_dir / other).is_file():
+            files[f"{name}/{other}"] = run_dir / other
+    return Publication(
+        repo_id=repo_id,
+        repo_type="dataset",
+        files=files,
+        message=f"Publish the run {name}",
+        tag=name,
+        owned=lambda remote: remote.startswith(f"{name}/"),
+        only_if_absent=frozenset({"README.md"}),
+    )
+
+
+def check_cells(report: Mapping[str, Any], path: Path) -> None:
+    """Raise JudgeSenseError unless each cell has every key and values of the right kind."""
+    for number, cell in enumerate(report["cells"]):
+        where = f"{path}, cell {number}"
+        if not isinstance(cell, Mapping):
+            raise JudgeSenseError(f"{where} is no object; {_AGAIN}")
+        if missing := [key for key in CELL_KEYS if key not in cell]:
+            raise JudgeSenseError(f"{where} lacks {missing[0]!r}; {_AGAIN}")
+        for key in _NUMBERS:
+            value = cell[key]
+            if value is not None and (not _is_number(value) or not math.isfinite(value)):
+                raise JudgeSenseError(
+                    f"{where}: {key} is {value!r}, not a finite number or null; {_AGAIN}"
+                )
+        for key in _COUNTS:
+            if not isinstance(cell[key], int) or isinstance(cell[key], bool) or cell[key] < 0:
+                raise JudgeSenseError(f"{where}: {key} is {cell[key]!r}, not a count; {_AGAIN}")
+
+
+_AGAIN = "write the report anew with: judgesense report DIR"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _refuse_differences(report: Mapping[str, Any], again: Mapping[str, Any], path: Path) -> None:
+    computed = json.loads(json.dumps(again, allow_nan=False))
+    for key in sorted({*report, *computed} - set(_NOT_COMPARED)):
+        found = next(_differences(report.get(key), computed.get(key), key), None)
+        if found:
+            place, stated, right = found
+            raise JudgeSenseError(
+                f"{path} does not follow from the decisions beside it: {place} is {stated!r}, "
+                f"and computed again {right!r}; {_AGAIN}"
+            )
+
+
+def _differences(stated: Any, right: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """Places where two JSON values differ."""
+    if isinstance(stated, dict) and isinstance(right, dict) and stated.keys() == right.keys():
+        for key, value in right.items():
+            yield from _differences(stated[key], value, f"{place}.{key}")
+    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
+        for number, value in enumerate(right):
+            yield from _differences(stated[number], value, f"{place}[{number}]")
+    elif _is_number(stated) and _is_number(right):
+        if not math.isclose(stated, right, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            yield place, stated, right
+    elif stated != right:
+        yield place, _short(stated), _short(right)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, (dict, list)):
+        return f"{type(value).__name__} of {len(value)}"
+    return value[:200] if isinstance(value, str) else value
+
+
+def _folder_name(report: Mapping[str, Any]) -> str:
+    cells = [cell for cell in report["cells"] if cell["judge"] not in BASELINES]
+    judges = "\n".join(sorted({cell["judge"] for cell in cells}))
+    run_id = str(report["runs"][0].get("run_id") or "run")
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", run_id).strip(".-")[:80] or "run"
+    return f"{safe}-{hashlib.sha256(judges.encode()).hexdigest()[:8]}"
