@@ -94,6 +94,10 @@ def cases(report: Mapping[str, Any]) -> Iterator[Case]:
         )
 
 
+MOSTLY = 0.5
+"""Below this coverage a JSS speaks for fewer than half of the pairs, and no advice rests on it."""
+
+
 def _findings(case: Case) -> Iterator[tuple[str, str]]:
     yield _headline(case)
     for check in (
@@ -115,6 +119,12 @@ def _headline(case: Case) -> tuple[str, str]:
     cell = case.mapped
     if cell["jss"] is None:
         return _nothing_known(case)
+    if cell["coverage"] is not None and cell["coverage"] < MOSTLY:
+        return "avoid", (
+            f"avoid as it answers now: JSS {number(cell['jss'])} {interval(cell)} speaks for "
+            f"{cell['n_pairs']} of {case.about['n_planned']} pairs only. Ask for its answers in a "
+            "form that can be read, or score it by options."
+        )
     if cell["verdict"] == "degenerate":
         reason = sentence(cell["degenerate"].removesuffix(KAPPA_UNDEFINED))
         return "avoid", (

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from judgesense.decisions import conform, part_files, read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.report.advice import advise, as_sentence
+from judgesense.report.advice import MOSTLY, advise, as_sentence
 from judgesense.report.cells import Hashes, stream_cells, views
 from judgesense.report.details import (
     diagnostics,
@@ -80,7 +80,8 @@ def measure(
         cells = list(stream_cells(frame, own, stream, every, run_id, hashes))
         report["cells"] += cells
         for cell in cells:
-            if cell["verdict"] == "undecided" and stream.row_a is not None:
+            covered = cell["coverage"] is not None and cell["coverage"] >= MOSTLY
+            if cell["verdict"] == "undecided" and covered and stream.row_a is not None:
                 view = next(view for view in every if view.order == cell["order"])
                 names = {key: cell[key] for key in CELL_KEYS[:6]}
                 items = items_to_settle(frame, own, stream, view, cell["labels"])

@@ -154,3 +154,12 @@ def test_coherence_comes_first(make) -> None:
     log = pa.concat_tables([make.log(part, make.oracle) for part in parts])
     report = measure(log, pa.concat_tables([part.pairs for part in parts]), run={})
     assert report["findings"][0]["task"] == "coherence"
+
+
+def test_a_judge_that_mostly_cannot_be_read_is_told_so_and_not_how_many_items_to_add(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 20)
+    log = make.log(benchmark, lambda p: p["gold"] if number(p) < 8 else "UNCLEAR")
+    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    assert "avoid as it answers now" in report["advice"][0]
+    assert not any("would settle it" in text for text in report["advice"])
+    assert report["to_settle"] == []
