@@ -87,8 +87,13 @@ def publish(publication: Publication, *, private: bool = False, dry_run: bool = 
 def _hub() -> Any:
     try:
         import huggingface_hub
+        import huggingface_hub.errors
+        import huggingface_hub.hf_api
+        from huggingface_hub.utils import disable_progress_bars
     except ImportError:
         raise MissingExtraError("huggingface_hub", "hub", "publishing") from None
+    if not sys.stderr.isatty():
+        disable_progress_bars()
     return huggingface_hub
 
 

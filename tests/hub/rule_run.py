@@ -1,0 +1,47 @@
+"""A run of a judge by rule, with its report, in a folder; arguments: the folder, and its answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from judgesense.benchmark import table_of_pairs
+from judgesense.decisions import PARTS, SCHEMA, write_part
+from judgesense.report.build import write_report
+from judgesense.tasks import Item, Task, Template, pair_up, render
+
+
+def make_run(folder: Path, judge: str = "rule@0001") -> Path:
+    """Twelve items under two wordings; the judge changes its mind on items 1 and 5."""
+    import pyarrow as pa
+
+    task = Task("factuality", ("YES", "NO"))
+    same = {"YES": "YES", "NO": "NO"}
+    wordings = [
+        Template(f"w{n}", task.name, f"Wording {n}?", "{instruction}\n\n{text}", same)
+        for n in (1, 2)
+    ]
+    rows, pairs = [], []
+    for number in range(12):
+        item = Item(f"item-{number:02}", task.name, {"text": f"Text {number}"}, "YES")
+        prompts = [render(task, wording, item, "-") for wording in wordings]
+        pairs.append(pair_up(*prompts))
+        for side, prompt in enumerate(prompts):
+            said = "NO" if number % 3 == 0 or (side and number % 4 == 1) else "YES"
+            row = {name: getattr(prompt, name, None) for name in SCHEMA.names}
+            row |= {"judge": judge, "scoring": "generate", "repeat": 0, "raw_text": said}
+            row |= {"raw_decision": said, "decision": said, "status": "ok", "truncated": False}
+            rows.append(row)
+    write_part(pa.Table.from_pylist(rows, schema=SCHEMA), folder / PARTS, "part-00-000.parquet")
+    pq.write_table(table_of_pairs(pairs), folder / "pairs.parquet")
+    record = {"run_id": "by-rule", "schema": 1}
+    (folder / "run.json").write_text(json.dumps(record), "utf-8")
+    write_report(folder)
+    return folder
+
+
+if __name__ == "__main__":
+    make_run(Path(sys.argv[1]))

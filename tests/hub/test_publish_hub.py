@@ -1,0 +1,242 @@
+"""Publishing to a Hub on the loopback with the real clients, and reading back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from loopback_hub import READER, File
+from rule_run import make_run
+
+from judgesense.version import __version__
+from judgesense_dataset.build import build_dataset
+from judgesense_dataset.sources.own import OwnData
+
+pytest.importorskip("huggingface_hub")
+pytest.importorskip("datasets")
+pytestmark = pytest.mark.slow
+
+TAG = f"v{__version__}"
+
+LOAD_DATASET = """
+from datasets import load_dataset
+rows = load_dataset("org/pairs", "factuality", split="test")
+print(len(rows), rows.features["label_map_a"].dtype, len(load_dataset("org/pairs", split="test")))
+"""
+
+LOAD_METRIC = """
+import evaluate
+print(evaluate.load("org/jss").compute(predictions=["A", "B"], references=["A", "A"])["jss"])
+"""
+
+LOAD_RESULTS = """
+from datasets import load_dataset
+print(len(load_dataset("org/results", "decisions", split="test")))
+print(len(load_dataset("org/results", "pairs", split="test")))
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A dataset folder that `dataset build` makes of thirty claims."""
+    home = tmp_path_factory.mktemp("built")
+    rows = [
+        {"question": f"What is {n} plus {n}?", "response": f"It is {2 * n + n % 2}.", "gold": gold}
+        for n, gold in enumerate(["YES", "NO"] * 15)
+    ]
+    path = home / "claims.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return build(path, home / "pairs")
+
+
+def build(path, out):
+    own = OwnData(path=path, license="cc0-1.0")
+    build_dataset(["own"], out, own=own, own_task="factuality", items=None, verdicts=False)
+    return out
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    return make_run(tmp_path / "run")
+
+
+def told(done):
+    """The one line on stderr of a command that was refused."""
+    assert done.returncode == 2, (done.stdout, done.stderr[-3000:])
+    (line,) = done.stderr.strip().splitlines()
+    assert "hf_" not in line
+    return line
+
+
+def done_well(done):
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "hf_" not in done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish, built, read_back):
+    out = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    assert "+ factuality/test.parquet" in out
+    repo = hub.repos["dataset", "org/pairs"]
+    assert [message for _, message in repo.log][1:] == [
+        f"Publish the dataset with judgesense {__version__}"
+    ]
+    assert repo.tags == {TAG: repo.head}
+    for path in ("README.md", "factuality/test.parquet", "prompts/test.parquet"):
+        assert repo.files[path].content == (built / path).read_bytes()
+    n = read_back(LOAD_DATASET).split()
+    assert n[1] == "string"
+    assert n[0] == n[2]
+    assert int(n[0]) > 0
+
+    again = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    assert "nothing has changed: no commit" in again
+    assert len(repo.log) == 2
+
+    # A config that an earlier dataset had goes; what people put there stays.
+    files = dict(repo.files)
+    files["old/test.parquet"] = File(b"old", True)
+    files["notes.md"] = File(b"notes", False)
+    files["README.md"] = File(b"another", False)
+    repo.commit(files, "by hand")
+    shown = done_well(publish("dataset", built, "--repo", "org/pairs", "--dry-run"))
+    assert "~ README.md" in shown
+    assert "- old/test.parquet" in shown
+    assert len(repo.log) == 3
+    out = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    assert f"the tag {TAG} stays at commit" in out
+    assert "notes.md" in repo.files
+    assert "old/test.parquet" not in repo.files
+    assert repo.files["README.md"].content == (built / "README.md").read_bytes()
+
+
+def test_a_publication_that_broke_off_is_finished_by_the_same_command(hub, publish, built):
+    # The large files have arrived, and the commit fails.
+    hub.fail("POST", "/commit/", 500)
+    line = told(publish("dataset", built, "--repo", "org/pairs"))
+    assert "busy (500)" in line
+    assert "give the command again" in line
+    sent = [path for method, path in hub.requests if method == "PUT"]
+    assert len(sent) == 2
+    repo = hub.repos["dataset", "org/pairs"]
+    # The commit is made, and its answer is lost on the way.
+    hub.fail("POST", "/commit/", 502, after=True)
+    assert "busy (502)" in told(publish("dataset", built, "--repo", "org/pairs"))
+    assert len(repo.log) == 2
+    assert repo.tags == {}
+    out = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    assert "no commit" in out
+    assert repo.tags == {TAG: repo.head}
+    assert len(repo.log) == 2
+    assert [path for method, path in hub.requests if method == "PUT"] == sent
+
+
+def test_what_the_hub_refuses_is_told_in_one_line(hub, publish, run_dir, tmp_path):
+    command = ("results", run_dir, "--repo", "org/results")
+    empty = {"HF_TOKEN": None, "HF_HOME": str(tmp_path / "nobody")}
+    assert "no Hub token; log in with `hf auth login`" in told(publish(*command, **empty))
+    assert "does not accept the token" in told(publish(*command, HF_TOKEN="hf_unknown"))
+    assert "may not write" in told(publish(*command, HF_TOKEN=READER))
+    hub.fail("GET", "/api/datasets/org/results$", 429, times=20)
+    assert "busy (429)" in told(publish(*command))
+    hub.failures.clear()
+    hub.create("space", "org/results")
+    assert "taken by a repository of another type" in told(publish(*command))
+    assert "HF_HUB_OFFLINE" in told(publish(*command, HF_HUB_OFFLINE="1"))
+    nowhere = "http://127.0.0.1:9"
+    assert f"{nowhere} cannot be reached" in told(publish(*command, HF_ENDPOINT=nowhere))
+    assert ("dataset", "org/results") not in hub.repos
+
+
+def test_a_repository_that_changes_meanwhile_is_not_overwritten(hub, publish, run_dir):
+    hub.fail("POST", "/commit/", 412)
+    line = told(publish("results", run_dir, "--repo", "org/results"))
+    assert "has changed while this was being published" in line
+
+
+@pytest.mark.parametrize(
+    "settings", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}]
+)
+def test_a_dry_run_works_without_hub_and_token(publish, run_dir, settings):
+    out = done_well(
+        publish("results", run_dir, "--repo", "org/results", "--dry-run", HF_TOKEN=None, **settings)
+    )
+    assert "the Hub cannot be asked, so all is listed as new" in out
+    assert "/report.json" in out
+    assert "nothing was published" in out
+
+
+def test_runs_lie_side_by_side_in_a_results_dataset(hub, publish, run_dir, tmp_path, read_back):
+    other = make_run(tmp_path / "other", "rule@0002")
+    done_well(publish("results", run_dir, "--repo", "org/results", "--private"))
+    repo = hub.repos["dataset", "org/results"]
+    assert repo.private
+    card = {**repo.files, "README.md": File(repo.files["README.md"].content + b"\nOurs.\n", False)}
+    repo.commit(card, "by hand")
+    done_well(publish("results", other, "--repo", "org/results"))
+    assert repo.files["README.md"].content.endswith(b"Ours.\n")
+    assert len(repo.tags) == 2
+    assert read_back(LOAD_RESULTS).split() == ["48", "24"]
+
+
+def test_a_metric_becomes_a_space_that_evaluate_loads(hub, publish, read_back):
+    pytest.importorskip("evaluate")
+    pytest.importorskip("hatchling")
+    out = done_well(publish("metrics", "--org", "org", "jss", "position_bias"))
+    assert out.count("published as commit") == 2
+    repo = hub.repos["space", "org/jss"]
+    assert repo.sdk == "gradio"
+    wheel = f"judgesense-{__version__}-py3-none-any.whl"
+    address = f"{hub.url}/spaces/org/jss/resolve/main/{wheel}"
+    assert repo.files["requirements.txt"].content.decode().strip() == (
+        f"judgesense[hub] @ {address}"
+    )
+    assert read_back(LOAD_METRIC).split() == ["0.5"]
+    fetch = f"import hashlib, urllib.request as u; b = u.urlopen({address!r}).read();"
+    digest = read_back(fetch + "print(hashlib.sha256(b).hexdigest())").strip()
+    assert digest == hashlib.sha256(repo.files[wheel].content).hexdigest()
+    again = done_well(publish("metrics", "--org", "org", "jss"))
+    assert "nothing has changed: no commit" in again
+
+
+def test_only_the_core_in_this_version_is_taken_as_a_wheel(publish, tmp_path):
+    for name in ("other-1.0-py3-none-any.whl", "judgesense-9.0-py3-none-any.whl"):
+        (tmp_path / name).write_bytes(b"PK")
+        line = told(publish("metrics", "--org", "org", "--wheel", tmp_path / name))
+        assert f"no wheel of judgesense {__version__}" in line
+    line = told(publish("metrics", "--org", "org", "--wheel", tmp_path / "absent.whl"))
+    assert "no wheel" in line
+
+
+def test_what_is_no_dataset_folder_is_refused(publish, tmp_path, run_dir):
+    for folder in (tmp_path, run_dir, tmp_path / "absent"):
+        line = told(publish("dataset", folder, "--repo", "org/pairs"))
+        assert "make one with: judgesense dataset build" in line
+
+
+def test_a_dataset_whose_audit_finds_errors_is_refused(publish, tmp_path):
+    path = tmp_path / "cut.jsonl"
+    rows = [{"question": f"Why {n}?", "response": "a", "gold": "YES"} for n in range(8)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    build(path, tmp_path / "cut")
+    line = told(publish("dataset", tmp_path / "cut", "--repo", "org/pairs", "--dry-run"))
+    assert "finds errors, first in factuality" in line
+    assert "judgesense dataset audit" in line
+
+
+def test_the_client_of_major_version_1_publishes_and_reads_back(
+    hub, publish, built, run_dir, read_back, older_client
+):
+    version = read_back("import huggingface_hub as h; print(h.__version__)", **older_client)
+    assert version.startswith("1.")
+    done_well(publish("dataset", built, "--repo", "org/pairs", **older_client))
+    done_well(publish("results", run_dir, "--repo", "org/results", **older_client))
+    command = ("results", run_dir, "--repo", "org/other")
+    assert "may not write" in told(publish(*command, **{**older_client, "HF_TOKEN": READER}))
+    nowhere = {**older_client, "HF_ENDPOINT": "http://127.0.0.1:9"}
+    assert "cannot be reached" in told(publish(*command, **nowhere))
+    assert int(read_back(LOAD_DATASET, **older_client).split()[0]) > 0
+    assert read_back(LOAD_RESULTS, **older_client).split() == ["24", "12"]
+    # What the one client has published is unchanged to the other.
+    assert "no commit" in done_well(publish("dataset", built, "--repo", "org/pairs"))

@@ -1,0 +1,118 @@
+"""What is published of a run, and what is refused, without a Hub."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rule_run import make_run
+
+from hub_scripts.plan import Publication, diff
+from hub_scripts.results import results_publication
+from judgesense.errors import JudgeSenseError
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    return make_run(tmp_path / "run")
+
+
+def change(run_dir, edit):
+    path = run_dir / "report.json"
+    report = json.loads(path.read_text("utf-8"))
+    edit(report)
+    path.write_text(json.dumps(report), "utf-8")
+
+
+def test_a_run_is_published_under_its_id_and_its_judges(run_dir, tmp_path):
+    first = results_publication(run_dir, "org/results")
+    other = results_publication(make_run(tmp_path / "other", "rule@0002"), "org/results")
+    assert first.tag.startswith("by-rule-")
+    assert first.tag != other.tag
+    assert set(first.files) == {
+        "README.md",
+        *(
+            f"{first.tag}/{name}"
+            for name in (
+                "README.md",
+                "report.json",
+                "run.json",
+                "pairs.parquet",
+                "decisions/part-00-000.parquet",
+            )
+        ),
+    }
+
+
+def test_a_figure_that_the_decisions_do_not_give_is_refused(run_dir):
+    change(run_dir, lambda report: report["cells"][0].update(jss=0.99))
+    with pytest.raises(JudgeSenseError, match=r"cells\[0\].jss is 0.99, and computed again 0.8333"):
+        results_publication(run_dir, "org/results")
+
+
+def test_a_signature_that_the_decisions_do_not_give_is_refused(run_dir):
+    change(
+        run_dir,
+        lambda report: report["cells"][0].update(
+            signature=report["cells"][0]["signature"].replace("items:12", "items:125")
+        ),
+    )
+    with pytest.raises(JudgeSenseError, match=r"cells\[0\].signature"):
+        results_publication(run_dir, "org/results")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(float("nan"), "finite"), (float("inf"), "finite"), ("0.9", "finite"), (True, "finite")],
+)
+def test_a_figure_that_is_no_number_is_refused(run_dir, value, told):
+    change(run_dir, lambda report: report["cells"][0].update(jss=value))
+    with pytest.raises(JudgeSenseError, match=told):
+        results_publication(run_dir, "org/results")
+
+
+def test_a_cell_without_a_key_is_refused(run_dir):
+    change(run_dir, lambda report: report["cells"][0].pop("kappa"))
+    with pytest.raises(JudgeSenseError, match="lacks 'kappa'"):
+        results_publication(run_dir, "org/results")
+
+
+def test_a_report_of_a_newer_schema_is_refused(run_dir):
+    change(run_dir, lambda report: report.update(schema=99))
+    with pytest.raises(JudgeSenseError, match="upgrade judgesense"):
+        results_publication(run_dir, "org/results")
+
+
+def test_a_run_without_a_report_says_which_command_writes_it(run_dir):
+    (run_dir / "report.json").unlink()
+    with pytest.raises(JudgeSenseError, match="write it with: judgesense report"):
+        results_publication(run_dir, "org/results")
+
+
+def test_a_report_without_decisions_cannot_be_checked(run_dir):
+    for part in (run_dir / "decisions").iterdir():
+        part.unlink()
+    with pytest.raises(JudgeSenseError, match="holds no decision log"):
+        results_publication(run_dir, "org/results")
+
+
+def test_only_left_overs_of_a_publication_are_removed():
+    publication = Publication(
+        "org/name",
+        "dataset",
+        {"README.md": b"new", "a.txt": b"hello\n", "card.md": b"ours"},
+        "message",
+        "v1",
+        owned=lambda path: path.endswith(".parquet"),
+        only_if_absent=frozenset({"card.md"}),
+    )
+    # The blob hash of "hello\n" as git states it.
+    same = "ce013625030ba8dba906f756967f9e9ca394464a"
+    remote = {"README.md": "0", "a.txt": same, "card.md": "0", "old.parquet": "0", "notes.md": "0"}
+    changes = diff(publication, remote)
+    assert (changes.added, changes.changed, changes.removed) == (
+        [],
+        ["README.md"],
+        ["old.parquet"],
+    )
+    assert changes.unchanged == 2
