@@ -24,7 +24,7 @@ class Progress:
 
     def __init__(self, name: str, total: int, done: int = 0) -> None:
         self.name, self.total, self.done = name, total, done
-        self._fresh = 0
+        self._fresh, self._last = 0, done
         self._started = self._said = time.monotonic()
         self._bar: RichProgress | None = None
         console = Console(stderr=True)
@@ -54,7 +54,7 @@ class Progress:
     ) -> None:
         if self._bar:
             self._bar.stop()
-        elif self._fresh:
+        elif self._last != self.done:
             self._say()
 
     def advance(self, count: int) -> None:
@@ -72,7 +72,7 @@ class Progress:
         return self._fresh / max(time.monotonic() - self._started, 1e-9)
 
     def _say(self) -> None:
-        self._said = time.monotonic()
+        self._said, self._last = time.monotonic(), self.done
         left = (self.total - self.done) / self.rate if self._fresh else float("inf")
         print(
             f"{self.name}: {self.done}/{self.total} prompts, {self.rate:.1f} prompts/s, "
