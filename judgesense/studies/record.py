@@ -7,6 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -65,12 +66,26 @@ def require_writable(out: Path) -> None:
         ) from error
 
 
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Tell a full disk or a folder that has become read-only as what it is."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise JudgeSenseError(
+            f"cannot write to {out}: {reason}; what was judged before is kept: mend it and give "
+            "the same command again"
+        ) from error
+
+
 def save_run(out: Path, record: Mapping[str, Any]) -> None:
     """Write ``run.json`` whole."""
-    temporary = out / f".{RUN_FILE}.tmp"
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
-    temporary.write_text(text + "\n", "utf-8")
-    temporary.replace(out / RUN_FILE)
+    with writing(out):
+        temporary = out / f".{RUN_FILE}.tmp"
+        temporary.write_text(text + "\n", "utf-8")
+        temporary.replace(out / RUN_FILE)
 
 
 def finish_run(out: Path, record: dict[str, Any]) -> None:

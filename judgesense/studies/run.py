@@ -26,6 +26,7 @@ from judgesense.studies.record import (
     save_run,
     sha256_of,
     versions,
+    writing,
 )
 
 Note = Callable[[str], None]
@@ -219,9 +220,10 @@ def execute(
         return _saved_report(out) or write_report(out)
     benchmark = data.load().select(settings.tasks, settings.orders, settings.limit)
     _describe(record, benchmark, settings, out)
-    pq.write_table(benchmark.pairs, out / PAIRS_FILE, compression="zstd")
-    # Beside the decisions, so that a report can show what was asked.
-    pq.write_table(benchmark.prompts, out / PROMPTS_FILE, compression="zstd")
+    with writing(out):
+        pq.write_table(benchmark.pairs, out / PAIRS_FILE, compression="zstd")
+        # Beside the decisions, so that a report can show what was asked.
+        pq.write_table(benchmark.prompts, out / PROMPTS_FILE, compression="zstd")
     begun = {entry["name"]: entry for entry in record.get("judges", [])}
     record["judges"] = []
     for index, spec in enumerate(specs):

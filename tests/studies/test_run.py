@@ -21,6 +21,10 @@ def says_rude(prompts: list[str]) -> list[str]:
     return ["NO" if "YES or NO" in prompt else "RUDE" for prompt in prompts]
 
 
+def says_yes(prompts: list[str]) -> list[str]:
+    return ["YES" for _ in prompts]
+
+
 def cli(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "judgesense", *map(str, arguments)],
@@ -135,6 +139,25 @@ def test_an_out_that_cannot_be_written_is_refused_before_anything_is_loaded(tmp_
     done = cli("run", "--judge", "smollm2-135m", "--out", tmp_path / "file" / "run")
     assert done.returncode == 2
     assert "cannot write to" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_told_and_what_was_judged_is_kept(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a small file system")
+    try:
+        with pytest.raises(JudgeSenseError, match="No space left on device; what was judged"):
+            judgesense.run(says_yes, out=small / "run")
+        assert list((small / "run/decisions").glob("part-*.parquet"))
+        resize = ["mount", "-o", "remount,size=64m", str(small)]
+        subprocess.run(resize, check=True)
+        report = judgesense.run(says_yes, out=small / "run")
+        assert report["cells"]
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
 
 
 def test_a_dry_run_says_what_would_be_judged_and_writes_nothing(tmp_path: Path) -> None:
