@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 
 import pytest
 from loopback_hub import READER, File
 from rule_run import make_run
 
+from hub_scripts.metrics import build_wheel
+from judgesense.report.build import write_report
 from judgesense.version import __version__
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.sources.own import OwnData
@@ -240,3 +243,22 @@ def test_the_client_of_major_version_1_publishes_and_reads_back(
     assert read_back(LOAD_RESULTS, **older_client).split() == ["24", "12"]
     # What the one client has published is unchanged to the other.
     assert "no commit" in done_well(publish("dataset", built, "--repo", "org/pairs"))
+
+
+def test_an_imported_log_without_pairs_can_be_read_back(hub, publish, run_dir, read_back):
+    (run_dir / "pairs.parquet").unlink()
+    write_report(run_dir)
+    done_well(publish("results", run_dir, "--repo", "org/results"))
+    assert read_back(LOAD_RESULTS.splitlines()[1] + "\n" + LOAD_RESULTS.splitlines()[2]) == "24\n"
+
+
+def test_outside_a_checkout_the_wheel_has_to_be_given(publish, tmp_path):
+    pytest.importorskip("hatchling")
+    wheel = build_wheel(tmp_path)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    # Run elsewhere: `python -m` puts the working directory first.
+    there = {"PYTHONPATH": str(tmp_path / "site"), "PYTHONSAFEPATH": "1"}
+    command = ("metrics", "--org", "org", "jss", "--dry-run")
+    assert "give the file that you installed with --wheel FILE" in told(publish(*command, **there))
+    assert f"+ {wheel.name}" in done_well(publish(*command, "--wheel", wheel, **there))
