@@ -25,16 +25,22 @@ from local_judges.runner import run_judge
 from local_judges.transformers_judge import TransformersJudge
 
 pytestmark = pytest.mark.slow
+MAX_TOKENS = 5
+"""Few, because the server answers one question at a time, a token a forward."""
+
+
+def few() -> Benchmark:
+    return load_embedded().select(["factuality", "coherence"], limit=3)
 
 
 @pytest.fixture(scope="module")
 def local() -> TransformersJudge:
-    return TransformersJudge("smollm2-135m", name="local")
+    return TransformersJudge("smollm2-135m", name="local", max_tokens=MAX_TOKENS)
 
 
 @pytest.fixture(scope="module")
 def data() -> Benchmark:
-    return load_embedded().select(["factuality", "coherence"], limit=8)
+    return few()
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +94,7 @@ def test_decisions_equal_the_local_judges(
     server: tuple[str, str], data: Benchmark, locally: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
     url, model = server
-    judge = ApiJudge(model, base_url=url, logprobs=False, concurrency=2)
+    judge = ApiJudge(model, base_url=url, logprobs=False, concurrency=2, max_tokens=MAX_TOKENS)
     outcome = run_judge(judge, data, tmp_path, ["generate"])
     assert outcome.failed == []
     assert decisions(tmp_path) == locally
@@ -110,7 +116,7 @@ def test_kills_and_faults_lose_nothing_and_change_nothing(
         ]  # fmt: skip
         for _ in range(3):
             process = subprocess.Popen(command)
-            time.sleep(float(rng.uniform(4, 9)))
+            time.sleep(float(rng.uniform(5, 8)))
             process.kill()
             process.wait()
         subprocess.run(command, check=True)
@@ -127,8 +133,8 @@ def once(url: str, model: str, out: str) -> None:
         base_url=url,
         logprobs=False,
         concurrency=2,
+        max_tokens=MAX_TOKENS,
         timeout_s=2.5,
         retry=Retry(attempts=30, budget_s=60, first_s=0.02, most_s=0.5),
     )
-    run_judge(judge, load_embedded().select(["factuality", "coherence"], limit=8), Path(out),
-              ["generate"])  # fmt: skip
+    run_judge(judge, few(), Path(out), ["generate"])
