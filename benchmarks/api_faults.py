@@ -1,8 +1,11 @@
 """2,000 prompts to a real server behind a proxy that spoils 30% of calls, with ten ``kill -9``.
 
-    python benchmarks/api_faults.py [--prompts 2000] [--kills 10]
+    python benchmarks/api_faults.py [--prompts 2000] [--kills 10] [--url http://127.0.0.1:8000/v1]
 
-The server is ``transformers serve`` with SmolLM2-135M-Instruct; the proxy answers 429 (with and
+The server is ``transformers serve`` with SmolLM2-135M-Instruct, which answers one question after
+another (about one a second on two cores), or any that runs already and serves the model under its
+folder's name: ``vllm serve FOLDER --dtype float32 --max-model-len 1024``, in an environment of its
+own, answers many at a time. The proxy answers 429 (with and
 without Retry-After), 500 and 502, resets connections, stalls, cuts and malforms JSON, sends empty
 choices, and refuses one prompt in 40. Every prompt must end once, with the decision of the same
 model in this process, and the key must stand in no file. No peer: the numbers are counts.
@@ -11,6 +14,7 @@ model in this process, and the key must stand in no file. No peer: the numbers a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
@@ -26,11 +30,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--url", help="a server that runs already; 16 questions in flight, not 4")
     given = parser.parse_args()
     judge = local_judge()
-    with tempfile.TemporaryDirectory() as folder, real_server(judge.folder) as server:
+    at_hand = contextlib.nullcontext(given.url) if given.url else real_server(judge.folder)
+    in_flight = 16 if given.url else 4
+    with tempfile.TemporaryDirectory() as folder, at_hand as server:
         wanted = expected(judge, sums(given.prompts), Path(folder) / "local")
-        trial = run_trial(server, judge.folder, given.prompts, given.kills, Path(folder) / "api")
+        trial = run_trial(
+            server, judge.folder, given.prompts, given.kills, Path(folder) / "api", in_flight
+        )
     wrong = [p for p, decision in trial.decisions.items() if wanted.get(p) != decision]
     counts = {
         "prompts lost": len(set(wanted) - set(trial.rows)),

@@ -232,11 +232,16 @@ class ApiJudge:
                 provider=self.provider, api_key=self._key, timeout=self._timeout_s
             )
         try:
-            from openai import AsyncOpenAI
+            from openai import AsyncOpenAI, DefaultAioHttpClient
         except ImportError as error:
             raise MissingExtraError("openai", "api", "an API judge") from error
+        # Over aiohttp a question takes two thirds of the processor time that it takes over httpx.
         return AsyncOpenAI(
-            api_key=self._key, base_url=self.base_url, timeout=self._timeout_s, max_retries=0
+            api_key=self._key,
+            base_url=self.base_url,
+            timeout=self._timeout_s,
+            max_retries=0,
+            http_client=DefaultAioHttpClient(),
         )
 
 

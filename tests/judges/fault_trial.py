@@ -152,7 +152,7 @@ def leaks(out: Path) -> list[str]:
     return raw + parts
 
 
-def run_trial(server: str, model: Path, n: int, kills: int, out: Path) -> Trial:
+def run_trial(server: str, model: Path, n: int, kills: int, out: Path, in_flight: int = 4) -> Trial:
     """Judge n prompts through a proxy that spoils 30% of calls, killed after each share of them.
 
     A start is killed in the midst of its questions, once it has written its share of the parts;
@@ -163,7 +163,7 @@ def run_trial(server: str, model: Path, n: int, kills: int, out: Path) -> Trial:
     share = max(1, n // PART // (kills + 1))
     started, done = time.perf_counter(), 0
     with serving(proxy) as url, (out / "said.txt").open("wb") as said:
-        command = [sys.executable, __file__, url, str(model), str(n), str(out)]
+        command = [sys.executable, __file__, url, str(model), str(n), str(out), str(in_flight)]
         environment = {**os.environ, "OPENAI_API_KEY": KEY}
         for _ in range(kills):
             process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
@@ -186,13 +186,13 @@ def run_trial(server: str, model: Path, n: int, kills: int, out: Path) -> Trial:
     )
 
 
-def once(url: str, model: str, n: str, out: str) -> None:
+def once(url: str, model: str, n: str, out: str, in_flight: str) -> None:
     """One start of the run, in a process of its own."""
     judge = ApiJudge(
         model,
         base_url=url,
         logprobs=False,
-        concurrency=4,
+        concurrency=int(in_flight),
         max_tokens=MAX_TOKENS,
         system_prompt="",
         timeout_s=4.0,
