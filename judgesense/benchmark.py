@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import NO_ORDER, Pair, Prompt, Task, load_label_map, signature_hash
+from judgesense.tasks import NO_ORDER, Pair, Prompt, Task, is_scale, load_label_map, signature_hash
 
 _STRING = pa.string()
 
@@ -172,7 +172,7 @@ def infer_task(name: str, label_maps: Iterable[str], orders: Iterable[str]) -> T
     labels: dict[str, None] = {}
     for text in label_maps:
         labels.update(dict.fromkeys(load_label_map(text).values()))
-    ordinal = all(label.lstrip("-").isdigit() for label in labels)
+    ordinal = is_scale(labels)
     ordered = sorted(labels, key=int) if ordinal else list(labels)
     comparative = any(order != NO_ORDER for order in orders)
     if comparative:

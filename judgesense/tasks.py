@@ -28,7 +28,13 @@ UNCLEAR, REFUSED, ERROR = "UNCLEAR", "REFUSED", "ERROR"
 UNDECIDED = (UNCLEAR, REFUSED, ERROR)
 """What stands in place of a decision when there is none."""
 
+_WHOLE = re.compile(r"-?[0-9]+")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def is_scale(labels: Iterable[str]) -> bool:
+    """Whether every label is a whole number ("1", "-2"), so that their order is the numbers'."""
+    return all(_WHOLE.fullmatch(label) for label in labels)
 
 
 @dataclass(frozen=True, slots=True)

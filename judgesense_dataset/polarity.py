@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from judgesense.tasks import is_scale
 from judgesense_dataset.published import recognise
 
 DIRECT, INVERTED = "direct", "inverted"
@@ -55,7 +56,7 @@ def cue(instruction: str, labels: Sequence[str]) -> str | None:
     A legend decides where there is one ("Answer NO (accurate)"); then what is asked about.
     """
     first, last = labels[0], labels[-1]
-    if all(label.isdigit() for label in labels):
+    if is_scale(labels):
         first, last = last, first  # The good end of a scale is its last level.
     for label, words, verdict in (
         (first, _BAD, INVERTED),

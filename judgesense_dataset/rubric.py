@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import Task, Template
+from judgesense.tasks import Task, Template, is_scale
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates, load_templates
@@ -64,13 +64,13 @@ def read_rubric(
             f"which answers does {path} admit? {data} has {len(labels)} gold label(s); give "
             "--answers with commas between, e.g. --answers YES,NO"
         )
-    ordinal = all(label.lstrip("-").isdigit() for label in labels)
+    ordinal = is_scale(labels)
     task = Task(NAME, labels, ordinal, MappingProxyType(dict(options or {})))
     return TaskTemplates(task, (_template(NAME, text, task, None),))
 
 
 def _in_order(label: str) -> tuple[bool, int, str]:
-    whole = label.lstrip("-").isdigit()
+    whole = is_scale([label])
     return not whole, int(label) if whole else 0, label
 
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 from judgesense.responses import without_thinking
-from judgesense.tasks import REFUSED, UNCLEAR
+from judgesense.tasks import REFUSED, UNCLEAR, is_scale
 
 _MARKUP = " \t\r\n*_`\"'“”‘’[](){}<>#$.,;:!"
 _REFUSAL = re.compile(
@@ -43,7 +43,7 @@ class _Space:
         self.folded = {option.casefold(): option for option in options}
         # Longest first, so that "PARTIALLY CORRECT" is not read as "CORRECT".
         names = "|".join(re.escape(o) for o in sorted(options, key=len, reverse=True))
-        numeric = all(option.isdigit() for option in options)
+        numeric = is_scale(options)
         # "4/5" and "4 out of 5" rate 4; "1-5", "4.5" and "A/B" are not what they begin with.
         scale = rf"(?:\s*/\s*{options[-1]}|\s+out\s+of\s+{options[-1]})?" if numeric else ""
         one = rf"(?P<option>{names})(?![\w'’]){scale}(?!\s*[/–—-]\s*\w|[.,]\d|\w)"

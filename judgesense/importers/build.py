@@ -16,7 +16,16 @@ from judgesense.decisions import SCHEMA, SCORINGS, STATUSES
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.files import Record
-from judgesense.tasks import ERROR, NO_ORDER, ORDERS, REFUSED, UNCLEAR, UNDECIDED, prompt_id
+from judgesense.tasks import (
+    ERROR,
+    NO_ORDER,
+    ORDERS,
+    REFUSED,
+    UNCLEAR,
+    UNDECIDED,
+    is_scale,
+    prompt_id,
+)
 
 Parser = Callable[[str, tuple[str, ...]], str]
 """From a judge's text and the labels to a label, UNCLEAR or REFUSED."""
@@ -96,7 +105,7 @@ def build(
         tasks={
             task: {
                 "labels": list(space),
-                "ordinal": all(map(_is_integer, space)),
+                "ordinal": is_scale(space),
                 "comparative": any(r["order"] != NO_ORDER for r in rows if r["task"] == task),
             }
             for task, space in spaces.items()
@@ -173,7 +182,7 @@ def _labels(
             if label is not None:
                 found.setdefault(label.casefold(), label)
     # Two gold labels that are no ratings are the whole space; another answer is no label of it.
-    settled = len(found) > 1 and not all(map(_is_integer, found))
+    settled = len(found) > 1 and not is_scale(found)
     for row in mine:
         if not settled and row["raw_text"] is None and row["raw_decision"] is not None:
             found.setdefault(row["raw_decision"].strip().casefold(), row["raw_decision"].strip())
@@ -187,7 +196,7 @@ def _labels(
             f"task {task!r}: its labels cannot be told from the log ({len(named)} found: {shown}"
             f"{', ...' if len(named) > 5 else ''}); give them, in order (--labels YES,NO)"
         )
-    if all(map(_is_integer, named)):
+    if is_scale(named):
         low, high = min(map(int, named)), max(map(int, named))
         # A rating scale has no holes: a rating that nobody gave is still a label.
         return (
@@ -251,10 +260,6 @@ def _read(text: str, labels: tuple[str, ...], parse: Parser) -> str:
 def _is_label(text: str, labels: tuple[str, ...]) -> str:
     folded = {label.casefold(): label for label in labels}
     return folded.get(text.strip().casefold(), UNCLEAR)
-
-
-def _is_integer(label: str) -> bool:
-    return label.removeprefix("-").isdigit()
 
 
 def _plain(value: Any) -> str | None:

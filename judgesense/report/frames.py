@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, load_label_map
+from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
 Codes = npt.NDArray[np.int64]
 
@@ -190,8 +190,7 @@ def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
     rows = log.task == code
     used = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
     labels = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
-    numeric = all(label.lstrip("-").isdigit() for label in labels)
-    ordered = sorted(labels, key=int) if numeric else sorted(labels)
+    ordered = sorted(labels, key=int) if is_scale(labels) else sorted(labels)
     shown = {log.orders[c] for c in np.unique(log.order[rows])}
     return TaskWords(name, tuple(ordered), bool(shown - {NO_ORDER}))
 

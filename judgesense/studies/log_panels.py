@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +14,7 @@ from judgesense.studies import pictures
 from judgesense.studies.mitigations import METHODS, aggregate, exact, near
 from judgesense.studies.robustness_grid import Floats
 from judgesense.studies.study import Picture, Table, Value
+from judgesense.tasks import is_scale
 
 LEAST_VOTES = 7
 """Items with so many votes show what a panel's size gives: the same items for every size."""
@@ -22,14 +23,9 @@ LEAST_VOTES = 7
 def codes_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """A set's labels as numbers: numeric ones as they are, others by their alphabetic place."""
     labels = {row["gold"] for row in rows} | {r["decision"] for r in rows if r["status"] == "ok"}
-    if numeric(labels):
+    if is_scale(labels):
         return {label: float(label) for label in labels}
     return {label: float(at) for at, label in enumerate(sorted(labels))}
-
-
-def numeric(labels: Iterable[str]) -> bool:
-    """Whether labels are whole numbers: a scale, on which scores have a mean and a distance."""
-    return all(label.lstrip("-").isdigit() for label in labels)
 
 
 def panels(
@@ -47,7 +43,7 @@ def panels(
     sizes: list[Sequence[Value]] = []
     for part, units in sorted(parts.items()):
         codes = codes_of([row for given in units.values() for row in given.values()])
-        scale = numeric(codes)
+        scale = is_scale(codes)
         judges = sorted({judge for given in units.values() for judge in given})
         votes = np.array([[_vote(given.get(j), codes) for j in judges] for given in units.values()])
         first = [next(iter(given.values())) for given in units.values()]

@@ -17,7 +17,7 @@ from judgesense.report.words import join, percent
 from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.statistics.ranking import ranking_stability
 from judgesense.studies.study import Table
-from judgesense.tasks import UNDECIDED
+from judgesense.tasks import UNDECIDED, is_scale
 
 FOLDS = 5
 """Into so many parts the clusters are split to see how much a wording's score varies."""
@@ -230,7 +230,7 @@ def _ranking(systems: Sequence[str], values: Sequence[float]) -> str:
 
 
 def _score_of(labels: Sequence[str]) -> dict[str, float]:
-    if all(label.lstrip("-").isdigit() for label in labels):
+    if is_scale(labels):
         return {label: float(label) for label in labels}
     return {label: float(len(labels) - 1 - at) for at, label in enumerate(labels)}
 

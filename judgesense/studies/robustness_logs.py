@@ -22,11 +22,12 @@ from judgesense.report.words import join, number
 from judgesense.statistics.classical import TestResult, anova
 from judgesense.statistics.robustness import Robustness, paraphrase_robustness
 from judgesense.studies import pictures
-from judgesense.studies.log_panels import codes_of, numeric, panels, plurality
+from judgesense.studies.log_panels import codes_of, panels, plurality
 from judgesense.studies.mitigations import aggregate, exact
 from judgesense.studies.robustness_grid import Floats
 from judgesense.studies.robustness_measures import RESAMPLES, correlate
 from judgesense.studies.study import Picture, Result, Table, Value
+from judgesense.tasks import is_scale
 
 _COLUMNS = ["judge", "task", "scoring", "item_id", "cluster_id", "template_id", "order", "repeat",
             "status", "decision", "gold"]  # fmt: skip
@@ -154,21 +155,27 @@ def _configurations(rows: Sequence[dict[str, Any]]) -> Iterator[Configured]:
         clusters = [answers[full[0]][unit]["cluster"] for unit in decided]
         yield Configured(
             judge, part, tuple(full), tuple(t for t in answers if t not in full), items, scores,
-            gold, numeric(codes), len(units) - len(decided),
+            gold, is_scale(codes), len(units) - len(decided),
             paraphrase_robustness(scores, gold, item_ids=clusters, n_resamples=RESAMPLES),
-            _both_orders(own),
+            _both_orders(own, tuple(codes)),
         )  # fmt: skip
 
 
-def _both_orders(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """The share of item × template on which the same thing wins in both orders."""
+def _both_orders(rows: Sequence[Mapping[str, Any]], labels: tuple[str, ...]) -> float | None:
+    """The share of item × template on which the same thing wins in both orders.
+
+    The two options change names with the order; a third label (a tie) keeps its own.
+    """
+    one, other = labels if len(labels) == 2 else ("A", "B")
+    swapped = {one: other, other: one}
     said = {
         (r["item_id"], r["template_id"], r["order"]): r["decision"]
         for r in rows
         if r["status"] == "ok" and r["order"] in ("AB", "BA")
     }
     same = [
-        said[item, template, "AB"] != said[item, template, "BA"]
+        swapped.get(said[item, template, "AB"], said[item, template, "AB"])
+        == said[item, template, "BA"]
         for item, template, order in said
         if order == "AB" and (item, template, "BA") in said
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import dump_label_map, load_label_map
+from judgesense.tasks import dump_label_map, is_scale, load_label_map
 from judgesense_dataset.embedded import EMBEDDED_SETS
 from judgesense_dataset.folder import is_hub_folder
 from judgesense_dataset.items import read_rows
@@ -224,7 +224,7 @@ def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ..
         seen = dict.fromkeys(
             row["ground_truth_label"] for row in rows if row["ground_truth_label"] is not None
         )
-    labels = tuple(sorted(seen, key=int) if all(x.isdigit() for x in seen) else sorted(seen))
+    labels = tuple(sorted(seen, key=int) if is_scale(seen) else sorted(seen))
     if set(labels) == {"NO", "YES"}:
         labels = ("YES", "NO")
     return labels, set(labels) == {"A", "B"}
