@@ -1,6 +1,6 @@
 """64 questions in flight against an endpoint that takes 100 ms: how much of the ideal rate?
 
-    python benchmarks/api.py [--questions 3000]
+    python benchmarks/api.py [--questions 10000]
 
 The endpoint is a fake in a process of its own (no model: it waits and says YES). The peer is the
 bare ``openai`` client with a semaphore, against the same endpoint in the same run; its connections
@@ -100,7 +100,7 @@ def ours(url: str, texts: list[str]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=3000)
+    parser.add_argument("--questions", type=int, default=10000)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:

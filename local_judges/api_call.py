@@ -222,30 +222,46 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> Answer:
-    """What a chat completion says. Raises ValueError if it says nothing at all.
+    """What a chat completion, as JSON, says. Raises ValueError if it says nothing at all.
 
     ``begins_thinking`` puts the ``<think>`` that the server's template wrote before the text.
     """
-    choices = getattr(reply, "choices", None)
-    if not choices or getattr(choices[0], "message", None) is None:
-        raise _Unusable("the reply has no choices")
-    choice, usage = choices[0], getattr(reply, "usage", None)
-    refusal = getattr(choice.message, "refusal", None)
-    text = choice.message.content or refusal or ""
+    try:
+        choice = reply["choices"][0]
+        message, usage = choice["message"], reply.get("usage") or {}
+        refusal = message.get("refusal")
+        text = _text(message.get("content")) or refusal or ""
+        top = [
+            (entry["token"], float(entry["logprob"]))
+            for first in ((choice.get("logprobs") or {}).get("content") or ())[:1]
+            for entry in first.get("top_logprobs") or ()
+        ]
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        said = reply.get("error") if isinstance(reply, Mapping) else None
+        raise _Unusable(
+            f"the reply is an error: {said}" if said else "the reply has no choices that say a text"
+        ) from error
     if begins_thinking and not text.lstrip().startswith("<think>"):
         text = f"<think>\n{text}"
     answer = Answer(
         text=text,
-        input_tokens=getattr(usage, "prompt_tokens", None),
-        output_tokens=getattr(usage, "completion_tokens", None),
-        truncated=choice.finish_reason == "length",
-        refused=bool(refusal) or choice.finish_reason == "content_filter",
+        input_tokens=usage.get("prompt_tokens"),
+        output_tokens=usage.get("completion_tokens"),
+        truncated=choice.get("finish_reason") == "length",
+        refused=bool(refusal) or choice.get("finish_reason") == "content_filter",
     )
-    content = getattr(getattr(choice, "logprobs", None), "content", None)
-    if content:
-        top = [(entry.token, entry.logprob) for entry in content[0].top_logprobs]
+    if top:
         answer.option_logprobs, answer.option_mass = first_token_options(top, request.options)
     return answer
+
+
+def _text(content: Any) -> str:
+    """A message's text; where it comes in parts, the parts that are text (thinking is not)."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part["type"] == "text")
+    if content is None or isinstance(content, str):
+        return content or ""
+    raise TypeError(f"content is {type(content).__name__}")
 
 
 def first_token_options(

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 from judgesense.errors import JudgeSenseError
@@ -258,25 +257,17 @@ class BatchFileJudge:
         if place is None:
             return Answer(error=ABSENT)
         files[place.file].seek(place.offset)
-        line = files[place.file].readline()
-        if problem := _problem(json.loads(line)):
+        entry = json.loads(files[place.file].readline())
+        if problem := _problem(entry):
             return Answer(error=problem)
-        reply = json.loads(line, object_hook=lambda values: _Reply(**values)).response.body
         try:
-            answer = answer_of(reply, request, self._begins_thinking)
-        except (ValueError, TypeError) as error:
+            answer = answer_of(entry["response"]["body"], request, self._begins_thinking)
+        except ValueError as error:
             return Answer(error=f"the batch output's reply says nothing: {error}")
         if self._price and answer.input_tokens is not None:
             read, written = answer.input_tokens, answer.output_tokens or 0
             answer.cost_usd = (read * self._price[0] + written * self._price[1]) / 1e6
         return answer
-
-
-class _Reply(SimpleNamespace):
-    """A JSON object as the SDK's replies are: by attribute, None where there is nothing."""
-
-    def __getattr__(self, name: str) -> None:
-        return None
 
 
 def _problem(entry: Mapping[str, Any]) -> str | None:

@@ -19,6 +19,7 @@ from judgesense.record import sha256_of
 from judgesense.report.schema import THRESHOLD
 from judgesense.report.words import join, percent
 from judgesense.scores import prompt_sensitivity
+from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.studies import pictures
 from judgesense.studies.measures import (
     cases,
@@ -257,27 +258,33 @@ def _measure(plan: Plan, report: Mapping[str, Any], log: pa.Table, result: Resul
 def _accuracy(log: pa.Table) -> Table:
     """Accuracy by judge over wordings, and whether the judges rank alike under each."""
     by_case: dict[tuple[str, str], dict[str, list[float]]] = {}
+    overall: dict[tuple[str, str, str], tuple[float, Interval]] = {}
     rows = []
     for stream in streams(log):
-        if not stream.has_gold:
-            continue
+        decided = [row for row in stream.rows if row["decision"] not in UNDECIDED]
         hits: dict[str, list[bool]] = {name: [] for name in stream.templates}
-        for row in stream.rows:
-            if row["decision"] not in UNDECIDED:
-                hits[row["template_id"]].append(row["decision"] == row["gold"])
-        if all(hits.values()):
+        for row in decided:
+            hits[row["template_id"]].append(row["decision"] == row["gold"])
+        if stream.has_gold and all(hits.values()):
             values = [sum(own) / len(own) for own in hits.values()]
             by_case.setdefault((stream.task, stream.scoring), {})[stream.judge] = values
+            right = [row["decision"] == row["gold"] for row in decided]
+            interval = wilson_cluster(right, [row["cluster_id"] for row in decided])
+            overall[stream.task, stream.scoring, stream.judge] = sum(right) / len(right), interval
     for (task, scoring), judges in by_case.items():
         found = prompt_sensitivity(list(judges.values()), models=list(judges))
-        for number_, (judge, values) in enumerate(judges.items()):
+        for number_, judge in enumerate(judges):
+            mean, interval = overall[task, scoring, judge]
             rows.append(
-                (task, scoring, judge, sum(values) / len(values), found["std"][number_],
+                (task, scoring, judge, mean, interval.low, interval.high, found["std"][number_],
                  found["range"][number_], found["mean_spearman"])
             )  # fmt: skip
-    columns = ("task", "scoring", "judge", "accuracy", "std", "range", "mean Spearman")
+    columns = (
+        "task", "scoring", "judge", "accuracy", "low", "high", "std", "range", "mean Spearman",
+    )  # fmt: skip
     return Table(
         "accuracy", "Accuracy over wordings", columns, rows,
+        "accuracy: of the verdicts that could be read, with a 95% Wilson interval over clusters; "
         "std: population standard deviation over wordings; mean Spearman: of the judges' ranking "
         "between wordings, undefined below three judges.",
     )  # fmt: skip

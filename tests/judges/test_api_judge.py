@@ -14,7 +14,14 @@ from test_runner import benchmark, comparable, tells_parity
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.api_call import Retry, Style, diagnose, first_token_options, without_secrets
+from local_judges.api_call import (
+    Retry,
+    Style,
+    answer_of,
+    diagnose,
+    first_token_options,
+    without_secrets,
+)
 from local_judges.api_judge import ApiJudge
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Request
@@ -271,6 +278,38 @@ def test_an_endpoint_is_asked_in_its_own_style(style: Style, key: str, value: ob
     sent = [m["role"] for m in body["messages"]] if key == "messages" else body[key]  # type: ignore[index, union-attr]
     assert sent == value
     assert "evaluation assistant" in body["messages"][0]["content"]  # type: ignore[index]
+
+
+def test_a_text_in_parts_is_read_without_the_thinking() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "NO? No, "}]},
+        {"type": "text", "text": "YES"},
+    ]
+    reply = {"choices": [{"message": {"content": parts}}], "usage": {"prompt_tokens": 9}}
+    answer = answer_of(reply, Request("p", "?", ("YES", "NO")))
+    assert (answer.text, answer.input_tokens, answer.output_tokens) == ("YES", 9, None)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        [],
+        {"choices": None},
+        {"choices": [{"message": None}]},
+        {"choices": [{"message": {"content": 7}}]},
+        {"choices": [{"message": {"content": [{"text": "no type"}]}}]},
+        {
+            "choices": [
+                {"message": {"content": "x"}, "logprobs": {"content": [{"top_logprobs": 1}]}}
+            ]
+        },
+        {"error": {"message": "upstream is down"}},
+    ],
+)
+def test_a_reply_of_another_shape_is_no_answer(reply: object) -> None:
+    said = "upstream is down" if "error" in reply else "no choices"  # type: ignore[operator]
+    with pytest.raises(ValueError, match=said):
+        answer_of(reply, Request("p", "?", ("YES", "NO")))
 
 
 def test_option_log_probabilities_come_from_the_tokens_that_begin_them() -> None:
