@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from judgesense.cli.run import names
+from judgesense.cli.run import JUDGE, BaseUrl, Engine, MaxCost, Model, SystemPrompt, names
 from judgesense.errors import JudgeSenseError
 
-JUDGE, WORDINGS = "The judge", "The wordings"
+WORDINGS = "The wordings"
 
 
 def check(
@@ -59,24 +59,14 @@ def check(
     repeats: Annotated[
         int, typer.Option(help="Ask each prompt so often: the noise floor.", rich_help_panel=JUDGE)
     ] = 2,
-    engine: Annotated[
-        str | None, typer.Option(help="What runs the model.", rich_help_panel=JUDGE)
-    ] = None,
-    system_prompt: Annotated[
-        str | None, typer.Option(help="Instead of the paper's.", rich_help_panel=JUDGE)
-    ] = None,
+    engine: Engine = None,
+    system_prompt: SystemPrompt = None,
     max_tokens: Annotated[
         int | None, typer.Option(help="Cap on generated tokens (20).", rich_help_panel=JUDGE)
     ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible endpoint.", rich_help_panel=JUDGE)
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="The endpoint's name of the model.", rich_help_panel=JUDGE)
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(help="Stop before so many US dollars.", rich_help_panel=JUDGE)
-    ] = None,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    max_cost: MaxCost = None,
     limit: Annotated[int | None, typer.Option(help="The first so many items.")] = None,
     seed: Annotated[int, typer.Option(help="Fixes what is drawn at random.")] = 0,
     out: Annotated[

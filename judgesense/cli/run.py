@@ -14,6 +14,24 @@ DATA, JUDGE, PROTOCOL = "What is judged", "The judge", "How"
 ENDPOINT = "The judge at an endpoint"
 RAY = "On a Ray cluster (engine ray)"
 
+# What `check` takes as well.
+Engine = Annotated[str | None, typer.Option(help="What runs the model.", rich_help_panel=JUDGE)]
+SystemPrompt = Annotated[
+    str | None, typer.Option(help="Instead of the paper's.", rich_help_panel=JUDGE)
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="An OpenAI-compatible endpoint (engine api).", rich_help_panel=JUDGE),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(help="The endpoint's name of the model.", rich_help_panel=JUDGE),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(help="Stop before so many US dollars are exceeded.", rich_help_panel=JUDGE),
+]
+
 
 def run(
     judge: Annotated[
@@ -60,12 +78,8 @@ def run(
     limit: Annotated[
         int | None, typer.Option(help="The first so many items a task.", rich_help_panel=DATA)
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option(help="What runs the model.", rich_help_panel=JUDGE)
-    ] = None,
-    system_prompt: Annotated[
-        str | None, typer.Option(help="Instead of the paper's.", rich_help_panel=JUDGE)
-    ] = None,
+    engine: Engine = None,
+    system_prompt: SystemPrompt = None,
     max_tokens: Annotated[
         str | None,
         typer.Option(
@@ -99,22 +113,13 @@ def run(
             rich_help_panel=JUDGE,
         ),
     ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(help="An OpenAI-compatible endpoint (engine api).", rich_help_panel=JUDGE),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="The endpoint's name of the model.", rich_help_panel=JUDGE),
-    ] = None,
+    base_url: BaseUrl = None,
+    model: Model = None,
     price: Annotated[
         str | None,
         typer.Option(help="INPUT,OUTPUT: US dollars per million tokens.", rich_help_panel=JUDGE),
     ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(help="Stop before so many US dollars are exceeded.", rich_help_panel=JUDGE),
-    ] = None,
+    max_cost: MaxCost = None,
     actor_engine: Annotated[
         str | None,
         typer.Option(help="What runs the model in each actor.", rich_help_panel=RAY),
