@@ -285,7 +285,11 @@ def cost_table(report: Mapping[str, Any], log: pa.Table) -> Table:
             )
         )  # fmt: skip
     columns = ("judge", "prompts", "input tokens", "output tokens", "US dollars", "seconds")
-    return Table("cost", "Cost", columns, rows, "US dollars are undefined without a price.", 2)
+    return Table(
+        "cost", "Cost", columns, rows,
+        "US dollars are undefined without a price; seconds are those of starts that came to "
+        "their end, not of one that was stopped.", 2,
+    )  # fmt: skip
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -385,7 +385,8 @@ def _judge_one(
     finally:
         judge.close()
     entry["seconds"] = round(begun.get(judge.name, {}).get("seconds", 0.0) + outcome.seconds, 3)
-    entry["counters"] = {"prompts": outcome.planned, **outcome.counters}
+    # Counted in these seconds: not what a start judged that was stopped before.
+    entry["counters"] = {"prompts": outcome.planned, "judged": outcome.judged, **outcome.counters}
     entry["failed"] = outcome.failed
 
 

@@ -298,6 +298,7 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
     assert tokens["undecided, many"] <= tokens["undecided, few"]
     (drawn,) = rows_of(result.table("temperature"))
     assert drawn["items"] <= 2
+    assert drawn["undecided, T = 0"] == tokens["undecided, few"], "the same prompts' greedy answers"
     # Ten pairs, drawn twice each.
     assert 0 < drawn["N, T = 1"] <= 20
     assert 0 <= drawn["same prompt again at T = 1"] <= 1

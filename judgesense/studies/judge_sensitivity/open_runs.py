@@ -57,8 +57,10 @@ def _compared(one: Sides, two: Sides) -> PairedDifference:
     return compare_jss((one[0], one[1]), (two[0], two[1]), one[2])
 
 
-def _unread(case: Case, asked: set[tuple[str, str, str]]) -> tuple[float, float, int]:
-    """The shares of some prompts that are undecided and that were cut, and their number."""
+def _unread(case: Case, places: Sequence[tuple[str, str, str, str]]) -> tuple[float, float, int]:
+    """The shares of the prompts of some pairs that are undecided and that were cut, and how many
+    they are."""
+    asked = {(item, t, order) for item, a, b, order in places for t in (a, b)}
     prompts = case.prompts()
     keys = zip(prompts.item, prompts.template, prompts.order, strict=True)
     used = np.array([key in asked for key in keys], dtype=bool)
@@ -85,11 +87,10 @@ def token_results(main: Judged, other: Judged) -> Table:
         places, clusters = long.places, long.pairs.cluster.tolist()
         if (budgets[0] or 0) > (budgets[1] or 0):
             case, long, budgets = long, case, budgets[::-1]
-        asked = {(i, t, o) for i, a, b, o in places for t in (a, b)}
         sides = [_sides(own, places, clusters) for own in (case, long)]
         found = [_score(side) for side in sides]
         gap = _compared(*sides)
-        unread = [_unread(own, asked) for own in (case, long)]
+        unread = [_unread(own, places) for own in (case, long)]
         rows.append(
             (
                 case.judge, case.task, f"{budgets[0]} → {budgets[1]}", unread[0][0], unread[1][0],
@@ -134,22 +135,19 @@ def temperature_results(main: Judged, other: Judged) -> Table:
             sides = (sides[0] + one, sides[1] + two, sides[2] + clusters)
             said = zip(places, one, two, strict=True)
             items |= {at[0] for at, a, b in said if a not in UNDECIDED and b not in UNDECIDED}
-        before = _sides(case, places, clusters)
-        greedy, found = _score(before), _score(sides)
+        greedy, found = _score(_sides(case, places, clusters)), _score(sides)
         # One order throughout, so that the flips split into wording and asking again.
         sources = flip_sources(
             asked.label, asked.item, asked.template, asked.order,
             cluster_ids=asked.cluster, options=case.labels[:2],
         )  # fmt: skip
         again = None if sources.rerun is None else 1 - sources.rerun
-        unread = [
-            float(np.isin(words, list(UNDECIDED)).mean()) for words in (before[0], asked.label)
-        ]
         rows.append(
             (
                 case.judge, case.task, greedy.jss, found.jss,
                 found.ci_low, found.ci_high, again, sources.wording,
-                share(sources.wording_ci_low), share(sources.wording_ci_high), *unread,
+                share(sources.wording_ci_low), share(sources.wording_ci_high),
+                _unread(case, places)[0], float(np.isin(asked.label, list(UNDECIDED)).mean()),
                 greedy.n_pairs, found.n_pairs, len(items),
             )
         )  # fmt: skip
