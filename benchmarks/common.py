@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import platform
@@ -35,10 +36,11 @@ def factuality_requests(n: int) -> tuple[list[Request], str]:
     """n factuality prompts, and where their items come from.
 
     TruthfulQA questions, each with one of its answers and in one of the paper's five wordings,
-    from the mirror beside the checkout; without that, the embedded items in all five wordings.
+    from the mirror beside the checkout; without that or ``datasets``, the embedded items in
+    all five wordings.
     """
     entry = load_templates(TEMPLATES)["factuality"]
-    if MIRROR.is_dir():
+    if MIRROR.is_dir() and importlib.util.find_spec("datasets"):
         items = get_source("truthfulqa").collect(Reader(MIRROR), n, 0).items
         shown = [(entry.templates[at % 5], item) for at, item in enumerate(items)]
         source = "TruthfulQA"

@@ -53,11 +53,11 @@ EIGHT_B = {
 }
 """Llama-3.1-8B's config.json."""
 TINY = {
-    "hidden_size": 64,
+    "hidden_size": 128,  # heads of 64: vLLM has no CPU attention for small ones
     "intermediate_size": 128,
     "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
     "vocab_size": 49152,
 }
 PEAK = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
@@ -66,11 +66,11 @@ CONTEXT = 2048
 BOTH = ["generate", "options"]
 
 
-def write_model(folder: Path, shape: dict[str, Any], dtype: str) -> Any:
+def write_model(folder: Path, shape: dict[str, Any], dtype: str, tokenizer_of: str) -> Any:
     """config.json and a tokenizer; no weights."""
     from transformers import LlamaConfig
 
-    tokenizer = load_tokenizer(plain_folder(find_model("smollm2-135m")))
+    tokenizer = load_tokenizer(plain_folder(find_model(tokenizer_of)))
     config = LlamaConfig(
         **shape,
         architectures=["LlamaForCausalLM"],
@@ -283,6 +283,7 @@ def main() -> int:
         "--share", type=int, default=4, help="lm-eval judges every so-manyth prompt"
     )
     parser.add_argument("--memory", type=float, help="vLLM's share of the GPU (0.85)")
+    parser.add_argument("--tokenizer", default="smollm2-135m", help="a folder, where no Hub is")
     parser.add_argument("--engine", choices=("vllm", "transformers"))
     parser.add_argument("--smoke", action="store_true", help="a tiny model on the CPU")
     asked = parser.parse_args()
@@ -299,7 +300,7 @@ def main() -> int:
     data = as_benchmark(requests)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        config = write_model(folder, TINY if asked.smoke else EIGHT_B, asked.dtype)
+        config = write_model(folder, TINY if asked.smoke else EIGHT_B, asked.dtype, asked.tokenizer)
         tokenizer = load_tokenizer(folder)
         lengths = [len(ids) for ids in tokenizer([request.text for request in requests]).input_ids]
         if engine == "vllm":
