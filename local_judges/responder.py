@@ -33,7 +33,7 @@ from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
-from local_judges.registry import JudgeSpec, resolve
+from local_judges.registry import JudgeSpec, entries, resolve
 from local_judges.rows import logprob_column
 from local_judges.runner import PartLog, ask_parts, leave_planned
 
@@ -69,7 +69,7 @@ def respond(
     out: str | Path,
     *,
     max_tokens: int = MAX_TOKENS,
-    temperature: float = 0.0,
+    temperature: float | None = None,
     seed: int = 0,
     repeats: int = 1,
     note: Callable[[str], None] | None = None,
@@ -84,12 +84,13 @@ def respond(
         questions: what to ask; a message that several share is asked once and logged for each.
         out: the folder; given again, it goes on where it stopped.
         max_tokens: the most tokens of an answer.
-        temperature: 0 is greedy; above it each repeat is drawn anew.
+        temperature: 0 is greedy; above it each repeat is drawn anew. By default what a judge file
+            says of a named responder, else 0.
         seed: fixes what is drawn, and the other batches of the repeats.
         repeats: how often each question is asked.
         note: hears what a person should know on the way; by default it goes to stderr.
         options: the engine's own (``engine``, ``base_url``, ``dtype``, ``system_prompt``, ...).
-            No system prompt is sent unless one is given.
+            No system prompt is sent unless one is given, here or in a judge file.
 
     Returns:
         The response log. A question that has no answer is a row with ``error``.
@@ -98,7 +99,7 @@ def respond(
         JudgeSenseError: for bad input, before a model is loaded where it can be known.
     """
     out, note = Path(out), note or _to_stderr
-    if repeats < 1 or max_tokens < 1 or temperature < 0:
+    if repeats < 1 or max_tokens < 1 or (temperature or 0) < 0:
         raise JudgeSenseError(
             "repeats and max_tokens must be at least 1 and temperature at least 0, got "
             f"{repeats}, {max_tokens} and {temperature}"
@@ -141,8 +142,9 @@ def _spec_of(
     responder: Any, decoding: Mapping[str, Any], options: Mapping[str, Any]
 ) -> JudgeSpec | Judge:
     if isinstance(responder, (str, Path)):
-        given = {"system_prompt": "", **options, **decoding}
-        return resolve(str(responder), **given)
+        named = entries().get(str(responder))
+        own = named.options.get("system_prompt", "") if named else ""
+        return resolve(str(responder), **{"system_prompt": own, **options, **decoding})
     if isinstance(responder, Judge):
         if options:
             raise JudgeSenseError(

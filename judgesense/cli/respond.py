@@ -29,7 +29,9 @@ def respond(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder; given again, it goes on.")],
     max_tokens: Annotated[int, typer.Option(help="Cap on generated tokens.")] = 512,
-    temperature: Annotated[float, typer.Option(help="Sampling temperature.")] = 0.0,
+    temperature: Annotated[
+        float | None, typer.Option(help="Sampling temperature. Default: the responder's own, or 0.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Fixes what is drawn at random.")] = 0,
     repeats: Annotated[int, typer.Option(help="Ask each question so often.")] = 1,
     engine: Annotated[

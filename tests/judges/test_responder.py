@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fake_endpoint import FakeEndpoint, serving
 from typer.testing import CliRunner
 
 import judgesense
@@ -84,6 +85,35 @@ def test_other_settings_in_the_same_folder_are_refused(
     asked = {"responder": adds, "questions": sums(3), **changed}
     with pytest.raises(JudgeSenseError, match=message):
         judgesense.respond(out=tmp_path, **asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "temperature", "roles"),
+    [
+        ({}, 0.7, ["system", "user"]),
+        ({"temperature": 0.0, "system_prompt": ""}, 0.0, ["user"]),
+    ],
+)
+def test_a_judge_files_decoding_holds_unless_another_is_given(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, object],
+    temperature: float,
+    roles: list[str],
+) -> None:
+    endpoint = FakeEndpoint(lambda _: "5")
+    with serving(endpoint) as url:
+        own = tmp_path / "judges.yaml"
+        options = "{temperature: 0.7, system_prompt: Be brief.}"
+        own.write_text(
+            f"endpoints:\n  here: {{base_url: '{url}'}}\njudges:\n"
+            f"  warm: {{summary: Warm, endpoint: here, model: fake, options: {options}}}\n"
+        )
+        monkeypatch.setenv("JUDGESENSE_JUDGES", str(own))
+        judgesense.respond("warm", sums(1), tmp_path / "out", **given)  # type: ignore[arg-type]
+    for body in endpoint.bodies:
+        assert body["temperature"] == temperature
+        assert [message["role"] for message in body["messages"]] == roles  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
