@@ -336,7 +336,12 @@ def _undecided(case: Case) -> str | None:
 
 
 def _worst(case: Case) -> str | None:
-    other = [row for row in case.pairs if row["template_a"] != row["template_b"]]
+    # Without an interval, a pair of wordings was decided on one item alone: that names no worst.
+    other = [
+        row
+        for row in case.pairs
+        if row["template_a"] != row["template_b"] and row["ci_low"] is not None
+    ]
     if case.mapped["verdict"] == "degenerate" or len(other) < 2:
         return None
     worst = min(other, key=lambda row: (row["jss"], -row["n_pairs"]))

@@ -145,6 +145,18 @@ def test_the_odd_wording_is_in_the_worst_pair_and_never_preferred(make) -> None:
     assert "w3" not in one_with(advice, "prefer the wording")
 
 
+def test_wordings_decided_on_one_item_are_not_called_the_worst(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * 15)
+
+    def decide(prompt):
+        if prompt["template_id"] != "w3":
+            return prompt["gold"]
+        return OTHER[prompt["gold"]] if number(prompt) == 1 else "UNCLEAR"
+
+    advice = texts(make, benchmark, make.log(benchmark, decide))
+    assert not [text for text in advice if "agree least" in text]
+
+
 def test_coherence_comes_first(make) -> None:
     scale = {label: label for label in make.SCALE.labels}
     parts = [
