@@ -280,7 +280,7 @@ def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.3f}".replace("-", "−")
+    return "–" if value is None else f"{value:+z.3f}".replace("-", "−")
 
 
 def _p(value: float) -> str:

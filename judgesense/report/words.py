@@ -7,8 +7,8 @@ from typing import Any
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure, or a dash where it is undefined."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
+    """A figure, or a dash where it is undefined; what rounds to zero has no sign."""
+    return "–" if value is None else f"{value:z.{digits}f}".replace("-", "−")
 
 
 def percent(value: float | None) -> str:

@@ -140,13 +140,14 @@ def figures(found: Sequence[Configuration], outcomes: Sequence[Outcome]) -> list
         for o in outcomes
     }
     if tried and outcomes:
+        most = max(map(abs, gains.values())) or 1.0
         made.append(
             Picture(
                 "strategies",
                 "Gain in exact accuracy over the mean single judge.",
                 lambda: pictures.heatmap(
                     [[gains.get((a, s)) for s in tried] for a in single], list(single), tried,
-                    label="gain in accuracy", limits=(-0.5, 0.5),
+                    label="gain in accuracy", limits=(-most, most),
                 ),
             )
         )  # fmt: skip

@@ -291,7 +291,7 @@ def _strategy_findings(tried: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+    return f"{value:+z.3f}".replace("-", "−")
 
 
 def _p(value: float | None) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from judgesense.errors import MissingExtraError
 from judgesense.report.figures import DPI, INK, LINE, SOFT, plain
+from judgesense.report.words import number
 
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07D00", "#56B4E9", "#5c6166")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -115,8 +116,7 @@ def heatmap(
     for one, two in np.argwhere(np.isfinite(table)):
         value = table[one, two]
         tone = "white" if value < limits[0] + 0.14 * reach else INK
-        text = f"{value:.{digits}f}".replace("-", "−")
-        axes.text(two, one, text, ha="center", va="center", size=8, color=tone)
+        axes.text(two, one, number(value, digits), ha="center", va="center", size=8, color=tone)
     for one, two in hatched:
         axes.add_patch(
             Rectangle(

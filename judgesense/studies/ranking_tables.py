@@ -319,11 +319,11 @@ def _findings(cells: Sequence[Measured], k: int) -> Iterator[str]:
 
 def _rho(cell: Measured) -> str:
     value = cell.stability.spearman_mean
-    return "undefined" if value is None else f"{value:.2f}".replace("-", "−")
+    return "undefined" if value is None else f"{value:z.2f}".replace("-", "−")
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.4f}".replace("-", "−")
+    return f"{value:+z.4f}".replace("-", "−")
 
 
 def _where(cell: Measured) -> str:
