@@ -143,8 +143,10 @@ def _spec_of(
 ) -> JudgeSpec | Judge:
     if isinstance(responder, (str, Path)):
         named = entries().get(str(responder))
-        own = named.options.get("system_prompt", "") if named else ""
-        return resolve(str(responder), **{"system_prompt": own, **options, **decoding})
+        own = {"system_prompt": "", "temperature": 0.0, **(named.options if named else {})}
+        given = {name: value for name, value in decoding.items() if value is not None}
+        defaults = {name: own[name] for name in ("system_prompt", "temperature")}
+        return resolve(str(responder), **{**defaults, **options, **given})
     if isinstance(responder, Judge):
         if options:
             raise JudgeSenseError(
