@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from judgesense.errors import JudgeSenseError
 from judgesense.tasks import load_label_map
 from local_judges.protocol import Judge, Request
 
@@ -65,6 +66,25 @@ class Requests(Sequence[Request]):
     def rows(self, index: int) -> Indices:
         """Rows of the prompts table that this request answers for."""
         return self._by_request[self._starts[index] : self._starts[index + 1]]
+
+    def require_same_options(self) -> None:
+        """Raise JudgeSenseError if rows that share a message admit other options: their
+        log-probabilities are asked for once. Another order of the same options is no other."""
+        maps = self._table["label_map"].combine_chunks().dictionary_encode()
+        codes = maps.indices.to_numpy(zero_copy_only=False)
+        first = np.repeat(self._first, np.diff(self._starts))
+        differing = np.flatnonzero(codes[first] != codes[self._by_request])
+        options = [options_of(text) for text in maps.dictionary.to_pylist()]
+        for at in differing.tolist():
+            asked, own = options[codes[first[at]]], options[codes[self._by_request[at]]]
+            if set(asked) != set(own):
+                identity = self._table["prompt_id"][int(first[at])].as_py()
+                raise JudgeSenseError(
+                    f"prompt {identity}: the same message is to be answered with "
+                    f"{', '.join(asked) or 'any text'} and with {', '.join(own) or 'any text'}; "
+                    "give the templates different words, or leave out options scoring "
+                    "(--scoring generate)"
+                )
 
     def prompt_ids(self, part: Part) -> npt.NDArray[np.object_]:
         """The prompts' ids of the rows that a part answers for, in the part's order."""
@@ -127,7 +147,12 @@ def plan_parts(
     Repeats after the first meet other batch shapes, so that their disagreement with it is the
     noise floor: the requests are shuffled and cut at random before the judge plans each piece.
     A part holds enough requests to be worth a file and few enough that a kill loses little.
+
+    Raises JudgeSenseError if ``options`` scoring is asked for and one message has several sets of
+    options.
     """
+    if "options" in scorings:
+        requests.require_same_options()
     size = int(np.clip(len(requests) // 200, 64, 8192))
     parts: list[Part] = []
     for repeat in range(repeats):

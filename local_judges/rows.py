@@ -52,6 +52,7 @@ def part_table(
     ordered = [answers[index] for index in indices]
     taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map")), rows)
     label_maps = taken["label_map"].to_pylist()
+    asked_maps = _asked_maps(answer_of, label_maps)
     constant = {
         "judge": pa.repeat(judge, len(rows)),
         "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(rows)),
@@ -59,10 +60,12 @@ def part_table(
     }
     tables = []
     for scoring in scorings:
-        # Rows that share an answer may differ in their label map, so each is decided by its own.
+        # Rows that share an answer may differ in their label map, so each text is read by its own;
+        # log-probabilities are in the order in which the options were asked for.
+        maps = asked_maps if scoring == "options" else label_maps
         raw = [
             decide(ordered[at], scoring, options_of(label_map))
-            for at, label_map in zip(answer_of.tolist(), label_maps, strict=True)
+            for at, label_map in zip(answer_of.tolist(), maps, strict=True)
         ]
         decided = {
             "scoring": pa.repeat(scoring, len(rows)),
@@ -118,9 +121,15 @@ def _margin(logprobs: Sequence[float]) -> float:
 def logprob_column(
     answers: Sequence[Answer], answer_of: np.ndarray, label_maps: Sequence[str]
 ) -> pa.Array:
-    """Each row's options with their log-probabilities, null where there are none."""
+    """Each row's options with their log-probabilities, in the row's order, null where there are
+    none."""
     kind = SCHEMA.field("option_logprobs").type
-    values = [answers[at].option_logprobs for at in answer_of.tolist()]
+    values = [
+        _reordered(answers[at].option_logprobs, asked, own)
+        for at, asked, own in zip(
+            answer_of.tolist(), _asked_maps(answer_of, label_maps), label_maps, strict=True
+        )
+    ]
     names = [options_of(m) if v else () for m, v in zip(label_maps, values, strict=True)]
     offsets = np.zeros(len(values) + 1, dtype=np.int32)
     np.cumsum([len(found) for found in names], out=offsets[1:])
@@ -133,3 +142,16 @@ def logprob_column(
     )
     absent = pa.array([value is None for value in values])
     return pa.ListArray.from_arrays(pa.array(offsets), flat, type=kind, mask=absent)
+
+
+def _asked_maps(answer_of: np.ndarray, label_maps: Sequence[str]) -> list[str]:
+    """For each row the label map whose options its answer was asked with: the first row's of those
+    that share the answer, as in a :class:`~local_judges.plan.Requests`."""
+    return [label_maps[first] for first in np.searchsorted(answer_of, answer_of).tolist()]
+
+
+def _reordered(values: tuple[float, ...] | None, asked: str, own: str) -> tuple[float, ...] | None:
+    if values is None or asked == own:
+        return values
+    by_name = dict(zip(options_of(asked), values, strict=True))
+    return tuple(by_name[option] for option in options_of(own))

@@ -106,6 +106,55 @@ def test_option_log_probabilities_give_decision_mass_and_margin(tmp_path: Path) 
     assert row["raw_text"] is None
 
 
+def twin_wordings(first: dict[str, str], second: dict[str, str]) -> Benchmark:
+    """One item under two templates with the same words and these label maps."""
+    item = Item("item", "factuality", {"response": "2 is even."}, gold="YES")
+    layout = "{instruction}\n\nResponse: {response}"
+    templates = [
+        Template(f"t{n}", "factuality", "Is it right?", layout, labels)
+        for n, labels in enumerate((first, second), 1)
+    ]
+    prompts = [render(TASK, template, item, "-") for template in templates]
+    assert prompts[0].prompt_id == prompts[1].prompt_id
+    return Benchmark(
+        {"factuality": TASK},
+        table_of_prompts(prompts),
+        table_of_pairs([pair_up(*prompts)]),
+        {"name": "test"},
+    )
+
+
+@pytest.mark.parametrize("probable", [0.7, 0.45])
+def test_templates_that_list_the_options_in_another_order_get_the_same_decision(
+    tmp_path: Path, probable: float
+) -> None:
+    def sure(messages: list[str]) -> list[dict[str, float]]:
+        return [{"YES": float(np.log(probable)), "NO": float(np.log(0.45))} for _ in messages]
+
+    sure_yes = CallableJudge(sure, scoring="options")
+    data = twin_wordings(STRAIGHT, {"NO": "NO", "YES": "YES"})
+    run_judge(sure_yes, data, tmp_path, ["options"])
+    first, second = read_log(tmp_path).to_pylist()
+    assert first["decision"] == second["decision"] == "YES"
+    told = [{e["option"]: e["logprob"] for e in r["option_logprobs"]} for r in (first, second)]
+    assert told[0] == told[1] == {"YES": np.log(probable), "NO": np.log(0.45)}
+
+
+def test_one_message_with_two_sets_of_options_is_refused_before_it_is_asked(
+    tmp_path: Path,
+) -> None:
+    def refuses(messages: list[str]) -> list[dict[str, float]]:
+        raise AssertionError("asked")
+
+    data = twin_wordings(STRAIGHT, {"TRUE": "YES", "FALSE": "NO"})
+    with pytest.raises(JudgeSenseError, match="answered with YES, NO and with TRUE, FALSE"):
+        run_judge(CallableJudge(refuses, scoring="options"), data, tmp_path, ["options"])
+    outcome = run_judge(
+        CallableJudge(lambda texts: ["TRUE"] * len(texts)), data, tmp_path, ["generate"]
+    )
+    assert outcome.judged == 1
+
+
 def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
     data = benchmark(200)
     run_judge(CallableJudge(tells_parity), data, tmp_path, ["generate"])
