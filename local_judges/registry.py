@@ -125,20 +125,28 @@ def resolve_each(
     return [replace(spec, name=f"{spec.name}-max{cap}") for spec, cap in caps]
 
 
+def seeded(judge: Any, seed: int) -> Any:
+    """A resolved judge that draws (a temperature above 0, wherever it stands), drawing by this
+    seed; any other as it is, and with the seed 0, which judges have anyway, its own seed."""
+    if isinstance(judge, JudgeSpec) and seed and judge.options.get("temperature"):
+        return replace(judge, options={**judge.options, "seed": seed})
+    return judge
+
+
 def _of_entry(
     named: JudgeEntry, engine: str | None, model: str | None, given: Mapping[str, Any]
 ) -> JudgeSpec:
     engine = engine or named.engine
-    options: dict[str, Any] = {}
-    if engine == named.engine:
-        options = {**named.options, **given}
-    elif named.engine == "api":
+    if engine != named.engine and named.engine == "api":
         raise JudgeSenseError(
             f"judge {named.name} is asked at an endpoint; for --engine {engine} give a Hub id or a "
             "folder as --judge"
         )
-    else:
-        options = dict(given)
+    # What another engine does not have (a device) is about this machine, not about the judge.
+    own = {key: value for key, value in named.options.items() if key in OPTIONS[engine]}
+    options: dict[str, Any] = {**own, **given}
+    if isinstance(own.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
+        options["style"] = {**own["style"], **given["style"]}
     if model is not None and engine != "api":
         raise JudgeSenseError(
             f"--model {model} is for endpoints; judge {named.name} runs {named.model}"

@@ -51,7 +51,7 @@ def judge_of_files(
 
 
 def _spec(judges: Sequence[str], options: Mapping[str, Any], settings: Settings) -> JudgeSpec:
-    from local_judges.registry import resolve
+    from local_judges.registry import resolve, seeded
 
     if len(judges) != 1:
         raise JudgeSenseError("batch files are for one judge at a time; give one --judge")
@@ -68,4 +68,5 @@ def _spec(judges: Sequence[str], options: Mapping[str, Any], settings: Settings)
         raise JudgeSenseError(
             "a batch cannot be stopped by --max-cost; set a limit at the provider"
         )
-    return resolve(judges[0], **options)
+    spec: JudgeSpec = seeded(resolve(judges[0], **options), settings.seed)
+    return spec

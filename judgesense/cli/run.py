@@ -306,6 +306,15 @@ def _price(text: str | None) -> tuple[float, float] | None:
     return read, written
 
 
+_OTHERWISE = frozenset(
+    {
+        "judge", "dataset", "templates", "items", "out", "tasks", "scoring", "orders", "repeats",
+        "seed", "limit", "note",
+    }
+)  # fmt: skip
+"""What a run is told by options of its own."""
+
+
 def _with_engine_options(given: dict[str, Any], more: list[str]) -> dict[str, Any]:
     """The options with those of ``KEY=VALUE`` texts, their values read as YAML."""
     import yaml
@@ -315,6 +324,8 @@ def _with_engine_options(given: dict[str, Any], more: list[str]) -> dict[str, An
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise JudgeSenseError(f"--engine-option must be KEY=VALUE, got {text!r}")
+        if key in _OTHERWISE:
+            raise JudgeSenseError(f"--engine-option {text}: {key} is no option of an engine")
         if key in options:
             raise JudgeSenseError(f"--engine-option {text}: {key} is given already")
         try:

@@ -240,7 +240,9 @@ def execute(
     """
     from judgesense.report.build import write_report
     from local_judges.ranks import joined
+    from local_judges.registry import seeded
 
+    specs = [seeded(spec, settings.seed) for spec in specs]
     asked = {
         "judges": [identity_of(spec) for spec in specs],
         "data": dict(data.identity),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import judgesense
+from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.published import papers
 from local_judges.api_call import Style
@@ -370,3 +374,64 @@ def test_show_tells_all_and_marks_published_figures() -> None:
     wrong = command("show", "mistral7b")
     assert wrong.returncode == 2
     assert "did you mean mistral-7b" in wrong.stderr
+
+
+LOCAL = """
+judges:
+  our-local:
+    engine: transformers
+    model: org/m
+    options: {revision: abc, system_prompt: X, max_tokens: 50, temperature: 0.7, device: cpu}
+"""
+
+
+@pytest.mark.parametrize(
+    ("engine", "kept"),
+    [
+        ("vllm", {"revision", "system_prompt", "max_tokens", "temperature"}),
+        ("api", {"system_prompt", "max_tokens", "temperature"}),
+    ],
+)
+def test_a_named_judge_keeps_its_options_under_another_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, kept: set[str]
+) -> None:
+    own_file(tmp_path, monkeypatch, LOCAL)
+    more = {"base_url": "http://localhost:1/v1"} if engine == "api" else {}
+    spec = resolve("our-local", engine=engine, max_tokens=60, **more)
+    assert set(spec.options) - {"base_url"} == kept
+    assert (spec.options["max_tokens"], spec.options["temperature"]) == (60, 0.7)
+
+
+def test_a_style_from_the_command_line_adds_to_the_named_one() -> None:
+    assert resolve("deepseek-r1", style={"begins_thinking": True}).options["style"] == {
+        "system_role": False,
+        "begins_thinking": True,
+    }
+    assert resolve("deepseek-r1", style={"system_role": True}).options["style"] == {
+        "system_role": True
+    }
+
+
+def test_the_seed_of_a_run_reaches_a_judge_whose_file_says_that_it_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fake_endpoint import FakeEndpoint, serving
+
+    judge = "judges:\n  draws:\n    engine: api\n    model: m\n    options: {temperature: 0.7}\n"
+    own_file(tmp_path, monkeypatch, judge)
+    examples = Path(__file__).parents[2] / "examples"
+    own = {"templates": examples / "politeness.yaml", "items": examples / "politeness.jsonl"}
+    endpoint = FakeEndpoint(lambda _: "", spurns=lambda _: True)
+    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="HTTP 400"):
+        asked = {"base_url": url, "scoring": "generate", "limit": 2}
+        judgesense.run("draws", **own, **asked, seed=7, out=tmp_path / "run")
+    assert {body["seed"] for body in endpoint.bodies} == {7}
+    assert (
+        json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["judges"][0]["seed"] == 7
+    )
+
+
+def test_what_a_run_is_told_otherwise_is_no_engine_option() -> None:
+    done = CliRunner().invoke(app, ["run", "-j", "gpt-4o", "-o", "x", "--engine-option", "seed=3"])
+    assert isinstance(done.exception, JudgeSenseError)
+    assert "seed is no option of an engine" in str(done.exception)
