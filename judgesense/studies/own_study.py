@@ -176,7 +176,11 @@ def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = t
 
     Raises JudgeSenseError for bad input, before anything is judged.
     """
-    plan, out = load_plan(path), Path(out)
+    return run_plan(load_plan(path), Path(out), note)
+
+
+def run_plan(plan: Plan, out: Path, note: Callable[[str], None] = to_stderr) -> Result:
+    """Judge and measure a study that was read; its judges may be functions (CallableJudge)."""
     rows = [
         item
         for entry in plan.templates.values()
@@ -191,7 +195,8 @@ def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = t
         plan.title,
         {
             "judges": [each["name"] for each in report["runs"][0]["judges"]],
-            "items": len(rows),
+            # As judged: `limit` and a design with fewer pairs ask about a part of the file.
+            "items": log.group_by(["task", "item_id"]).aggregate([]).num_rows,
             "wordings": sum(len(entry.templates) for entry in plan.templates.values()),
             "design": plan.design,
             "repeats": plan.settings.repeats,
@@ -262,7 +267,8 @@ def _accuracy(log: pa.Table) -> Table:
     rows = []
     for stream in streams(log):
         decided = [row for row in stream.rows if row["decision"] not in UNDECIDED]
-        hits: dict[str, list[bool]] = {name: [] for name in stream.templates}
+        # In one order for all judges: a judge's log has its wordings in the order they were asked.
+        hits: dict[str, list[bool]] = {name: [] for name in sorted(stream.templates)}
         for row in decided:
             hits[row["template_id"]].append(row["decision"] == row["gold"])
         if stream.has_gold and all(hits.values()):
@@ -273,11 +279,11 @@ def _accuracy(log: pa.Table) -> Table:
             overall[stream.task, stream.scoring, stream.judge] = sum(right) / len(right), interval
     for (task, scoring), judges in by_case.items():
         found = prompt_sensitivity(list(judges.values()), models=list(judges))
-        for number_, judge in enumerate(judges):
+        for judge in judges:
             mean, interval = overall[task, scoring, judge]
             rows.append(
-                (task, scoring, judge, mean, interval.low, interval.high, found["std"][number_],
-                 found["range"][number_], found["mean_spearman"])
+                (task, scoring, judge, mean, interval.low, interval.high, found["std"][judge],
+                 found["range"][judge], found["mean_spearman"])
             )  # fmt: skip
     columns = (
         "task", "scoring", "judge", "accuracy", "low", "high", "std", "range", "mean Spearman",

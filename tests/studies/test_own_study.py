@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean, pstdev
 
+import pyarrow as pa
 import pytest
 
+from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.own_study import load_plan, run_study
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.studies.own_study import _accuracy, load_plan, run_plan, run_study
+from local_judges.callable_judge import CallableJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -125,3 +132,73 @@ def test_the_example_runs_and_measures_again_without_a_model(tmp_path: Path) -> 
     )
     assert again.stdout == done.stdout
     assert "prompts/s" not in again.stderr
+
+
+def _judge(name: str, wrong: Mapping[str, int]) -> CallableJudge:
+    """Right but for the first so many messages under each wording, told by a word of it."""
+    gold = [json.loads(line) for line in (EXAMPLES / "tone.jsonl").read_text("utf-8").splitlines()]
+    at = {row["message"]: n for n, row in enumerate(gold)}
+
+    def answers(messages: list[str]) -> list[str]:
+        said = []
+        for text in messages:
+            wording, message = text.split("\n\nMessage: ")
+            (errs,) = (count for word, count in wrong.items() if word in wording)
+            rude = (gold[at[message]]["gold"] == "RUDE") != (at[message] < errs)
+            said.append(("YES" if rude else "NO") if "offend" in wording else
+                        ("RUDE" if rude else "POLITE"))  # fmt: skip
+        return said
+
+    return CallableJudge(answers, name=name)
+
+
+@pytest.mark.slow
+def test_three_judges_with_gold_get_a_row_each_of_accuracy_over_wordings(tmp_path: Path) -> None:
+    plan = load_plan(_file(tmp_path, GOOD.replace("options", "generate")))
+    wrong = {
+        "good": {"polite or rude": 0, "tone": 2, "offend": 4},
+        "fair": {"polite or rude": 6, "tone": 3, "offend": 9},
+        "poor": {"polite or rude": 12, "tone": 12, "offend": 12},
+    }
+    judges = tuple(_judge(name, counts) for name, counts in wrong.items())
+    result = run_plan(dataclasses.replace(plan, judges=judges), tmp_path / "out")
+    table = result.table("accuracy")
+    found = {row[2].split("@")[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    gold = [json.loads(line) for line in (EXAMPLES / "tone.jsonl").read_text("utf-8").splitlines()]
+    for name, counts in wrong.items():
+        row, by_wording = found[name], [1 - n / 24 for n in counts.values()]
+        hits = [n >= errs for errs in counts.values() for n in range(24)]
+        interval = wilson_cluster(hits, [each["cluster_id"] for each in gold] * 3)
+        assert row["accuracy"] == pytest.approx(fmean(by_wording))
+        assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+        assert row["low"] < row["accuracy"] < row["high"]
+        assert row["std"] == pytest.approx(pstdev(by_wording))
+        assert row["range"] == pytest.approx(max(by_wording) - min(by_wording))
+        assert row["mean Spearman"] == pytest.approx(1.0)
+
+
+@pytest.mark.slow
+def test_a_limit_counts_the_items_that_were_judged(tmp_path: Path) -> None:
+    plan = load_plan(_file(tmp_path, GOOD.replace("options", "generate") + "limit: 4\n"))
+    judge = _judge("good", {"polite or rude": 0, "tone": 0, "offend": 0})
+    result = run_plan(dataclasses.replace(plan, judges=(judge,)), tmp_path / "out")
+    assert result.settings["items"] == 4
+
+
+def test_judges_whose_logs_have_other_orders_of_wordings_are_ranked_under_the_same_one() -> None:
+    # Under every wording a is best and c worst; b's log begins with the last wording.
+    right = {"t1": (9, 8, 0), "t2": (7, 3, 1), "t3": (4, 3, 2)}
+    rows = [
+        {
+            "judge": judge, "task": "fact", "scoring": "generate", "item_id": f"i{n}",
+            "cluster_id": f"i{n}", "template_id": template, "order": "-", "repeat": 0,
+            "prompt_id": f"{template} {n}", "status": "ok", "gold": "YES", "truncated": False,
+        } | dict.fromkeys(("raw_decision", "decision"), "YES" if n < right[template][at] else "NO")
+        for at, (judge, order) in enumerate(
+            [("a@1", ("t1", "t2", "t3")), ("b@1", ("t3", "t2", "t1")), ("c@1", ("t1", "t2", "t3"))]
+        )
+        for template in order
+        for n in range(10)
+    ]  # fmt: skip
+    table = _accuracy(pa.Table.from_pylist(rows, schema=SCHEMA))
+    assert {row[2]: row[-1] for row in table.rows} == pytest.approx({"a": 1.0, "b": 1.0, "c": 1.0})
