@@ -230,7 +230,10 @@ def _result(
             f"use the wording {join(sorted(set(chosen.values())))}: it has the highest lower bound"
         )
     else:
-        result.limits.append("too few items have verdicts under all wordings to tell which to use")
+        result.limits.append(
+            "which wording to use cannot be told: too few items, or the best of them gets no "
+            "verdict most of the time"
+        )
     result.findings += [
         finding["text"] for finding in report["findings"] if finding["kind"] not in ("prefer",)
     ]

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from judgesense.report.advice import MOSTLY
 from judgesense.report.schema import BASELINES, main_cells, task_rank
 from judgesense.report.table import short_names, undecided_share
 from judgesense.report.words import join, percent
@@ -110,9 +111,11 @@ def wording_table(log: pa.Table, z: float = 1.0) -> tuple[Table, dict[tuple[str,
     """Each wording's score, and the wording to use by its lower confidence bound.
 
     A wording's score is its accuracy where every item has a gold label, else its agreement with
-    the majority of the other wordings. The clusters are split into five parts; the wording with
-    the highest mean - z * sd / sqrt(5) over them is chosen (Prompt ranking stability, the LCB
-    rule). With fewer than ten clusters there is no bound and no choice.
+    the majority of the other wordings. An undecided answer counts as wrong, or as disagreement: a
+    wording that gets no verdict out of a judge is no better for it. The clusters are split into
+    five parts; the wording with the highest mean - z * sd / sqrt(5) over them is chosen (Prompt
+    ranking stability, the LCB rule). With fewer than ten clusters there is no bound and no choice,
+    and none where that wording leaves most of its answers undecided.
     """
     rows: list[Sequence[Any]] = []
     chosen = {}
@@ -125,6 +128,7 @@ def wording_table(log: pa.Table, z: float = 1.0) -> tuple[Table, dict[tuple[str,
         for (template, cluster, _), value in scores.items():
             parts[fold[cluster], template].append(value)
             whole[template].append(value)
+        undecided = _undecided(stream)
         bounds: dict[str, float | None] = dict.fromkeys(stream.templates)
         complete = all((n, t) in parts for n in range(FOLDS) for t in stream.templates)
         if len(clusters) >= 2 * FOLDS and complete:
@@ -135,36 +139,42 @@ def wording_table(log: pa.Table, z: float = 1.0) -> tuple[Table, dict[tuple[str,
             if found.lcb is not None and found.selected_lcb is not None:
                 bounds.update(zip(stream.templates, found.lcb, strict=True))
                 best = stream.templates[found.selected_lcb]
-                chosen[stream.judge, stream.task, stream.scoring] = best
+                if undecided[best] <= 1 - MOSTLY:
+                    chosen[stream.judge, stream.task, stream.scoring] = best
         for template in stream.templates:
             own = whole[template]
             rows.append(
                 (
                     stream.judge, stream.task, stream.scoring, template,
                     "accuracy" if stream.has_gold else "agreement",
-                    _mean(own) if own else None, bounds[template], len(own),
+                    _mean(own) if own else None, bounds[template], undecided[template], len(own),
                     chosen.get((stream.judge, stream.task, stream.scoring)) == template,
                 )
             )  # fmt: skip
     note = (
         f"lower bound: mean − {z:g}·sd/√{FOLDS} over {FOLDS} parts of the items; undefined below "
-        f"{2 * FOLDS} items. n: decided item × order."
+        f"{2 * FOLDS} items. undecided: the share of answers without a verdict, which count as "
+        "wrong or as disagreement; a wording that leaves most answers undecided is never the one "
+        "to use. n: item × order (for agreement, those where the other wordings have a majority)."
     )
     columns = (
-        "judge", "task", "scoring", "wording", "score is", "score", "lower bound", "n", "use",
+        "judge", "task", "scoring", "wording", "score is", "score", "lower bound",
+        "undecided", "n", "use",
     )  # fmt: skip
     return Table("wordings", "Which wording to use", columns, rows, note), chosen
 
 
 def _scores(stream: Stream) -> dict[tuple[str, str, str], float]:
-    """A score for each decided (template, cluster, item and order), repeats averaged."""
+    """A score for each (template, cluster, item and order), repeats averaged.
+
+    Without gold, none where the other wordings have no majority.
+    """
     asked: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     gold: dict[tuple[str, str], str | None] = {}
     for row in stream.rows:
         thing = row["cluster_id"], f"{row['item_id']}\x00{row['order']}"
         gold[thing] = row["gold"]
-        if row["decision"] not in UNDECIDED:
-            asked[thing][row["template_id"]].append(row["decision"])
+        asked[thing][row["template_id"]].append(row["decision"])
     scores = {}
     for (cluster, item), by_template in asked.items():
         for template, own in by_template.items():
@@ -174,9 +184,23 @@ def _scores(stream: Stream) -> dict[tuple[str, str, str], float]:
     return scores
 
 
+def _undecided(stream: Stream) -> dict[str, float]:
+    """Each wording's share of answers without a verdict."""
+    answers: dict[str, list[float]] = defaultdict(list)
+    for row in stream.rows:
+        answers[row["template_id"]].append(float(row["decision"] in UNDECIDED))
+    return {template: _mean(own) for template, own in answers.items()}
+
+
 def _majority(by_template: Mapping[str, Sequence[str]], left_out: str) -> str | None:
-    """What most of the other wordings say; None on a tie."""
-    votes = Counter(said for name, own in by_template.items() if name != left_out for said in own)
+    """What most of the other wordings say; None on a tie or if they say nothing."""
+    votes = Counter(
+        said
+        for name, own in by_template.items()
+        if name != left_out
+        for said in own
+        if said not in UNDECIDED
+    )
     ranked = votes.most_common(2)
     if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
         return None
