@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -120,6 +121,7 @@ async def ask(
     body: Mapping[str, Any],
     request: Request,
     retry: Retry,
+    timeout_s: float,
     noise: Any,
     proven: bool,
     begins_thinking: bool,
@@ -127,32 +129,33 @@ async def ask(
 ) -> Answer:
     """One prompt's answer, after as many tries as the retry budget allows.
 
-    ``proven`` says whether the endpoint has answered before: one that never did is given up in
-    seconds. ``hide`` takes secrets out of a message. Raises FatalError for what no further try and
-    no other prompt can mend.
+    ``timeout_s`` is for each try. ``proven`` says whether the endpoint has answered before: one
+    that cannot be reached and never was is given up. ``hide`` takes secrets out of a message.
+    Raises FatalError for what no further try and no other prompt can mend.
     """
     started = time.perf_counter()
     for attempt in range(retry.attempts):
         left = retry.budget_s - (time.perf_counter() - started)
         try:
-            async with asyncio.timeout(max(left, 0.001)):
+            async with asyncio.timeout(max(min(left, timeout_s), 0.001)):
                 reply = await create(**body)
             answer = answer_of(reply, request, begins_thinking)
             answer.latency_s = time.perf_counter() - started
             return answer
         except Exception as error:  # noqa: BLE001 - sorted into fatal, final and passing at once
             kind, reason, retry_after = diagnose(error, hide)
-        if kind == "fatal" or (kind == "bad request" and not proven):
+        if kind == "fatal":
             raise FatalError(reason)
-        if kind in ("bad request", "defect"):
+        if kind == "bad request":
             return Answer(error=reason, latency_s=time.perf_counter() - started)
-        if not proven and kind == "unreachable" and attempt >= 2:
+        wait = retry.wait(attempt, retry_after, noise())
+        late = time.perf_counter() - started + wait > retry.budget_s
+        last = late or attempt + 1 == retry.attempts
+        if not proven and kind == "unreachable" and (last or attempt >= 2):
             raise FatalError(
                 f"{reason}; the endpoint has not answered once: is it up, and the URL right?"
             )
-        wait = retry.wait(attempt, retry_after, noise())
-        late = time.perf_counter() - started + wait > retry.budget_s
-        if late or attempt + 1 == retry.attempts:
+        if last:
             break
         await asyncio.sleep(wait)
     tried = f"{attempt + 1} tries in {time.perf_counter() - started:.0f} s"
@@ -179,7 +182,8 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
             return "busy", reason, _retry_after(getattr(response, "headers", {}))
         if status >= 400:
             return "bad request", reason, None
-    if isinstance(error, (_Unusable, json.JSONDecodeError)):
+    # A reply that cannot be read: no JSON, no UTF-8, a number of 5,000 digits.
+    if isinstance(error, (ValueError, RecursionError)):
         return "busy", reason, None
     if isinstance(error, (TimeoutError, OSError)) or _named(error, "APIConnectionError"):
         return "unreachable", reason, None
@@ -212,13 +216,20 @@ def require_loggable(url: str, key_variable: str) -> None:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from milliseconds, seconds or a date; None if none of them can be read."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
     try:
-        if (milliseconds := headers.get("retry-after-ms")) is not None:
-            return max(0.0, float(milliseconds) / 1000)
-        seconds = float(headers["retry-after"])
-    except (KeyError, ValueError):
+        then = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
         return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    now = datetime.now(UTC if then.tzinfo else None)
+    return max(0.0, (then - now).total_seconds())
 
 
 def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> Answer:
@@ -228,14 +239,10 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
     """
     try:
         choice = reply["choices"][0]
-        message, usage = choice["message"], reply.get("usage") or {}
+        message, usage = choice["message"], reply.get("usage")
         refusal = message.get("refusal")
-        text = _text(message.get("content")) or refusal or ""
-        top = [
-            (entry["token"], float(entry["logprob"]))
-            for first in ((choice.get("logprobs") or {}).get("content") or ())[:1]
-            for entry in first.get("top_logprobs") or ()
-        ]
+        text = _text(message.get("content")) or (refusal if isinstance(refusal, str) else "")
+        reason = choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         said = reply.get("error") if isinstance(reply, Mapping) else None
         raise _Unusable(
@@ -244,13 +251,14 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
     if begins_thinking and not text.lstrip().startswith("<think>"):
         text = f"<think>\n{text}"
     answer = Answer(
-        text=text,
-        input_tokens=usage.get("prompt_tokens"),
-        output_tokens=usage.get("completion_tokens"),
-        truncated=choice.get("finish_reason") == "length",
-        refused=bool(refusal) or choice.get("finish_reason") == "content_filter",
+        # A lone surrogate cannot be written.
+        text=text.encode("utf-8", "replace").decode(),
+        input_tokens=_count(usage, "prompt_tokens"),
+        output_tokens=_count(usage, "completion_tokens"),
+        truncated=reason == "length",
+        refused=bool(refusal) or reason == "content_filter",
     )
-    if top:
+    if top := _top(choice):
         answer.option_logprobs, answer.option_mass = first_token_options(top, request.options)
     return answer
 
@@ -264,30 +272,49 @@ def _text(content: Any) -> str:
     raise TypeError(f"content is {type(content).__name__}")
 
 
+def _count(usage: Any, name: str) -> int | None:
+    """A number of tokens; None where the endpoint states none, or nonsense."""
+    value = usage.get(name) if isinstance(usage, Mapping) else None
+    return value if type(value) is int and 0 <= value < 2**31 else None
+
+
+def _top(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """The first token's best alternatives; nothing where they are not of the known shape."""
+    try:
+        entries = choice["logprobs"]["content"][0]["top_logprobs"]
+        found = [(entry["token"], float(entry["logprob"])) for entry in entries]
+    except (IndexError, KeyError, TypeError, ValueError):
+        return []
+    # A server's rounding may put a logarithm a little above 0.
+    return [(t, min(p, 0.0)) for t, p in found if isinstance(t, str) and -math.inf < p < 0.01]
+
+
 def first_token_options(
     top: Sequence[tuple[str, float]], options: Sequence[str]
 ) -> tuple[tuple[float, ...] | None, float | None]:
     """Option log-probabilities from the first token's best alternatives, and their mass.
 
     A token counts for the option that it begins ("Y" and " YES" for YES), if it begins no other.
-    An option that no alternative begins gets the most it can have: the smaller of the last
-    alternative's probability and the mass not shown. If that could still make it the best, there
-    is no decision (None): the endpoint did not show enough.
+    What begins several ("1" of a scale to 10) or is not shown (at most the last alternative's
+    probability, or the mass that is left) can still be any of theirs. An option of which nothing
+    is shown gets the most that it can have. If that could make another option the best, there is
+    no decision (None): the endpoint did not show enough.
     """
     found = dict.fromkeys(options, 0.0)
+    shared = dict.fromkeys(options, 0.0)
     for token, logprob in top:
         stem = token.strip().lstrip("▁Ġ")
         begun = [option for option in options if stem and option.startswith(stem)]
-        begun = begun or [option for option in options if stem == option]
-        if len(begun) == 1:
-            found[begun[0]] += math.exp(logprob)
+        for option in begun:
+            (found if len(begun) == 1 else shared)[option] += math.exp(logprob)
     mass = sum(found.values())
     if mass == 0.0:
         return None, 0.0
     unseen = max(1.0 - sum(math.exp(logprob) for _, logprob in top), 0.0)
     bound = min(unseen, math.exp(min(logprob for _, logprob in top)))
-    best = max(found.values())
-    if bound >= best and 0.0 in found.values():
-        return None, mass
-    floor = max(bound, 1e-12)
-    return tuple(math.log(p if p > 0.0 else floor) for p in found.values()), min(mass, 1.0)
+    best = max(found, key=lambda option: found[option])
+    most = {o: p + shared[o] + (0.0 if p else bound) for o, p in found.items()}
+    if any(most[option] >= found[best] for option in options if option != best):
+        return None, min(mass, 1.0)
+    values = (p if p else max(most[option], 1e-12) for option, p in found.items())
+    return tuple(math.log(p) for p in values), min(mass, 1.0)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib.util
 import json
 import math
 import os
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import metadata
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
@@ -35,6 +38,9 @@ _NO_KEY = "none"
 TIMEOUT_S = 60.0
 _GATHER_S = 0.01
 """How long answers are gathered before the runner gets them."""
+_HOPELESS = 3
+"""So many prompts without an answer before the first answer end a run."""
+_T = TypeVar("_T")
 
 
 class ApiJudge:
@@ -119,6 +125,11 @@ class ApiJudge:
                 f"{processes()} processes that do not know of each other: start one process, which "
                 "asks as many questions at a time as --concurrency says"
             )
+        money = [*(price or ()), 0.0 if max_cost is None else max_cost]
+        if not all(0 <= amount < math.inf for amount in money):
+            raise JudgeSenseError(
+                f"price and max_cost must be US dollars of 0 or more, got {price} and {max_cost}"
+            )
         if max_cost is not None and price is None:
             raise JudgeSenseError(
                 f"--max-cost needs the price of {model!r}: give --price INPUT,OUTPUT in US dollars "
@@ -126,7 +137,7 @@ class ApiJudge:
             )
         self.spent = 0.0
         self._admitted = 0.0
-        self._proven = False
+        self._proven, self._unanswered = False, 0
         self.scorings = frozenset({"generate", "options"} if logprobs else {"generate"})
         described = json.dumps(self._fixed(), sort_keys=True).encode()
         self.name = f"{name or model}@{hashlib.sha256(described).hexdigest()[:8]}"
@@ -192,19 +203,19 @@ class ApiJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """Answers as they come in, ``concurrency`` in flight.
 
-        Raises FatalError, naming the endpoint, when no prompt can be answered.
+        Raises JudgeSenseError, naming the endpoint, when no prompt can be answered.
         """
-        with asyncio.Runner() as runner:
+        with _event_loop() as run:
             session = _Session(self, iter(batches), "options" in scorings)
             try:
-                runner.run(session.open())
-                while finished := runner.run(session.some()):
+                run(session.open())
+                while finished := run(session.some()):
                     yield from finished
             except FatalError as error:
                 where = self.provider or self.base_url or "the default endpoint"
                 raise JudgeSenseError(self.hide(f"{self.model} at {where}: {error}")) from None
             finally:
-                runner.run(session.close())
+                run(session.close())
 
     def close(self) -> None:
         """Connections are closed when a judging ends; nothing else is held."""
@@ -235,6 +246,8 @@ class ApiJudge:
             from openai import AsyncOpenAI, DefaultAioHttpClient
         except ImportError as error:
             raise MissingExtraError("openai", "api", "an API judge") from error
+        if importlib.util.find_spec("aiohttp") is None:
+            raise MissingExtraError("aiohttp", "api", "an API judge")
         # Over aiohttp a question takes two thirds of the processor time that it takes over httpx.
         return AsyncOpenAI(
             api_key=self._key,
@@ -264,16 +277,43 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
 def asker(client: Any) -> Callable[..., Awaitable[Any]]:
     """What asks one question of a client, given the request as ``chat.completions.create`` is."""
     if not hasattr(client, "post"):  # huggingface_hub's
-        create: Callable[..., Awaitable[Any]] = client.chat.completions.create
+
+        async def create(**body: Any) -> Any:
+            reply = await client.chat.completions.create(**body)
+            choices = getattr(reply, "choices", None) or ()
+            # As mappings its messages lack what is not in its own list of fields: a refusal.
+            return {**reply, "choices": [{**c, "message": vars(c.message)} for c in choices]}
+
         return create
 
     async def post(extra_body: Mapping[str, Any] | None = None, **body: Any) -> Any:
         # As create() does, but for its walks through the types of the question and of the reply:
         # four tenths of its time.
         whole = {**body, **(extra_body or {})}
-        return json.loads(await client.post("/chat/completions", cast_to=str, body=whole))
+        reply = await client.post("/chat/completions", cast_to=object, body=whole)
+        return json.loads(reply) if isinstance(reply, str) else reply
 
     return post
+
+
+@contextmanager
+def _event_loop() -> Iterator[Callable[[Coroutine[Any, Any, _T]], _T]]:
+    """What runs coroutines one after another on one event loop.
+
+    A notebook's cell is run by an event loop, which cannot run another: then in a thread.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        with asyncio.Runner() as runner:
+            yield runner.run
+        return
+    with ThreadPoolExecutor(1) as thread:
+        runner = thread.submit(asyncio.Runner).result()
+        try:
+            yield lambda coroutine: thread.submit(runner.run, coroutine).result()
+        finally:
+            thread.submit(runner.close).result()
 
 
 class _Session:
@@ -288,8 +328,10 @@ class _Session:
         self._workers: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
-        from aiolimiter import AsyncLimiter
-
+        try:
+            from aiolimiter import AsyncLimiter
+        except ImportError as error:
+            raise MissingExtraError("aiolimiter", "api", "an API judge") from error
         judge = self._judge
         self._client = judge.client()
         self._create = asker(self._client)
@@ -333,8 +375,13 @@ class _Session:
             answers = [await self._ask(request) for request in requests]
             self._done.append((index, answers))
             self._arrived.set()
-            if not judge._proven and any(answer.error is None for answer in answers):
-                judge._proven = True
+            judge._proven = judge._proven or any(answer.error is None for answer in answers)
+            if not judge._proven and answers:
+                judge._unanswered += 1
+                if judge._unanswered == _HOPELESS:
+                    raise FatalError(
+                        f"{answers[-1].error}; none of the first {_HOPELESS} prompts got an answer"
+                    )
             if judge._proven and len(self._workers) < judge._concurrency:
                 more = judge._concurrency - len(self._workers)
                 self._workers += [asyncio.create_task(self._work()) for _ in range(more)]
@@ -363,6 +410,7 @@ class _Session:
             body,
             request,
             judge._retry,
+            judge._timeout_s,
             self._noise,
             judge._proven,
             judge._style.begins_thinking,
@@ -382,8 +430,12 @@ class _Session:
 
 
 def _key(variable: str, base_url: str | None) -> str:
-    key = os.environ.get(variable)
-    if key:
+    if key := os.environ.get(variable, "").strip():
+        if not (key.isascii() and key.isprintable()):
+            raise JudgeSenseError(
+                f"the environment variable {variable} holds no key: a header cannot carry its "
+                "characters; copy the key again"
+            )
         return key
     if base_url and urlsplit(base_url).hostname in _LOOPBACK:
         return _NO_KEY

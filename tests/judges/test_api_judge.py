@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_endpoint import FAULTS, FakeEndpoint, serving
+from fake_endpoint import FAULTS, FakeEndpoint, FaultProxy, serving
 from test_runner import benchmark, comparable, tells_parity
 
 from judgesense.decisions import read_log
@@ -17,9 +17,7 @@ from judgesense.errors import JudgeSenseError
 from local_judges.api_call import (
     Retry,
     Style,
-    answer_of,
     diagnose,
-    first_token_options,
     without_secrets,
 )
 from local_judges.api_judge import ApiJudge
@@ -280,62 +278,6 @@ def test_an_endpoint_is_asked_in_its_own_style(style: Style, key: str, value: ob
     assert "evaluation assistant" in body["messages"][0]["content"]  # type: ignore[index]
 
 
-def test_a_text_in_parts_is_read_without_the_thinking() -> None:
-    parts = [
-        {"type": "thinking", "thinking": [{"type": "text", "text": "NO? No, "}]},
-        {"type": "text", "text": "YES"},
-    ]
-    reply = {"choices": [{"message": {"content": parts}}], "usage": {"prompt_tokens": 9}}
-    answer = answer_of(reply, Request("p", "?", ("YES", "NO")))
-    assert (answer.text, answer.input_tokens, answer.output_tokens) == ("YES", 9, None)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        [],
-        {"choices": None},
-        {"choices": [{"message": None}]},
-        {"choices": [{"message": {"content": 7}}]},
-        {"choices": [{"message": {"content": [{"text": "no type"}]}}]},
-        {
-            "choices": [
-                {"message": {"content": "x"}, "logprobs": {"content": [{"top_logprobs": 1}]}}
-            ]
-        },
-        {"error": {"message": "upstream is down"}},
-    ],
-)
-def test_a_reply_of_another_shape_is_no_answer(reply: object) -> None:
-    said = "upstream is down" if "error" in reply else "no choices"  # type: ignore[operator]
-    with pytest.raises(ValueError, match=said):
-        answer_of(reply, Request("p", "?", ("YES", "NO")))
-
-
-def test_option_log_probabilities_come_from_the_tokens_that_begin_them() -> None:
-    top = [("Y", math.log(0.5)), (" YES", math.log(0.2)), ("NO", math.log(0.2))]
-    values, mass = first_token_options(top, ("YES", "NO"))
-    assert values == pytest.approx((math.log(0.7), math.log(0.2)))
-    assert mass == pytest.approx(0.9)
-
-
-def test_an_option_out_of_sight_is_bounded_and_never_wins() -> None:
-    values, _ = first_token_options([("A", math.log(0.6)), ("x", math.log(0.3))], ("A", "B"))
-    assert values == pytest.approx((math.log(0.6), math.log(0.1)))
-    assert first_token_options([("A", math.log(0.1)), ("x", math.log(0.2))], ("A", "B"))[0] is None
-    assert first_token_options([("x", math.log(0.9))], ("A", "B")) == (None, 0.0)
-
-
-def test_a_token_that_begins_two_options_counts_for_neither() -> None:
-    values, mass = first_token_options(
-        [("PO", math.log(0.8)), ("POL", math.log(0.1)), ("POI", math.log(0.05))],
-        ("POLITE", "POINTED"),
-    )
-    assert mass == pytest.approx(0.15)
-    assert values is not None
-    assert values[0] > values[1]
-
-
 def test_a_key_is_hidden_before_a_message_is_cut() -> None:
     key = "0123456789secretwithoutapattern"
     said = RuntimeError(f"{'x' * 290} wrong key {key}")
@@ -445,6 +387,16 @@ def test_a_providers_wrong_key_stops_the_run_and_is_not_shown(
         with pytest.raises(JudgeSenseError, match="401") as caught:
             run_judge(asked, benchmark(), tmp_path, ["generate"])
     assert "hf_abc" not in repr(caught.value)
+
+
+def test_a_providers_refusal_is_one(tmp_path: Path, router: Callable[[str], None]) -> None:
+    refusing = FaultProxy("no server", refuses=lambda _: True)
+    asked = ApiJudge("org/model", provider="auto", key_variable="HF_TOKEN")
+    with serving(refusing) as url:
+        router(url)
+        run_judge(asked, benchmark(2), tmp_path, ["generate"])
+    said = {(row["status"], row["raw_text"]) for row in read_log(tmp_path).to_pylist()}
+    assert said == {("refused", "I must decline.")}
 
 
 @pytest.mark.parametrize("key", [KEY, "hf_abcdefghijklmnop", "sk-proj-Ab12****xyz"])
