@@ -99,8 +99,9 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     answers, as ``judgesense dataset paraphrase`` writes it; candidates count unless they say
     ``accepted: false``.
 
-    Raises JudgeSenseError for a file that cannot be read, other answers, or no wording but the
-    rubric's own.
+    Raises JudgeSenseError for a file that cannot be read, other answers, no wording but the
+    rubric's own, or a wording `rubric` that is not this rubric's: the others were made for another
+    text than the one they would be compared with.
     """
     task, (own,) = rubric.task, rubric.templates
     if path.suffix in (".yaml", ".yml"):
@@ -117,6 +118,13 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
             Template(each.template_id, task.name, each.text, each.layout, each.label_map)
             for each in entry.templates
         ]
+        for each in found:
+            if each.template_id == NAME and (each.text, each.layout) != (own.text, own.layout):
+                raise JudgeSenseError(
+                    f"{path}: its wordings were made for another rubric, which begins "
+                    f"{each.text[:60]!r}; remove the file to have new ones proposed, or, if the "
+                    f"wordings still ask the same, write the new text and layout under {NAME!r}"
+                )
     else:
         try:
             text = path.read_text("utf-8")

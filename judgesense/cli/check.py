@@ -45,8 +45,8 @@ def check(
         ),
     ] = None,
     paraphrases: Annotated[
-        int, typer.Option(help="So many are proposed.", rich_help_panel=WORDINGS)
-    ] = 4,
+        int | None, typer.Option(help="So many are proposed (4).", rich_help_panel=WORDINGS)
+    ] = None,
     paraphraser: Annotated[
         str | None,
         typer.Option(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
 
 RUNS = Path("runs/check")
+PARAPHRASES = 4
+"""So many wordings are proposed, unless another number is asked for."""
 
 
 @dataclass
@@ -95,7 +97,7 @@ def check(
     *,
     wordings: str | Path | None = None,
     paraphraser: Any = None,
-    n_paraphrases: int = 4,
+    n_paraphrases: int | None = None,
     answers: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     threshold: float = THRESHOLD,
@@ -116,8 +118,9 @@ def check(
         judge: a name, Hub id, folder, function or loaded judge.
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without
             it, ``<rubric>.wordings.yaml`` beside the rubric is read, or written first.
-        paraphraser: who proposes wordings; by default the judge.
-        n_paraphrases: how many to propose.
+        paraphraser: who proposes wordings; by default the judge. Not asked where wordings are
+            there already, which is noted.
+        n_paraphrases: how many to propose; by default `PARAPHRASES`.
         answers: the decisions, best first; by default the gold labels in the data, and then the
             systems are ranked only if these are levels.
         options: for a choice between two, the column shown under each answer.
@@ -151,11 +154,17 @@ def check(
     place = rubric.with_suffix(".wordings.yaml") if wordings is None else Path(wordings)
     if wordings is not None or place.exists():
         entry = read_wordings(place, own)
+        if paraphraser is not None or n_paraphrases is not None:
+            note(
+                f"the wordings are those of {place}: nobody is asked to propose any; to have new "
+                "ones proposed, remove the file or leave out --wordings"
+            )
     else:
         # The judge's own settings (endpoint, key) are not for another who proposes.
         asked_of, own_options = (judge, judge_options) if paraphraser is None else (paraphraser, {})
         with _writer(asked_of, own_options, seed) as writer:
-            entry = propose_wordings(own, writer, n_paraphrases, place, note)
+            count = PARAPHRASES if n_paraphrases is None else n_paraphrases
+            entry = propose_wordings(own, writer, count, place, note)
     identity = {
         "rubric": sha256_of(rubric), "data": sha256_of(data), "wordings": sha256_of(place),
         "answers": list(own.task.labels), "options": dict(own.task.options),

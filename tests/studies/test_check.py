@@ -253,6 +253,39 @@ def test_proposed_wordings_are_pinned_beside_the_rubric_and_read_back(rubric: Pa
     )
 
 
+PINNED = """\
+tasks:
+  rubric:
+    labels: [POLITE, RUDE]
+    layout: "{instruction}\\n\\nMessage: {message}"
+    templates:
+      - {id: rubric, text: "Is this message polite or rude? Answer POLITE or RUDE."}
+      - {id: rubric-p1, text: "Say if this message is POLITE or RUDE.", accepted: null}
+"""
+
+
+def test_wordings_of_an_older_rubric_are_not_compared_with_the_edited_one(rubric: Path) -> None:
+    rubric.with_name("tone.wordings.yaml").write_text(PINNED, "utf-8")
+    rubric.write_text(rubric.read_text("utf-8").replace("polite or rude", "kind or rude"), "utf-8")
+    with pytest.raises(JudgeSenseError, match="made for another rubric, which begins 'Is this mes"):
+        _check(rubric, steady, wordings=None)
+    assert not rubric.with_name("out").exists()
+
+
+@pytest.mark.slow
+def test_pinned_wordings_are_used_and_an_idle_paraphraser_is_noted(rubric: Path) -> None:
+    def writer(messages: list[str]) -> list[str]:
+        raise AssertionError("asked")
+
+    rubric.with_name("tone.wordings.yaml").write_text(PINNED, "utf-8")
+    notes: list[str] = []
+    given = {"wordings": None, "repeats": 1, "note": notes.append}
+    assert _check(rubric, steady, **given).result.settings["wordings"] == 2
+    assert not any("nobody is asked to propose" in text for text in notes)
+    _check(rubric, steady, paraphraser=writer, n_paraphrases=9, **given)
+    assert any("tone.wordings.yaml: nobody is asked to propose" in text for text in notes)
+
+
 def test_paraphrases_that_all_fall_are_told_by_reason(rubric: Path) -> None:
     with pytest.raises(JudgeSenseError, match=r"none of 10 paraphrases .*\(empty: 10\); give"):
         _check(rubric, steady, wordings=None, paraphraser=lambda texts: ["" for _ in texts],
