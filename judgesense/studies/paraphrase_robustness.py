@@ -124,7 +124,7 @@ def paraphrase_robustness(
     grid = judge_grid(judges, plan, reader, out, note)
     gaps = None
     if scoring == "generate":
-        gaps = same_prompt_gaps(judges, plan, reader, out, note)
+        gaps = same_prompt_gaps(judges, grid, reader, out, note)
     tried = [one for one in outcomes(grid, tau) if panel or not one.strategy.startswith("panel")]
     if fuser is not None:
         tried = _in_order(tried + fuse(fuser, judges, grid, out, tau, note))

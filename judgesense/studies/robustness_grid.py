@@ -102,9 +102,10 @@ class Scores:
 
     ``scores`` has shape (n, k): the items on which every paraphrase was decided. ``human`` are the
     raters' means, ``gold`` the same as levels, shape (n,). ``base`` (n,) is the score under the
-    base wording; NaN where undecided. ``shares`` (n, k + 1, levels) are the options' probabilities
-    under the base and each paraphrase, None unless options were scored. ``left_out`` counts items
-    with an undecided paraphrase. ``mass`` is the mean probability of all levels together.
+    base wording. ``shares`` (n, k + 1, levels) are the options' probabilities under the base and
+    each paraphrase, None unless options were scored. Both are NaN where undecided. ``left_out``
+    counts items with an undecided paraphrase. ``mass`` is the mean probability of all levels
+    together.
     """
 
     judge: str
@@ -211,7 +212,7 @@ def _scores(
     spent = [row["cost_usd"] for row in rows.values()]
     tokens = [(row["input_tokens"] or 0) + (row["output_tokens"] or 0) for row in rows.values()]
     masses = [row["option_mass"] for row in rows.values() if row["option_mass"] is not None]
-    first = next(iter(rows.values()))["option_logprobs"]
+    scored = any(row["option_logprobs"] for row in rows.values())
     return Scores(
         judge=judge,
         attribute=attribute,
@@ -221,7 +222,7 @@ def _scores(
         human=np.array([human[item] for item in items]),
         gold=np.array([float(level(human[item], labels)) for item in items]),
         base=np.array([_number(rows[item, base]) for item in items]),
-        shares=_shares(rows, items, [base, *others], labels) if first and items else None,
+        shares=_shares(rows, items, [base, *others], labels) if scored and items else None,
         left_out=len(human) - len(items),
         tokens=float(np.mean(tokens)),
         dollars=None if None in spent else float(np.mean(spent)),
@@ -240,28 +241,41 @@ def _shares(
     labels: Sequence[str],
 ) -> Floats:
     """The probability of each level among the levels, shape (items, templates, levels)."""
-    found = np.array(
-        [
-            [
-                [{o["option"]: o["logprob"] for o in rows[i, t]["option_logprobs"]}[label]
-                 for label in labels]
-                for t in templates
-            ]
-            for i in items
-        ]
-    )  # fmt: skip
+    found = np.array([[_logprobs(rows[i, t], labels) for t in templates] for i in items])
     found = np.exp(found - found.max(axis=2, keepdims=True))
     shares: Floats = found / found.sum(axis=2, keepdims=True)
     return shares
 
 
-def same_prompt_gaps(
-    judges: Sequence[Any], plan: Plan, reader: Reader, out: Path, note: Callable[[str], None]
-) -> dict[str, dict[str, float]]:
-    """Win-rate gaps of the base wording asked k times (``DIR/control``): judge -> attribute -> gap.
+def _logprobs(row: Row, labels: Sequence[str]) -> list[float]:
+    if row["status"] != "ok":
+        return [float("nan")] * len(labels)
+    found = {option["option"]: option["logprob"] for option in row["option_logprobs"]}
+    return [found[label] for label in labels]
 
-    Over the items that were decided every time; an attribute without one is not there.
+
+@dataclass(frozen=True)
+class Gaps:
+    """Win-rate gaps of a configuration when the wording changes and when it does not.
+
+    Both are over the same ``items``: those decided under every paraphrase and every time that the
+    base wording was asked.
     """
+
+    reworded: float
+    same: float
+    items: int
+
+
+def same_prompt_gaps(
+    judges: Sequence[Any], grid: Grid, reader: Reader, out: Path, note: Callable[[str], None]
+) -> dict[str, dict[str, Gaps]]:
+    """Paraphrases against the base wording asked k times: judge -> attribute -> gaps.
+
+    The base wording is asked again in ``DIR/control``. A configuration without an item that both
+    decided is not there.
+    """
+    plan = grid.plan
 
     def load() -> Benchmark:
         return sample(
@@ -270,20 +284,27 @@ def same_prompt_gaps(
 
     identity = {**plan.identity(), "control": "the base wording, asked again"}
     judged(judges, load, identity, plan.settings(plan.paraphrases), out / "control", note)
-    kept = json.loads((out / HUMAN_FILE).read_text("utf-8"))["human"]
     log = read_log(out / "control")
     names = short_names(set(log["judge"].unique().to_pylist()))
-    right: dict[tuple[str, str], dict[str, list[bool | None]]] = {}
+    given: dict[tuple[str, str], dict[str, list[float]]] = {}
     columns = ["judge", "task", "item_id", "status", "decision"]
     for row in log.select(columns).to_pylist():
-        labels = plan.attributes[row["task"]].templates.task.labels
-        hit = row["decision"] == level(kept[row["task"]][row["item_id"]], labels)
-        own = right.setdefault((names[row["judge"]], row["task"]), {})
-        own.setdefault(row["item_id"], []).append(hit if row["status"] == "ok" else None)
-    gaps: dict[str, dict[str, float]] = {}
-    for (judge, task), items in right.items():
-        decided = [hits for hits in items.values() if None not in hits]
-        if decided:
-            shares = np.array(decided, dtype=float).mean(axis=0)
-            gaps.setdefault(judge, {})[task] = float(np.ptp(shares))
+        own = given.setdefault((names[row["judge"]], row["task"]), {})
+        own.setdefault(row["item_id"], []).append(_number(row))
+    gaps: dict[str, dict[str, Gaps]] = {}
+    for cell in grid.cells:
+        again = given.get((cell.judge, cell.attribute.name), {})
+        both = [
+            at for at, item in enumerate(cell.items) if np.isfinite(again.get(item, [np.nan])).all()
+        ]
+        if both:
+            same = np.array([again[cell.items[at]] for at in both])
+            gaps.setdefault(cell.judge, {})[cell.attribute.name] = Gaps(
+                _gap(cell.scores[both], cell.gold[both]), _gap(same, cell.gold[both]), len(both)
+            )
     return gaps
+
+
+def _gap(scores: Floats, gold: Floats) -> float:
+    """The difference between the best and the worst column's share of right scores."""
+    return float(np.ptp((scores == gold[:, None]).mean(axis=0)))

@@ -22,7 +22,7 @@ from judgesense.statistics.robustness import (
     tolerance_accuracies,
 )
 from judgesense.studies.attributes_data import GROUPS
-from judgesense.studies.robustness_grid import Floats, Grid, Scores
+from judgesense.studies.robustness_grid import Floats, Gaps, Grid, Scores
 from judgesense_dataset.embedded import VERIFIABILITIES
 
 RESAMPLES = 2000
@@ -232,53 +232,71 @@ def correlate(among: str, figure: str, points: Sequence[tuple[float, float | Non
 
 @dataclass(frozen=True)
 class Control:
-    """Mean win-rate gaps when the wording changes and when it does not, over n configurations."""
+    """Mean win-rate gaps when the wording changes and when it does not, over n configurations.
+
+    ``items`` counts those of all n together; a configuration's two gaps are over the same ones.
+    """
 
     kind: str
     n: int
+    items: int
     reworded: float
     same: float
     larger: int
     test: TestResult
 
 
-def control(found: Sequence[Configuration], gaps: Mapping[str, Mapping[str, float]] | None = None,
-            seed: int = 0) -> list[Control]:  # fmt: skip
+def control(
+    found: Sequence[Configuration],
+    gaps: Mapping[str, Mapping[str, Gaps]] | None = None,
+    seed: int = 0,
+) -> list[Control]:
     """Paraphrase against same-prompt spread, by kind and over all (Same-Prompt Variability).
 
-    With ``gaps`` (judge -> attribute -> gap of the base wording asked k times) those are compared
-    with the paraphrases' gaps. Without, both are drawn from the options' probabilities, as a judge
-    that samples at temperature 1 among the levels would answer: one score for each of the k
-    paraphrases, and k for the base wording; the mean gap of 200 such draws. Configurations without
-    either are left out.
+    With ``gaps`` (judge -> attribute -> gaps, the base wording asked k times) those are taken.
+    Without, both are drawn from the options' probabilities, as a judge that samples at
+    temperature 1 among the levels would answer: one score for each of the k paraphrases, and k for
+    the base wording; the mean gap of 200 such draws, over the items that the base wording decided.
+    Configurations without either are left out.
     """
-    rows: list[tuple[str, float, float]] = []
+    rows: list[tuple[str, Gaps]] = []
     for one in found:
-        if gaps is not None:
-            same = gaps.get(one.scores.judge, {}).get(one.scores.attribute.name)
-            if same is not None and one.found.win_rate_gap is not None:
-                rows.append((one.kind, one.found.win_rate_gap, same))
-        elif one.scores.shares is not None:
-            rows.append((one.kind, *_drawn_gaps(one.scores, seed)))
-    kinds = [kind for kind in VERIFIABILITIES if any(row[0] == kind for row in rows)]
+        own = (
+            _drawn_gaps(one.scores, seed)
+            if gaps is None
+            else gaps.get(one.scores.judge, {}).get(one.scores.attribute.name)
+        )
+        if own is not None:
+            rows.append((one.kind, own))
     results = []
-    for kind in (*kinds, "all"):
-        own = [(a, b) for name, a, b in rows if kind in (name, "all")]
-        if own:
-            a, b = np.array(own).T
-            test = wilcoxon(a, b)
+    for kind in (*VERIFIABILITIES, "all"):
+        of_kind = [own for name, own in rows if kind in (name, "all")]
+        if of_kind:
+            a = np.array([own.reworded for own in of_kind])
+            b = np.array([own.same for own in of_kind])
             results.append(
-                Control(kind, len(own), float(a.mean()), float(b.mean()), int((a > b).sum()), test)
-            )
+                Control(
+                    kind, len(of_kind), sum(own.items for own in of_kind), float(a.mean()),
+                    float(b.mean()), int((a > b).sum()), wilcoxon(a, b),
+                )
+            )  # fmt: skip
     return results
 
 
-def _drawn_gaps(cell: Scores, seed: int) -> tuple[float, float]:
-    """The mean gap of scores drawn for k paraphrases, and for the base wording k times."""
-    assert cell.shares is not None
+def _drawn_gaps(cell: Scores, seed: int) -> Gaps | None:
+    """The mean gap of scores drawn for k paraphrases, and for the base wording k times.
+
+    None without probabilities, or where the base wording decided no item.
+    """
+    if cell.shares is None:
+        return None
+    decided = np.isfinite(cell.base)
+    if not decided.any():
+        return None
     rng = np.random.default_rng(seed)
-    n, k = cell.scores.shape
-    gold = np.searchsorted(cell.levels, cell.gold)
+    n, k = int(decided.sum()), cell.scores.shape[1]
+    gold = np.searchsorted(cell.levels, cell.gold[decided])
+    own = cell.shares[decided]
 
     def gap(shares: Floats) -> float:
         # A score matters only by being right: a Bernoulli draw with the gold level's probability.
@@ -286,4 +304,4 @@ def _drawn_gaps(cell: Scores, seed: int) -> tuple[float, float]:
         drawn = (rng.random((DRAWS, n, k)) < right).mean(axis=1)
         return float(np.ptp(drawn, axis=1).mean())
 
-    return gap(cell.shares[:, 1:]), gap(np.repeat(cell.shares[:, :1], k, axis=1))
+    return Gaps(gap(own[:, 1:]), gap(np.repeat(own[:, :1], k, axis=1)), n)

@@ -284,11 +284,11 @@ def control_table(rows: Sequence[Control], how: str) -> Table:
     """Rewording against asking the same again."""
     return Table(
         "control", "Is it the wording? The same prompt as a control",
-        ("kind", "configurations", "gap, reworded", "gap, same prompt", "difference", "ratio",
-         "larger when reworded", "Wilcoxon p", "paper's difference", "paper's p"),
+        ("kind", "configurations", "items", "gap, reworded", "gap, same prompt", "difference",
+         "ratio", "larger when reworded", "Wilcoxon p", "paper's difference", "paper's p"),
         [
             (
-                row.kind, row.n, row.reworded, row.same, row.reworded - row.same,
+                row.kind, row.n, row.items, row.reworded, row.same, row.reworded - row.same,
                 row.reworded / row.same if row.same else None, row.larger, row.test.p_value,
                 _difference("control.reworded", "control.same") if row.kind == "all"
                 else paper(f"control.{row.kind}.difference"),
@@ -296,5 +296,6 @@ def control_table(rows: Sequence[Control], how: str) -> Table:
             )
             for row in rows
         ],
-        how,
+        f"{how} A configuration's two gaps are over the same items: those decided under every "
+        "paraphrase and under the base wording; items: of all configurations together.",
     )  # fmt: skip

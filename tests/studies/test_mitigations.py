@@ -15,7 +15,7 @@ from judgesense.statistics.classical import chi_square
 from judgesense.studies.mitigation_tables import by_attribute, over_all
 from judgesense.studies.mitigations import CONSTANT, SELF, SINGLE, aggregate, exact, near, outcomes
 from judgesense.studies.recommendation import reckon, recommend
-from judgesense.studies.robustness_grid import Grid, Scores, make_plan
+from judgesense.studies.robustness_grid import Gaps, Grid, Scores, make_plan
 from judgesense.studies.robustness_measures import (
     contrasts,
     control,
@@ -245,8 +245,20 @@ def test_the_control_tells_wordings_from_chance() -> None:
     assert reworded == pytest.approx(same, abs=0.02)
     reworded, same = gaps(swayed)
     assert reworded > same + 0.4
-    asked = control([base], {"a": {CLARITY: 0.25}})[-1]
-    assert (asked.reworded, asked.same, asked.n) == (base.found.win_rate_gap, 0.25, 1)
+    asked = control([base], {"a": {CLARITY: Gaps(0.5, 0.25, 9)}})[-1]
+    assert (asked.reworded, asked.same, asked.n, asked.items) == (0.5, 0.25, 1, 9)
+
+
+def test_the_control_draws_both_gaps_on_items_that_the_base_wording_decided() -> None:
+    shares = np.array([[[0, 1, 0]] * 3] * 3, dtype=float)
+    whole = replace(cell("a", [[2, 2]] * 3, [1, 2, 3]), shares=shares)
+    some = replace(whole, base=np.array([NAN, 2, 2]), shares=shares.copy())
+    some.shares[0, 0] = NAN
+    none = replace(whole, base=np.full(3, NAN), shares=np.where(np.arange(3)[:, None] == 0, NAN, 1))
+    found = measure(grid(whole, replace(some, judge="b"), replace(none, judge="c")))
+    assert [control([one])[-1].items for one in found[:2]] == [3, 2]
+    (row,) = {(one.n, one.items, one.reworded, one.same) for one in control(found)}
+    assert row == (2, 5, 0.0, 0.0)
 
 
 @pytest.fixture
