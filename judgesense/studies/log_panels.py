@@ -65,8 +65,9 @@ def panels(
             table, "On the items that at least three judges answered; a panel takes the votes that "
             "there are, a judge's own row the items that it answered (answered: their share). Of "
             "labels without a scale, a tie of k counts 1/k if the right one is among them. best "
-            "judge: chosen on these items among those that answered at least half. Intervals "
-            "are t intervals over clusters. n counts item × order × template.",
+            "judge: chosen on these items among those that answered at least half of them; there "
+            "is none where no judge did. Intervals are t intervals over clusters. n counts item × "
+            "order × template.",
         )
     ]  # fmt: skip
     drawn = []
@@ -108,7 +109,7 @@ def _said(table: Sequence[Sequence[Value]]) -> list[str]:
         f"exact accuracy{f', mean of {sets} sets' if sets > 1 else ''}: "
         + ", ".join(
             f"{name} {number(float(np.mean(own)))}"
-            # Sets whose labels are no numbers have no mean and no median.
+            # Sets whose labels are no numbers have no mean and no median; some no best judge.
             + (f" (of {len(own)})" if len(own) < sets else "")
             for name, own in means.items()
         )
@@ -159,9 +160,10 @@ def _panel_rows(
     ]
     yield (part, "mean single judge", 1, float(mean.mean()), ends.low, ends.high, *close,
            float(given.mean()), len(gold))  # fmt: skip
-    often = np.where(given.mean(axis=0) >= 0.5, shares, -1.0)
-    best = int(np.argmax(often))
-    yield row(f"best judge: {judges[best]}", 1, votes[:, best], float(given[:, best].mean()))
+    often = given.mean(axis=0) >= 0.5
+    if often.any():
+        best = int(np.argmax(np.where(often, shares, -1.0)))
+        yield row(f"best judge: {judges[best]}", 1, votes[:, best], float(given[:, best].mean()))
     for how in METHODS if scale else ("majority",):
         scores = aggregate(votes, how)
         right = None if scale else plurality(votes, gold)

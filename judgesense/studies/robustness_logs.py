@@ -18,7 +18,7 @@ import pyarrow as pa
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.report.table import short_names
-from judgesense.report.words import join, number
+from judgesense.report.words import join, number, percent
 from judgesense.statistics.classical import TestResult, anova
 from judgesense.statistics.robustness import Robustness, paraphrase_robustness
 from judgesense.studies import pictures
@@ -29,6 +29,9 @@ from judgesense.studies.robustness_measures import RESAMPLES, correlate
 from judgesense.studies.study import Picture, Result, Table, Value
 from judgesense.tasks import is_scale
 
+NEARLY_ALL = 0.9
+"""A template is measured if a judge answered it on so much of what it answered most under one."""
+
 _COLUMNS = ["judge", "task", "scoring", "item_id", "cluster_id", "template_id", "order", "repeat",
             "status", "decision", "gold"]  # fmt: skip
 
@@ -37,13 +40,15 @@ _COLUMNS = ["judge", "task", "scoring", "item_id", "cluster_id", "template_id", 
 class Configured:
     """A judge on a set of items under k templates; ``scores`` (n, k) are codes of the labels.
 
+    ``fewer`` are the templates left out, with the share of item × order that was answered;
+    ``left_out`` counts the item × order that lack a decided answer under one of the others.
     ``scale`` says whether the labels are numbers, else their codes are names.
     """
 
     judge: str
     part: str
     templates: tuple[str, ...]
-    fewer: tuple[str, ...]
+    fewer: Mapping[str, float]
     items: tuple[str, ...]
     scores: Floats
     gold: Floats
@@ -53,13 +58,16 @@ class Configured:
     both_orders: float | None
 
 
-def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5) -> Result:
+def measure_log(
+    run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5, panel: bool = True
+) -> Result:
     """Robustness over a log's templates, and panels of its judges against its gold labels.
 
     Args:
         run_dir: the folder of an import or a run.
         by: ``task``, or ``set``: the item ids' part before the last slash.
         tolerance: τ for labels that are numbers.
+        panel: whether to measure panels of the judges.
 
     Raises:
         JudgeSenseError: no log there, no gold labels, or neither two templates nor two judges.
@@ -68,19 +76,20 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
         raise JudgeSenseError(f"--by {by}: give task, or set (the item id before its last slash)")
     log = read_log(Path(run_dir))
     rows = _rows(log, by)
-    found = list(_configurations(rows))
+    found, skipped = _configurations(rows)
     tables, findings, drawn = [], [], []
     if found:
         tables += [_configuration_table(found), _judge_table(found), _effects(found)]
         tables.append(_correlation_table(found))
         findings += list(_findings(found))
         drawn += _pictures(found)
-    made, said, more = panels(rows, tolerance)
+    made, said, more = panels(rows, tolerance) if panel else ([], [], [])
     tables += made
     if not tables:
         raise JudgeSenseError(
-            f"{run_dir}: no judge answered the same items under two templates, and no item was "
-            "answered by three judges: there is nothing to compare"
+            f"{run_dir}: no judge answered the same items under two templates"
+            + (", and no item was answered by three judges" if panel else "")
+            + ": there is nothing to compare"
         )
     return Result(
         "paraphrase-robustness",
@@ -93,16 +102,57 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
         },
         tables,
         findings + said,
-        [
-            "the templates are what the log has: they need not be paraphrases",
-            "a configuration holds the templates that the judge answered on every one of its "
-            "items and orders; items with an undecided answer under one of them are left out",
-            "there is no repetition of the same prompt, so that noise and wording are not "
-            "told apart",
-            "intervals take clusters as independent: the item, or what items share (a question)",
-        ],
+        list(_limits(found, skipped, sum(map(bool, log["repeat"].to_pylist())))),
         drawn + more,
     )
+
+
+def _limits(
+    found: Sequence[Configured], skipped: Mapping[str, Sequence[str]], repeats: int
+) -> Iterator[str]:
+    yield "the templates are what the log has: they need not be paraphrases"
+    if found:
+        yield (
+            f"a configuration holds the templates that the judge answered on at least "
+            f"{percent(NEARLY_ALL)} of the items and orders of its most answered one, and is "
+            "measured on those that all of these decided"
+        )
+    else:
+        yield "no judge decided two items under two templates: panels alone are measured"
+    shares: dict[str, list[float]] = {}
+    for one in found:
+        for name, share in one.fewer.items():
+            shares.setdefault(name, []).append(share)
+    if shares:
+        yield (
+            f"templates left out where a judge answered them on less than {percent(NEARLY_ALL)}: "
+            + ", ".join(
+                f"{name} ({_span(own)} in {len(own)} configuration{'s' * (len(own) > 1)})"
+                for name, own in shares.items()
+            )
+        )
+    if found and skipped:
+        yield (
+            "no configuration, for want of two items decided under two templates: "
+            + "; ".join(f"{judge} on {join(list(parts))}" for judge, parts in skipped.items())
+        )
+    if repeats:
+        yield (
+            f"{repeats} answers to a prompt asked again are left out, each prompt counts with its "
+            "first: noise and wording are not told apart here (`judgesense report` gives a run's "
+            "noise floor)"
+        )
+    else:
+        yield (
+            "there is no repetition of the same prompt, so that noise and wording are not told "
+            "apart"
+        )
+    yield "intervals take clusters as independent: the item, or what items share (a question)"
+
+
+def _span(shares: Sequence[float]) -> str:
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} to {high}"
 
 
 def _rows(log: pa.Table, by: str) -> list[dict[str, Any]]:
@@ -131,7 +181,12 @@ def _tell_apart(rows: Sequence[dict[str, Any]]) -> None:
                 row["part"] = f"{row['part']}, {row[kind]}"
 
 
-def _configurations(rows: Sequence[dict[str, Any]]) -> Iterator[Configured]:
+def _configurations(
+    rows: Sequence[dict[str, Any]],
+) -> tuple[list[Configured], dict[str, list[str]]]:
+    """What can be measured, and by judge the sets on which it has no two templates to compare."""
+    found: list[Configured] = []
+    skipped: dict[str, list[str]] = {}
     parts: dict[str, list[dict[str, Any]]] = {}
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
@@ -143,22 +198,31 @@ def _configurations(rows: Sequence[dict[str, Any]]) -> Iterator[Configured]:
         answers: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         for row in own:
             answers.setdefault(row["template_id"], {})[row["item_id"], row["order"]] = row
-        most = max(map(len, answers.values()))
-        full = [name for name, given in answers.items() if len(given) == most]
-        units = [unit for unit in answers[full[0]] if all(unit in answers[t] for t in full)]
-        decided = [u for u in units if all(answers[t][u]["status"] == "ok" for t in full)]
+        most = max(answers.values(), key=len)
+        shares = {name: len(given.keys() & most) / len(most) for name, given in answers.items()}
+        full = [name for name, share in shares.items() if share >= NEARLY_ALL]
+        asked = {unit for name in full for unit in answers[name]}
+        decided = [
+            unit
+            for unit in most
+            if all(unit in answers[t] and answers[t][unit]["status"] == "ok" for t in full)
+        ]
         if len(full) < 2 or len({item for item, _ in decided}) < 2:
+            skipped.setdefault(judge, []).append(part)
             continue
         scores = np.array([[codes[answers[t][u]["decision"]] for t in full] for u in decided])
         gold = np.array([codes[answers[full[0]][u]["gold"]] for u in decided])
         items = tuple(item for item, _ in decided)
         clusters = [answers[full[0]][unit]["cluster"] for unit in decided]
-        yield Configured(
-            judge, part, tuple(full), tuple(t for t in answers if t not in full), items, scores,
-            gold, is_scale(codes), len(units) - len(decided),
-            paraphrase_robustness(scores, gold, item_ids=clusters, n_resamples=RESAMPLES),
-            _both_orders(own, tuple(codes)),
+        found.append(
+            Configured(
+                judge, part, tuple(full), {t: shares[t] for t in answers if t not in full}, items,
+                scores, gold, is_scale(codes), len(asked) - len(decided),
+                paraphrase_robustness(scores, gold, item_ids=clusters, n_resamples=RESAMPLES),
+                _both_orders(own, tuple(codes)),
+            )
         )  # fmt: skip
+    return found, skipped
 
 
 def _both_orders(rows: Sequence[Mapping[str, Any]], labels: tuple[str, ...]) -> float | None:
@@ -193,14 +257,17 @@ def _configuration_table(found: Sequence[Configured]) -> Table:
                 one.part, one.judge, len(one.templates), one.found.accuracy,
                 one.found.accuracy_ci_low, one.found.accuracy_ci_high, one.found.win_rate_gap,
                 one.found.win_rate_gap_chance, one.found.consistency, one.both_orders,
-                len(set(one.items)), len(one.gold), one.left_out, ", ".join(one.fewer) or "–",
+                len(set(one.items)), len(one.gold), one.left_out,
+                ", ".join(f"{name} ({percent(share)})" for name, share in one.fewer.items()) or "–",
             )
             for one in found
         ],
         "accuracy: mean over templates, with Wilson's interval over clusters; gap: between the "
         "best and the worst template; consistency: item × order with the same label under every "
-        "template; fewer items: templates left out because the judge answered them on fewer items "
-        "or in one order only. Sensitivity is undefined for labels without a scale.",
+        "template; left out: item × order without a decided answer under one of these templates; "
+        f"fewer items: templates left out because the judge answered them on less than "
+        f"{percent(NEARLY_ALL)} of the item × order of its most answered one. Sensitivity is "
+        "undefined for labels without a scale.",
     )  # fmt: skip
 
 
@@ -212,8 +279,9 @@ def _judge_table(found: Sequence[Configured]) -> Table:
         for one in own:
             for name, value in zip(one.templates, one.found.accuracy_per_paraphrase, strict=True):
                 away.setdefault(name, []).append(value - one.found.accuracy)
-        often = {t: float(np.mean(v)) for t, v in away.items() if 2 * len(v) >= len(own)}
-        best, worst = max(often, key=often.__getitem__), min(often, key=often.__getitem__)
+        means = {name: float(np.mean(values)) for name, values in away.items()}
+        often = [name for name, values in away.items() if 2 * len(values) >= len(own)] or [*away]
+        best, worst = max(often, key=means.__getitem__), min(often, key=means.__getitem__)
         link = correlate(judge, "gap", [(o.found.accuracy, o.found.win_rate_gap) for o in own])
         rows.append(
             (
@@ -221,7 +289,7 @@ def _judge_table(found: Sequence[Configured]) -> Table:
                 float(np.mean([o.found.win_rate_gap or 0 for o in own])),
                 float(np.mean([o.found.win_rate_gap_chance or 0 for o in own])),
                 float(np.mean([o.found.consistency or 0 for o in own])),
-                f"{best} {often[best]:+.3f}", f"{worst} {often[worst]:+.3f}",
+                f"{best} {means[best]:+.3f}", f"{worst} {means[worst]:+.3f}",
                 float(np.mean([_agreed(o) for o in own])), link.pearson,
                 link.pearson_p, len(own),
             )
@@ -232,7 +300,8 @@ def _judge_table(found: Sequence[Configured]) -> Table:
         ("judge", "accuracy", "gap", "gap by chance", "consistency", "best template",
          "worst template", "majority of templates", "r of accuracy and gap", "p", "sets"),
         rows, "Means over sets, each set alike; best and worst template: mean difference from "
-        "a set's mean accuracy, of the templates answered on half of its sets or more. "
+        "a set's mean accuracy, of the templates answered on half of its sets or more, or of all "
+        "where each set has its own. "
         "majority of templates: accuracy of what most of them say.",
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions import SCHEMA, write_part
+from judgesense.errors import JudgeSenseError
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
 from judgesense.studies.judge_sensitivity.open_logs import consensus_results, order_results
 from judgesense.studies.judge_sensitivity.open_runs import (
@@ -22,7 +23,7 @@ from judgesense.studies.judge_sensitivity.open_runs import (
 )
 from judgesense.studies.log_panels import plurality
 from judgesense.studies.robustness_logs import measure_log
-from judgesense.studies.study import Table
+from judgesense.studies.study import Result, Table
 
 JUDGES = ("steady", "moved", "contrary")
 
@@ -183,3 +184,81 @@ def test_the_intervals_of_a_configuration_are_over_what_items_share(tmp_path: Pa
     assert shared[:2] == pytest.approx(alone[:2])
     assert apart[0] > alone[0]
     assert (alone[2], shared[2]) == (4, 12)
+
+
+def configurations(found: Result) -> dict[Any, dict[str, Any]]:
+    """The rows of the configurations by set and judge."""
+    table = found.table("configurations")
+    rows = [dict(zip(table.columns, values, strict=True)) for values in table.rows]
+    return {(one["set"], one["judge"]): one for one in rows}
+
+
+def test_tasks_with_wordings_of_their_own_name_the_best_and_the_worst_of_all(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        row("p", f"{task}{item}", f"{task}-{wording}", "YES" if item < wording else "NO", "YES",
+            task=task)
+        for task, item, wording in product("xyz", range(4), (1, 3))
+    ]  # fmt: skip
+    found = measure_log(written(tmp_path / "log", rows)).table("judges")
+    (one,) = [dict(zip(found.columns, values, strict=True)) for values in found.rows]
+    assert (one["best template"], one["worst template"]) == ("x-3 +0.250", "x-1 -0.250")
+
+
+def test_a_missing_row_leaves_out_its_item_and_no_wording(tmp_path: Path) -> None:
+    """`b` lacks an answer or two under two of three wordings, and most of them under a fourth."""
+    lacks = {("2", 3), ("3", 4), ("3", 5)} | {("4", item) for item in range(8, 20)}
+    rows = [
+        row(judge, f"i{item}", wording, "YES" if (item + int(wording)) % 3 else "NO", "YES")
+        for judge, item, wording in product("ab", range(20), "1234")
+        if judge == "a" or (wording, item) not in lacks
+    ]
+    rows += [row("c", f"i{item}", "1", "YES", "YES") for item in range(20)]
+    result = measure_log(written(tmp_path / "log", rows))
+    found = configurations(result)
+    a, b = found["fact", "a"], found["fact", "b"]
+    assert (a["templates"], a["items"], a["left out"], a["fewer items"]) == (4, 20, 0, "–")
+    assert (b["templates"], b["items"], b["left out"], b["fewer items"]) == (3, 17, 3, "4 (40%)")
+    limits = "; ".join(result.limits)
+    assert "less than 90%: 4 (40% in 1 configuration)" in limits
+    assert (
+        "no configuration, for want of two items decided under two templates: c on fact" in limits
+    )
+
+
+def test_a_judge_of_few_items_is_no_best_judge(tmp_path: Path) -> None:
+    # Seven judges answer three of every seven items each, and none answers half.
+    rows = [
+        row(f"j{(item + place) % 7}", f"i{item}", "1", "4" if (item + place) % 7 == 3 else "3", "4")
+        for item, place in product(range(21), range(3))
+    ]
+    rows += [row("a", f"k{item}", "1", "4", "4") for item in range(3)]  # beside no other judge
+    result = measure_log(written(tmp_path / "log", rows))
+    strategies = [one[1] for one in result.table("panels").rows]
+    assert strategies[0] == "mean single judge"
+    assert not [name for name in strategies if name.startswith("best judge")]
+    assert "no judge decided two items under two templates" in "; ".join(result.limits)
+    json.dumps(result.as_json(), allow_nan=False)
+
+
+def test_repetitions_in_a_log_are_counted_as_left_out_and_not_denied(tmp_path: Path) -> None:
+    def limits(name: str, repeats: int) -> str:
+        rows = [
+            row("p", item, wording, "YES", "YES", repeat=repeat)
+            for item, wording, repeat in product("xyz", "12", range(repeats))
+        ]
+        return "; ".join(measure_log(written(tmp_path / name, rows)).limits)
+
+    assert "there is no repetition of the same prompt" in limits("once", 1)
+    thrice = limits("thrice", 3)
+    assert "there is no repetition" not in thrice
+    assert "12 answers to a prompt asked again are left out" in thrice
+
+
+def test_a_log_can_be_measured_without_panels(tmp_path: Path) -> None:
+    rows = [row(judge, item, "1", "YES", "YES") for judge, item in product("pqr", "xyz")]
+    log = written(tmp_path / "log", rows)
+    assert measure_log(log).table("panels").rows
+    with pytest.raises(JudgeSenseError, match="under two templates: there is nothing to compare"):
+        measure_log(log, panel=False)
