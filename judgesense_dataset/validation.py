@@ -109,6 +109,7 @@ def validate(
     *,
     per_item: bool = False,
     revision: str | None = None,
+    write_back: bool = True,
     note: Note = lambda _: None,
 ) -> Validation:
     """Validate every pair of a dataset; a local Hub folder gets the verdicts written into it.
@@ -124,6 +125,7 @@ def validate(
         per_item: ask the judges about every pair with its item, as the paper did, and not once for
             each pair of wordings.
         revision: of a Hub id.
+        write_back: False leaves the dataset as it is; the verdicts then lie in ``out`` alone.
         note: hears what a person should know on the way.
 
     Raises:
@@ -136,7 +138,7 @@ def validate(
     inputs = _inputs(rows, judges, humans, per_item)
     if (earlier := _earlier(place, inputs)) is not None:
         note(f"{place} holds this validation already")
-        return Validation(earlier, place, _write_back(dataset, place))
+        return Validation(earlier, place, _write_back(dataset, place) if write_back else ())
     votes: dict[str, list[Vote]] = {}
     for path in humans:
         kind = JUDGE if is_by_model(Path(path)) else HUMAN
@@ -158,7 +160,7 @@ def validate(
         "tasks": {},
     }
     _write(place, rows, votes, record)
-    return Validation(record, place, _write_back(dataset, place))
+    return Validation(record, place, _write_back(dataset, place) if write_back else ())
 
 
 def _out_folder(dataset: str | Path | None, out: str | Path | None) -> Path:

@@ -23,6 +23,7 @@ from judgesense.studies.judge_sensitivity.grid import (
     Plan,
     ask,
     check_questions,
+    check_sizes,
     make_plan,
 )
 from judgesense.studies.judge_sensitivity.log import TASKS, Judged, read_judged, require_log
@@ -33,6 +34,13 @@ from judgesense.studies.study import Result, Table, judged
 __all__ = ["QUESTIONS", "judge_sensitivity"]
 
 TITLE = "How much judges depend on the wording: JudgeSense"
+
+NO_TABLE = {
+    "orders": "no task with two options was asked in both orders",
+    "consensus": "no two judges were asked the same task and scoring",
+    "sampled": "no judge was scored by its option probabilities",
+}
+NO_MATCH = "its run has nothing that the main run asked too"
 
 
 def judge_sensitivity(
@@ -68,7 +76,8 @@ def judge_sensitivity(
         validators: further judges that are asked whether two wordings are equivalent.
         long_tokens: the long answers' limit.
         draws: how often each prompt is drawn at T = 1.
-        sizes: judge -> number of parameters, where its name does not state it.
+        sizes: judge -> number of parameters, where its name does not state it. A name that is no
+            judge's is an error.
         quick: two items a task, short long answers.
         seed: fixes what is drawn at random.
         note: hears what a person should know on the way.
@@ -79,6 +88,8 @@ def judge_sensitivity(
     Raises:
         JudgeSenseError: for bad input, before anything is judged where it can be known.
     """
+    from local_judges.registry import JudgeSpec
+
     if log is not None:
         folder, given = Path(log), [judges, validators, dataset, items, tasks, scoring]
         if any(each for each in given):
@@ -98,6 +109,10 @@ def judge_sensitivity(
         judges, dataset, questions, tasks, scoring, items, validators, long_tokens, draws, quick,
         seed,
     )  # fmt: skip
+    if all(isinstance(spec, JudgeSpec) for spec in plan.specs):
+        # The log may add a fingerprint, to tell judges of one name apart.
+        asked = {name.split("@")[0]: size for name, size in (sizes or {}).items()}
+        check_sizes(asked, [spec.name.split("@")[0] for spec in plan.specs])
     runs = Path(out) / "runs"
     ref = data_reference(plan.dataset, None, None)
     judged(plan.specs, ref.load, ref.identity, plan.settings(), runs / "main", note)
@@ -115,10 +130,12 @@ def _result(
     plan: Plan | None = None,
     log: Path | None = None,
 ) -> Result:
+    check_sizes(sizes, main.judges)
     beside = plan is not None and any(case.task in TASKS for case in main.cases)
     found = [table for table in _tables(main, sizes, beside, plan) if table is not None]
     found += _open_tables(main, others, questions)
     named = {table.name: table for table in found}
+    unanswered = [name for name in questions if name not in named or not named[name].rows]
     said = [*findings(main, sizes), *open_findings(named)]
     if (reason := size_note(main, sizes)) is not None:
         said.append(reason)
@@ -128,7 +145,11 @@ def _result(
         settings=_settings(main, questions, plan, log),
         tables=found,
         findings=said,
-        limits=[*_limits(main, beside, log), *left_out],
+        limits=[
+            *_limits(main, beside, log),
+            *left_out,
+            *(f"no answer to {name}: {NO_TABLE.get(name, NO_MATCH)}" for name in unanswered),
+        ],
         pictures=list(figures(main, found, beside)),
     )
 

@@ -268,8 +268,13 @@ def _claims(
             yield (
                 f"judges that always say A on {task}", "5.2",
                 f"{said('always_a_judges')} of 9 (one order)",
-                f"{sum(rate == 1.0 for rate in rates)} of {len(rates)} (both orders)",
+                f"{sum(rate == 1.0 for rate in rates)} of {len(rates)} ({_orders(by_task[task])})",
             )  # fmt: skip
+
+
+def _orders(cases: Sequence[Case]) -> str:
+    asked = {order for case in cases for order in case.prompts().order.tolist()}
+    return "both orders" if len(asked) > 1 else f"order {join(sorted(asked))} alone"
 
 
 def _flip_shares(cases: Sequence[Case]) -> tuple[str, str]:

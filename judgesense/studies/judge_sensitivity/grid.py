@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.report.words import join
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
 from judgesense.studies.run import Settings, data_reference
 from judgesense.studies.study import judged, need_judges
@@ -118,6 +119,14 @@ def make_plan(
     )
 
 
+def check_sizes(sizes: Mapping[str, float], names: Sequence[str]) -> None:
+    """Raise JudgeSenseError for the size of a judge that is not among ``names``."""
+    if unknown := [name for name in sizes if name not in names]:
+        raise JudgeSenseError(
+            f"--size {unknown[0]}: no judge here has that name; the judges are {', '.join(names)}"
+        )
+
+
 def _obstacle(
     question: str,
     specs: Sequence[Any],
@@ -136,6 +145,17 @@ def _obstacle(
             return "needs judges given by name, so that they can be asked with other decoding"
         if scoring == "options":
             return "is about generated text; leave out --scoring options"
+    if question == "temperature":
+        warm = [
+            f"{each.name} ({each.options['temperature']})"
+            for each in specs
+            if each.options.get("temperature")
+        ]
+        if warm:
+            return (
+                "sets text drawn at T = 1 beside the main run's, which must then be greedy; "
+                f"{join(warm)} has a temperature of its own"
+            )
     if question == "sampled" and scoring == "generate":
         return "needs option probabilities; leave out --scoring generate"
     if question in ("scale", "language") and not embedded:
@@ -153,7 +173,8 @@ def ask(
     if question == "validators":
         from judgesense_dataset.validation import VERDICTS, validate
 
-        validate(plan.dataset, plan.validators, out=out, note=note)
+        # The dataset's bytes are part of what makes the main run the same run.
+        validate(plan.dataset, plan.validators, out=out, write_back=False, note=note)
         lines = (out / VERDICTS).read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines]
     specs, dataset, settings = list(plan.specs), plan.dataset, plan.settings(question)

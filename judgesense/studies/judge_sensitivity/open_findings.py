@@ -83,10 +83,14 @@ def _consensus(rows: Sequence[Row]) -> Iterator[str]:
     )
     panels = _known(known, "panel JSS")
     if panels:
-        better = sum(row["panel JSS"] > row["mean JSS"] for row in panels)
+        better = [row for row in panels if row["panel JSS low"] > row["mean JSS"]]
+        tied = [
+            row for row in panels if row not in better and row["panel JSS high"] > row["mean JSS"]
+        ]
         yield (
-            f"the judges' majority is more consistent than they are on average in {better} of "
+            f"the judges' majority is more consistent than they are on average in {len(better)} of "
             f"{len(panels)} cases"
+            + (f"; in {len(tied)} more, tied votes would decide it" if tied else "")
         )
 
 

@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from judgesense.report.streams import mapped_shares, option_shares
-from judgesense.statistics.agreement import jss
+from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.breakdown import consensus
 from judgesense.statistics.variance import label_components
@@ -93,12 +93,12 @@ def consensus_results(judged: Judged) -> tuple[Table, Table] | None:
         items = {key[0] for key, said in voted if sum(w not in UNDECIDED for w in said) > 1}
         own = [case.cells["mapped"]["jss"] for case in cases]
         alone = [value for value in own if value is not None]
-        panel = _panel_jss(cases, decisions, keys) if len(cases) > 2 else None
+        panel = _panel(cases, decisions, keys) if len(cases) > 2 else None
         rows.append(
             (
                 task, scoring, len(cases), found.agreement, found.ci_low, found.ci_high,
-                found.alpha, fmean(alone) if alone else None, panel, found.n_prompts,
-                len(items),
+                found.alpha, fmean(alone) if alone else None,
+                *(_panel_cells(panel) if panel else [None] * 5), found.n_prompts, len(items),
             )
         )  # fmt: skip
         for one, two in combinations(range(len(cases)), 2):
@@ -109,14 +109,16 @@ def consensus_results(judged: Judged) -> tuple[Table, Table] | None:
         return None
     columns = (
         "task", "scoring", "judges", "agreement", "low", "high", "α", "mean JSS", "panel JSS",
-        "prompts", "items",
+        "panel N", "panel undecided", "panel JSS low", "panel JSS high", "prompts", "items",
     )  # fmt: skip
     note = (
         "Agreement of two judges on one prompt, averaged over judges and prompts (mapped "
         "decisions, as shown), with its t interval over clusters (the item, or what items share); "
         "α is Krippendorff's, nominal. Mean JSS: how often one judge agrees with itself under "
         "another wording. Panel JSS: the same of the majority vote, undefined under three judges; "
-        "a tied vote is no decision."
+        "a tied vote is no decision. Panel N: the pairs of wordings with a majority on both sides; "
+        "panel undecided: the share without; panel JSS low and high: if all of those had "
+        "disagreed, or agreed."
     )
     heads = ("task", "scoring", "judge", "other judge", "agreement")
     return (
@@ -132,11 +134,12 @@ def first_verdicts(case: Case) -> dict[tuple[str, str, str], str]:
     return dict(zip(keys, asked.label.tolist(), strict=True))
 
 
-def _panel_jss(
+def _panel(
     cases: Sequence[Case],
     decisions: Mapping[str, Sequence[str]],
     keys: Sequence[tuple[str, str, str]],
-) -> float | None:
+) -> Agreement | None:
+    """The majority vote under two wordings; a tie is undecided. None without pairs."""
     said = zip(*decisions.values(), strict=True)
     votes = {key: _majority(words) for key, words in zip(keys, said, strict=True)}
     places = max((case.places for case in cases), key=len)
@@ -144,7 +147,13 @@ def _panel_jss(
         [votes.get((item, template[side], order), UNCLEAR) for item, *template, order in places]
         for side in (0, 1)
     ]
-    return jss(*sides).jss if places else None
+    return jss(*sides) if places else None
+
+
+def _panel_cells(panel: Agreement) -> list[Value]:
+    left_out = panel.n_unclear + panel.n_refused + panel.n_error
+    share_out = left_out / (panel.n_pairs + left_out)
+    return [panel.jss, panel.n_pairs, share_out, panel.jss_low, panel.jss_high]
 
 
 def _majority(said: Sequence[str]) -> str:
