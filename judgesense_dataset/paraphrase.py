@@ -71,7 +71,8 @@ def paraphrase(
     need, and then validate with their defaults; functions and loaded judges do both as they are.
     Fewer than ``n`` are returned when five times as many requests have not given more.
 
-    Raises JudgeSenseError if ``n`` is below 1, the judge is not there, or it gives no text.
+    Raises JudgeSenseError if ``n`` is below 1, the judge is not there, gives no text, or could
+    exceed its ``max_cost``.
     """
     if n < 1:
         raise JudgeSenseError(f"the number of paraphrases must be at least 1, got {n}")
@@ -162,11 +163,16 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
 
 
 def generate(judge: Any, texts: Sequence[str]) -> list[str | None]:
-    """The judge's text to each message, in their order; None where it gave none."""
-    from local_judges.protocol import Request
+    """The judge's text to each message, in their order; None where it gave none.
+
+    Raises JudgeSenseError, before anything is asked, if they could exceed its ``max_cost``.
+    """
+    from local_judges.protocol import Budgeted, Request
 
     requests = [Request(prompt_id(text), text, ()) for text in texts]
     scorings = frozenset({"generate"})
+    if isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
+        raise JudgeSenseError(f"judge {judge.name}: {reason}")
     plan = judge.plan(requests, scorings)
     answers: list[str | None] = [None] * len(texts)
     batches = ((number, [requests[at] for at in batch]) for number, batch in enumerate(plan))

@@ -169,7 +169,7 @@ class BatchFileJudge:
         plain, scored = _Form(spec, False), _Form(spec, True)
         self._forms = {False: plain, True: scored}
         self.scorings = plain.scorings
-        self._price: tuple[float, float] | None = spec.options.get("price")
+        self.price: tuple[float, float] | None = spec.options.get("price")
         self._begins_thinking = bool(spec.options.get("style", {}).get("begins_thinking"))
         self._places: dict[str, _Place] = {}
         self._digests = [self._index(number) for number in range(len(self._paths))]
@@ -264,9 +264,9 @@ class BatchFileJudge:
             answer = answer_of(entry["response"]["body"], request, self._begins_thinking)
         except ValueError as error:
             return Answer(error=f"the batch output's reply says nothing: {error}")
-        if self._price and answer.input_tokens is not None:
+        if self.price and answer.input_tokens is not None:
             read, written = answer.input_tokens, answer.output_tokens or 0
-            answer.cost_usd = (read * self._price[0] + written * self._price[1]) / 1e6
+            answer.cost_usd = (read * self.price[0] + written * self.price[1]) / 1e6
         return answer
 
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api_call import Style
+from local_judges.api_call import Retry, Style
 
 VARIABLE = "JUDGESENSE_JUDGES"
 """The environment variable that names the user's own judge file."""
@@ -50,9 +50,75 @@ OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
 )  # fmt: skip
 """What each engine's judge can be told, beside its model and name."""
 
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_price(value: object) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 2
+        and all(_is_number(each) and each >= 0 for each in value)
+    )
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "truth": ("true or false", lambda value: type(value) is bool),
+    "count": ("a whole number", lambda value: type(value) is int),
+    "number": ("a number", _is_number),
+    "text": (
+        "text (what looks like something else needs quotes)",
+        lambda value: isinstance(value, str),
+    ),
+    "mapping": ("a mapping", lambda value: isinstance(value, Mapping)),
+    "style": ("a mapping", lambda value: isinstance(value, (Mapping, Style))),
+    "price": ("two numbers of 0 or more, US dollars per million (input, output) tokens", _is_price),
+    "retry": ("a local_judges.api_call.Retry", lambda value: isinstance(value, Retry)),
+}
+OPTION_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("thinking", "batch_invariant", "enforce_eager", "logprobs", "floating"), "truth"
+    ),
+    **dict.fromkeys(
+        (
+            "max_tokens", "seed", "batch_tokens", "tensor_parallel_size", "max_model_len",
+            "pipeline_parallel_size", "max_num_seqs", "concurrency",
+        ),
+        "count",
+    ),
+    **dict.fromkeys(
+        (
+            "temperature", "gpu_memory_utilization", "timeout_s", "requests_per_minute",
+            "tokens_per_minute", "max_cost",
+        ),
+        "number",
+    ),
+    **dict.fromkeys(
+        (
+            "revision", "dtype", "device", "system_prompt", "gguf_file", "load_format",
+            "quantization", "distributed_executor_backend", "base_url", "provider", "key_variable",
+        ),
+        "text",
+    ),
+    "style": "style", "price": "price", "retry": "retry",
+}  # fmt: skip
+"""What kind of value each option takes."""
+
+STYLE_KINDS: Mapping[str, str] = {
+    "system_role": "truth", "min_temperature": "number", "sends_temperature": "truth",
+    "sends_seed": "truth", "token_parameter": "text", "begins_thinking": "truth",
+    "extra_body": "mapping",
+}  # fmt: skip
+"""The same of each key of a style."""
+
+_LEAST: Mapping[str, float] = {
+    "max_tokens": 1, "concurrency": 1, "requests_per_minute": 1, "tokens_per_minute": 1,
+    "temperature": 0, "min_temperature": 0, "max_cost": 0,
+}  # fmt: skip
+
 _BUILT_IN = Path(__file__).parent / "data" / "judges.yaml"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_STYLE = frozenset(each.name for each in dataclasses.fields(Style))
 _ENDPOINT_KEYS: Mapping[str, type] = {
     "base_url": str, "provider": str, "key_variable": str, "options": dict, "style": dict,
 }  # fmt: skip
@@ -260,11 +326,32 @@ def _options(values: Mapping[str, Any], engine: str, place: str) -> dict[str, An
             raise JudgeSenseError(
                 f"{place}.options.{key}: unknown to the engine {engine}; known are {known}"
             )
-    for key in style:
-        if key not in _STYLE:
-            known = ", ".join(sorted(_STYLE))
-            raise JudgeSenseError(f"{place}.style.{key}: unknown key; known are {known}")
+    require_values(options, f"{place}.options.")
+    require_values({"style": style}, f"{place}.")
     return {**options, "style": style} if style else options
+
+
+def require_values(options: Mapping[str, Any], place: str) -> None:
+    """Raise JudgeSenseError for an option, or a key of a style, whose value is of the wrong kind
+    or too small, and for an unknown key of a style; ``place`` stands before its name.
+    """
+    for key, value in options.items():
+        _require_value(key, value, OPTION_KINDS[key], f"{place}{key}")
+        if key == "style" and isinstance(value, Mapping):
+            for name, each in value.items():
+                if name not in STYLE_KINDS:
+                    known = ", ".join(sorted(STYLE_KINDS))
+                    raise JudgeSenseError(f"{place}style.{name}: unknown key; known are {known}")
+                _require_value(name, each, STYLE_KINDS[name], f"{place}style.{name}")
+
+
+def _require_value(key: str, value: object, kind: str, place: str) -> None:
+    words, fits = _KINDS[kind]
+    if not fits(value):
+        raise JudgeSenseError(f"{place} must be {words}, got {value!r}")
+    least = _LEAST.get(key)
+    if least is not None and value < least:  # type: ignore[operator]
+        raise JudgeSenseError(f"{place} must be {words} of {least} or more, got {value!r}")
 
 
 def _price(price: Mapping[str, Any], place: str) -> tuple[float, float]:
@@ -272,7 +359,7 @@ def _price(price: Mapping[str, Any], place: str) -> tuple[float, float]:
         raise JudgeSenseError(f"{place}: needs {', '.join(_PRICE_KEYS)}, and nothing else")
     for key in ("input", "output"):
         value = price[key]
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        if not _is_number(value) or value < 0:
             raise JudgeSenseError(
                 f"{place}.{key}: must be US dollars per million tokens, got {value!r}"
             )

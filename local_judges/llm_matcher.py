@@ -21,7 +21,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.responses import without_thinking
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
-from local_judges.protocol import Judge, Request
+from local_judges.protocol import Budgeted, Judge, Request
 
 MAX_TOKENS = 256
 """Tokens that a verdict with its reason may take; the 20 of a bare decision cut it off."""
@@ -91,8 +91,8 @@ def judge_matches(
     text, some 100 tokens of it, without a system prompt (the prompt is the whole instruction). A
     reply without a readable verdict is UNCLEAR: it is not asked again and given no default.
 
-    Raises JudgeSenseError for unequal or empty input, an unknown prompt, and a judge that does
-    not generate.
+    Raises JudgeSenseError for unequal or empty input, an unknown prompt, a judge that does not
+    generate, and, before anything is asked, prompts that could exceed the judge's ``max_cost``.
     """
     check_pairs(predictions, references)
     if len(questions) != len(predictions):
@@ -185,6 +185,8 @@ def _ask(judge: Judge, texts: Sequence[str]) -> dict[str, tuple[float | None, st
     """Verdict (1.0, 0.0 or None), outcome and reason for each distinct prompt."""
     requests = [Request(prompt_id(text), text, ("true", "false")) for text in texts]
     scorings = frozenset({"generate"})
+    if isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
+        raise JudgeSenseError(f"judge {judge.name}: {reason}")
     plan = judge.plan(requests, scorings)
     batches = ((number, [requests[i] for i in batch]) for number, batch in enumerate(plan))
     verdicts: dict[str, tuple[float | None, str, str]] = {}
@@ -213,7 +215,7 @@ def _loads(text: str) -> tuple[bool, str] | None:
         as_python = re.sub(r":\s*(true|false)\b", lambda m: ": " + m[1].capitalize(), text)
         try:
             value = ast.literal_eval(as_python)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             return None
     if not isinstance(value, dict):
         return None

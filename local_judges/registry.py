@@ -12,7 +12,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from local_judges.api_call import KEY_VARIABLE, require_loggable
 from local_judges.callable_judge import CallableJudge
-from local_judges.judge_files import OPTIONS, VARIABLE, JudgeEntry, entries
+from local_judges.judge_files import OPTIONS, VARIABLE, JudgeEntry, entries, require_values
 from local_judges.protocol import Judge
 
 ENGINES = tuple(OPTIONS)
@@ -77,8 +77,9 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
 
     A named judge comes first, then a path that exists, then ``org/name`` as a Hub id. ``model``
     among the options is the endpoint's name of the model. Raises JudgeSenseError for anything
-    else (it lists the names, close ones first), for an option that the engine does not have, and
-    for a named judge of which no model id is known, if none is given.
+    else (it lists the names, close ones first), for an option that the engine does not have or
+    whose value is of the wrong kind, and for a named judge of which no model id is known, if none
+    is given.
     """
     if engine is not None and engine not in ENGINES:
         raise JudgeSenseError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
@@ -101,6 +102,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
             f"judge {judge}: {_flag(unknown[0])} is no option of the engine {spec.engine}, which "
             f"has {known}"
         )
+    require_values(spec.options, f"judge {judge}: ")
     if spec.engine == "api" and (url := spec.options.get("base_url")):
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable", KEY_VARIABLE)))

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from judgesense.cli.run import JUDGE, BaseUrl, Engine, MaxCost, Model, SystemPrompt, names
+from judgesense.cli.run import (
+    JUDGE,
+    BaseUrl,
+    Engine,
+    MaxCost,
+    Model,
+    Price,
+    SystemPrompt,
+    names,
+    price_of,
+)
 from judgesense.errors import JudgeSenseError
 
 WORDINGS = "The wordings"
@@ -66,6 +76,7 @@ def check(
     ] = None,
     base_url: BaseUrl = None,
     model: Model = None,
+    price: Price = None,
     max_cost: MaxCost = None,
     limit: Annotated[int | None, typer.Option(help="The first so many items.")] = None,
     seed: Annotated[int, typer.Option(help="Fixes what is drawn at random.")] = 0,
@@ -89,6 +100,7 @@ def check(
         "max_tokens": max_tokens,
         "base_url": base_url,
         "model": model,
+        "price": price_of(price),
         "max_cost": max_cost,
     }
     judge_options: dict[str, Any] = {

@@ -27,9 +27,15 @@ Model = Annotated[
     str | None,
     typer.Option(help="The endpoint's name of the model.", rich_help_panel=JUDGE),
 ]
+Price = Annotated[
+    str | None,
+    typer.Option(help="INPUT,OUTPUT: US dollars per million tokens.", rich_help_panel=JUDGE),
+]
 MaxCost = Annotated[
     float | None,
-    typer.Option(help="Stop before so many US dollars are exceeded.", rich_help_panel=JUDGE),
+    typer.Option(
+        help="Stop before all judges together exceed so many US dollars.", rich_help_panel=JUDGE
+    ),
 ]
 
 
@@ -115,10 +121,7 @@ def run(
     ] = None,
     base_url: BaseUrl = None,
     model: Model = None,
-    price: Annotated[
-        str | None,
-        typer.Option(help="INPUT,OUTPUT: US dollars per million tokens.", rich_help_panel=JUDGE),
-    ] = None,
+    price: Price = None,
     max_cost: MaxCost = None,
     actor_engine: Annotated[
         str | None,
@@ -225,7 +228,7 @@ def run(
         "device": device,
         "base_url": base_url,
         "model": model,
-        "price": _price(price),
+        "price": price_of(price),
         "max_cost": max_cost,
         "concurrency": concurrency,
         "timeout_s": timeout,
@@ -294,7 +297,8 @@ def names(text: str | None) -> tuple[str, ...] | None:
     return found
 
 
-def _price(text: str | None) -> tuple[float, float] | None:
+def price_of(text: str | None) -> tuple[float, float] | None:
+    """The price in INPUT,OUTPUT, or None if it was not given."""
     if text is None:
         return None
     try:

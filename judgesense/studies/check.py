@@ -152,6 +152,7 @@ def check(
     own = read_rubric(rubric, data, answers, options)
     items = load_items(data, own.task, own.fields)
     place = rubric.with_suffix(".wordings.yaml") if wordings is None else Path(wordings)
+    spent = 0.0
     if wordings is not None or place.exists():
         entry = read_wordings(place, own)
         if paraphraser is not None or n_paraphrases is not None:
@@ -163,8 +164,10 @@ def check(
         # The judge's own settings (endpoint, key) are not for another who proposes.
         asked_of, own_options = (judge, judge_options) if paraphraser is None else (paraphraser, {})
         with _writer(asked_of, own_options, seed) as writer:
+            before = getattr(writer, "spent", 0.0)
             count = PARAPHRASES if n_paraphrases is None else n_paraphrases
             entry = propose_wordings(own, writer, count, place, note)
+            spent = getattr(writer, "spent", 0.0) - before
     identity = {
         "rubric": sha256_of(rubric), "data": sha256_of(data), "wordings": sha256_of(place),
         "answers": list(own.task.labels), "options": dict(own.task.options),
@@ -175,7 +178,7 @@ def check(
         out = RUNS / f"{rubric.stem}-{digest.hexdigest()[:8]}"
     out = Path(out)
     benchmark = build({entry.task.name: entry}, items, "full", seed=seed)
-    report = judged([spec], benchmark, identity, settings, out, note)
+    report = judged([spec], benchmark, identity, settings, out, note, spent)
     ((_, _, cell),) = cases(report)
     ranked = answers is not None or own.task.ordinal
     result = _result(report, cell, read_log(out), entry, ranked)

@@ -233,8 +233,12 @@ def execute(
     out: str | Path,
     note: Note,
     cluster: RayCluster | None = None,
+    spent: float = 0.0,
 ) -> dict[str, Any]:
     """Judge what is not judged yet, then measure; a finished run returns its report at once.
+
+    ``spent`` US dollars, and what the judges of the run spend one after the other, count together
+    against each judge's ``max_cost``.
 
     Several processes may do so together (see :mod:`local_judges.ranks`); each returns the report.
     """
@@ -267,7 +271,7 @@ def execute(
                 report = write_report(folder)
                 place.save()
         else:
-            work = _Work(settings, place, record, note, ranks, cluster)
+            work = _Work(settings, place, record, note, ranks, cluster, spent)
             with cluster.connected() if cluster else nullcontext():
                 _judge_all(work, specs, data)
             if ranks.first:
@@ -287,9 +291,9 @@ def _is_whole(place: Place, record: Mapping[str, Any]) -> bool:
     return bool(record.get("finished") and recorded and place.holds(recorded))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Work:
-    """What judging needs to know of its run, and the record that it fills."""
+    """What judging needs to know of its run, the record that it fills, and what it has cost."""
 
     settings: Settings
     place: Place
@@ -297,6 +301,7 @@ class _Work:
     note: Note
     ranks: Ranks
     cluster: RayCluster | None
+    spent: float
 
 
 def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
@@ -343,6 +348,7 @@ def _judge_one(
     work: _Work, spec: Any, index: int, benchmark: Benchmark, begun: Mapping[str, Any]
 ) -> None:
     """Load one judge, judge what it has not judged yet, and enter it into the record."""
+    from local_judges.protocol import Budgeted
     from local_judges.ray_runner import RayJudge
     from local_judges.registry import JudgeSpec
     from local_judges.runner import run_judge
@@ -360,6 +366,8 @@ def _judge_one(
         if judge.name in [each["name"] for each in work.record["judges"]]:
             raise JudgeSenseError(f"{judge.name} is named twice among the judges; name it once")
         entry = {"name": judge.name, "describe": dict(judge.describe())}
+        if price := spec.options.get("price") if isinstance(spec, JudgeSpec) else _price_of(spec):
+            entry["price"] = {"input": price[0], "output": price[1]}
         work.record["judges"].append(entry)
         later = list(begun.values())[index + 1 :]
 
@@ -378,12 +386,16 @@ def _judge_one(
             "seed": settings.seed,
             "begin": begin,
         }
+        if isinstance(judge, Budgeted):
+            before, judge.spent = judge.spent, judge.spent + work.spent
         if isinstance(judge, RayJudge):
             outcome = judge.run(benchmark, scorings, **asked)
         else:
             outcome = run_judge(
                 judge, benchmark, place.parts, scorings, ranks=work.ranks, note=work.note, **asked
             )
+        if isinstance(judge, Budgeted):
+            work.spent = judge.spent - before
     finally:
         judge.close()
     entry["seconds"] = round(begun.get(judge.name, {}).get("seconds", 0.0) + outcome.seconds, 3)
@@ -422,6 +434,12 @@ def _is_function(judge: Any) -> bool:
     from local_judges.protocol import Judge
 
     return callable(judge) and not isinstance(judge, Judge)
+
+
+def _price_of(judge: Any) -> tuple[float, float] | None:
+    """A loaded judge's price, in US dollars per million (input, output) tokens."""
+    price: tuple[float, float] | None = getattr(judge, "price", None)
+    return price
 
 
 def _name_of(judge: Any) -> str:

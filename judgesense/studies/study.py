@@ -170,15 +170,17 @@ def judged(
     settings: Settings,
     out: Path,
     note: Callable[[str], None],
+    spent: float = 0.0,
 ) -> dict[str, Any]:
     """Have a study's grid judged into ``out``, as ``judgesense run`` does; returns its report.
 
     ``identity`` is what fixes the benchmark's content (names, hashes, seed), as JSON values. A
-    finished run is read, not judged again; one that was stopped goes on.
+    finished run is read, not judged again; one that was stopped goes on. ``spent`` US dollars
+    count against the judges' ``max_cost`` already.
     """
     specs = resolve_all(judges, None, {})
     load = benchmark if callable(benchmark) else lambda: benchmark
-    return execute(specs, DataReference(dict(identity), load), settings, out, note)
+    return execute(specs, DataReference(dict(identity), load), settings, out, note, spent=spent)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import os
@@ -18,7 +19,14 @@ from judgesense.errors import JudgeSenseError
 from judgesense.published import papers
 from local_judges.api_call import Style
 from local_judges.api_judge import ApiJudge
-from local_judges.judge_files import OPTIONS, VARIABLE, entries
+from local_judges.judge_files import (
+    OPTION_KINDS,
+    OPTIONS,
+    STYLE_KINDS,
+    VARIABLE,
+    entries,
+    require_values,
+)
 from local_judges.protocol import Request
 from local_judges.registry import entry, resolve
 
@@ -190,6 +198,12 @@ def test_the_options_of_the_api_engine_are_those_of_its_judge() -> None:
     assert OPTIONS["api"] == parameters - {"self", "model", "name"}
 
 
+def test_every_option_and_every_key_of_a_style_has_a_kind() -> None:
+    assert set(OPTION_KINDS) == set().union(*OPTIONS.values())
+    assert set(STYLE_KINDS) == {field.name for field in dataclasses.fields(Style)}
+    require_values({"style": vars(Style())}, "")
+
+
 def test_the_options_of_the_transformers_engine_are_those_of_its_judge() -> None:
     from local_judges.transformers_judge import TransformersJudge
 
@@ -222,6 +236,11 @@ def test_a_wrong_name_lists_the_names_the_close_ones_first(wrong: str, first: st
         ("gpt-4o", {"engine": "transformers"}, "is asked at an endpoint"),
         ("smollm2-135m", {"model": "other"}, "--model other is for endpoints"),
         ("org/model", {"model": "other"}, "--model other is for endpoints"),
+        ("gpt-4o", {"style": {"sytem_role": False}}, r"style\.sytem_role: unknown key"),
+        ("gpt-4o", {"style": {"sends_seed": "false"}}, r"style\.sends_seed must be true or false"),
+        ("gpt-4o", {"concurrency": "8"}, r"judge gpt-4o: concurrency must be a whole number"),
+        ("gpt-4o", {"requests_per_minute": 0.5}, r"requests_per_minute must be a number of 1 or"),
+        ("org/model", {"temperature": "hot"}, r"judge org/model: temperature must be a number"),
         ("gpt-4o", {"engine": "abacus"}, "unknown engine 'abacus'"),
     ],
 )
@@ -315,6 +334,28 @@ BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"
         (BASE + "    modle: m\n", r"judges\.mine\.modle: unknown key; known are summary"),
         (BASE + "    options: {max_token: 3}\n", r"judges\.mine\.options\.max_token: unknown"),
         (BASE + "    style: {temprature: 1}\n", r"judges\.mine\.style\.temprature: unknown"),
+        (BASE + "    style: {system_role: 'no'}\n", r"mine\.style\.system_role must be true or"),
+        (
+            BASE + "    style: {extra_body: 3}\n",
+            r"mine\.style\.extra_body must be a mapping, got 3",
+        ),
+        (BASE + "    options: {max_tokens: '20'}\n", r"options\.max_tokens must be a whole number"),
+        (BASE + "    options: {max_tokens: true}\n", r"must be a whole number, got True"),
+        (
+            BASE + "    options: {timeout_s: .inf}\n",
+            r"options\.timeout_s must be a number, got inf",
+        ),
+        (BASE + "    options: {logprobs: 'no'}\n", r"options\.logprobs must be true or false"),
+        (BASE + "    options: {system_prompt: 7}\n", r"options\.system_prompt must be text"),
+        (BASE + "    options: {requests_per_minute: 0.5}\n", r"a number of 1 or more, got 0\.5"),
+        (
+            "endpoints:\n  e: {base_url: u, options: {concurrency: 0}}\n",
+            r"endpoints\.e\.options\.concurrency must be a whole number of 1 or more",
+        ),
+        (
+            BASE + "    price: {input: .nan, output: 2, source: s, date: d}\n",
+            r"judges\.mine\.price\.input: must be US dollars",
+        ),
         (BASE + "    floating: 'yes'\n", r"judges\.mine\.floating: must be true or false"),
         (BASE + "    price: {input: 1, output: 2}\n", r"judges\.mine\.price: needs input, output"),
         (
@@ -422,9 +463,10 @@ def test_the_seed_of_a_run_reaches_a_judge_whose_file_says_that_it_draws(
     examples = Path(__file__).parents[2] / "examples"
     own = {"templates": examples / "politeness.yaml", "items": examples / "politeness.jsonl"}
     endpoint = FakeEndpoint(lambda _: "", spurns=lambda _: True)
-    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="HTTP 400"):
-        asked = {"base_url": url, "scoring": "generate", "limit": 2}
-        judgesense.run("draws", **own, **asked, seed=7, out=tmp_path / "run")
+    with serving(endpoint) as url:
+        asked = {**own, "base_url": url, "scoring": "generate", "limit": 2, "seed": 7}
+        with pytest.raises(JudgeSenseError, match="HTTP 400"):
+            judgesense.run("draws", **asked, out=tmp_path / "run")
     assert {body["seed"] for body in endpoint.bodies} == {7}
     assert (
         json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["judges"][0]["seed"] == 7

@@ -26,6 +26,7 @@ READABLE = [
     ('{"match": "True", "reason": "ok"}', True, "ok"),
     ("{'match': True, 'reason': 'ok'}", True, "ok"),
     ("{match: false}", False, ""),
+    ("The set {[1, 2]} is right. {'match': true, 'reason': 'same'}", True, "same"),
     ('{"match": true, "reason": "the prediction names the sa', True, "the prediction names the sa"),
     ('{"match": true, "reason": "the set {1, 2} is the same"}', True, "the set {1, 2} is the same"),
     ('{"match": true, "reason": "a"}\n{"match": true, "reason": "b"}', True, "b"),
