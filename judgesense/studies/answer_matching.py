@@ -115,12 +115,12 @@ def answer_matching(
     found = []
     for name in plan.benchmarks:
         tokens = plan.max_tokens or MAX_TOKENS[SET_OF[name]]
-        answers = ask(name, drawn[name].items, sets[name], responders, tokens, out, note)
+        answers = ask(name, drawn[name].items, sets[name], responders, tokens, out, note, plan.seed)
         probe_heuristics(answers)
         if judge is not None:
-            judge_answers(answers, judge, grading, plan.judge_tokens, out, note)
+            judge_answers(answers, judge, grading, plan.judge_tokens, out, note, plan.seed)
         found.append(answers)
-    return result_of(found, _names(found), _settings(plan, drawn, sets, found), plan.seed)
+    return result_of(found, _names(found), _settings(plan, drawn, sets, found, own), plan.seed)
 
 
 def _templates(kind: str, plan: Plan, own: Path | None) -> tuple[AnswerTemplate, ...]:
@@ -141,14 +141,16 @@ def _settings(
     drawn: dict[str, Drawn],
     sets: dict[str, tuple[AnswerTemplate, ...]],
     found: Sequence[Answers],
+    own: Path | None,
 ) -> dict[str, Any]:
     judges = {answers.judge for answers in found if answers.judge is not None}
     models = sorted({model for answers in found for model in answers.models})
+    place = "" if own is None else f" of {own}"
     return {
         "responders": models,
         "judge": sorted(judges) or "none",
         "benchmarks": [f"{name}: {found.words}" for name, found in drawn.items()],
-        "templates": [f"{len(templates)} for {name}" for name, templates in sets.items()],
+        "templates": [f"{len(each)}{place} for {name}" for name, each in sets.items()],
         "max_tokens": [
             f"{plan.max_tokens or MAX_TOKENS[SET_OF[name]]} for {name}" for name in sets
         ],

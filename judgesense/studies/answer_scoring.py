@@ -30,7 +30,7 @@ from judgesense.studies.answer_templates import (
     AnswerTemplate,
     grader,
 )
-from judgesense.studies.benchmarks_data import BenchmarkItem, fill, folder_name
+from judgesense.studies.benchmarks_data import BenchmarkItem, fill, folder_name, folder_names
 from local_judges.llm_matcher import matching_prompt, read_verdict
 from local_judges.responder import Question, respond
 
@@ -114,12 +114,14 @@ def ask(
     max_tokens: int,
     out: Path,
     note: Note,
+    seed: int = 0,
 ) -> Answers:
     """Ask every responder every item under every template, and score by the heuristics.
 
     Options are scored in the same forward as the text is begun. An item that got no answer from
     one model under one template is left out for all, so that all are compared on the same items;
-    the first such failure of a model is noted. Raises JudgeSenseError if no item is left.
+    the first such failure of a model is noted. ``seed`` fixes what is drawn above temperature 0.
+    Raises JudgeSenseError if no item is left, or if two responders are one model.
     """
     questions = [
         Question(item.item_id, template.name, template.render(item), template.labels)
@@ -127,11 +129,14 @@ def ask(
         for item in items
     ]
     logs: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-    for responder in responders:
-        folder = out / "answers" / f"{benchmark}-{folder_name(responder)}"
-        log = respond(responder, questions, folder, max_tokens=max_tokens, note=note)
+    for responder, name in zip(responders, folder_names(responders), strict=True):
+        folder = out / "answers" / f"{benchmark}-{name}"
+        log = respond(responder, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
         rows = {(row["template_id"], row["item_id"]): row for row in log.to_pylist()}
-        logs[str(log["model"][0])] = rows
+        model = str(log["model"][0])
+        if model in logs:
+            raise JudgeSenseError(f"{name} is {model}, as another responder is; give it once")
+        logs[model] = rows
     failures = [
         (model, template, item, row["error"])
         for model, rows in logs.items()
@@ -246,6 +251,7 @@ def judge_answers(
     max_tokens: int,
     out: Path,
     note: Note,
+    seed: int = 0,
 ) -> None:
     """Have a judge score the answers and the probes; equal messages are judged once.
 
@@ -265,7 +271,7 @@ def judge_answers(
     ]
     questions = [Question(*cell, options) for cell in cells]
     folder = out / "verdicts" / f"{answers.benchmark}-{folder_name(judge)}"
-    log = respond(judge, questions, folder, max_tokens=max_tokens, note=note)
+    log = respond(judge, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
     by_cell = {(row["item_id"], row["template_id"]): row for row in log.to_pylist()}
     rows = [by_cell[item, template] for item, template, _ in cells]
     answers.judge = str(log["model"][0])

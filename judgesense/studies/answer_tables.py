@@ -84,8 +84,8 @@ def result_of(
         _accuracy(cells), _ranking(found, seed), _matchers(found), missed_table(found),
         examples_table(found, names), _templates(cells),
     ]  # fmt: skip
-    if any(len(answers.templates) > PAPERS_TEMPLATES for answers in found):
-        tables.insert(2, _many(cells, found, seed))
+    if more := [each for each in found if any(t.recombined for t in each.templates)]:
+        tables.insert(2, _many(cells, more, seed))
     result = Result(STUDY, TITLE, dict(settings), tables)
     result.findings = list(_findings(result, cells, found))
     result.limits = list(_limits(found))
@@ -169,11 +169,10 @@ def _paper_key(answers: Answers, matcher: str) -> str | None:
 
 
 def _many(cells: Sequence[Cell], found: Sequence[Answers], seed: int) -> Table:
+    """The paper's templates, which come first, against those recombined from them."""
     rows: list[Sequence[Value]] = []
     for answers in found:
         n = len(answers.templates)
-        if n <= PAPERS_TEMPLATES:
-            continue
         for matcher, scores in answers.scores.items():
             own = [c for c in cells if c.answers is answers and c.matcher == matcher]
             for name, part in (

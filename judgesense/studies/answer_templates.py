@@ -27,6 +27,9 @@ SET_OF: Mapping[str, str] = {
 }
 """The benchmarks of the study, and which templates they are asked with."""
 
+RECOMBINED = "recombined-"
+"""How the names of recombined templates begin."""
+
 OPTION_FIELDS = ("first_option", "second_option", "third_option", "fourth_option")
 
 _FILE = Path(__file__).parent / "data" / "answer_matching_templates.yaml"
@@ -46,6 +49,11 @@ class AnswerTemplate:
     name: str
     text: str
     labels: tuple[str, ...] = ()
+
+    @property
+    def recombined(self) -> bool:
+        """Whether it is made of parts of the paper's (see `recombined`), not the paper's or own."""
+        return self.name.startswith(RECOMBINED)
 
     @property
     def style(self) -> str:
@@ -154,7 +162,7 @@ def recombined(n: int, seed: int) -> tuple[AnswerTemplate, ...]:
             if text in known or len(found) == n:
                 continue
             known.add(text)
-            name = f"recombined-{len(found) + 1:03d}"
+            name = f"{RECOMBINED}{len(found) + 1:03d}"
             found.append(AnswerTemplate(name, text, _labels(text, name)))
     return tuple(found)
 

@@ -81,16 +81,28 @@ def check_models(models: Sequence[Any]) -> None:
     for model in models:
         if isinstance(model, (str, Path)):
             resolve(str(model))
-    names = [folder_name(model) for model in models]
+    names = folder_names(models)
     if repeated := [name for name in names if names.count(name) > 1]:
         raise JudgeSenseError(f"{repeated[0]} is given twice; each model needs a name of its own")
 
 
 def folder_name(model: Any) -> str:
-    """What a model's folder of answers is called."""
+    """What a model's folder of answers is called where no other model ends the same."""
     if isinstance(model, (str, Path)):
         return Path(model).name
     return str(getattr(model, "name", None) or model.__name__)
+
+
+def folder_names(models: Sequence[Any]) -> list[str]:
+    """What each model's folder of answers is called: `folder_name`, but the whole id or path, with
+    ``--`` for ``/``, of those whose last parts are the same ("org/x" and "team/x")."""
+    names = [folder_name(model) for model in models]
+    return [
+        Path(model).as_posix().strip("/").replace("/", "--")
+        if isinstance(model, (str, Path)) and names.count(name) > 1
+        else name
+        for model, name in zip(models, names, strict=True)
+    ]
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ Every prompt is asked with every item once; seeds and sizes are subsets of that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.report.table import short_names
-from judgesense.studies.benchmarks_data import check_models, draw, folder_name
+from judgesense.studies.benchmarks_data import check_models, draw, folder_names
 from judgesense.studies.ranking_grid import (
     SCORINGS,
     TASKS,
@@ -66,6 +67,10 @@ class Plan:
             )
         if self.max_tokens < 1:
             raise JudgeSenseError(f"--max-tokens must be at least 1, got {self.max_tokens}")
+        if not 0 <= self.z < math.inf:
+            raise JudgeSenseError(f"--z must be a finite number from 0, got {self.z}")
+        if self.k < 1:
+            raise JudgeSenseError(f"k must be at least 1, got {self.k}")
 
     def check_sizes(self, n_items: int, where: str) -> None:
         """Raise JudgeSenseError unless subsets smaller than the items can be drawn."""
@@ -113,14 +118,17 @@ def prompt_ranking(
 
     def asked() -> Iterator[Grid]:
         for task in plan.tasks:
-            for responder in responders:
-                folder = out / "answers" / f"{task}-{folder_name(responder)}"
+            for responder, name in zip(responders, folder_names(responders), strict=True):
+                folder = out / "answers" / f"{task}-{name}"
                 yield from ask(
                     task, responder, drawn[task], wordings[task], plan.scorings,
-                    plan.max_tokens, folder, note,
+                    plan.max_tokens, folder, note, plan.seed,
                 )  # fmt: skip
 
     grids = list(asked())
+    cells = [(grid.name, grid.model) for grid in grids]
+    if twice := [model for name, model in cells if cells.count((name, model)) > 1]:
+        raise JudgeSenseError(f"two responders are {twice[0]}; give it once")
     names = short_names({grid.model for grid in grids})
     settings: dict[str, Any] = {
         "responders": sorted(names),

@@ -105,10 +105,12 @@ def ask(
     max_tokens: int,
     out: Path,
     note: Callable[[str], None],
+    seed: int = 0,
 ) -> Iterator[Grid]:
     """Ask every prompt with every item once, and score the answers: a grid for each scoring.
 
     Items on which any prompt got an error instead of an answer are left out for all prompts.
+    ``seed`` fixes what is drawn above temperature 0.
     Raises JudgeSenseError if no item is left, or if options are asked of an engine without them.
     """
     by_options = task == "mmlu" and "options" in scorings
@@ -118,7 +120,9 @@ def ask(
         for name, text in prompts.items()
         for item in drawn.items
     ]
-    log = respond(responder, questions, out, max_tokens=max_tokens if texts else 1, note=note)
+    log = respond(
+        responder, questions, out, max_tokens=max_tokens if texts else 1, seed=seed, note=note
+    )
     rows = _by_cell(log)
     failed = {item for (_, item), row in rows.items() if row["text"] is None}
     items = [item for item in drawn.items if item.item_id not in failed]

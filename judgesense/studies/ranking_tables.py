@@ -61,14 +61,14 @@ class Measured:
         return self.size / len(self.grid.items)
 
 
-def measure(grid: Grid, model: str, size: int, plan: Plan) -> Measured:
-    """Subsample a grid and measure its rankings."""
+def measure(grid: Grid, model: str, size: int, plan: Plan, k: int) -> Measured:
+    """Subsample a grid and measure its rankings; ``k`` is the size of the top sets."""
     seeds = [(plan.seed, number) for number in range(plan.seeds)]
     scores = seed_scores(grid.scores, size, seeds)
     redrawn = redrawn_scores(grid.scores, size, plan.seeds, REDRAWS, plan.seed)
     return Measured(
         grid, model, size, scores, redrawn,
-        ranking_stability(scores, k=min(plan.k, len(grid.prompts)), z=plan.z),
+        ranking_stability(scores, k=k, z=plan.z),
         selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
     )  # fmt: skip
 
@@ -81,8 +81,10 @@ def result_of(
     texts: Mapping[str, str],
 ) -> Result:
     """The study's result. ``names`` are the models' short names, ``texts`` the wordings."""
+    # One k: a column holds the same measure in every row.
+    k = min(plan.k, min(len(grid.prompts) for grid in grids))
     cells = [
-        measure(grid, names[grid.model], size, plan)
+        measure(grid, names[grid.model], size, plan, k)
         for grid in grids
         for size in sorted(plan.sizes)
     ]
@@ -93,7 +95,6 @@ def result_of(
         "z": plan.z,
         "seed": plan.seed,
     }
-    k = min(plan.k, min(len(grid.prompts) for grid in grids))
     tables = [
         _stability(cells, k), _consistency(cells, k), _selection(cells), _sweep(cells),
         _near_ties(cells), _prompts(grids, names, cells, texts),
