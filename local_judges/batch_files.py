@@ -242,7 +242,7 @@ class BatchFileJudge:
                 f"{where}: no line of batch output (neither response nor error); an input file?"
             )
         identity = entry["custom_id"]
-        place = _Place(file, offset, _problem(entry) is None)
+        place = _Place(file, offset, self._says_something(entry))
         before = self._places.get(identity)
         if before and before.answered and place.answered:
             raise JudgeSenseError(
@@ -251,6 +251,19 @@ class BatchFileJudge:
             )
         if before is None or place.answered:
             self._places[identity] = place
+
+    def _says_something(self, entry: Mapping[str, Any]) -> bool:
+        """Whether a line is an answer: a success whose reply can be read."""
+        if _problem(entry) is not None:
+            return False
+        try:
+            self._read(entry, Request("", "", ()))
+        except ValueError:
+            return False
+        return True
+
+    def _read(self, entry: Mapping[str, Any], request: Request) -> Answer:
+        return answer_of(entry["response"]["body"], request, self._begins_thinking)
 
     def _answer(self, files: Sequence[BinaryIO], identity: str, request: Request) -> Answer:
         place = self._places.get(identity)
@@ -261,7 +274,7 @@ class BatchFileJudge:
         if problem := _problem(entry):
             return Answer(error=problem)
         try:
-            answer = answer_of(entry["response"]["body"], request, self._begins_thinking)
+            answer = self._read(entry, request)
         except ValueError as error:
             return Answer(error=f"the batch output's reply says nothing: {error}")
         if self.price and answer.input_tokens is not None:
@@ -273,6 +286,8 @@ class BatchFileJudge:
 def _problem(entry: Mapping[str, Any]) -> str | None:
     """Why a line of batch output is no answer, without secrets; None if it is one."""
     response = entry.get("response") or {}
+    if not isinstance(response, dict):
+        return f"the response is no object: {without_secrets(str(response))[:300]}"
     status = response.get("status_code")
     body = response.get("body")
     error = entry.get("error") or (body.get("error") if isinstance(body, dict) else None)

@@ -49,6 +49,10 @@ def match(
     base_url: Annotated[
         str | None, typer.Option(help="The judge's OpenAI-compatible endpoint (engine api).")
     ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(help="Cap on the judge's tokens. Default: 256, or its own if that is more."),
+    ] = None,
     n_options: Annotated[
         int | None, typer.Option(help="Options of a choice (4), where their texts are not given.")
     ] = None,
@@ -79,7 +83,7 @@ def match(
     from judgesense.matching.scores import disagreement, score_models
     from judgesense.record import require_writable
 
-    wanted = {"engine": engine, "base_url": base_url}
+    wanted: dict[str, Any] = {"engine": engine, "base_url": base_url, "max_tokens": max_tokens}
     if judge is None:
         _refuse_without_judge({**wanted, "prompt": prompt})
     elif engine is None and base_url is not None:
@@ -118,7 +122,7 @@ def match(
         raise typer.Exit(1)
 
 
-def _refuse_without_judge(given: dict[str, str | None]) -> None:
+def _refuse_without_judge(given: dict[str, Any]) -> None:
     for name, value in given.items():
         if value is not None:
             raise JudgeSenseError(
@@ -126,7 +130,9 @@ def _refuse_without_judge(given: dict[str, str | None]) -> None:
             )
 
 
-def _load(judge: str, wanted: dict[str, str | None], prompt: str, rows: Sequence[Response]) -> Any:
+def _load(judge: str, wanted: dict[str, Any], prompt: str, rows: Sequence[Response]) -> Any:
+    from dataclasses import replace
+
     from local_judges.llm_matcher import MAX_TOKENS, check_prompt
     from local_judges.registry import resolve
 
@@ -135,7 +141,12 @@ def _load(judge: str, wanted: dict[str, str | None], prompt: str, rows: Sequence
         raise JudgeSenseError(
             f"{missing[0]}: no question, which a judge needs (--columns question=COLUMN)"
         )
-    return resolve(judge, **wanted, system_prompt="", max_tokens=MAX_TOKENS)
+    spec = resolve(judge, **wanted, system_prompt="")
+    if wanted.get("max_tokens") is not None:
+        return spec
+    # A model that reasons first needs what its entry allows.
+    cap = max(MAX_TOKENS, spec.options.get("max_tokens", 0))
+    return replace(spec, options={**spec.options, "max_tokens": cap})
 
 
 def _judge(spec: Any, prompt: str, rows: Sequence[Response]) -> JudgedMatches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,8 @@ def respond(
         Path,
         typer.Option(
             "--questions", "-q", metavar="FILE",
-            help="item_id, template_id, message and, for choices, options: JSONL, CSV, Parquet.",
+            help="item_id, template_id, message and, for choices, options (in CSV a JSON list): "
+            "JSONL, CSV, Parquet.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder; given again, it goes on.")],
@@ -97,6 +99,15 @@ def respond(
         raise typer.Exit(1)
 
 
+def _from_cell(text: str) -> list[Any] | None:
+    """The JSON list in a cell; None if it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, list) else None
+
+
 def _read(path: Path) -> Iterator[Question]:
     from judgesense.importers.files import read_table
     from local_judges.responder import Question
@@ -109,8 +120,13 @@ def _read(path: Path) -> Iterator[Question]:
                     f"{record.place}: no {name}; a question has item_id, template_id, message"
                 )
         options = values.get("options") or ()
-        if isinstance(options, str) or not all(isinstance(option, str) for option in options):
-            raise JudgeSenseError(f"{record.place}: options must be a list of texts")
+        if isinstance(options, str):
+            options = _from_cell(options)
+        if options is None or not all(isinstance(option, str) for option in options):
+            raise JudgeSenseError(
+                f"{record.place}: options must be a list of texts, in a CSV cell as JSON, got "
+                f"{values['options']!r}"
+            )
         yield Question(
             str(values["item_id"]),
             str(values["template_id"]),

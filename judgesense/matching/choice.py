@@ -178,7 +178,7 @@ def match_choice(
 def _reference_letter(answer: str, count: int, shown: Sequence[str] | None, row: int) -> str:
     texts = [normalize(option) for option in shown or ()]
     bare = answer.strip(" ()[].:")
-    if bare in _letters(count):
+    if bare in tuple(_letters(count)):
         return bare
     if texts.count(normalize(answer)) == 1:
         return _letters(count)[texts.index(normalize(answer))]

@@ -129,6 +129,36 @@ def test_of_a_failure_and_an_answer_the_answer_counts_whatever_their_order(tmp_p
         assert run_judge(judge, benchmark(20), run, ["generate"]).failed == []
 
 
+@pytest.mark.parametrize("response", [{"status_code": 200, "body": {"choices": []}}, "x", ["x"]])
+def test_a_success_that_says_nothing_is_a_failure_whatever_comes_beside_it(
+    tmp_path: Path, response: object
+) -> None:
+    path = write(SPEC, tmp_path / "in", scorings=("generate",))
+    empty = {"response": response, "error": None}
+    silent = service([path], lambda n, b: empty, tmp_path / "silent.jsonl")
+    answers = service([path], answered, tmp_path / "answers.jsonl")
+    for files in ([silent, answers], [answers, silent]):
+        judge = BatchFileJudge(SPEC, files)
+        run = tmp_path / files[0].stem
+        assert run_judge(judge, benchmark(20), run, ["generate"]).failed == []
+    alone = run_judge(BatchFileJudge(SPEC, [silent]), benchmark(20), tmp_path / "run", ["generate"])
+    assert len(alone.failed) == 40
+    assert all("no choices" in line or "no object: " in line for line in alone.failed)
+
+
+def test_a_usage_that_is_no_object_costs_nothing_known(tmp_path: Path) -> None:
+    def odd(number: int, body: dict[str, Any]) -> dict[str, Any]:
+        reply = answered(number, body)
+        reply["response"]["body"]["usage"] = "x"
+        return reply
+
+    output = service([write(SPEC, tmp_path / "in")], odd, tmp_path / "out.jsonl")
+    run_judge(BatchFileJudge(SPEC, [output]), benchmark(20), tmp_path / "run", BOTH)
+    log = read_log(tmp_path / "run")
+    assert set(log["status"].to_pylist()) == {"ok"}
+    assert log["cost_usd"].null_count == log.num_rows
+
+
 def test_two_answers_to_one_prompt_are_refused(tmp_path: Path) -> None:
     output = service([write(SPEC, tmp_path / "in")], answered, tmp_path / "out.jsonl")
     with pytest.raises(JudgeSenseError, match=r"out\.jsonl, line 1: a second answer to"):

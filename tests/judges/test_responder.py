@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense import Question
 from judgesense.cli import app
+from judgesense.cli.respond import _read as read_questions
 from judgesense.decisions import part_files, read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.responses import PARTS, without_thinking
@@ -254,3 +255,13 @@ def test_a_killed_responder_goes_on_and_leaves_the_log_of_an_uninterrupted_one(
     ]
     assert logs[0].num_rows == 90
     assert logs[0].drop_columns(["latency_s"]).equals(logs[1].drop_columns(["latency_s"]))
+
+
+def test_options_of_a_question_are_read_from_a_csv_cell(tmp_path: Path) -> None:
+    path = tmp_path / "questions.csv"
+    rows = ['i1,t,Which?,"[""A"", ""B""]"', "i2,t,Why?,", "i3,t,Which then?,A|B"]
+    path.write_text("item_id,template_id,message,options\n" + "\n".join(rows), "utf-8")
+    questions = read_questions(path)
+    assert [next(questions).options, next(questions).options] == [("A", "B"), ()]
+    with pytest.raises(JudgeSenseError, match=r"a CSV cell as JSON, got 'A\|B'"):
+        next(questions)

@@ -262,6 +262,8 @@ def test_unread_responses_score_nothing_and_are_counted_with_their_reason() -> N
         (([None], ["A"]), "predictions, row 0"),
         ((["A"], [""]), "references, row 0"),
         ((["A"], ["Z"]), "references, row 0: 'Z'"),
+        ((["A"], ["AB"]), "references, row 0: 'AB'"),
+        ((["A"], ["(.)"]), r"references, row 0: '\(\.\)'"),
         ((["A", "B"], ["A", "gravity"]), "references, row 1: 'gravity'"),
     ],
 )

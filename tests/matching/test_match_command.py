@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense import Question
 from judgesense.cli import app
+from judgesense.cli.matching import _load as load_judge_of
 from judgesense.errors import JudgeSenseError
 
 OPTIONS = ["gravity", "friction", "magnetism", "drag"]
@@ -214,3 +215,14 @@ def test_a_judge_finds_what_the_heuristic_missed_and_its_silence_is_counted(
     }
     table = pq.read_table(out / "matches.parquet").to_pylist()
     assert [row["judged"] for row in table] == [1.0, 1.0, 1.0, 0.0, None, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("judge", "given", "cap"),
+    [("deepseek-r1", None, 2048), ("gpt-4o", None, 256), ("deepseek-r1", 512, 512)],
+)
+def test_a_reasoning_judge_may_think_as_long_as_its_entry_says(
+    judge: str, given: int | None, cap: int
+) -> None:
+    spec = load_judge_of(judge, {"max_tokens": given}, "figure-3", [])
+    assert (spec.options["max_tokens"], spec.options["system_prompt"]) == (cap, "")
