@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import read_log
 from judgesense.record import PROMPTS_FILE
-from judgesense.studies.mitigations import FUSER, Outcome, aligned, exact, near
+from judgesense.report.words import join
+from judgesense.studies.mitigations import FUSER, SINGLE, Outcome, aligned, exact, near
 from judgesense.studies.robustness_grid import Grid, Scores
 from judgesense.studies.study import judged
 from judgesense.tasks import Item, Template
@@ -61,8 +62,9 @@ def fuse(
 ) -> list[Outcome]:
     """The fuser's outcome on every attribute; what is asked lies in ``DIR/fuser``.
 
-    ``judges`` are those of the grid, in its order. Reasons and fuser's answers are judged once
-    and taken up again like any run.
+    ``judges`` are those of the grid, in its order. The fuser is measured on the items on which it
+    had a rating to read and decided in both wordings; an attribute without one has no outcome.
+    Reasons and fuser's answers are judged once and taken up again like any run.
     """
     cells = {name: aligned(grid.of(name)) for name in grid.plan.attributes}
     cells = {name: own for name, own in cells.items() if own and own[0].items}
@@ -70,7 +72,9 @@ def fuse(
         return []
     prompts = _base_prompts(out / "grid", grid)
     reasons = [
-        _reasons(judge, at, cells, prompts, out / "fuser" / f"reasons-{at + 1}", note)
+        _reasons(
+            judge, at, cells, prompts, out / "fuser" / f"reasons-{at + 1}", grid.plan.seed, note
+        )
         for at, judge in enumerate(judges)
     ]
     panels = {
@@ -118,9 +122,10 @@ def _reasons(
     cells: Mapping[str, Sequence[Scores]],
     prompts: Mapping[tuple[str, str], str],
     out: Path,
+    seed: int,
     note: Callable[[str], None],
 ) -> dict[tuple[str, str], _Reason]:
-    """Why a judge gave its rating of each item under the base wording."""
+    """Why a judge gave its rating of each item that it decided under the base wording."""
     from local_judges.responder import Question, respond
 
     asked = {
@@ -133,7 +138,9 @@ def _reasons(
         for row, item in enumerate(own[at].items)
         if np.isfinite(own[at].base[row])
     }
-    log = respond(judge, asked.values(), out, max_tokens=REASON_TOKENS, note=note)
+    if not asked:
+        return {}
+    log = respond(judge, asked.values(), out, max_tokens=REASON_TOKENS, seed=seed, note=note)
     columns = log.select(["item_id", "text", "tokens", "input_tokens", "cost_usd"]).to_pylist()
     said = {row["item_id"]: row for row in columns}
     return {
@@ -179,14 +186,21 @@ def _outcome(
     reasons: Sequence[Mapping[tuple[str, str], _Reason]],
     tolerance: float,
 ) -> Outcome | None:
-    """None where the fuser left an item undecided under a wording: it would meet other items."""
+    """On the items on which it had a rating to read and decided in both wordings; None without."""
     first = cells[0]
     ids = [f"{name}-fuser-{number}" for number in range(1, len(WORDINGS) + 1)]
     own = [[rows[name, item, template] for template in ids] for item in first.items]
-    if any(row["status"] != "ok" for pair in own for row in pair):
+    rated = np.isfinite([cell.base for cell in cells]).any(axis=0)
+    decided = [
+        at
+        for at, pair in enumerate(own)
+        if rated[at] and all(row["status"] == "ok" for row in pair)
+    ]
+    if not decided:
         return None
-    scores = np.array([[float(row["decision"]) for row in pair] for pair in own])
-    right = exact(scores, first.gold)
+    scores = np.array([[float(row["decision"]) for row in own[at]] for at in decided])
+    gold, human = first.gold[decided], first.human[decided]
+    right = exact(scores, gold)
     given = [mine[name, item] for mine in reasons for item in first.items if (name, item) in mine]
     final = [row for pair in own for row in pair]
     n = len(first.items)
@@ -201,9 +215,29 @@ def _outcome(
     read = [(row["input_tokens"] or 0) + (row["output_tokens"] or 0) for row in final]
     return Outcome(
         FUSER, name, first.attribute.verifiability, right.mean(axis=1),
-        near(scores, first.human, tolerance).mean(axis=1), first.clusters,
+        near(scores, human, tolerance).mean(axis=1), tuple(first.items[at] for at in decided),
+        tuple(first.clusters[at] for at in decided),
         float(np.ptp(right.mean(axis=0))), 2 * len(cells) + 1,
         sum(cell.tokens for cell in cells) + sum(one.tokens for one in given) / n
         + float(np.mean(read)),
         dollars,
     )  # fmt: skip
+
+
+def undecided(tried: Sequence[Outcome]) -> list[str]:
+    """What the fuser did not decide, in sentences: ``tried`` are the outcomes of all strategies."""
+    fused = {one.attribute: len(one.items) for one in tried if one.strategy == FUSER}
+    lacking: dict[tuple[int, int], list[str]] = {}
+    for one in tried:
+        n = len(one.items)
+        if one.strategy == SINGLE and (m := fused.get(one.attribute, 0)) < n:
+            lacking.setdefault((m, n), []).append(one.attribute)
+    return [
+        f"{join(names)}: the fuser had a rating to read and decided in both wordings on "
+        + (
+            f"{m} of {n} texts, on which it is compared"
+            if m
+            else f"none of {n} texts: not measured"
+        )
+        for (m, n), names in lacking.items()
+    ]

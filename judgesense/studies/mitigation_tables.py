@@ -26,7 +26,7 @@ def by_attribute(outcomes: Sequence[Outcome], tolerance: float) -> Table:
             (
                 one.attribute, one.kind, one.strategy, one.judge, float(one.exact.mean()), ci.low,
                 ci.high, gain, ends.low, ends.high, float(one.near.mean()),
-                float((one.near - single[one.attribute].near).mean()), one.gap, one.calls,
+                one.near_gain(single[one.attribute]), one.gap, one.calls,
                 one.tokens, one.dollars, len(one.exact),
             )
         )  # fmt: skip
@@ -49,8 +49,8 @@ def over_all(outcomes: Sequence[Outcome], tolerance: float) -> Table:
     totals: list[Sequence[Value]] = []
     for name in dict.fromkeys(one.strategy for one in outcomes):
         own = [one for one in outcomes if one.strategy == name]
-        gains = [float((o.exact - single[o.attribute].exact).mean()) for o in own]
-        close = [float((o.near - single[o.attribute].near).mean()) for o in own]
+        gains = [o.gain(single[o.attribute])[0] for o in own]
+        close = [o.near_gain(single[o.attribute]) for o in own]
         totals.append(
             (
                 name, len(own), float(np.mean([o.exact.mean() for o in own])),
@@ -75,17 +75,18 @@ def recommendation_table(tiers: Sequence[Tier]) -> Table:
     return Table(
         "recommendation", "Recommendation: what to use for which attribute",
         ("kind", "use", "people", "exact", "low", "high", "within", "constant score", "tokens",
-         "items", "the paper's tier"),
+         "US dollars", "items", "the paper's tier"),
         [
             (t.kind, t.strategy, t.human, t.exact, t.low, t.high, t.near, t.constant, t.tokens,
-             t.n, PAPER_TIERS[t.kind])
+             t.dollars, t.n, PAPER_TIERS[t.kind])
             for t in tiers
         ],
-        "use: the cheapest strategy that is not shown to be less often right than the best one (95%"
-        " interval of the difference on the same items). people: who scores instead below an "
-        "accuracy of 0.30 or a constant score's, and reviews below 0.65 or while the interval "
-        "reaches down to a constant score's (the paper's thresholds, section 4). Few items show "
-        "little: where they cannot tell strategies apart the cheapest is named.",
+        "use: the cheapest strategy (by US dollars where those of all are known, else by tokens) "
+        "that is not shown to be less often right than the best one (95% interval of the "
+        "difference on the same items). people: who scores instead below an accuracy of 0.30 or a "
+        "constant score's, and reviews below 0.65 or while the interval reaches down to a constant "
+        "score's (the paper's thresholds, section 4). Few items show little: where they cannot "
+        "tell strategies apart the cheapest is named.",
     )  # fmt: skip
 
 
@@ -135,10 +136,7 @@ def figures(found: Sequence[Configuration], outcomes: Sequence[Outcome]) -> list
     ]  # fmt: skip
     single = {one.attribute: one for one in outcomes if one.strategy == SINGLE}
     tried = [n for n in dict.fromkeys(o.strategy for o in outcomes) if n != SINGLE]
-    gains = {
-        (o.attribute, o.strategy): float((o.exact - single[o.attribute].exact).mean())
-        for o in outcomes
-    }
+    gains = {(o.attribute, o.strategy): o.gain(single[o.attribute])[0] for o in outcomes}
     if tried and outcomes:
         most = max(map(abs, gains.values())) or 1.0
         made.append(

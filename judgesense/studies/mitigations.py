@@ -7,11 +7,12 @@ what votes; NaN is a vote that is missing.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from judgesense.report.words import join
 from judgesense.statistics.intervals import Interval, cluster_codes, mean_t_cluster
 from judgesense.studies.robustness_grid import Floats, Grid, Scores
 
@@ -77,8 +78,9 @@ def _beside(values: Floats, scores: Floats) -> Floats:
 class Outcome:
     """A strategy on an attribute: how often it is right on each item, and what an item costs.
 
-    ``exact`` and ``near`` (n,) are shares over the paraphrases and judges that a strategy is
-    averaged over; ``gap`` is its win-rate gap, None where it uses all paraphrases at once.
+    ``items`` (n,) are those it decided. ``exact`` and ``near`` (n,) are shares over the
+    paraphrases and judges that a strategy is averaged over; ``gap`` is its win-rate gap, None
+    where it uses all paraphrases at once.
     ``calls``, ``tokens`` and ``dollars`` are for one item; dollars None where no price is known.
     ``judge`` names the best judge.
     """
@@ -88,6 +90,7 @@ class Outcome:
     kind: str
     exact: Floats
     near: Floats
+    items: tuple[str, ...]
     clusters: tuple[str, ...]
     gap: float | None
     calls: float
@@ -99,10 +102,27 @@ class Outcome:
         """The 95% interval of exact accuracy over items, within 0 and 1."""
         return _clipped(_t_interval(self.exact, self.clusters), 0.0)
 
+    def on(self, items: Collection[str]) -> Outcome:
+        """The outcome on those of its items; gap and costs stay those of all."""
+        wanted = set(items)
+        rows = [row for row, item in enumerate(self.items) if item in wanted]
+        return replace(
+            self,
+            exact=self.exact[rows],
+            near=self.near[rows],
+            items=tuple(self.items[row] for row in rows),
+            clusters=tuple(self.clusters[row] for row in rows),
+        )
+
     def gain(self, over: Outcome) -> tuple[float, Interval]:
-        """The difference of exact accuracies on the same items, with its 95% interval."""
-        difference = self.exact - over.exact
-        return float(difference.mean()), _clipped(_t_interval(difference, self.clusters), -1.0)
+        """The difference of exact accuracies on the items of both, with its 95% interval."""
+        own = self.on(over.items)
+        difference = own.exact - over.on(self.items).exact
+        return float(difference.mean()), _clipped(_t_interval(difference, own.clusters), -1.0)
+
+    def near_gain(self, over: Outcome) -> float:
+        """The difference of the shares within the tolerance on the items of both."""
+        return float((self.on(over.items).near - over.on(self.items).near).mean())
 
 
 def _t_interval(values: Floats, clusters: Sequence[str]) -> Interval:
@@ -128,6 +148,29 @@ def outcomes(grid: Grid, tolerance: float) -> list[Outcome]:
         if cells and cells[0].items:
             found += _of_attribute(cells, tolerance)
     return found
+
+
+def lost(grid: Grid) -> list[str]:
+    """What no strategy is measured on, in sentences: whose undecided paraphrases cost how much."""
+    attributes: dict[tuple[int, int, str], list[str]] = {}
+    for name in grid.plan.attributes:
+        cells = grid.of(name)
+        if not any(cell.left_out for cell in cells):
+            continue
+        asked, kept = len(cells[0].items) + cells[0].left_out, len(aligned(cells)[0].items)
+        by_judge = ", ".join(f"{cell.judge} {cell.left_out}" for cell in cells if cell.left_out)
+        attributes.setdefault((asked, kept, by_judge), []).append(name)
+    return [
+        (
+            f"{join(names)}: strategies are compared on {kept} of {asked} texts, those that every "
+            f"judge decided under every paraphrase (undecided: {by_judge})"
+            if kept
+            else f"{join(names)}: no panel, no self-consistency and no fuser is measured, since no "
+            f"text was decided by every judge under every paraphrase (undecided of {asked}: "
+            f"{by_judge}); leave out such a judge, or score by options"
+        )
+        for (asked, kept, by_judge), names in attributes.items()
+    ]
 
 
 def aligned(cells: Sequence[Scores]) -> list[Scores]:
@@ -163,7 +206,7 @@ def _of_attribute(cells: Sequence[Scores], tolerance: float) -> list[Outcome]:
         gap = np.ptp(right.mean(axis=0), axis=0).mean() if rest else None
         return Outcome(
             strategy, first.attribute.name, first.attribute.verifiability,
-            right.mean(axis=rest), close.mean(axis=rest), first.clusters,
+            right.mean(axis=rest), close.mean(axis=rest), first.items, first.clusters,
             None if gap is None else float(gap), calls, *cost,
         )  # fmt: skip
 

@@ -18,9 +18,9 @@ from judgesense.report.words import join, number
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.tables import positive_number
 from judgesense.studies import mitigation_tables, robustness_tables
-from judgesense.studies.fuser import fuse
+from judgesense.studies.fuser import fuse, undecided
 from judgesense.studies.measures import cost_table
-from judgesense.studies.mitigations import CONSTANT, SINGLE, Outcome, outcomes
+from judgesense.studies.mitigations import CONSTANT, SINGLE, Outcome, lost, outcomes
 from judgesense.studies.recommendation import recommend
 from judgesense.studies.robustness_grid import (
     Grid,
@@ -137,6 +137,9 @@ def paraphrase_robustness(
         )
     controls = control(found, gaps, seed)
     result = _tabulate(grid, found, tried, controls, ASKED if gaps is not None else DRAWN, tau)
+    result.limits += lost(grid)
+    if fuser is not None:
+        result.limits += undecided(tried)
     result.settings |= {"fuser": "none"} if fuser is None else {"fuser": _name(fuser)}
     result.tables.append(cost_table(grid.report, read_log(out / "grid")))
     return result
@@ -274,8 +277,7 @@ def _strategy_findings(tried: Sequence[Outcome]) -> Iterator[str]:
     gains: dict[str, list[float]] = {}
     for one in tried:
         if one.strategy not in (SINGLE, CONSTANT):
-            gain = float((one.exact - single[one.attribute].exact).mean())
-            gains.setdefault(one.strategy, []).append(gain)
+            gains.setdefault(one.strategy, []).append(one.gain(single[one.attribute])[0])
     for name, own in gains.items():
         yield (
             f"{name}: {_signed(float(np.mean(own)))} exact accuracy against the mean single judge "

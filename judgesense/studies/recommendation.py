@@ -36,7 +36,8 @@ PAPER_TIERS = {
 class Tier:
     """What to use for a kind of attribute, and what it was measured to do.
 
-    ``strategy`` is the cheapest one whose exact accuracy is not shown to be below the best one's;
+    ``strategy`` is the cheapest one whose exact accuracy is not shown to be below the best one's:
+    by US dollars where those of all strategies are known, else by tokens.
     ``human`` says how much of the work stays with people.
     """
 
@@ -49,13 +50,15 @@ class Tier:
     near: float
     constant: float
     tokens: float
+    dollars: float | None
     n: int
 
 
 def recommend(outcomes: Sequence[Outcome]) -> list[Tier]:
     """A tier for each kind of attribute, most verifiable first.
 
-    Strategies are compared on the same items, pooled over the kind's attributes. People score
+    Strategies are compared on the same items, pooled over the kind's attributes; one that decided
+    less than half of them is left out. People score
     instead where accuracy is below 0.30 or no better than a constant score, and review where it is
     below 0.65 or its interval reaches down to the constant score's accuracy.
     """
@@ -68,11 +71,11 @@ def recommend(outcomes: Sequence[Outcome]) -> list[Tier]:
         idle = {CONSTANT, SINGLE} if BEST in pooled else {CONSTANT}
         usable = {name: one for name, one in pooled.items() if name not in idle}
         best = max(usable.values(), key=lambda one: float(one.exact.mean()))
-        chosen = next(
-            one
-            for one in sorted(usable.values(), key=lambda one: one.tokens)
-            if one is best or _not_worse(one, best)
+        priced = all(one.dollars is not None for one in usable.values())
+        cheapest = sorted(
+            usable.values(), key=lambda one: (one.dollars or 0.0 if priced else 0.0, one.tokens)
         )
+        chosen = next(one for one in cheapest if one is best or _not_worse(one, best))
         tiers.append(_tier(chosen, float(pooled[CONSTANT].exact.mean())))
     return tiers
 
@@ -94,27 +97,41 @@ def _tier(chosen: Outcome, constant: float) -> Tier:
         human = "none"
     return Tier(
         chosen.kind, chosen.strategy, human, accuracy, ends.low, ends.high,
-        float(chosen.near.mean()), constant, chosen.tokens, len(chosen.exact),
+        float(chosen.near.mean()), constant, chosen.tokens, chosen.dollars,
+        len(chosen.exact),
     )  # fmt: skip
 
 
 def _pooled(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
-    """Each strategy over all attributes that have it; those that lack an attribute are left out."""
+    """Each strategy over all attributes, on the items that all strategies decided.
+
+    A strategy that lacks an attribute, or decided less than half of the items, is left out.
+    """
     attributes = list(dict.fromkeys(one.attribute for one in outcomes))
     by_name: dict[str, list[Outcome]] = {}
     for one in outcomes:
         by_name.setdefault(one.strategy, []).append(one)
-    return {
+    whole = {
         name: Outcome(
             name, " + ".join(attributes), own[0].kind,
             np.concatenate([one.exact for one in own]), np.concatenate([one.near for one in own]),
+            tuple(f"{one.attribute}/{item}" for one in own for item in one.items),
             tuple(cluster for one in own for cluster in one.clusters), None,
             float(np.mean([one.calls for one in own])),
-            float(np.mean([one.tokens for one in own])), None,
+            float(np.mean([one.tokens for one in own])), _mean([one.dollars for one in own]),
         )
         for name, own in by_name.items()
         if len(own) == len(attributes)
     }  # fmt: skip
+    most = max((len(one.items) for one in whole.values()), default=0)
+    kept = {name: one for name, one in whole.items() if 2 * len(one.items) >= most}
+    shared = set.intersection(*(set(one.items) for one in kept.values())) if kept else set()
+    return {name: one.on(shared) for name, one in kept.items()}
+
+
+def _mean(dollars: Sequence[float | None]) -> float | None:
+    known = [each for each in dollars if each is not None]
+    return float(np.mean(known)) if len(known) == len(dollars) else None
 
 
 @dataclass(frozen=True)
@@ -169,7 +186,8 @@ def reckon(
         token_price: US dollars for a million tokens, where the log records no cost.
 
     Returns:
-        The most accurate strategy within the budget, the cheaper of equals.
+        The strategy within the budget that gains most over the mean single judge on the same
+        items, the cheaper of equals: by US dollars where those of all are known, else by tokens.
 
     Raises:
         JudgeSenseError: no finished study there, an attribute it did not measure, a budget but no
@@ -196,9 +214,10 @@ def reckon(
     if not within:
         least = min(1000 * row["US dollars"] for row in usable)
         raise JudgeSenseError(f"${budget:g} for 1,000 items is too little: the least is ${least:g}")
-    best = min(within, key=lambda row: (-row["exact"], row["tokens"]))
+    cost = "tokens" if any(row["US dollars"] is None for row in usable) else "US dollars"
+    best = min(within, key=lambda row: (-_gain(row), row[cost], row["tokens"]))
     warning = ""
-    if best["exact"] <= constant["exact"]:
+    if _gain(best) <= _gain(constant):
         warning = (
             f"Do not rely on it: always giving the commonest score is right {constant['exact']:.0%}"
             " of the time. Have people score."
@@ -211,9 +230,14 @@ def reckon(
         name, best["strategy"], best["judge"], best["exact"], best["low"], best["high"],
         best["near"], best["calls"],
         None if best["US dollars"] is None else 1000 * best["US dollars"], best["items"],
-        tuple(r["strategy"] for r in usable if r not in within and r["exact"] > best["exact"]),
+        tuple(r["strategy"] for r in usable if r not in within and _gain(r) > _gain(best)),
         warning,
     )  # fmt: skip
+
+
+def _gain(row: Mapping[str, Any]) -> float:
+    """Over the mean single judge, without the noise of its last digits: equals are equal."""
+    return round(float(row["gain"]), 9)
 
 
 def _rows(study: Path) -> list[dict[str, Any]]:

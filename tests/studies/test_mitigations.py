@@ -13,7 +13,18 @@ import pytest
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.classical import chi_square
 from judgesense.studies.mitigation_tables import by_attribute, over_all
-from judgesense.studies.mitigations import CONSTANT, SELF, SINGLE, aggregate, exact, near, outcomes
+from judgesense.studies.mitigations import (
+    BEST,
+    CONSTANT,
+    FUSER,
+    SELF,
+    SINGLE,
+    aggregate,
+    exact,
+    lost,
+    near,
+    outcomes,
+)
 from judgesense.studies.recommendation import reckon, recommend
 from judgesense.studies.robustness_grid import Gaps, Grid, Scores, make_plan
 from judgesense.studies.robustness_measures import (
@@ -143,6 +154,50 @@ def test_the_cheapest_strategy_that_is_not_shown_to_be_worse_is_recommended() ->
     assert tier.strategy.startswith("panel")
     assert tier.human == "none"
     assert tier.exact == 1.0
+
+
+def test_cheapest_is_by_dollars_where_all_are_known_and_else_by_tokens() -> None:
+    human = [1, 2, 3] * 10
+    right = [[h, h] for h in human]
+    found = outcomes(grid(*(cell(name, right, human) for name in "abc")), 0.5)
+    costs = {SINGLE: 0.3, BEST: 0.9, SELF: 0.2}
+    priced = [replace(one, dollars=costs.get(one.strategy, 0.8)) for one in found]
+    (tier,) = recommend(priced)
+    assert (tier.strategy, tier.dollars) == (SELF, 0.2)
+    unknown = [replace(one, dollars=None) if one.strategy == SELF else one for one in priced]
+    (tier,) = recommend(unknown)
+    assert tier.strategy == BEST
+
+
+def test_a_strategy_that_left_items_undecided_is_compared_on_the_others() -> None:
+    found = outcomes(three_who_err_in_turn(), 0.5)
+    panel = next(one for one in found if one.strategy == "panel, mean")
+    fuser = replace(panel.on(["i0", "i1"]), strategy=FUSER)
+    single = next(one for one in found if one.strategy == SINGLE)
+    # The panel's mean errs on i2 alone.
+    assert (fuser.exact.mean(), panel.exact.mean()) == (1.0, pytest.approx(2 / 3))
+    assert fuser.gain(single)[0] == pytest.approx(1 - single.exact[:2].mean())
+    (tier,) = recommend([*found, fuser])
+    assert tier.n == 2
+    (tier,) = recommend([*found, fuser.on(["i0"])])
+    assert tier.n == 3
+    rows = {row[2]: row for row in by_attribute([*found, fuser], 0.5).rows}
+    assert (rows[FUSER][-1], rows[SINGLE][-1]) == (2, 3)
+
+
+def test_texts_that_a_judge_left_undecided_are_named_with_the_judge() -> None:
+    whole = cell("a", [[1, 1], [2, 2], [3, 3]], [1, 2, 3])
+    part = replace(
+        cell("b", [[1, 1], [3, 3]], [1, 3]), items=("i0", "i2"), clusters=("i0", "i2"), left_out=1
+    )
+    none = replace(cell("c", [], []), scores=np.empty((0, 2)), left_out=3)
+    assert lost(grid(whole)) == []
+    (said,) = lost(grid(whole, part))
+    assert "2 of 3 texts" in said
+    assert "(undecided: b 1)" in said
+    (said,) = lost(grid(whole, part, none))
+    assert "question-clarity: no panel" in said
+    assert "(undecided of 3: b 1, c 3)" in said
 
 
 def test_people_score_where_a_constant_score_does_as_well() -> None:

@@ -100,3 +100,40 @@ def test_rewording_and_asking_again_are_compared_on_the_same_items(tmp_path: Pat
     assert (row["items"], row["gap, reworded"], row["gap, same prompt"]) == (2, 0.0, 0.0)
     assert rows("configurations")[0]["gap"] > 0
     assert rows("configurations")[0]["items"] == 12
+
+
+@pytest.mark.slow
+def test_a_judge_that_decides_nothing_is_named_as_what_ends_the_panel(tmp_path: Path) -> None:
+    mute = judge("mute", lambda message: "dunno")
+    judges = [judge("one", rating), judge("two", rating), mute]
+    result, _ = study(tmp_path, judges, scoring="generate")
+    assert "strategies" not in {table.name for table in result.tables}
+    (said,) = [text for text in result.limits if "no panel" in text]
+    assert "dialogue-naturalness: no panel, no self-consistency and no fuser" in said
+    assert "undecided of 6: mute 6" in said
+
+
+@pytest.mark.slow
+def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compared_with(
+    tmp_path: Path,
+) -> None:
+    def fuse(message: str) -> str:
+        return "hm" if "text 3," in message else "1"
+
+    def say(message: str) -> str:
+        return "1" if "text 3," in message else rating(message)
+
+    judges = [judge(name, say) for name in ("one", "two")]
+    judges.append(judge("late", lambda m: "dunno" if m.startswith(BASE) else say(m)))
+    options = {"scoring": "generate", "seed": 3}
+    result, rows = study(tmp_path, judges, fuser=judge("fuser", fuse), **options)
+    found = {row["strategy"]: row for row in rows("mitigations")}
+    assert (found["single judge"]["items"], found["fuser"]["items"]) == (6, 5)
+    # On text 3 alone all judges are right whatever the paraphrase: its human score is 1.
+    single = found["single judge"]["exact"] * 6 - 1
+    assert found["fuser"]["gain"] == pytest.approx(found["fuser"]["exact"] - single / 5)
+    assert "5 of 6 texts, on which it is compared" in "; ".join(result.limits)
+    # `late` has no rating under the base wording, so that it is not asked for a reason.
+    asked = [(tmp_path / "out" / "fuser" / f"reasons-{at}" / "run.json") for at in (1, 2, 3)]
+    assert [path.exists() for path in asked] == [True, True, False]
+    assert json.loads(asked[0].read_text("utf-8"))["asked"]["settings"]["seed"] == 3
