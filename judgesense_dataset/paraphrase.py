@@ -170,9 +170,9 @@ def generate(judge: Any, texts: Sequence[str]) -> list[str | None]:
     from local_judges.protocol import Budgeted, Request
 
     requests = [Request(prompt_id(text), text, ()) for text in texts]
-    scorings = frozenset({"generate"})
+    scorings, name = frozenset({"generate"}), judge.name
     if isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
-        raise JudgeSenseError(f"judge {judge.name}: {reason}")
+        raise JudgeSenseError(f"judge {name}: {reason}")
     plan = judge.plan(requests, scorings)
     answers: list[str | None] = [None] * len(texts)
     batches = ((number, [requests[at] for at in batch]) for number, batch in enumerate(plan))
