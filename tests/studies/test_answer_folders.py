@@ -1,0 +1,116 @@
+"""What answer-matching and prompt-ranking ask, and where it lies: seeds, folders, templates."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense.studies.answer_matching import Plan, answer_matching
+from judgesense.studies.answer_templates import CHOICE, paper_templates
+from judgesense.studies.benchmarks_data import check_models, folder_names
+from judgesense.studies.prompt_ranking import Plan as RankingPlan
+from judgesense.studies.prompt_ranking import prompt_ranking, rank_scores
+
+
+def quiet(_: str) -> None:
+    """Hear nothing."""
+
+
+def says_a(messages: list[str]) -> list[str]:
+    return ["The answer is A." for _ in messages]
+
+
+def stored_items(out: Path, benchmark: str, n: int, seed: int) -> Path:
+    """A study's folder with its items drawn already, so that no set is needed."""
+    items = [
+        {"item_id": f"i{at}", "question": f"Question {at}?", "answers": [f"right {at}"],
+         "options": [f"right {at}", "b", "c", "d"], "correct": 0, "context": ""}
+        for at in range(n)
+    ]  # fmt: skip
+    asked = {"benchmark": benchmark, "items": n, "seed": seed}
+    source = {"set": benchmark, "revision": "none", "license": "none", "items": n, "of": n}
+    (out / "items").mkdir(parents=True)
+    (out / "items" / f"{benchmark}.json").write_text(
+        json.dumps({"asked": asked, "source": source, "items": items})
+    )
+    return out
+
+
+def seeds_in(out: Path) -> set[int]:
+    records = [json.loads(path.read_text()) for path in out.glob("*/*/run.json")]
+    return {record["asked"]["settings"]["seed"] for record in records}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 7])
+def test_answers_and_verdicts_are_drawn_by_the_seed_of_the_study(tmp_path: Path, seed: int) -> None:
+    out = stored_items(tmp_path, "arc-challenge", 2, seed)
+    plan = Plan(("arc-challenge",), items=2, templates=2, seed=seed)
+    answer_matching([says_a], out, judge=says_a, plan=plan, note=quiet)
+    assert len(list(out.glob("*/*/run.json"))) == 2
+    assert seeds_in(out) == {seed}
+
+
+@pytest.mark.slow
+def test_prompts_are_answered_by_the_seed_of_the_study(tmp_path: Path) -> None:
+    out = stored_items(tmp_path, "mmlu", 6, 7)
+    plan = RankingPlan(("mmlu",), items=6, sizes=(2,), seed=7)
+    prompt_ranking([says_a], out, plan=plan, note=quiet)
+    assert seeds_in(out) == {7}
+
+
+def test_models_that_end_the_same_get_folders_of_their_own() -> None:
+    assert folder_names(["org/x", "team/x", "org/y", says_a]) == [
+        "org--x", "team--x", "y", "says_a",
+    ]  # fmt: skip
+    check_models(["unsloth/SmolLM2", "HuggingFaceTB/SmolLM2"])
+    with pytest.raises(JudgeSenseError, match="org--x is given twice"):
+        check_models(["org/x", "org/x"])
+
+
+def own_file(folder: Path, n: int) -> Path:
+    texts = [f"Wording {at}. {paper_templates(CHOICE)[0].text}" for at in range(n)]
+    path = folder / "mine.yaml"
+    path.write_text(json.dumps({"sets": {CHOICE: texts}}))
+    return path
+
+
+@pytest.mark.slow
+def test_fourteen_templates_of_ones_own_are_not_called_the_papers(tmp_path: Path) -> None:
+    out = stored_items(tmp_path / "out", "arc-challenge", 2, 0)
+    plan = Plan(("arc-challenge",), items=2)
+    mine = own_file(tmp_path, 14)
+    result = answer_matching([says_a], out, plan=plan, templates=mine, note=quiet)
+    assert "many" not in [table.name for table in result.tables]
+    assert result.settings["templates"] == [f"14 of {mine} for arc-challenge"]
+    assert not any("recombined" in table.markdown() for table in result.tables)
+
+
+@pytest.mark.slow
+def test_grids_of_unequal_numbers_of_prompts_share_one_k(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"task": task, "prompt": f"p{p}", "item": i, "score": round(math.sin(p * 37 + i * 11), 3)}
+        for task, prompts in (("few", 2), ("many", 5))
+        for p in range(prompts)
+        for i in range(12)
+    ]
+    path = tmp_path / "scores.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    both = rank_scores(path, plan=RankingPlan(sizes=(6,))).table("stability")
+    at = both.columns.index("top-2 overlap")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows if row["task"] == "many"))
+    alone = rank_scores(path, plan=RankingPlan(sizes=(6,), k=2)).table("stability")
+    three = rank_scores(path, plan=RankingPlan(sizes=(6,), k=3)).table("stability")
+    (many,) = (row for row in both.rows if row[0].startswith("many"))
+    assert many[at] == alone.rows[0][at] != three.rows[0][at]
+
+
+@pytest.mark.parametrize("z", [float("nan"), float("inf"), -1.0])
+def test_a_weight_of_the_bound_that_is_none_is_refused_before_anything_is_asked(z: float) -> None:
+    with pytest.raises(JudgeSenseError, match="--z must be a finite number from 0"):
+        RankingPlan(z=z)
