@@ -278,13 +278,14 @@ def _agreement(votes: Mapping[str, Sequence[Vote]]) -> list[dict[str, Any]]:
         ]
         if not both:
             continue
+        said = [list(words) for words in zip(*both, strict=True)]
         found.append(
             {
                 "a": first,
                 "b": second,
                 "n": len(both),
                 "percent": 100 * sum(a == b for a, b in both) / len(both),
-                "kappa": cohen_kappa(*map(list, zip(*both, strict=True))),
+                "kappa": cohen_kappa(said[0], said[1]),
             }
         )
     return found
