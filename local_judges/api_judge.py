@@ -104,7 +104,7 @@ class ApiJudge:
             timeout_s = min(TIMEOUT_S, self._retry.budget_s)
         self._concurrency, self._timeout_s = concurrency, timeout_s
         self._limits = (requests_per_minute, tokens_per_minute)
-        self._price, self._max_cost = price, max_cost
+        self.price, self._max_cost = price, max_cost
         self._floating = floating
         limits = (concurrency, timeout_s, requests_per_minute, tokens_per_minute, max_tokens)
         if any(limit is not None and limit <= 0 for limit in limits):
@@ -112,6 +112,8 @@ class ApiJudge:
                 "max_tokens, concurrency, timeout and the limits a minute must be above 0, got "
                 f"{max_tokens}, {concurrency}, {timeout_s} and {self._limits}"
             )
+        if requests_per_minute is not None and requests_per_minute < 1:
+            raise JudgeSenseError(f"requests_per_minute must be 1 or more: {requests_per_minute}")
         if not 0 <= temperature < math.inf:
             raise JudgeSenseError(f"temperature must be 0 or more, got {temperature}")
         if timeout_s > self._retry.budget_s:
@@ -179,7 +181,7 @@ class ApiJudge:
         return most_cost(
             requests,
             {
-                "price": self._price,
+                "price": self.price,
                 "system_prompt": self._system_prompt,
                 "max_tokens": self._max_tokens,
             },
@@ -416,10 +418,10 @@ class _Session:
             judge._style.begins_thinking,
             judge.hide,
         )
-        if judge._price and answer.error is None:
+        if judge.price and answer.error is None:
             read, written = answer.input_tokens, answer.output_tokens
             if read and written is not None:
-                answer.cost_usd = (read * judge._price[0] + written * judge._price[1]) / 1e6
+                answer.cost_usd = (read * judge.price[0] + written * judge.price[1]) / 1e6
             else:
                 # Without token counts a budget would never end.
                 answer.cost_usd = most

@@ -211,6 +211,11 @@ def test_money_that_is_none_is_refused(given: dict[str, Any]) -> None:
         judge("http://127.0.0.1:1/v1", **given)
 
 
+def test_less_than_a_request_a_minute_is_refused() -> None:
+    with pytest.raises(JudgeSenseError, match="1 or more"):
+        judge("http://127.0.0.1:1/v1", requests_per_minute=0.5)
+
+
 def test_option_log_probabilities_come_from_the_tokens_that_begin_them() -> None:
     top = [("Y", math.log(0.5)), (" YES", math.log(0.2)), ("NO", math.log(0.2))]
     values, mass = first_token_options(top, ("YES", "NO"))

@@ -25,6 +25,7 @@ OWN = {"templates": EXAMPLES / "politeness.yaml", "items": EXAMPLES / "politenes
 N_PROMPTS = 18
 
 
+@pytest.mark.slow
 def test_the_judges_of_a_run_share_its_budget_and_their_price_is_recorded(tmp_path: Path) -> None:
     endpoint = FakeEndpoint(lambda _: "RUDE")
     out = tmp_path / "run"
