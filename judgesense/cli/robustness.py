@@ -9,6 +9,9 @@ import typer
 
 from judgesense.cli.study import Items, Mirror, Out, Quick, Seed, finish
 
+_OF_LOGS = ("--out", "--log", "--by", "--tolerance", "--panel")
+"""What --log heeds."""
+
 Named = Annotated[
     list[str] | None,
     typer.Option("--attribute", metavar="NAME", help="An attribute, e.g. clarity; give several."),
@@ -24,6 +27,7 @@ Revisions = Annotated[
 
 
 def paraphrase_robustness(
+    ctx: typer.Context,
     out: Out,
     judge: Annotated[
         list[str] | None,
@@ -73,13 +77,19 @@ def paraphrase_robustness(
     from judgesense.errors import JudgeSenseError
     from judgesense.studies import paraphrase_robustness as study
 
+    given = _given(ctx)
     if log is not None:
         from judgesense.studies.robustness_logs import measure_log
 
-        if judge:
-            raise JudgeSenseError("give either --log or --judge, not both")
-        finish(measure_log(log, by=by, tolerance=tolerance), out)
+        if strange := [option for option in given if option not in _OF_LOGS]:
+            raise JudgeSenseError(
+                f"--log measures what was judged already: leave out {', '.join(strange)}, or leave "
+                "out --log"
+            )
+        finish(measure_log(log, by=by, tolerance=tolerance, panel=panel), out)
         return
+    if "--by" in given:
+        raise JudgeSenseError("--by takes the sets of an existing log apart: give it with --log")
     if not judge:
         raise JudgeSenseError("name judges with --judge, or an existing log with --log")
     result = study.paraphrase_robustness(
@@ -157,6 +167,16 @@ def rater_kit(
         f"{len(files)} files in {out}: give each rater one of rater-*.csv and instructions.txt; "
         f"put the filled-in files back, then: judgesense study rater-kit --out {out} --read"
     )
+
+
+def _given(ctx: typer.Context) -> list[str]:
+    """The options that stand on the command line, by their first name."""
+    found = []
+    for option in ctx.command.params:
+        source = ctx.get_parameter_source(option.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            found.append(option.opts[0])
+    return found
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str]:

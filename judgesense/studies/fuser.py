@@ -190,7 +190,7 @@ def _outcome(
     first = cells[0]
     ids = [f"{name}-fuser-{number}" for number in range(1, len(WORDINGS) + 1)]
     own = [[rows[name, item, template] for template in ids] for item in first.items]
-    rated = np.isfinite([cell.base for cell in cells]).any(axis=0)
+    rated = [any(np.isfinite(cell.base[at]) for cell in cells) for at in range(len(own))]
     decided = [
         at
         for at, pair in enumerate(own)

@@ -6,15 +6,21 @@ the same texts; measured are accuracy, robustness, what explains them, and what 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from judgesense.decisions import read_log
+from judgesense.decisions import part_files, read_log, read_part
 from judgesense.errors import JudgeSenseError
+from judgesense.record import RUN_FILE
+from judgesense.report.table import short_names
 from judgesense.report.words import join, number
+from judgesense.responses import PARTS as RESPONSES
+from judgesense.responses import conform_responses
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.tables import positive_number
 from judgesense.studies import mitigation_tables, robustness_tables
@@ -40,7 +46,7 @@ from judgesense.studies.robustness_measures import (
 )
 from judgesense.studies.robustness_tables import mean
 from judgesense.studies.run import identity_of, resolve_all, to_stderr
-from judgesense.studies.study import Result, need_judges
+from judgesense.studies.study import Result, Table, Value, need_judges
 from judgesense_dataset.sources.loader import Reader
 
 STUDY = "paraphrase-robustness"
@@ -141,8 +147,38 @@ def paraphrase_robustness(
     if fuser is not None:
         result.limits += undecided(tried)
     result.settings |= {"fuser": "none"} if fuser is None else {"fuser": _name(fuser)}
-    result.tables.append(cost_table(grid.report, read_log(out / "grid")))
+    result.tables.append(_cost(out))
     return result
+
+
+RUNS = {"grid": "scores", "control": "base wording, again", "fuser/final": "fuser"}
+"""The runs in a study's folder, and what they are for; the reasons are response logs."""
+
+
+def _cost(out: Path) -> Table:
+    """What every run in the study's folder asked, a row a run and judge, and all together."""
+    logs = [(what, out / name, read_log(out / name)) for name, what in RUNS.items()
+            if part_files(out / name)]  # fmt: skip
+    for folder in sorted((out / "fuser").glob("reasons-*"), key=lambda path: path.name):
+        if parts := part_files(folder, RESPONSES):
+            said = pa.concat_tables([conform_responses(read_part(p), str(p)) for p in parts])
+            names = {"model": "judge", "tokens": "output_tokens"}
+            said = said.rename_columns([names.get(name, name) for name in said.column_names])
+            logs.append(("reasons", folder, said))
+    rows: list[Sequence[Value]] = []
+    for what, folder, log in logs:
+        record = json.loads((folder / RUN_FILE).read_text("utf-8"))
+        record = {"judges": [record["responder"]], **record} if "responder" in record else record
+        one = cost_table({"runs": [record]}, log)
+        rows += [(what, *row) for row in one.rows]
+    _, _, *figures = zip(*rows, strict=True)
+    rows.append(("all", "", *(_sum(column) for column in figures)))
+    return Table("cost", one.title, ("for", *one.columns), rows, one.note, one.digits)
+
+
+def _sum(values: Sequence[Value]) -> float | None:
+    known = [value for value in values if isinstance(value, (int, float))]
+    return sum(known) if len(known) == len(values) else None
 
 
 def _require_distinct(judges: Sequence[Any]) -> None:
@@ -320,10 +356,27 @@ def _limits(grid: Grid) -> list[str]:
         said.append(f"{absent} of the paper's 12 attributes were not judged")
     if "summarisation" in plan.data and plan.data["summarisation"] == "summeval":
         said.append("the summaries are SummEval's, not TL;DR's; quality is a mean of four ratings")
-    stems = [judge.split("@")[0] for judge in grid.judges]
-    if any(a != b and b.startswith(a) for a in stems for b in stems):
-        said.append(
-            "some judges are one model under several settings: they share their errors, and a "
-            "panel of them is no panel of independent votes"
-        )
+    said += [
+        f"{join(names)} are one model under several settings: they share their errors, and a panel "
+        "of them is no panel of independent votes"
+        for names in one_model(grid.report)
+    ]
     return said
+
+
+def one_model(report: Mapping[str, Any]) -> list[list[str]]:
+    """The judges of a report that are one model: of the same weights, or of one endpoint's model.
+
+    Of functions nothing is known.
+    """
+    described = {
+        judge["name"]: judge.get("describe", {})
+        for run in report.get("runs", ())
+        for judge in (run or {}).get("judges", ())
+    }
+    names = short_names(set(described))
+    models: dict[str, list[str]] = {}
+    for name, fixed in described.items():
+        if model := fixed.get("weights") or fixed.get("model"):
+            models.setdefault(model, []).append(names[name])
+    return [own for own in models.values() if len(own) > 1]

@@ -64,7 +64,10 @@ def write_kit(
             f"{raters} raters, {items} items, {wordings} wordings: give at least 1 and 2, and 2 to "
             "11 wordings"
         )
-    check_seed(seed)
+    try:
+        check_seed(seed)
+    except ValueError as error:
+        raise JudgeSenseError(str(error)) from error
     wanted = attributes(names or ("question-answerability", "essay-organisation"), None)
     chosen = sources(data or {}, [attribute.group for attribute in wanted.values()])
     reader = Reader(Path(mirror) if mirror else None, revisions or {})

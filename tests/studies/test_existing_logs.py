@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+from judgesense.cli import app
 from judgesense.decisions import SCHEMA, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
@@ -262,3 +264,40 @@ def test_a_log_can_be_measured_without_panels(tmp_path: Path) -> None:
     assert measure_log(log).table("panels").rows
     with pytest.raises(JudgeSenseError, match="under two templates: there is nothing to compare"):
         measure_log(log, panel=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--judge", "gpt-4o"], "leave out --judge, or leave out --log"),
+        (["--task", "essays", "--scoring", "options"], "leave out --task, --scoring, or leave"),
+        (["--fuser", "gpt-4o", "--seed", "0", "--quick"], "leave out --fuser, --seed, --quick"),
+    ],
+)
+def test_options_of_judging_are_refused_beside_a_log(
+    tmp_path: Path, given: list[str], said: str
+) -> None:
+    out = tmp_path / "out"
+    rows = [row(judge, item, "1", "YES", "YES") for judge, item in product("pqr", "xyz")]
+    log = written(tmp_path / "log", rows)
+    study = ["study", "paraphrase-robustness", "--out", str(out)]
+    refused = CliRunner().invoke(app, [*study, "--log", str(log), *given])
+    assert (refused.exit_code, isinstance(refused.exception, JudgeSenseError)) == (1, True)
+    assert said in str(refused.exception)
+    assert not out.exists()
+
+
+def test_options_of_logs_are_heeded_beside_a_log_and_refused_without(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    rows = [
+        row(judge, item, wording, "YES", "YES")
+        for judge, item, wording in product("pqr", "xyz", "12")
+    ]
+    study = ["study", "paraphrase-robustness", "--out", str(out)]
+    log = ["--log", str(written(tmp_path / "log", rows)), "--tolerance", "1", "--by", "task"]
+    done = CliRunner().invoke(app, [*study, *log, "--no-panel"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "Every judge on every set" in done.output
+    assert "Panels of the judges" not in done.output
+    refused = CliRunner().invoke(app, [*study, "--judge", "gpt-4o", "--by", "task"])
+    assert "give it with --log" in str(refused.exception)

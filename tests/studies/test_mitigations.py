@@ -190,7 +190,7 @@ def test_texts_that_a_judge_left_undecided_are_named_with_the_judge() -> None:
     part = replace(
         cell("b", [[1, 1], [3, 3]], [1, 3]), items=("i0", "i2"), clusters=("i0", "i2"), left_out=1
     )
-    none = replace(cell("c", [], []), scores=np.empty((0, 2)), left_out=3)
+    none = replace(whole, judge="c", items=(), clusters=(), scores=np.empty((0, 2)), left_out=3)
     assert lost(grid(whole)) == []
     (said,) = lost(grid(whole, part))
     assert "2 of 3 texts" in said

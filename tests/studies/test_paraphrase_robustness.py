@@ -16,7 +16,7 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.attributes_data import attributes, level, sample, sources
-from judgesense.studies.paraphrase_robustness import paraphrase_robustness
+from judgesense.studies.paraphrase_robustness import one_model, paraphrase_robustness
 from judgesense_dataset.sources.loader import Reader
 
 ASKED: Counter[str] = Counter()
@@ -156,6 +156,23 @@ def test_a_judge_missing_for_the_panel_and_one_given_twice_are_refused(
         paraphrase_robustness(two, tmp_path / "out", data={"essays": str(essays)})
     with pytest.raises(JudgeSenseError, match=r"the judge steady.* is given twice"):
         paraphrase_robustness([two[0], two[0]], tmp_path / "out", panel=False)
+
+
+def test_judges_are_one_model_by_their_weights_and_not_by_their_names() -> None:
+    def judge(name: str, **described: str) -> dict[str, object]:
+        return {"name": name, "describe": described}
+
+    weighed = [
+        judge("m@aaaa", weights="1"),
+        judge("m@bbbb", weights="1"),
+        judge("n@c", weights="2"),
+    ]
+    named = [judge("gpt-4o@d", model="gpt-4o"), judge("gpt-4o-mini@e", model="gpt-4o-mini")]
+    assert one_model({"runs": [{"judges": weighed + named}]}) == [["m@aaaa", "m@bbbb"]]
+    cold = judge("cold@f", model="gpt-4o")
+    assert one_model({"runs": [{"judges": [*named, cold]}]}) == [["gpt-4o", "cold"]]
+    functions = [judge("f@callable", function="f"), judge("ff@callable", function="ff")]
+    assert one_model({"runs": [{"judges": functions}]}) == []
 
 
 @pytest.mark.parametrize(

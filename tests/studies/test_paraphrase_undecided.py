@@ -133,6 +133,14 @@ def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compar
     single = found["single judge"]["exact"] * 6 - 1
     assert found["fuser"]["gain"] == pytest.approx(found["fuser"]["exact"] - single / 5)
     assert "5 of 6 texts, on which it is compared" in "; ".join(result.limits)
+    cost = rows("cost")
+    assert {(row["for"], row["judge"], row["prompts"]) for row in cost} == {
+        *(("scores", f"{name}@callable", 24) for name in ("one", "two", "late")),
+        *(("base wording, again", f"{name}@callable", 18) for name in ("one", "two", "late")),
+        *(("reasons", f"{name}@callable", 6) for name in ("one", "two")),
+        ("fuser", "fuser@callable", 12),
+        ("all", "", 3 * 24 + 3 * 18 + 2 * 6 + 12),
+    }  # fmt: skip
     # `late` has no rating under the base wording, so that it is not asked for a reason.
     asked = [(tmp_path / "out" / "fuser" / f"reasons-{at}" / "run.json") for at in (1, 2, 3)]
     assert [path.exists() for path in asked] == [True, True, False]

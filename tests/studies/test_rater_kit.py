@@ -131,3 +131,9 @@ def test_a_folder_with_a_kit_is_not_written_over(kit: Path, essays: Path) -> Non
         write_kit(kit, names=["organisation"], data={"essays": str(essays)})
     with pytest.raises(JudgeSenseError, match="holds no kit"):
         read_kit(kit.parent)
+
+
+def test_a_seed_that_cannot_be_is_refused_before_a_text_is_read(tmp_path: Path) -> None:
+    with pytest.raises(JudgeSenseError, match="seed"):
+        write_kit(tmp_path / "kit", seed=-1)
+    assert not (tmp_path / "kit").exists()
