@@ -336,6 +336,23 @@ def test_the_reckoner_names_the_most_accurate_strategy_that_the_budget_allows(st
     assert "panel, majority" in poor.text()
 
 
+def test_the_reckoner_takes_the_gain_on_the_same_texts_and_of_equals_the_cheaper(
+    tmp_path: Path,
+) -> None:
+    found = {one.strategy: one for one in outcomes(three_who_err_in_turn(), 0.5)}
+    panel = found["panel, majority"]
+    equals = [
+        found[CONSTANT], found[SINGLE], replace(found[BEST], dollars=1e-9),
+        replace(panel, tokens=1, dollars=0.9), replace(panel, strategy=SELF, dollars=0.1),
+        # Always right on the one text on which the mean single judge is right most often.
+        replace(found[SELF].on(["i2"]), strategy=FUSER, exact=np.ones(1), dollars=1e-9),
+    ]  # fmt: skip
+    equals[1] = replace(equals[1], exact=np.array([0.5, 0.5, 1.0]))
+    result = Result("paraphrase-robustness", "x", {}, [by_attribute(equals, 0.5)])
+    (tmp_path / "study.json").write_text(json.dumps(result.as_json()), "utf-8")
+    assert reckon(tmp_path, CLARITY).strategy == SELF
+
+
 def test_the_reckoner_says_what_is_missing(study: Path, tmp_path: Path) -> None:
     with pytest.raises(JudgeSenseError, match="too little: the least is \\$1"):
         reckon(study, "clarity", budget=0.5)

@@ -90,7 +90,8 @@ def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
     assert strategies["single judge"][2] < strategies["best judge"][2] == 1.0
     # The same prompt asked again: functions do not waver, whatever their paraphrases do.
     (row,) = [row for row in result.table("control").rows if row[0] == "all"]
-    assert row[3] == 0.0 < row[2]
+    again = dict(zip(result.table("control").columns, row, strict=True))
+    assert again["gap, same prompt"] == 0.0 < again["gap, reworded"]
     assert any("steady: insensitive, not robust" in text for text in result.findings)
     for name in ("study.md", "study.json", "tables/mitigations.csv", "figures/accuracy_gap.svg"):
         assert (tmp_path / "out" / name).stat().st_size > 0
