@@ -196,7 +196,7 @@ def once(url: str, model: str, n: str, out: str, in_flight: str) -> None:
         max_tokens=MAX_TOKENS,
         system_prompt="",
         timeout_s=4.0,
-        retry=Retry(attempts=30, budget_s=120, first_s=0.02, most_s=0.5),
+        retry=Retry(attempts=200, budget_s=600, first_s=0.02, most_s=0.5),
     )
     run_judge(judge, sums(int(n)), Path(out), ["generate"])
 
