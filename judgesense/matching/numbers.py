@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from judgesense.errors import JudgeSenseError
 from judgesense.matching.maths import last_boxed
 from judgesense.matching.result import MatchResult, Reading, Reference, accepted, collect
 
@@ -34,11 +35,20 @@ def read_number(text: str) -> Reading:
 
 
 def match_number(predictions: Sequence[str], references: Sequence[Reference]) -> MatchResult:
-    """1.0 where a response's number equals an accepted one, else 0.0."""
+    """1.0 where a response's number equals an accepted one, else 0.0.
+
+    Raises JudgeSenseError, naming the row (from 0), for a reference that is no number.
+    """
     scored = []
-    for said, wanted in zip(predictions, references, strict=True):
+    for row, (said, wanted) in enumerate(zip(predictions, references, strict=True)):
         reading = read_number(said)
-        answers = {float(_plain(answer)) for answer in accepted(wanted)}
+        try:
+            answers = {float(_plain(answer)) for answer in accepted(wanted)}
+        except ValueError as error:
+            raise JudgeSenseError(
+                f"references, row {row}: {wanted!r} is no number; compare such answers by the "
+                "method math"
+            ) from error
         right = reading.value is not None and float(reading.value) in answers
         scored.append((float(right), reading))
     return collect("number", scored)

@@ -140,6 +140,11 @@ def test_numbers_match_by_value_and_not_by_their_writing() -> None:
     assert result.per_example == [1.0, 1.0, 0.0]
 
 
+def test_a_reference_that_is_no_number_is_named_with_its_row() -> None:
+    with pytest.raises(JudgeSenseError, match="row 1: '1/2' is no number"):
+        match_number(["18", "0.5"], ["18", "1/2"])
+
+
 def test_each_task_has_twenty_different_prompts_that_show_the_question() -> None:
     for task, fields in (("gsm8k", ["{question}"]), ("mmlu", ["{question}", "{options}"])):
         texts = list(prompts_of(task).values())
