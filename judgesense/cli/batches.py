@@ -24,7 +24,7 @@ def write_batches(
     out: Path,
 ) -> None:
     """Write the run's requests into ``out/batch`` and say what to do with them."""
-    from judgesense.studies.run import data_reference
+    from judgesense.studies.data import data_reference
     from local_judges.batch_files import write_batch
     from local_judges.plan import Requests
 

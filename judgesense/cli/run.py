@@ -402,7 +402,7 @@ def _describe(
 ) -> None:
     import pyarrow.compute as pc
 
-    from judgesense.studies.run import data_reference
+    from judgesense.studies.data import data_reference
     from local_judges.api_judge import most_cost
     from local_judges.plan import Requests
     from local_judges.ray_cluster import cluster_of

@@ -335,6 +335,12 @@ def _undecided(case: Case) -> str | None:
     return " ".join(texts) or None
 
 
+def _rests_on_little(case: Case) -> bool:
+    """Whether wordings cannot be told apart: one label throughout, or most pairs undecided."""
+    coverage = case.mapped["coverage"]
+    return case.mapped["verdict"] == "degenerate" or (coverage is not None and coverage < MOSTLY)
+
+
 def _worst(case: Case) -> str | None:
     # Without an interval, a pair of wordings was decided on one item alone: that names no worst.
     other = [
@@ -342,7 +348,7 @@ def _worst(case: Case) -> str | None:
         for row in case.pairs
         if row["template_a"] != row["template_b"] and row["ci_low"] is not None
     ]
-    if case.mapped["verdict"] == "degenerate" or len(other) < 2:
+    if _rests_on_little(case) or len(other) < 2:
         return None
     worst = min(other, key=lambda row: (row["jss"], -row["n_pairs"]))
     if worst["jss"] > 1 - NO_DIFFERENCE:
@@ -354,7 +360,7 @@ def _worst(case: Case) -> str | None:
 
 
 def _prefer(case: Case) -> str | None:
-    if case.mapped["verdict"] == "degenerate":
+    if _rests_on_little(case):
         return None
     known = [row for row in case.wordings if row["agreement"] is not None]
     graded = bool(known) and all(row["accuracy"] is not None for row in known)

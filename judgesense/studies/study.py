@@ -22,7 +22,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.record import require_writable, versions, writing
 from judgesense.report.markdown import escape
 from judgesense.report.words import number, sentence
-from judgesense.studies.run import DataReference, Settings, execute, resolve_all
+from judgesense.studies.data import DataReference
+from judgesense.studies.run import Settings, execute, resolve_all
 
 RESULT_FILE, PAGE_FILE = "study.json", "study.md"
 QUICK_ITEMS = 12

@@ -157,6 +157,17 @@ def test_wordings_decided_on_one_item_are_not_called_the_worst(make) -> None:
     assert not [text for text in advice if "agree least" in text]
 
 
+def test_no_wording_is_preferred_on_the_few_pairs_that_were_decided(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 15)
+
+    def decide(prompt):
+        return prompt["gold"] if number(prompt) <= 6 else "UNCLEAR"
+
+    advice = texts(make, benchmark, make.log(benchmark, decide))
+    assert "avoid as it answers now" in advice[0]
+    assert not [text for text in advice if "prefer the wording" in text]
+
+
 def test_coherence_comes_first(make) -> None:
     scale = {label: label for label in make.SCALE.labels}
     parts = [

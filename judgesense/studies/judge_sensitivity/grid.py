@@ -11,8 +11,9 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.report.words import join
+from judgesense.studies.data import data_reference
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
-from judgesense.studies.run import Settings, data_reference
+from judgesense.studies.run import Settings
 from judgesense.studies.study import judged, need_judges
 
 LOG_QUESTIONS = ("orders", "consensus", "variance", "sampled")

@@ -1,0 +1,141 @@
+"""Judges and endpoints from a file of one's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from judge_file import no_file_of_ones_own, own_file  # noqa: F401  (a fixture)
+
+from judgesense.errors import JudgeSenseError
+from local_judges.judge_files import VARIABLE, entries
+from local_judges.registry import entry, resolve
+
+OWN = """
+endpoints:
+  house:
+    base_url: http://localhost:8000/v1
+    key_variable: HOUSE_KEY
+    style: {sends_seed: false}
+judges:
+  our-judge:
+    summary: The house model
+    endpoint: house
+    model: house-7b
+    price: {input: 0.5, output: 1.5, source: the contract, date: 2026-01-01}
+    style: {min_temperature: 0.01}
+    options: {concurrency: 4}
+  gpt-4o-cheap:
+    endpoint: openai
+    model: gpt-4o-2024-11-20
+"""
+
+
+def test_a_file_of_ones_own_adds_judges_and_endpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = own_file(tmp_path, monkeypatch, OWN)
+    spec = resolve("our-judge")
+    assert spec.options["price"] == (0.5, 1.5)
+    assert spec.options["style"] == {"sends_seed": False, "min_temperature": 0.01}
+    assert spec.options["concurrency"] == 4
+    assert resolve("gpt-4o-cheap").options["key_variable"] == "OPENAI_API_KEY"
+    assert resolve("gpt-4o").model == "gpt-4o-2024-08-06"
+    assert entry("our-judge").file == str(path)
+    assert resolve("our-judge", price=(2.0, 3.0)).options["price"] == (2.0, 3.0)
+
+
+def test_the_example_in_the_docs_is_a_judge_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "judges" / "registry.md"
+    example = page.read_text("utf-8").split("```yaml\n")[1].split("```")[0]
+    own_file(tmp_path, monkeypatch, example)
+    assert resolve("house-judge").options["requests_per_minute"] == 600
+    for name in entries():
+        assert name == "house-judge" or f"`{name}`" in page.read_text("utf-8")
+
+
+def test_the_config_folder_is_read_where_no_variable_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "config" / "judgesense"
+    folder.mkdir(parents=True)
+    (folder / "judges.yaml").write_text(OWN, "utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert resolve("our-judge").model == "house-7b"
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = own_file(tmp_path, monkeypatch, OWN)
+    assert resolve("our-judge").model == "house-7b"
+    path.write_text(OWN.replace("house-7b", "house-8b"), "utf-8")
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    assert resolve("our-judge").model == "house-8b"
+
+
+BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (BASE + "    modle: m\n", r"judges\.mine\.modle: unknown key; known are summary"),
+        (BASE + "    options: {max_token: 3}\n", r"judges\.mine\.options\.max_token: unknown"),
+        (BASE + "    style: {temprature: 1}\n", r"judges\.mine\.style\.temprature: unknown"),
+        (BASE + "    style: {system_role: 'no'}\n", r"mine\.style\.system_role must be true or"),
+        (
+            BASE + "    style: {extra_body: 3}\n",
+            r"mine\.style\.extra_body must be a mapping, got 3",
+        ),
+        (BASE + "    options: {max_tokens: '20'}\n", r"options\.max_tokens must be a whole number"),
+        (BASE + "    options: {max_tokens: true}\n", r"must be a whole number, got True"),
+        (
+            BASE + "    options: {timeout_s: .inf}\n",
+            r"options\.timeout_s must be a number, got inf",
+        ),
+        (BASE + "    options: {logprobs: 'no'}\n", r"options\.logprobs must be true or false"),
+        (BASE + "    options: {system_prompt: 7}\n", r"options\.system_prompt must be text"),
+        (BASE + "    options: {requests_per_minute: 0.5}\n", r"a number of 1 or more, got 0\.5"),
+        (
+            "endpoints:\n  e: {base_url: u, options: {concurrency: 0}}\n",
+            r"endpoints\.e\.options\.concurrency must be a whole number of 1 or more",
+        ),
+        (
+            BASE + "    price: {input: .nan, output: 2, source: s, date: d}\n",
+            r"judges\.mine\.price\.input: must be US dollars",
+        ),
+        (BASE + "    floating: 'yes'\n", r"judges\.mine\.floating: must be true or false"),
+        (BASE + "    price: {input: 1, output: 2}\n", r"judges\.mine\.price: needs input, output"),
+        (
+            BASE + "    price: {input: a, output: 2, source: s, date: d}\n",
+            r"judges\.mine\.price\.input: must be US dollars",
+        ),
+        (BASE.replace("openai", "opnai"), r"judges\.mine\.endpoint: no endpoint 'opnai'; there"),
+        (BASE.replace("endpoint: openai", "engine: abacus"), r"judges\.mine\.engine: no engine"),
+        (BASE.replace("    endpoint: openai\n", ""), r"needs an engine or an endpoint"),
+        (BASE.replace("model: m", "model: 7"), r"judges\.mine\.model: must be text, got 7"),
+        (BASE.replace("mine", "gpt-4o"), r"judges\.gpt-4o: is the name of another judge already"),
+        (BASE.replace("mine", "a/b"), r"'a/b' is no name"),
+        (BASE + "    model: n\n", r"line 5: 'model' stands there twice"),
+        ("endpoints:\n  e: {key_variable: K}\n", r"endpoints\.e: needs base_url or provider"),
+        ("endpoints:\n  openai: {base_url: u}\n", r"endpoints\.openai: is there already"),
+        ("judge: {}\n", r"has the keys judges and, if need be, endpoints"),
+        ("judges: [a\n", r"is not YAML"),
+        ("", r"has the keys judges"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_file_and_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    path = own_file(tmp_path, monkeypatch, text)
+    with pytest.raises(JudgeSenseError, match=says) as raised:
+        resolve("gpt-4o")
+    assert str(raised.value).startswith(str(path))
+
+
+def test_a_variable_that_names_no_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/no/such/file.yaml")
+    with pytest.raises(JudgeSenseError, match=r"JUDGESENSE_JUDGES names /no/such/file\.yaml"):
+        entries()
