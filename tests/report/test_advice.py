@@ -161,11 +161,14 @@ def test_no_wording_is_preferred_on_the_few_pairs_that_were_decided(make) -> Non
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 15)
 
     def decide(prompt):
-        return prompt["gold"] if number(prompt) <= 6 else "UNCLEAR"
+        if number(prompt) > 8:
+            return "UNCLEAR"
+        odd = prompt["template_id"] == "w3" and number(prompt) <= 4
+        return OTHER[prompt["gold"]] if odd else prompt["gold"]
 
     advice = texts(make, benchmark, make.log(benchmark, decide))
     assert "avoid as it answers now" in advice[0]
-    assert not [text for text in advice if "prefer the wording" in text]
+    assert not [text for text in advice if "prefer the wording" in text or "agree least" in text]
 
 
 def test_coherence_comes_first(make) -> None:
