@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from local_judges.api_judge import ApiJudge
+from local_judges.api.judge import ApiJudge
 from local_judges.protocol import Request
 
 IN_FLIGHT, DELAY_S = 64, 0.1

@@ -38,7 +38,7 @@ from common import factuality_requests, finish, machine
 
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark
 from judgesense.tasks import Task
-from local_judges.model_loading import find_model, load_tokenizer, plain_folder
+from local_judges.local.model_loading import find_model, load_tokenizer, plain_folder
 from local_judges.protocol import Request
 from local_judges.runner import run_judge
 
@@ -168,7 +168,7 @@ def measured_rate(dtype: str, device: str) -> float:
 def with_vllm(folder: Path, data: Benchmark, requests: list[Request], asked: Any) -> list[Any]:
     from vllm import SamplingParams
 
-    from local_judges.vllm_judge import VllmJudge
+    from local_judges.local.vllm_judge import VllmJudge
 
     settings = {"gpu_memory_utilization": asked.memory, "enforce_eager": asked.smoke}
     judge = VllmJudge(
@@ -250,7 +250,7 @@ def lm_eval_seconds(
 
 
 def with_transformers(folder: Path, data: Benchmark, config: Any, asked: Any) -> list[Any]:
-    from local_judges.transformers_judge import TransformersJudge
+    from local_judges.local.transformers_judge import TransformersJudge
 
     write_weights(folder, config, asked.dtype, asked.device)
     judge = TransformersJudge(folder, dtype=asked.dtype, device=asked.device)

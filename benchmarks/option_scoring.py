@@ -28,9 +28,9 @@ import torch
 from common import factuality_requests, finish, machine
 from torch.nn import functional
 
-from local_judges.option_scoring import trie_floor
+from local_judges.local.option_scoring import trie_floor
+from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.protocol import Answer, Request
-from local_judges.transformers_judge import TransformersJudge
 
 SURE = 0.05
 """Margin in nats of lm-eval from which decisions must be equal."""

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark
-from judgesense.record import finish_run, is_finished
+from judgesense.run_folder import finish_run, is_finished
 from judgesense.tasks import Task, prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge

@@ -16,8 +16,9 @@ import yaml
 
 from hub_scripts.plan import Publication
 from hub_scripts.results import checked_report, folder_name
+from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.report.schema import BASELINES, main_cells
+from judgesense.report_file import main_cells
 
 EVAL_FILE = "eval.yaml"
 SCORING = "options"

@@ -16,10 +16,11 @@ import pyarrow as pa
 from hub_scripts.local_paths import name_only, without_paths
 from hub_scripts.plan import Content, Publication
 from judgesense.decisions import PARTS, encode_part, part_files, read_part
+from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.report.build import measure_run
-from judgesense.report.markdown import render_markdown
-from judgesense.report.schema import BASELINES, CELL_KEYS, REPORT_FILE, load_report
+from judgesense.report_file import CELL_KEYS, REPORT_FILE, load_report
+from judgesense.reporting.build import measure_run
+from judgesense.reporting.markdown import render_markdown
 
 PROMPTS_FILE = "prompts.parquet"
 LARGEST = 1e9

@@ -12,7 +12,7 @@ from typing import Any
 from judgesense.version import __version__
 
 _HOMES: dict[str, str] = {
-    "run": "judgesense.studies.run",
+    "run": "judgesense.pipeline",
     "check": "judgesense.studies.check",
     "jss": "judgesense.scores",
     "paraphrase_robustness": "judgesense.scores",
@@ -21,15 +21,15 @@ _HOMES: dict[str, str] = {
     "position_bias": "judgesense.scores",
     "answer_match": "judgesense.scores",
     "metric_path": "judgesense.scores",
-    "report": "judgesense.report",
-    "compare": "judgesense.report.compare",
+    "report": "judgesense.reporting.build:report_runs",
+    "compare": "judgesense.reporting.compare",
     "import_log": "judgesense.importers",
     "match_answers": "judgesense.matching",
     "respond": "local_judges.responder",
     "Question": "local_judges.responder",
     "read_responses": "judgesense.responses",
 }
-"""Public name -> the module that defines it."""
+"""Public name -> the module that defines it (``module:name`` where it has another name there)."""
 
 __all__ = ["__version__", *_HOMES]
 
@@ -37,7 +37,8 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'judgesense' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute or name)
     globals()[name] = value
     return value
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api_call import Retry, Style
+from local_judges.api.call import Retry, Style
 
 VARIABLE = "JUDGESENSE_JUDGES"
 """The environment variable that names the user's own judge file."""
@@ -74,7 +74,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "mapping": ("a mapping", lambda value: isinstance(value, Mapping)),
     "style": ("a mapping", lambda value: isinstance(value, (Mapping, Style))),
     "price": ("two numbers of 0 or more, US dollars per million (input, output) tokens", _is_price),
-    "retry": ("a local_judges.api_call.Retry", lambda value: isinstance(value, Retry)),
+    "retry": ("a local_judges.api.call.Retry", lambda value: isinstance(value, Retry)),
 }
 OPTION_KINDS: Mapping[str, str] = {
     **dict.fromkeys(

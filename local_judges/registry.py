@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api_call import KEY_VARIABLE, require_loggable
+from local_judges.api.call import KEY_VARIABLE, require_loggable
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import OPTIONS, VARIABLE, JudgeEntry, entries, require_values
 from local_judges.protocol import Judge
@@ -52,14 +52,14 @@ class JudgeSpec:
     def load(self) -> Judge:
         """Load the judge."""
         if self.engine == "transformers":
-            from local_judges.transformers_judge import TransformersJudge
+            from local_judges.local.transformers_judge import TransformersJudge
 
             return TransformersJudge(self.model, name=self.name, **self.options)
         if self.engine == "vllm":
-            from local_judges.vllm_judge import VllmJudge
+            from local_judges.local.vllm_judge import VllmJudge
 
             return VllmJudge(self.model, name=self.name, **self.options)
-        from local_judges.api_judge import ApiJudge
+        from local_judges.api.judge import ApiJudge
 
         return ApiJudge(str(self.model), name=self.name, **self.options)
 

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
-from judgesense.record import (
+from judgesense.responses import PARTS, SCHEMA, conform_responses, read_responses
+from judgesense.run_folder import (
     finish_run,
     hardware,
     is_finished,
@@ -26,7 +27,6 @@ from judgesense.record import (
     save_run,
     versions,
 )
-from judgesense.responses import PARTS, SCHEMA, conform_responses, read_responses
 from judgesense.storage import LocalParts
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of

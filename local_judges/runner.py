@@ -25,10 +25,10 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS, conform
 from judgesense.errors import JudgeSenseError
 from judgesense.storage import LocalParts, PartFolder
+from local_judges.distributed.ranks import Ranks
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import Progress
 from local_judges.protocol import Answer, Budgeted, Judge, Request
-from local_judges.ranks import Ranks
 from local_judges.rows import part_table
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, figures
-from judgesense.report.schema import BASELINES, CELL_KEYS, main_cells
+from judgesense.report_file import CELL_KEYS, main_cells
 
 OPEN, API = "open", "api"
 PUBLISHED = "published"

@@ -14,8 +14,9 @@ from hub_scripts.leaderboard.shape import check_lists, strict_json
 from hub_scripts.results import check_cells, results_publication
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.decisions import SCHEMA, part_files
+from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.report.schema import BASELINES, REPORT_FILE, as_report
+from judgesense.report_file import REPORT_FILE, as_report
 
 MOST_ROWS = 300_000
 LARGEST_TABLE = 512 << 20

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from judgesense.report.build import measure_run
-from judgesense.report.schema import LISTS, main_cells
+from judgesense.report_file import LISTS, main_cells
+from judgesense.reporting.build import measure_run
 
 DEMO = Path(__file__).parent / "data" / "demo.json"
 _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from judgesense.report.html import MARKS, h
-from judgesense.report.words import interval, number
+from judgesense.reporting.html import MARKS, h
+from judgesense.text import interval, number
 
 LONGEST_NAME, LONGEST_KEY = 64, 200
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub_scripts.leaderboard.board import Entry
-from judgesense.report.advice import MOSTLY
+from judgesense.trust.advice import MOSTLY
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from hub_scripts.leaderboard.shape import LARGEST_REPORT, read_report
 from hub_scripts.plan import Content
 from judgesense.decisions import PARTS, part_files
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.report.schema import REPORT_FILE
+from judgesense.report_file import REPORT_FILE
 
 EMBEDDED = Path(__file__).parent / "data"
 MOST_RUNS = 2000

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
-from judgesense.report.schema import REPORT_FILE
+from judgesense.report_file import REPORT_FILE
 
 LARGEST_UPLOAD = 64 << 20
 LARGEST_WHOLE = 256 << 20

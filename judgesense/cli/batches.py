@@ -11,8 +11,8 @@ import typer
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from judgesense.studies.run import Settings
-    from local_judges.batch_files import BatchFileJudge
+    from judgesense.pipeline import Settings
+    from local_judges.api.batch_files import BatchFileJudge
     from local_judges.registry import JudgeSpec
 
 
@@ -24,8 +24,8 @@ def write_batches(
     out: Path,
 ) -> None:
     """Write the run's requests into ``out/batch`` and say what to do with them."""
-    from judgesense.studies.data import data_reference
-    from local_judges.batch_files import write_batch
+    from judgesense.pipeline.data import data_reference
+    from local_judges.api.batch_files import write_batch
     from local_judges.plan import Requests
 
     spec = _spec(judges, options, settings)
@@ -45,7 +45,7 @@ def judge_of_files(
     judges: Sequence[str], options: Mapping[str, Any], settings: Settings, files: Sequence[Path]
 ) -> BatchFileJudge:
     """The judge whose answers these files hold."""
-    from local_judges.batch_files import BatchFileJudge
+    from local_judges.api.batch_files import BatchFileJudge
 
     return BatchFileJudge(_spec(judges, options, settings), files)
 

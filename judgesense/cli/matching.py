@@ -81,7 +81,7 @@ def match(
     from judgesense.importers import parse_columns
     from judgesense.matching import match_answers
     from judgesense.matching.scores import disagreement, score_models
-    from judgesense.record import require_writable
+    from judgesense.run_folder import require_writable
 
     wanted: dict[str, Any] = {"engine": engine, "base_url": base_url, "max_tokens": max_tokens}
     if judge is None:

@@ -28,9 +28,9 @@ def report(
     Several folders are printed as one table. With --format, the document goes to standard output
     and the folders are left as they are.
     """
-    from judgesense.report.build import measure_run, report_runs
-    from judgesense.report.schema import merge
-    from judgesense.report.terminal import print_report
+    from judgesense.report_file import merge
+    from judgesense.reporting.build import measure_run, report_runs
+    from judgesense.reporting.terminal import print_report
 
     with _fetched(*run_dirs, to_write=format is None) as places:
         folders = [place.folder for place in places]
@@ -62,14 +62,14 @@ def _render(whole: dict[str, object], format: Format) -> str:
 
         return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if format == "md":
-        from judgesense.report.markdown import render_markdown
+        from judgesense.reporting.markdown import render_markdown
 
         return render_markdown(whole)
     if format == "tex":
-        from judgesense.report.latex import render_latex
+        from judgesense.reporting.latex import render_latex
 
         return render_latex(whole)
-    from judgesense.report.html import render_html
+    from judgesense.reporting.html import render_html
 
     return render_html(whole)
 
@@ -85,8 +85,8 @@ def compare(
     accuracy, its interval, and a p-value corrected for the number of comparisons. Given the same
     folder twice, its judges are compared with each other.
     """
-    from judgesense.report.compare import compare as compare_runs
-    from judgesense.report.compare import render_comparison
+    from judgesense.reporting.compare import compare as compare_runs
+    from judgesense.reporting.compare import render_comparison
 
     with _fetched(first, second) as places:
         result = compare_runs(*(place.folder for place in places))

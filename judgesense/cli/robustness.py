@@ -79,7 +79,7 @@ def paraphrase_robustness(
 
     given = _given(ctx)
     if log is not None:
-        from judgesense.studies.robustness_logs import measure_log
+        from judgesense.studies.paraphrase_robustness.logs import measure_log
 
         if strange := [option for option in given if option not in _OF_LOGS]:
             raise JudgeSenseError(
@@ -127,7 +127,7 @@ def reckon(
     ] = None,
 ) -> None:
     """Say what to use for an attribute within a budget, and what it was measured to do."""
-    from judgesense.studies import recommendation
+    from judgesense.studies.paraphrase_robustness import recommendation
 
     typer.echo(recommendation.reckon(study, attribute, budget, token_price).text())
 
@@ -147,7 +147,7 @@ def rater_kit(
     seed: Seed = 0,
 ) -> None:
     """Let people rate the same texts under several wordings: CSV files out, CSV files in."""
-    from judgesense.studies.rater_kit import read_kit, write_kit
+    from judgesense.studies.paraphrase_robustness.rater_kit import read_kit, write_kit
 
     if read:
         finish(read_kit(out), out)

@@ -213,9 +213,9 @@ def run(
     prints its table at once. Exit code 0: done. 1: done, but some prompts have no answer (they
     are named). 2: bad input, before a model is loaded.
     """
-    from judgesense.studies.run import Settings
-    from judgesense.studies.run import run as run_study
-    from local_judges.ranks import keeps_the_record
+    from judgesense.pipeline import Settings
+    from judgesense.pipeline import run as run_study
+    from local_judges.distributed.ranks import keeps_the_record
 
     options = {
         "engine": engine,
@@ -367,14 +367,14 @@ def _retry(budget: float | None) -> Any:
     """As many tries as fit into a budget of seconds; None for the default."""
     if budget is None:
         return None
-    from local_judges.api_call import Retry
+    from local_judges.api.call import Retry
 
     return Retry.within(budget)
 
 
 def show(report: dict[str, Any]) -> None:
     """Print a report's table and advice."""
-    from judgesense.report.terminal import print_report
+    from judgesense.reporting.terminal import print_report
 
     print_report(report)
 
@@ -402,10 +402,10 @@ def _describe(
 ) -> None:
     import pyarrow.compute as pc
 
-    from judgesense.studies.data import data_reference
-    from local_judges.api_judge import most_cost
+    from judgesense.pipeline.data import data_reference
+    from local_judges.api.judge import most_cost
+    from local_judges.distributed.ray_cluster import cluster_of
     from local_judges.plan import Requests
-    from local_judges.ray_cluster import cluster_of
     from local_judges.registry import resolve_each
 
     _, options = cluster_of(options)

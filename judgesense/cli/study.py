@@ -10,7 +10,7 @@ import typer
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from judgesense.studies.study import Result
+    from judgesense.studies.common.result import Result
 
 app = typer.Typer(help="Run the papers' studies, or one of your own.", no_args_is_help=True)
 
@@ -68,7 +68,7 @@ def run_own(
     file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The study file.")], out: Out
 ) -> None:
     """Run a study of your own: items, wordings, judges and measures from a YAML file."""
-    from judgesense.studies.own_study import run_study
+    from judgesense.studies.custom import run_study
 
     finish(run_study(file, out), out)
 
@@ -236,7 +236,7 @@ def prompt_ranking_command(
 ) -> None:
     """Would the best prompt be chosen again? 20 prompts, ranked on subsets of a benchmark."""
     from judgesense.studies import prompt_ranking as study
-    from judgesense.studies.ranking_grid import SCORINGS, TASKS
+    from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS
 
     plan = study.Plan(
         tasks=tuple(task or TASKS),

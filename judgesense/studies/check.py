@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.record import sha256_of
-from judgesense.report.advice import MOSTLY
-from judgesense.report.schema import THRESHOLD
-from judgesense.report.words import join, number, percent
+from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
+from judgesense.report_file import THRESHOLD
+from judgesense.run_folder import sha256_of
 from judgesense.statistics.consequence import Consequence
-from judgesense.studies.measures import (
+from judgesense.studies.common.measures import (
     cases,
     cost_table,
     flips_table,
@@ -28,8 +27,9 @@ from judgesense.studies.measures import (
     systems_table,
     wording_table,
 )
-from judgesense.studies.run import Settings, identity_of, resolve_all, to_stderr
-from judgesense.studies.study import Result, Table, judged
+from judgesense.studies.common.result import Result, Table, judged
+from judgesense.text import join, number, percent
+from judgesense.trust.advice import MOSTLY
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates

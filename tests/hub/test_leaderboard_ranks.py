@@ -16,7 +16,7 @@ from hub_scripts.leaderboard.pages import judge, table
 from hub_scripts.leaderboard.ranking import standings
 from hub_scripts.leaderboard.sources import EmbeddedSource, open_results
 from judgesense.errors import JudgeSenseError
-from judgesense.report.schema import CELL_KEYS
+from judgesense.report_file import CELL_KEYS
 
 HOSTILE = (
     '<script>alert("x")</script>',

@@ -11,7 +11,7 @@ from hub_scripts.plan import Publication, diff
 from hub_scripts.results import results_publication
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.report.schema import load_report
+from judgesense.report_file import load_report
 
 
 @pytest.fixture

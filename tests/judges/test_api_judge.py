@@ -14,13 +14,13 @@ from test_runner import benchmark, comparable, tells_parity
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.api_call import (
+from local_judges.api.call import (
     Retry,
     Style,
     diagnose,
     without_secrets,
 )
-from local_judges.api_judge import ApiJudge
+from local_judges.api.judge import ApiJudge
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Request
 from local_judges.registry import resolve

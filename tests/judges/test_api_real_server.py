@@ -10,9 +10,9 @@ from fake_endpoint import FAULTS
 from fault_trial import decisions, expected, local_judge, real_server, run_trial, sums
 
 from judgesense_dataset.embedded import load_embedded
-from local_judges.api_judge import ApiJudge
+from local_judges.api.judge import ApiJudge
+from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.runner import run_judge
-from local_judges.transformers_judge import TransformersJudge
 
 pytestmark = pytest.mark.slow
 MAX_TOKENS = 5

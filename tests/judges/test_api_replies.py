@@ -16,8 +16,8 @@ from test_runner import benchmark
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.api_call import Retry, answer_of, diagnose, first_token_options
-from local_judges.api_judge import ApiJudge
+from local_judges.api.call import Retry, answer_of, diagnose, first_token_options
+from local_judges.api.judge import ApiJudge
 from local_judges.plan import Requests
 from local_judges.protocol import Answer, Request
 from local_judges.runner import run_judge

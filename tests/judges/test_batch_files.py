@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.batch_files import ABSENT, BatchFileJudge, write_batch
+from local_judges.api.batch_files import ABSENT, BatchFileJudge, write_batch
 from local_judges.plan import Requests
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.runner import run_judge

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from local_judges.model_loading import find_model, load_tokenizer, plain_folder
+from local_judges.local.model_loading import find_model, load_tokenizer, plain_folder
 
 
 @pytest.fixture

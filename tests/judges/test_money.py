@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.run import Settings
-from judgesense.studies.study import judged
-from local_judges.api_judge import ApiJudge
+from judgesense.pipeline import Settings
+from judgesense.studies.common.result import judged
+from local_judges.api.judge import ApiJudge
 from local_judges.llm_matcher import judge_matches
 from local_judges.registry import resolve
 from local_judges.runner import Interrupted

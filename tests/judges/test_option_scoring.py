@@ -7,7 +7,7 @@ import math
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from local_judges.option_scoring import ROOT, build_trie, option_logprobs, trie_floor
+from local_judges.local.option_scoring import ROOT, build_trie, option_logprobs, trie_floor
 
 END = 2
 

@@ -14,9 +14,9 @@ import judgesense
 from judgesense.cli import app
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
+from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.parsing import parse
 from local_judges.registry import resolve_each
-from local_judges.transformers_judge import TransformersJudge
 
 
 def test_each_cap_is_a_judge_of_its_own() -> None:

@@ -22,10 +22,10 @@ import judgesense
 from judgesense.decisions import TIMING_COLUMNS, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.storage import LocalParts, opened
-from local_judges.api_judge import ApiJudge
-from local_judges.ranks import joined, take_a_gpu
-from local_judges.ray_cluster import RayCluster, cluster_of
-from local_judges.ray_runner import RayJudge
+from local_judges.api.judge import ApiJudge
+from local_judges.distributed.ranks import joined, take_a_gpu
+from local_judges.distributed.ray_cluster import RayCluster, cluster_of
+from local_judges.distributed.ray_runner import RayJudge
 from local_judges.registry import resolve
 
 ROOT = Path(__file__).resolve().parents[2]

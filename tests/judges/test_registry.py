@@ -18,8 +18,8 @@ import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.published import papers
-from local_judges.api_call import Style
-from local_judges.api_judge import ApiJudge
+from local_judges.api.call import Style
+from local_judges.api.judge import ApiJudge
 from local_judges.judge_files import (
     OPTION_KINDS,
     OPTIONS,
@@ -192,7 +192,7 @@ def test_every_option_and_every_key_of_a_style_has_a_kind() -> None:
 
 
 def test_the_options_of_the_transformers_engine_are_those_of_its_judge() -> None:
-    from local_judges.transformers_judge import TransformersJudge
+    from local_judges.local.transformers_judge import TransformersJudge
 
     parameters = set(inspect.signature(TransformersJudge.__init__).parameters)
     assert OPTIONS["transformers"] == parameters - {"self", "model", "name"}

@@ -206,7 +206,7 @@ def test_a_response_log_of_another_program_may_lack_what_only_ours_has(tmp_path:
 
 @pytest.mark.slow
 def test_a_real_model_writes_past_the_judges_cap_and_scores_options(tmp_path: Path) -> None:
-    from local_judges.transformers_judge import TransformersJudge
+    from local_judges.local.transformers_judge import TransformersJudge
 
     questions = [
         Question("count", "t", "Count from 1 to 30, with commas between the numbers."),

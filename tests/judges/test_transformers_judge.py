@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from local_judges.chat import SYSTEM_PROMPT
-from local_judges.option_scoring import trie_floor
+from local_judges.local.chat import SYSTEM_PROMPT
+from local_judges.local.option_scoring import trie_floor
+from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.protocol import Answer, Judge, Request
-from local_judges.transformers_judge import TransformersJudge
 
 pytestmark = pytest.mark.slow
 BOTH = ("generate", "options")

@@ -16,11 +16,11 @@ import pytest
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense_dataset.embedded import load_embedded
-from local_judges.option_scoring import build_trie
+from local_judges.local.option_scoring import build_trie
+from local_judges.local.transformers_judge import TransformersJudge
+from local_judges.local.vllm_judge import VllmJudge, _asked, _path, _scores
 from local_judges.registry import resolve
 from local_judges.runner import run_judge
-from local_judges.transformers_judge import TransformersJudge
-from local_judges.vllm_judge import VllmJudge, _asked, _path, _scores
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = Path(".venv-vllm/.ready")

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from local_judges.local.vllm_judge import VllmJudge
 from local_judges.protocol import Answer, Request
-from local_judges.vllm_judge import VllmJudge
 
 SETTINGS = {
     "dtype": "float32",

@@ -4,7 +4,7 @@ import math
 
 import pyarrow as pa
 
-from judgesense.report.build import measure
+from judgesense.reporting.build import measure
 
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from judgesense.published import for_judge
-from judgesense.report.build import measure
-from judgesense.report.html import render_html
-from judgesense.report.markdown import render_markdown
-from judgesense.report.terminal import render_terminal
+from judgesense.reporting.build import measure
+from judgesense.reporting.html import render_html
+from judgesense.reporting.markdown import render_markdown
+from judgesense.reporting.terminal import render_terminal
 
 
 def coin(text: str, repeat: int) -> str:

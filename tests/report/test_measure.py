@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgesense.decisions.frames import data_hash
 from judgesense.errors import JudgeSenseError
-from judgesense.report.build import measure
-from judgesense.report.frames import data_hash
-from judgesense.report.schema import CELL_KEYS
+from judgesense.report_file import CELL_KEYS
+from judgesense.reporting.build import measure
 from judgesense.tasks import signature_hash
 
 EXCLUDED = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]

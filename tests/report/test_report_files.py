@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.report.build import measure, write_report
-from judgesense.report.figures import draw
-from judgesense.report.html import render_html
-from judgesense.report.latex import render_latex
-from judgesense.report.markdown import render_markdown
-from judgesense.report.terminal import render_terminal
+from judgesense.reporting.build import measure, write_report
+from judgesense.reporting.figures import draw
+from judgesense.reporting.html import render_html
+from judgesense.reporting.latex import render_latex
+from judgesense.reporting.markdown import render_markdown
+from judgesense.reporting.terminal import render_terminal
 
 HOSTILE = '<script>alert("1")</script>|`$x$`\\end{table}&_%'
 PNG = b"\x89PNG"
@@ -198,25 +198,6 @@ def test_several_runs_are_one_table_with_each_baseline_once(
     assert [line.split()[0] for line in result.output.splitlines()[2:5]] == ["b", "rule", "oracle"]
 
 
-@pytest.mark.parametrize(
-    "before",
-    ["", "import judgesense.report", "import judgesense.report.build", "judgesense.report"],
-)
-def test_report_is_a_function_whatever_was_imported_before(before: str, run_dir: Path) -> None:
-    code = f"""
-import sys
-sys.modules["matplotlib"] = None
-import judgesense
-{before}
-cells = judgesense.report({str(run_dir)!r})["cells"]
-import judgesense.report.schema
-from judgesense.report.build import measure
-print(len(judgesense.report({str(run_dir)!r})["cells"]) == len(cells) > 0)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "True\n", done.stderr
-
-
 def test_bad_folders_get_a_clear_error(tmp_path: Path, run_dir: Path) -> None:
     with pytest.raises(JudgeSenseError, match="no folder"):
         judgesense.report(tmp_path / "nowhere")
@@ -267,7 +248,7 @@ def test_measuring_loads_no_matplotlib(run_dir: Path) -> None:
     code = f"""
 import sys, judgesense
 from pathlib import Path
-from judgesense.report.build import measure_run
+from judgesense.reporting.build import measure_run
 measure_run(Path({str(run_dir)!r}))
 print(sorted({{"matplotlib", "torch", "typer"}} & set(sys.modules)))
 """

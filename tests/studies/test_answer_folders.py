@@ -11,8 +11,8 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.answer_matching import Plan, answer_matching
-from judgesense.studies.answer_templates import CHOICE, paper_templates
-from judgesense.studies.benchmarks_data import check_models, folder_names
+from judgesense.studies.answer_matching.templates import CHOICE, paper_templates
+from judgesense.studies.common.question_sets import check_models, folder_names
 from judgesense.studies.prompt_ranking import Plan as RankingPlan
 from judgesense.studies.prompt_ranking import prompt_ranking, rank_scores
 

@@ -23,18 +23,18 @@ from judgesense.statistics.templates import (
     template_spread,
 )
 from judgesense.studies.answer_matching import Plan, answer_matching
-from judgesense.studies.answer_templates import (
+from judgesense.studies.answer_matching.templates import (
     CHOICE,
     SET_OF,
     own_templates,
     paper_templates,
     recombined,
 )
-from judgesense.studies.benchmarks_data import BenchmarkItem, draw
-from judgesense.studies.study import published
+from judgesense.studies.common.question_sets import BenchmarkItem, draw
+from judgesense.studies.common.result import published
 from local_judges.callable_judge import CallableJudge
 
-DATA = Path(__file__).resolve().parents[2] / "judgesense" / "studies" / "data"
+HOME = Path(__file__).resolve().parents[2] / "judgesense" / "studies" / "answer_matching"
 ITEM = BenchmarkItem("i", "Which {context} flies?", ("bird",), ("cat", "bird", "dog", "cow"), 1)
 
 
@@ -61,7 +61,7 @@ def test_a_rendered_template_is_the_papers_wording_with_the_item_in_it() -> None
 
 
 def test_each_maths_template_has_four_examples_of_its_own_that_end_in_a_box() -> None:
-    content = yaml.safe_load((DATA / "answer_matching_templates.yaml").read_text())
+    content = yaml.safe_load((HOME / "templates.yaml").read_text())
     examples = [tuple(pair) for entry in content["sets"]["math"] for pair in entry["examples"]]
     assert len(examples) == 48
     assert len(set(examples)) == 48

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.decisions import SCHEMA, write_part
 from judgesense.errors import JudgeSenseError
+from judgesense.studies.common.result import Result, Table
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
 from judgesense.studies.judge_sensitivity.open_logs import consensus_results, order_results
 from judgesense.studies.judge_sensitivity.open_runs import (
@@ -23,9 +24,8 @@ from judgesense.studies.judge_sensitivity.open_runs import (
     temperature_results,
     token_results,
 )
-from judgesense.studies.log_panels import plurality
-from judgesense.studies.robustness_logs import measure_log
-from judgesense.studies.study import Result, Table
+from judgesense.studies.paraphrase_robustness.log_panels import plurality
+from judgesense.studies.paraphrase_robustness.logs import measure_log
 
 JUDGES = ("steady", "moved", "contrary")
 

@@ -14,11 +14,11 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
+from judgesense.studies.common.result import Result, Table
 from judgesense.studies.judge_sensitivity import judge_sensitivity
 from judgesense.studies.judge_sensitivity.findings import findings, size_against_jss, size_of
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
 from judgesense.studies.judge_sensitivity.tables import paper_judges, published_figures
-from judgesense.studies.study import Result, Table
 
 WORDINGS = """
 tasks:

@@ -12,8 +12,18 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.classical import chi_square
-from judgesense.studies.mitigation_tables import by_attribute, over_all
-from judgesense.studies.mitigations import (
+from judgesense.studies.common.result import Result, published
+from judgesense.studies.paraphrase_robustness.grid import Gaps, Grid, Scores, make_plan
+from judgesense.studies.paraphrase_robustness.measures import (
+    contrasts,
+    control,
+    correlations,
+    effects,
+    measure,
+    stability,
+)
+from judgesense.studies.paraphrase_robustness.mitigation_tables import by_attribute, over_all
+from judgesense.studies.paraphrase_robustness.mitigations import (
     BEST,
     CONSTANT,
     FUSER,
@@ -25,19 +35,9 @@ from judgesense.studies.mitigations import (
     near,
     outcomes,
 )
-from judgesense.studies.recommendation import reckon, recommend
-from judgesense.studies.robustness_grid import Gaps, Grid, Scores, make_plan
-from judgesense.studies.robustness_measures import (
-    contrasts,
-    control,
-    correlations,
-    effects,
-    measure,
-    stability,
-)
-from judgesense.studies.robustness_tables import judges as judge_table
-from judgesense.studies.robustness_tables import tau_sweep
-from judgesense.studies.study import Result, published
+from judgesense.studies.paraphrase_robustness.recommendation import reckon, recommend
+from judgesense.studies.paraphrase_robustness.tables import judges as judge_table
+from judgesense.studies.paraphrase_robustness.tables import tau_sweep
 from judgesense_dataset.embedded import load_attributes
 
 NAN = float("nan")

@@ -17,7 +17,7 @@ import pytest
 from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.studies.own_study import _accuracy, load_plan, run_plan, run_study
+from judgesense.studies.custom import _accuracy, load_plan, run_plan, run_study
 from local_judges.callable_judge import CallableJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.attributes_data import attributes, level, sample, sources
 from judgesense.studies.paraphrase_robustness import one_model, paraphrase_robustness
+from judgesense.studies.paraphrase_robustness.attributes import attributes, level, sample, sources
 from judgesense_dataset.sources.loader import Reader
 
 ASKED: Counter[str] = Counter()
@@ -333,7 +333,7 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
 @pytest.mark.slow
 def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shared: Path) -> None:
     import judgesense
-    from judgesense.studies.robustness_logs import measure_log
+    from judgesense.studies.paraphrase_robustness.logs import measure_log
 
     judgesense.import_log(
         shared / "logs" / "llmbar" / "judgments.csv", "llmbar", tmp_path / "llmbar"

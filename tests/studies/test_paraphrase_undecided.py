@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from judgesense.studies.common.result import Result
 from judgesense.studies.paraphrase_robustness import paraphrase_robustness
-from judgesense.studies.study import Result
 from judgesense_dataset.embedded import load_attributes
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Answer, Request

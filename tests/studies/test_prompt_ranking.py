@@ -23,9 +23,9 @@ from judgesense.statistics.selection import (
     seed_scores,
     selection_gain,
 )
+from judgesense.studies.common.result import published
 from judgesense.studies.prompt_ranking import Plan, prompt_ranking, rank_scores
-from judgesense.studies.ranking_grid import prompts_of, render
-from judgesense.studies.study import published
+from judgesense.studies.prompt_ranking.grid import prompts_of, render
 
 SMALL = Plan(sizes=(10, 20), tasks=("mmlu",), items=30)
 
@@ -306,7 +306,7 @@ def test_a_real_model_from_the_command_line_stopped_and_continued(
 
 
 def test_a_question_with_braces_stays_as_it_is() -> None:
-    from judgesense.studies.benchmarks_data import BenchmarkItem
+    from judgesense.studies.common.question_sets import BenchmarkItem
 
     item = BenchmarkItem("x", "Is {options} a set?", ("no",), ("yes {question}", "no", "c", "d"), 1)
     shown = render("{question}\n{options}", item)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.rater_kit import read_kit, write_kit
+from judgesense.studies.paraphrase_robustness.rater_kit import read_kit, write_kit
 
 ROWS = 30
 """Six texts under five wordings."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions import SCHEMA
-from judgesense.studies.measures import wording_table
+from judgesense.studies.common.measures import wording_table
 
 N = 50
 

@@ -13,9 +13,9 @@ from hub_scripts.leaderboard.markup import figure, name, notice, short, verdict
 from hub_scripts.leaderboard.pages.judge import choices, find
 from hub_scripts.leaderboard.sources import Source
 from judgesense.errors import JudgeSenseError
-from judgesense.report.html import h
-from judgesense.report.schema import task_rank
-from judgesense.report.words import number, percent
+from judgesense.report_file import task_rank
+from judgesense.reporting.html import h
+from judgesense.text import number, percent
 
 WHAT = {"jss": "JSS", "accuracy": "accuracy"}
 SIGNIFICANT = 0.05

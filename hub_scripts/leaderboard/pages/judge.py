@@ -17,12 +17,13 @@ from hub_scripts.leaderboard.markup import (
     verdict,
 )
 from hub_scripts.leaderboard.sources import Source, report_of
+from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.report.forest import forest
-from judgesense.report.html import MARKS, advice, cards, flips, h, heatmaps
-from judgesense.report.schema import BASELINES, LISTS, main_cells
-from judgesense.report.table import rows
-from judgesense.report.words import interval, number, percent
+from judgesense.report_file import LISTS, main_cells
+from judgesense.reporting.forest import forest
+from judgesense.reporting.html import MARKS, advice, cards, flips, h, heatmaps
+from judgesense.reporting.table import rows
+from judgesense.text import interval, number, percent
 from judgesense.version import __version__
 
 MOST_TEMPLATES = 40

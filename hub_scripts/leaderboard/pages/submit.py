@@ -13,7 +13,7 @@ from hub_scripts.leaderboard.markup import notice, plain
 from hub_scripts.leaderboard.sources import FolderSource, Source
 from hub_scripts.leaderboard.unpack import LARGEST_UPLOAD, unpack
 from judgesense.errors import JudgeSenseError
-from judgesense.report.html import h
+from judgesense.reporting.html import h
 
 UPLOAD = "upload"
 ABOUT = (

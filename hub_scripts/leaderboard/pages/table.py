@@ -11,10 +11,10 @@ from hub_scripts.leaderboard.markup import LONGEST_KEY, figure, link, name, shor
 from hub_scripts.leaderboard.ranking import Standing, standings
 from hub_scripts.leaderboard.sources import Source
 from judgesense.published import ROWS, WORDINGS
-from judgesense.report.html import h
-from judgesense.report.schema import THRESHOLD
-from judgesense.report.table import short_names, undecided_share
-from judgesense.report.words import number, percent, sentence
+from judgesense.report_file import THRESHOLD
+from judgesense.reporting.html import h
+from judgesense.reporting.table import short_names, undecided_share
+from judgesense.text import number, percent, sentence
 
 ANY = "any"
 MOST_TASKS = 60

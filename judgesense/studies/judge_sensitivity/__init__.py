@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.data import data_reference
+from judgesense.pipeline.data import data_reference
+from judgesense.studies.common.result import Result, Table, judged
 from judgesense.studies.judge_sensitivity import open_logs, open_runs, tables
 from judgesense.studies.judge_sensitivity.figures import figures
 from judgesense.studies.judge_sensitivity.findings import STUDY, claims, findings, size_note
@@ -29,7 +30,6 @@ from judgesense.studies.judge_sensitivity.grid import (
 )
 from judgesense.studies.judge_sensitivity.log import TASKS, Judged, read_judged, require_log
 from judgesense.studies.judge_sensitivity.open_findings import open_findings
-from judgesense.studies.study import Result, Table, judged
 
 __all__ = ["QUESTIONS", "judge_sensitivity"]
 

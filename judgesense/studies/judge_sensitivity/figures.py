@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from judgesense.report.html import short_templates
-from judgesense.report.schema import THRESHOLD
-from judgesense.studies import pictures
+from judgesense.report_file import THRESHOLD
+from judgesense.reporting.html import short_templates
+from judgesense.studies.common import figures as pictures
+from judgesense.studies.common.result import Picture, Table
 from judgesense.studies.judge_sensitivity.log import Case, Judged, task_place
 from judgesense.studies.judge_sensitivity.tables import published_figures
-from judgesense.studies.study import Picture, Table
 
 ForestRow = tuple[str, str, float | None, float | None, float | None]
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from judgesense import published
-from judgesense.report.schema import THRESHOLD
-from judgesense.report.words import join, number, percent
+from judgesense.report_file import THRESHOLD
 from judgesense.statistics.ranking import spearman_matrix
+from judgesense.studies.common.result import Table, Value
+from judgesense.studies.common.result import published as stated
 from judgesense.studies.judge_sensitivity.log import Case, Judged, ranked
 from judgesense.studies.judge_sensitivity.tables import PAPER, published_figures
-from judgesense.studies.study import Table, Value
-from judgesense.studies.study import published as stated
+from judgesense.text import join, number, percent
 
 STUDY = "judge-sensitivity"
 

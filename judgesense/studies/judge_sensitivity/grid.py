@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.report.words import join
-from judgesense.studies.data import data_reference
+from judgesense.pipeline import Settings
+from judgesense.pipeline.data import data_reference
+from judgesense.studies.common.result import judged, need_judges
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
-from judgesense.studies.run import Settings
-from judgesense.studies.study import judged, need_judges
+from judgesense.text import join
 
 LOG_QUESTIONS = ("orders", "consensus", "variance", "sampled")
 """Answered from the main run, or from any log."""

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions import conform
+from judgesense.decisions.frames import Codes, Log, Pairs, read_frames
+from judgesense.decisions.streams import Stream, agreement, streams
 from judgesense.errors import JudgeSenseError
-from judgesense.report.build import measure, read_run
-from judgesense.report.frames import Codes, Log, Pairs, read_frames
-from judgesense.report.schema import main_cells
-from judgesense.report.streams import Stream, agreement, streams
-from judgesense.report.table import short_names
+from judgesense.report_file import main_cells
+from judgesense.reporting.build import measure, read_run
+from judgesense.reporting.table import short_names
 from judgesense.statistics.agreement import Agreement
 from judgesense.tasks import ERROR
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.report.words import join, number, percent
 from judgesense.statistics.ranking import spearman_matrix
-from judgesense.studies.study import Table
+from judgesense.studies.common.result import Table
+from judgesense.text import join, number, percent
 
 Row = Mapping[str, Any]
 

@@ -9,13 +9,13 @@ from statistics import fmean
 
 import numpy as np
 
-from judgesense.report.streams import mapped_shares, option_shares
+from judgesense.decisions.streams import mapped_shares, option_shares
 from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.breakdown import consensus
 from judgesense.statistics.variance import label_components
+from judgesense.studies.common.result import Table, Value
 from judgesense.studies.judge_sensitivity.log import Case, Judged, Words
-from judgesense.studies.study import Table, Value
 from judgesense.tasks import ERROR, ORDERS, UNCLEAR, UNDECIDED
 
 

@@ -15,9 +15,9 @@ from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.comparison import PairedDifference, compare_jss, holm
 from judgesense.statistics.kappa import cohen_kappa
+from judgesense.studies.common.result import Table, Value
 from judgesense.studies.judge_sensitivity.log import NOTHING, Case, Judged
 from judgesense.studies.judge_sensitivity.open_logs import first_verdicts, share
-from judgesense.studies.study import Table, Value
 from judgesense.tasks import ERROR, NO_ORDER, UNDECIDED
 
 Sides = tuple[list[str], list[str], list[int]]

@@ -15,10 +15,10 @@ import numpy as np
 
 from judgesense import published
 from judgesense.published import PublishedFigure
-from judgesense.report.table import undecided_share
+from judgesense.reporting.table import undecided_share
 from judgesense.statistics.breakdown import flip_overlap
+from judgesense.studies.common.result import Table, Value
 from judgesense.studies.judge_sensitivity.log import Case, Judged, task_place
-from judgesense.studies.study import Table, Value
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR
 
 HERE, PUBLISHED = "here", "published"

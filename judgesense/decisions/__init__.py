@@ -1,0 +1,29 @@
+"""The decision log: its schema (`log`) and the view that every measurement starts from."""
+
+from judgesense.decisions.log import (
+    PARTS,
+    SCHEMA,
+    SCORINGS,
+    STATUSES,
+    TIMING_COLUMNS,
+    conform,
+    encode_part,
+    part_files,
+    read_log,
+    read_part,
+    write_part,
+)
+
+__all__ = [
+    "PARTS",
+    "SCHEMA",
+    "SCORINGS",
+    "STATUSES",
+    "TIMING_COLUMNS",
+    "conform",
+    "encode_part",
+    "part_files",
+    "read_log",
+    "read_part",
+    "write_part",
+]

@@ -1,0 +1,1 @@
+"""Decisions and pairs to report.json; from there to terminal, Markdown, LaTeX, HTML and figures."""

@@ -1,0 +1,165 @@
+"""Tables beside the main one: repeated draws of each prompt, and what was published of a judge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from judgesense.decisions.frames import Log, Pairs
+from judgesense.decisions.streams import BASELINES, Stream, mapped_shares
+from judgesense.published import WORDINGS, for_judge
+from judgesense.report_file import identity, main_cells, task_rank
+from judgesense.reporting.table import short_names
+from judgesense.statistics.sampling import sampled_jss
+from judgesense.text import interval, number, percent
+
+_FLOATING = "floating: a name that may have come to mean another checkpoint"
+_CAP = re.compile(r"-max\d+$")
+
+
+@dataclass(frozen=True)
+class SideTable:
+    """A table under the main one; ``n_text`` leading columns are text, the others figures."""
+
+    heading: str
+    columns: tuple[str, ...]
+    n_text: int
+    rows: Sequence[tuple[str, ...]]
+    notes: Sequence[str]
+
+
+def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
+    """What there is to show beside the main table."""
+    return [table for table in (_repeated(report), _published(report)) if table.rows]
+
+
+def repeated_figures(
+    log: Log, pairs: Pairs, stream: Stream, run: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """A stream's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
+    if stream.reruns is None or not len(pairs):
+        return
+    rows = np.concatenate([stream.rows, stream.reruns[1]])
+    rows = rows[log.stimulus[rows] >= 0]
+    # A prompt that several items share is logged for each, but drawn once a repeat.
+    draw = log.stimulus[rows] * (int(log.repeat.max()) + 1) + log.repeat[rows]
+    _, once = np.unique(draw, return_index=True)
+    rows = rows[once]
+    n_draws = int(np.bincount(log.stimulus[rows]).max())
+    undecided = log.undecided[log.raw[rows]]
+    rows = rows[~undecided]
+    counts = np.zeros((log.n_stimuli, len(log.labels)))
+    np.add.at(counts, (log.stimulus[rows], log.raw[rows]), 1)
+    first, second = counts[pairs.first], counts[pairs.second]
+    labels = np.arange(len(log.labels))
+    known = {"run_id": str(run.get("run_id") or "-"), "judge": stream.judge}
+    known |= {"task": stream.task.name, "scoring": stream.scoring}
+    for kind in ("raw", "mapped"):
+        if kind == "mapped":
+            first = mapped_shares(first, labels, pairs.map_a, pairs, len(labels))
+            second = mapped_shares(second, labels, pairs.map_b, pairs, len(labels))
+        yield {
+            **known,
+            "labels": kind,
+            **sampled_jss(first, second, pairs.cluster).to_dict(),
+            "n_draws": n_draws,
+            "n_undecided": int(undecided.sum()),
+            "temperature": _temperature(run, stream.judge),
+        }
+
+
+def _temperature(run: Mapping[str, Any], judge: str) -> float | None:
+    for entry in run.get("judges") or []:
+        if entry.get("name") == judge:
+            value = entry.get("describe", {}).get("decoding", {}).get("temperature")
+            return None if value is None else float(value)
+    return None
+
+
+def _repeated(report: Mapping[str, Any]) -> SideTable:
+    cases: dict[Any, dict[str, Mapping[str, Any]]] = {}
+    for entry in report.get("repeated", []):
+        cases.setdefault(identity(entry), {})[entry["labels"]] = entry
+    names = short_names({key[1] for key in cases})
+    rows = []
+    for key in sorted(cases, key=lambda key: (task_rank(key[2]), key)):
+        raw, mapped = cases[key]["raw"], cases[key]["mapped"]
+        spread = {"ci_low": mapped["net_ci_low"], "ci_high": mapped["net_ci_high"]}
+        rows.append(
+            (
+                names[key[1]],
+                key[2],
+                key[3],
+                f"{mapped['n_draws']}×",
+                str(mapped.get("n_undecided", "-")),
+                number(mapped["temperature"], 1),
+                number(raw["jss"]),
+                number(mapped["jss"]),
+                interval(mapped, 2),
+                percent(mapped["noise_floor"]),
+                f"{number(mapped['net_flip_rate'])} {interval(spread, 2)}",
+            )
+        )
+    return SideTable(
+        "Each prompt asked again",
+        ("judge", "task", "scoring", "asked", "undecided", "temperature", "raw JSS", "mapped JSS",
+         "95% interval", "noise floor", "net flip rate"),
+        3,
+        rows,
+        [
+            "JSS over every couple of draws, one of each wording. Undecided: draws without a "
+            "decision, left out. Noise floor: couples of draws of the same prompt that differ. Net "
+            "flip rate: what rewording flips beyond that."
+        ],
+    )  # fmt: skip
+
+
+def _published(report: Mapping[str, Any]) -> SideTable:
+    floating = {
+        entry.get("name")
+        for run in report["runs"]
+        for entry in run.get("judges") or []
+        if (entry.get("describe") or {}).get("floating")
+    }
+    cells = main_cells(report)
+    names = short_names({key[1] for key in cells})
+    rows, notes = [], dict[str, int]()
+    for key in sorted(cells, key=lambda key: (task_rank(key[2]), key)):
+        _, judge, task, scoring = key
+        if judge in BASELINES:
+            continue
+        for figure in for_judge(_CAP.sub("", judge.partition("@")[0])):
+            if figure.task != task:
+                continue
+            own = cells[key][figure.labels]
+            theirs = {"ci_low": figure.ci_low, "ci_high": figure.ci_high}
+            said = [f"{figure.source}, as {figure.published_as}", *figure.notes]
+            said += [_FLOATING] if judge in floating else []
+            marks = [str(notes.setdefault(note, len(notes) + 1)) for note in said]
+            mark = " (floating)" if judge in floating else ""
+            rows.append(
+                (
+                    f"{names[judge]}{mark}",
+                    task,
+                    scoring,
+                    figure.labels,
+                    number(own["jss"]),
+                    interval(own, 2),
+                    number(figure.jss),
+                    interval(theirs, 2),
+                    str(figure.n_pairs),
+                    " ".join(marks),
+                )
+            )
+    return SideTable(
+        f"Published beside ours ({WORDINGS})",
+        ("judge", "task", "scoring", "labels", "JSS here", "95% interval", "published JSS",
+         "published interval", "rows", "notes"),
+        4,
+        rows,
+        [f"{number}  {note}" for note, number in notes.items()],
+    )  # fmt: skip

@@ -1,0 +1,231 @@
+"""From a run's decisions to ``report.json`` and everything that is printed from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from judgesense.decisions import conform, part_files, read_log
+from judgesense.decisions.frames import read_frames
+from judgesense.decisions.streams import streams
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.report_file import (
+    CELL_KEYS,
+    LISTS,
+    REPORT_FILE,
+    VERSION,
+    check_not_newer,
+    load_report,
+    merge,
+)
+from judgesense.reporting.beside import repeated_figures
+from judgesense.reporting.cells import Hashes, stream_cells, views
+from judgesense.reporting.details import (
+    diagnostics,
+    examples,
+    items_to_settle,
+    template_pairs,
+    wordings,
+)
+from judgesense.trust.advice import MOSTLY, advise, as_sentence
+
+_PAIR_COLUMNS = (
+    "task", "item_id", "cluster_id", "order", "template_a", "template_b", "prompt_id_a",
+    "prompt_id_b", "label_map_a", "label_map_b",
+)  # fmt: skip
+
+
+def measure(
+    log: pa.Table,
+    pairs: pa.Table | None,
+    *,
+    run: Mapping[str, Any],
+    prompts: pa.Table | None = None,
+) -> dict[str, Any]:
+    """Every figure of a run.
+
+    Args:
+        log: a decision log (`judgesense.decisions.SCHEMA`), n rows.
+        pairs: the run's pairs; None takes all pairs of templates within item and order.
+        run: the run's record (``run.json``): ``run_id`` and ``tasks`` (name -> labels,
+            comparative) are used where they are there.
+        prompts: ``prompt_id`` and ``text`` of the user messages, shown in the flipped examples.
+
+    Returns:
+        The contents of ``report.json``: ``cells`` with the keys of `schema.CELL_KEYS`, and the
+        lists of `schema.LISTS`. ``accuracy`` is that of mapped decisions among the decided single
+        prompts; ``coverage`` the share of the planned pairs that are decided on both sides. For a
+        comparative task the order ``both`` pools AB and BA.
+
+    Raises:
+        JudgeSenseError: an empty log, a missing column, an impossible label map.
+    """
+    log = conform(log, "the decision log")
+    columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
+    if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
+        raise JudgeSenseError(f"the pairs lack the columns {missing}")
+    frame, tasks, of_task = read_frames(log, pairs, run)
+    run_id = str(run.get("run_id") or "-")
+    report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
+    hashes = Hashes()
+    for stream in streams(frame, tasks, of_task):
+        own = of_task[stream.task.name]
+        every = views(frame, own, stream)
+        cells = list(stream_cells(frame, own, stream, every, run_id, hashes))
+        report["cells"] += cells
+        for cell in cells:
+            covered = cell["coverage"] is not None and cell["coverage"] >= MOSTLY
+            if cell["verdict"] == "undecided" and covered and stream.row_a is not None:
+                view = next(view for view in every if view.order == cell["order"])
+                names = {key: cell[key] for key in CELL_KEYS[:6]}
+                items = items_to_settle(frame, own, stream, view, cell["labels"])
+                report["to_settle"].append({**names, "items": items})
+        if stream.row_a is not None:
+            # The last view is the whole: both orders where there are two.
+            whole = every[-1]
+            table = template_pairs(frame, own, stream, whole, run_id)
+            report["template_pairs"] += table
+            report["templates"] += wordings(frame, own, stream, whole, run_id, table)
+            report["diagnostics"].append(diagnostics(frame, own, stream, whole, run_id))
+            report["examples"] += examples(frame, own, stream, whole, run_id)
+            report["repeated"] += repeated_figures(frame, own, stream, run)
+    if prompts is not None:
+        _add_texts(report["examples"], prompts)
+    report["runs"] = [dict(run)]
+    report["notes"] = [str(note) for note in run.get("notes") or []]
+    report["findings"] = advise(report)
+    report["advice"] = [as_sentence(finding) for finding in report["findings"]]
+    return report
+
+
+def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
+    from judgesense.reporting.details import LONGEST_TEXT
+
+    sides = [example[side] for example in shown for side in "ab"]
+    wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
+    few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
+    texts = dict(zip(few["prompt_id"].to_pylist(), few["text"].to_pylist(), strict=True))
+    for side in sides:
+        text = texts.get(side["prompt_id"])
+        side["text"] = None if text is None else text[:LONGEST_TEXT]
+
+
+def read_run(
+    run_dir: Path,
+) -> tuple[pa.Table, pa.Table | None, dict[str, Any], pa.Table | None]:
+    """A run's decision log, pairs (None for an import), record and prompts (where kept).
+
+    Raises JudgeSenseError for a folder without decisions, and for a file that cannot be read.
+    """
+    if not run_dir.is_dir():
+        raise JudgeSenseError(f"no folder {run_dir}; give the --out folder of a run")
+    log = read_log(run_dir)
+    record: dict[str, Any] = {"run_id": run_dir.resolve().name}
+    path = run_dir / "run.json"
+    if path.exists():
+        try:
+            record |= json.loads(path.read_text("utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
+            raise JudgeSenseError(
+                f"{path} is damaged ({error}); give the run's command again, or move it away"
+            ) from error
+    return log, _table(run_dir / "pairs.parquet"), record, _table(run_dir / "prompts.parquet")
+
+
+def _table(path: Path) -> pa.Table | None:
+    if not path.exists():
+        return None
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise JudgeSenseError(
+            f"{path} cannot be read ({error}); give the run's command again to write it anew"
+        ) from error
+
+
+def measure_run(run_dir: Path) -> dict[str, Any]:
+    """A run's report, measured anew; a folder with nothing but a report gives that report.
+
+    Raises JudgeSenseError as `read_run` and `schema.load_report` do.
+    """
+    if run_dir.is_dir() and not part_files(run_dir):
+        return load_report(run_dir)
+    log, pairs, record, prompts = read_run(run_dir)
+    return measure(log, pairs, run=record, prompts=prompts)
+
+
+def write_report(run_dir: Path) -> dict[str, Any]:
+    """Measure a run and write ``report.json``, ``report.md``, ``report.html`` and the figures.
+
+    Every file is written under another name and then renamed. Without matplotlib there are no
+    figures; the report says so in ``notes``.
+
+    Returns the contents of ``report.json``. Raises JudgeSenseError as `measure_run` does, if a
+    newer version has written the report, and if the folder cannot be written.
+    """
+    from judgesense.reporting.html import render_html
+    from judgesense.reporting.markdown import render_markdown
+
+    run_dir = Path(run_dir)
+    check_not_newer(run_dir)
+    report = measure_run(run_dir)
+    try:
+        figures = _write_figures(report, run_dir / "figures")
+        text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
+        _replace(run_dir / REPORT_FILE, text + "\n")
+        _replace(run_dir / "report.md", render_markdown(report, figures))
+        _replace(run_dir / "report.html", render_html(report))
+    except OSError as error:
+        raise JudgeSenseError(
+            f"cannot write the report into {run_dir}: {error.strerror or error}; "
+            "print it with: judgesense report DIR --format md"
+        ) from error
+    return report
+
+
+def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
+    """Draw the figures; returns their names. Notes it in the report if they cannot be drawn."""
+    from judgesense.reporting.figures import draw
+
+    try:
+        return draw(report, folder)
+    except MissingExtraError as error:
+        if (note := f"No figures: {error}") not in report["notes"]:
+            report["notes"].append(note)
+        return []
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def report_runs(*run_dirs: str | Path) -> dict[str, Any]:
+    """Measure runs anew, write each one's report, and return ``report.json`` (of all).
+
+    Args:
+        run_dirs: folders of runs (``--out``), one or several.
+
+    Returns:
+        The contents of ``report.json``; of several runs, their cells one after another.
+
+    Raises:
+        JudgeSenseError: a folder without decisions, an unreadable part, or a report that a newer
+            version wrote.
+    """
+    if not run_dirs:
+        raise JudgeSenseError("no run given; name the --out folder of at least one")
+    reports = [write_report(Path(run_dir)) for run_dir in run_dirs]
+    return reports[0] if len(reports) == 1 else merge(reports)

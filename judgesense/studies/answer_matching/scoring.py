@@ -1,0 +1,359 @@
+"""Answers of one benchmark, and what each matcher makes of them.
+
+Matchers are the paper's heuristics (log-likelihood over the options, word F1, mathematical
+comparison), the extraction of a stated choice, and a judge that is shown the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgesense.errors import JudgeSenseError
+from judgesense.matching.choice import match_choice, read_choice
+from judgesense.matching.likelihood import match_likelihood
+from judgesense.matching.maths import match_math
+from judgesense.matching.result import MatchResult
+from judgesense.matching.words import match_f1
+from judgesense.responses import without_thinking
+from judgesense.statistics.tables import Floats
+from judgesense.studies.answer_matching.templates import (
+    CHOICE,
+    FACTS,
+    MATH,
+    SET_OF,
+    STORY,
+    AnswerTemplate,
+    grader,
+)
+from judgesense.studies.common.question_sets import BenchmarkItem, fill, folder_name, folder_names
+from local_judges.llm_matcher import matching_prompt, read_verdict
+from local_judges.responder import Question, respond
+
+Note = Callable[[str], None]
+
+LIKELIHOOD, EXTRACTION = "likelihood", "choice"
+JUDGE, JUDGE_OPTIONS = "judge", "judge, options"
+VERDICTS = ("{'match': true", "{'match': false")
+"""How the two replies that the judge's prompt asks for begin: the judge's options."""
+
+GRADES = ("A", "B", "C")
+
+HEURISTIC: Mapping[str, str] = {CHOICE: LIKELIHOOD, STORY: "f1", MATH: "math"}
+"""The paper's heuristic by template set; SimpleQA has none (section 3.1)."""
+
+GRADER_FIELDS = ("question", "target", "predicted_answer")
+
+
+@dataclass(frozen=True)
+class Response:
+    """One answer. ``text`` is None where the model gave none."""
+
+    model: str
+    template: AnswerTemplate
+    item: BenchmarkItem
+    text: str | None
+    cut: bool
+    logprobs: tuple[float, ...] | None
+
+
+@dataclass
+class Answers:
+    """The answers of all models to one benchmark, in the order model, template, item.
+
+    ``scores[matcher]`` has shape (models, templates, items): 1 right, 0 wrong, parts for F1, NaN
+    where there is no verdict. ``readings`` are what the extraction read, ``probes`` the judge's
+    (and the heuristic's) verdicts on answers whose rightness is known.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    templates: tuple[AnswerTemplate, ...]
+    items: tuple[BenchmarkItem, ...]
+    responses: list[Response]
+    scores: dict[str, Floats] = field(default_factory=dict)
+    readings: list[str | None] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    judge: str | None = None
+    probes: dict[str, list[tuple[bool, float | None]]] = field(default_factory=dict)
+    left_out: int = 0
+    """Items that some model under some template gave no answer to."""
+
+    @property
+    def kind(self) -> str:
+        """The template set."""
+        return SET_OF[self.benchmark]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Models, templates, items."""
+        return len(self.models), len(self.templates), len(self.items)
+
+    def chosen(self, matcher: str) -> list[str | None]:
+        """The option that each response chose, as a letter; nothing for matchers of other kinds."""
+        if matcher == EXTRACTION:
+            return self.readings
+        if matcher == LIKELIHOOD:
+            return ["ABCD"[int(np.argmax(response.logprobs or ()))] for response in self.responses]
+        return []
+
+    def at(self, matcher: str, place: int) -> float:
+        """A response's score by a matcher; ``place`` is its index in ``responses``."""
+        return float(self.scores[matcher].reshape(-1)[place])
+
+
+def ask(
+    benchmark: str,
+    items: Sequence[BenchmarkItem],
+    templates: Sequence[AnswerTemplate],
+    responders: Sequence[Any],
+    max_tokens: int,
+    out: Path,
+    note: Note,
+    seed: int = 0,
+) -> Answers:
+    """Ask every responder every item under every template, and score by the heuristics.
+
+    Options are scored in the same forward as the text is begun. An item that got no answer from
+    one model under one template is left out for all, so that all are compared on the same items;
+    the first such failure of a model is noted. ``seed`` fixes what is drawn above temperature 0.
+    Raises JudgeSenseError if no item is left, or if two responders are one model.
+    """
+    questions = [
+        Question(item.item_id, template.name, template.render(item), template.labels)
+        for template in templates
+        for item in items
+    ]
+    logs: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for responder, name in zip(responders, folder_names(responders), strict=True):
+        folder = out / "answers" / f"{benchmark}-{name}"
+        log = respond(responder, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
+        rows = {(row["template_id"], row["item_id"]): row for row in log.to_pylist()}
+        model = str(log["model"][0])
+        if model in logs:
+            raise JudgeSenseError(f"{name} is {model}, as another responder is; give it once")
+        logs[model] = rows
+    failures = [
+        (model, template, item, row["error"])
+        for model, rows in logs.items()
+        for (template, item), row in rows.items()
+        if row["error"] is not None
+    ]
+    failed = {item for _, _, item, _ in failures}
+    kept = [item for item in items if item.item_id not in failed]
+    if failures:
+        model, name, identity, error = failures[0]
+        said = f"{model}, {benchmark}, {name}, {identity}: no answer ({error})"
+        if not kept:
+            raise JudgeSenseError(f"{said}; no item is left: ask another model, or fewer tokens")
+        note(f"{said}; {len(failed)} of {len(items)} items are left out for every model")
+    responses = []
+    for model, rows in logs.items():
+        for template in templates:
+            for item in kept:
+                row = rows[template.name, item.item_id]
+                scored = row["option_logprobs"]
+                responses.append(
+                    Response(
+                        model, template, item, without_thinking(row["text"]),
+                        row["finish_reason"] == "length",
+                        None if scored is None else tuple(each["logprob"] for each in scored),
+                    )
+                )  # fmt: skip
+    answers = Answers(
+        benchmark, tuple(logs), tuple(templates), tuple(kept), responses, left_out=len(failed)
+    )
+    _score(answers)
+    return answers
+
+
+def _score(answers: Answers) -> None:
+    """Fill in the heuristics' scores, and the readings of the extraction."""
+    kind, responses = answers.kind, answers.responses
+    texts = [response.text or "" for response in responses]
+    if kind == CHOICE:
+        answers.scores[EXTRACTION] = np.zeros(answers.shape)
+        flat = answers.scores[EXTRACTION].reshape(-1)
+        for place, (text, response) in enumerate(zip(texts, responses, strict=True)):
+            reading = _reading(text, response)
+            answers.readings.append(reading)
+            flat[place] = float(reading == "ABCD"[response.item.correct or 0])
+        if all(response.logprobs is not None for response in responses):
+            logprobs = [response.logprobs or () for response in responses]
+            right = [response.item.correct or 0 for response in responses]
+            answers.scores[LIKELIHOOD] = _shaped(match_likelihood(logprobs, right), answers)
+        return
+    if kind == FACTS:
+        answers.readings = [text or None for text in texts]
+        return
+    references = [response.item.answers for response in responses]
+    result = (match_f1 if kind == STORY else match_math)(texts, references)
+    answers.readings = list(result.readings)
+    answers.scores[HEURISTIC[kind]] = _shaped(result, answers)
+
+
+def _shaped(result: MatchResult, answers: Answers) -> Floats:
+    return np.array(result.per_example, dtype=np.float64).reshape(answers.shape)
+
+
+def _reading(text: str, response: Response) -> str | None:
+    return read_choice(text, 4, response.item.options, response.template.style).value
+
+
+@dataclass(frozen=True)
+class Probe:
+    """An answer made from the reference (right) or against it (wrong)."""
+
+    name: str
+    text: str
+    right: bool
+    item: BenchmarkItem
+    template: AnswerTemplate
+
+
+def probes_of(answers: Answers) -> list[Probe]:
+    """Answers whose rightness is known, two to four an item: what a matcher is worth on them.
+
+    A multiple-choice item gives the right and a wrong option, as a statement of its label and as
+    its text; others give the reference and another item's. Templates take turns, so that every
+    style of labels occurs.
+    """
+    found: list[Probe] = []
+    for number, item in enumerate(answers.items):
+        template = answers.templates[number % len(answers.templates)]
+        if item.options:
+            correct = item.correct or 0
+            for right, at in ((True, correct), (False, (correct + 1) % len(item.options))):
+                label = f"The answer is {template.labels[at]}."
+                for form, text in (("label", label), ("text", item.options[at])):
+                    name = f"probe-{'right' if right else 'wrong'}-{form}"
+                    found.append(Probe(name, text, right, item, template))
+            continue
+        accepted = {answer.lower() for answer in item.answers}
+        others = (other.answers[0] for other in answers.items if other is not item)
+        wrong = next((answer for answer in others if answer.lower() not in accepted), None)
+        for right, answer in ((True, item.answers[0]), (False, wrong)):
+            if answer is not None:
+                text = f"\\boxed{{{answer}}}" if answers.kind == MATH else answer
+                name = f"probe-{'right' if right else 'wrong'}"
+                found.append(Probe(name, f"The answer is {text}.", right, item, template))
+    return found
+
+
+def judge_answers(
+    answers: Answers,
+    judge: Any,
+    grading: str,
+    max_tokens: int,
+    out: Path,
+    note: Note,
+    seed: int = 0,
+) -> None:
+    """Have a judge score the answers and the probes; equal messages are judged once.
+
+    ``grading`` is the prompt for SimpleQA's answers. A reply without a verdict scores NaN. Where
+    the engine offers it, the more probable of the verdicts is a matcher of its own ("judge,
+    options"): small models know the format less well than the answer.
+    """
+    probes = probes_of(answers)
+    options = GRADES if answers.kind == FACTS else VERDICTS
+    cells = [
+        (r.item.item_id, f"{r.model}|{r.template.name}", _message(answers, r, grading))
+        for r in answers.responses
+    ]
+    cells += [
+        (p.item.item_id, p.name, _judged(answers, p.item, p.template, p.text, grading))
+        for p in probes
+    ]
+    questions = [Question(*cell, options) for cell in cells]
+    folder = out / "verdicts" / f"{answers.benchmark}-{folder_name(judge)}"
+    log = respond(judge, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
+    by_cell = {(row["item_id"], row["template_id"]): row for row in log.to_pylist()}
+    rows = [by_cell[item, template] for item, template, _ in cells]
+    answers.judge = str(log["model"][0])
+    said = [_verdict(row["text"], answers.kind) for row in rows]
+    answers.reasons = [reason for _, reason in said[: len(answers.responses)]]
+    _enter(answers, JUDGE, [verdict for verdict, _ in said], probes)
+    if all(row["option_logprobs"] is not None for row in rows):
+        logprobs = [[each["logprob"] for each in row["option_logprobs"]] for row in rows]
+        _enter(answers, JUDGE_OPTIONS, [float(np.argmax(each) == 0) for each in logprobs], probes)
+
+
+def _enter(
+    answers: Answers, matcher: str, verdicts: Sequence[float | None], probes: Sequence[Probe]
+) -> None:
+    """Enter verdicts on the answers, and then on the probes, under a matcher's name."""
+    n = len(answers.responses)
+    flat = [np.nan if verdict is None else verdict for verdict in verdicts[:n]]
+    answers.scores[matcher] = np.array(flat).reshape(answers.shape)
+    answers.probes[matcher] = [
+        (probe.right, verdict) for probe, verdict in zip(probes, verdicts[n:], strict=True)
+    ]
+
+
+def probe_heuristics(answers: Answers) -> None:
+    """The extraction, F1 (from 0.5 on) and mathematical comparison on the same probes."""
+    probes = probes_of(answers)
+    texts = [probe.text for probe in probes]
+    if not probes or answers.kind == FACTS:
+        return
+    if answers.kind == CHOICE:
+        name, scores = EXTRACTION, [
+            match_choice(
+                [probe.text], ["ABCD"[probe.item.correct or 0]],
+                options=[probe.item.options], labels=probe.template.style,
+            ).score
+            for probe in probes
+        ]  # fmt: skip
+    else:
+        name = HEURISTIC[answers.kind]
+        matcher = match_f1 if answers.kind == STORY else match_math
+        scores = matcher(texts, [probe.item.answers for probe in probes]).per_example
+    answers.probes[name] = [
+        (probe.right, float(score >= 0.5)) for probe, score in zip(probes, scores, strict=True)
+    ]
+
+
+def _message(answers: Answers, response: Response, grading: str) -> str:
+    return _judged(answers, response.item, response.template, response.text or "", grading)
+
+
+def _judged(
+    answers: Answers, item: BenchmarkItem, template: AnswerTemplate, said: str, grading: str
+) -> str:
+    if answers.kind == FACTS:
+        values = {"question": item.question, "target": item.answers[0], "predicted_answer": said}
+        return fill(grading, values)
+    question, reference = item.question, list(item.answers)
+    if item.options:
+        shown = [f"{a}: {b}" for a, b in zip(template.labels, item.options, strict=True)]
+        question, reference = "\n".join([question, *shown]), [shown[item.correct or 0]]
+    prompt = "gpqa" if answers.benchmark == "gpqa-diamond" else "figure-3"
+    return matching_prompt(question, reference, said, prompt)
+
+
+def _verdict(reply: str | None, kind: str) -> tuple[float | None, str]:
+    if reply is None:
+        return None, "the judge gave no answer"
+    if kind == FACTS:
+        grade = read_choice(without_thinking(reply), 3, labels="letters")
+        return (None if grade.value is None else float(grade.value == "A")), reply.strip()[:80]
+    match, reason = read_verdict(reply)
+    return (None if match is None else float(match)), reason or reply.strip()[:80]
+
+
+def check_grader(path: Path | None) -> str:
+    """The grading prompt: this project's, or a file that shows question, target and answer."""
+    if path is None:
+        return grader()
+    if not path.is_file():
+        raise JudgeSenseError(f"no file {path}")
+    text = path.read_text("utf-8")
+    for name in GRADER_FIELDS:
+        if f"{{{name}}}" not in text:
+            raise JudgeSenseError(f"{path}: the grader does not show {{{name}}}")
+    return text

@@ -1,0 +1,175 @@
+"""The template sets of answer-matching: read, checked, rendered, and recombined to more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from judgesense.errors import JudgeSenseError
+from judgesense.studies.common.question_sets import BenchmarkItem, fill
+
+CHOICE, STORY, MATH, FACTS = "multiple-choice", "narrativeqa", "math", "simpleqa"
+SET_OF: Mapping[str, str] = {
+    "arc-challenge": CHOICE,
+    "openbookqa": CHOICE,
+    "gpqa-diamond": CHOICE,
+    "narrativeqa": STORY,
+    "narrativeqa-summaries": STORY,
+    "math": MATH,
+    "simpleqa": FACTS,
+}
+"""The benchmarks of the study, and which templates they are asked with."""
+
+RECOMBINED = "recombined-"
+"""How the names of recombined templates begin."""
+
+OPTION_FIELDS = ("first_option", "second_option", "third_option", "fourth_option")
+
+_FILE = Path(__file__).parent / "templates.yaml"
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    CHOICE: ("question", *OPTION_FIELDS),
+    STORY: ("context", "question"),
+    MATH: ("question",),
+    FACTS: ("question",),
+}
+_LABEL = re.compile(r"(?<!\w)[A-D1-4](?!\w)")
+
+
+@dataclass(frozen=True)
+class AnswerTemplate:
+    """One wording. ``labels`` are those that a multiple-choice template gives its options."""
+
+    name: str
+    text: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def recombined(self) -> bool:
+        """Whether it is made of parts of the paper's (see `recombined`), not the paper's or own."""
+        return self.name.startswith(RECOMBINED)
+
+    @property
+    def style(self) -> str:
+        """ "letters" or "numbers": what the labels are, as the matcher calls it."""
+        return "numbers" if self.labels and self.labels[0].isdigit() else "letters"
+
+    def render(self, item: BenchmarkItem) -> str:
+        """The message: places filled in one pass, so that braces in an item stay text."""
+        values = {"question": item.question, "context": item.context}
+        values.update(zip(OPTION_FIELDS, item.options, strict=False))
+        return fill(self.text, values)
+
+
+@cache
+def _content() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = yaml.safe_load(_FILE.read_text("utf-8"))
+    return content
+
+
+def grader() -> str:
+    """This project's grader of SimpleQA answers."""
+    return str(_content()["grader"])
+
+
+@cache
+def paper_templates(kind: str) -> tuple[AnswerTemplate, ...]:
+    """The paper's 12 templates of a set."""
+    return _templates(kind, _content()["sets"][kind], str(_FILE))
+
+
+def own_templates(path: Path, kind: str) -> tuple[AnswerTemplate, ...]:
+    """Templates from a YAML file of one's own, ``sets: {multiple-choice: [text, ...], ...}``.
+
+    Raises JudgeSenseError for a file that cannot be read, a set that it lacks, fewer than two
+    templates, and a template that does not show what its set must show, naming the place.
+    """
+    if not path.is_file():
+        raise JudgeSenseError(f"no file {path}")
+    try:
+        content = yaml.safe_load(path.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise JudgeSenseError(f"{path}: not YAML ({error})") from error
+    sets = content.get("sets") if isinstance(content, dict) else None
+    if not isinstance(sets, dict) or not isinstance(sets.get(kind), list):
+        raise JudgeSenseError(f"{path}, sets.{kind}: must be a list of templates")
+    if len(sets[kind]) < 2:
+        raise JudgeSenseError(f"{path}, sets.{kind}: one template has no spread; give two or more")
+    return _templates(kind, sets[kind], str(path))
+
+
+def _templates(kind: str, entries: Sequence[Any], where: str) -> tuple[AnswerTemplate, ...]:
+    found = []
+    for number, entry in enumerate(entries, 1):
+        place = f"{where}, sets.{kind}, template {number}"
+        text = _text(kind, entry, place)
+        for field in _FIELDS[kind]:
+            if f"{{{field}}}" not in text:
+                raise JudgeSenseError(f"{place}: does not show {{{field}}}")
+        labels = _labels(text, place) if kind == CHOICE else ()
+        found.append(AnswerTemplate(f"{kind}-{number:02d}", text, labels))
+    return tuple(found)
+
+
+def _text(kind: str, entry: Any, place: str) -> str:
+    if kind == MATH and isinstance(entry, Mapping):
+        shown = [*entry["examples"], ("{question}", None)]
+        parts = [f"{entry['before']}{asked}{entry['after']}" for asked, _ in shown]
+        solved = [solution for _, solution in entry["examples"]]
+        return "\n\n".join([*map("".join, zip(parts, solved, strict=False)), parts[-1]])
+    if not isinstance(entry, str):
+        raise JudgeSenseError(f"{place}: must be a text, got {entry!r:.60}")
+    # SimpleQA's are instructions that stand before the question.
+    return entry + "{question}" if kind == FACTS and "{question}" not in entry else entry
+
+
+def _labels(text: str, place: str) -> tuple[str, ...]:
+    """What stands last before each option on its line: "Option A: " shows A."""
+    found = []
+    for field in OPTION_FIELDS:
+        line = text[: text.index(f"{{{field}}}")].rpartition("\n")[2]
+        labels = _LABEL.findall(line)
+        if not labels:
+            raise JudgeSenseError(f"{place}: the option {{{field}}} has no label A-D or 1-4")
+        found.append(labels[-1])
+    if found not in (list("ABCD"), list("1234")):
+        raise JudgeSenseError(f"{place}: options are labelled {found}, not A-D or 1-4 in order")
+    return tuple(found)
+
+
+def recombined(n: int, seed: int) -> tuple[AnswerTemplate, ...]:
+    """n further multiple-choice templates made from the parts of the paper's 12.
+
+    A template has four parts: the instruction before the question, the line that introduces the
+    options, the options' format, and the request after them. In every 12 templates each part of
+    each of the 12 occurs once, in a random arrangement (the paper tried "over 100" templates and
+    does not say how it made them).
+    """
+    parts = [_parts(template.text) for template in paper_templates(CHOICE)]
+    known = {template.text for template in paper_templates(CHOICE)}
+    rng = np.random.default_rng([seed, *b"recombined"])
+    found: list[AnswerTemplate] = []
+    while len(found) < n:
+        orders = [rng.permutation(len(parts)).tolist() for _ in range(4)]
+        for chosen in zip(*orders, strict=True):
+            text = "".join(parts[at][part] for part, at in enumerate(chosen))
+            if text in known or len(found) == n:
+                continue
+            known.add(text)
+            name = f"{RECOMBINED}{len(found) + 1:03d}"
+            found.append(AnswerTemplate(name, text, _labels(text, name)))
+    return tuple(found)
+
+
+def _parts(text: str) -> tuple[str, str, str, str]:
+    """Instruction and question, introduction of the options, the options, the request."""
+    asked = text.index("{question}") + len("{question}")
+    first = text.rindex("\n", 0, text.index("{first_option}")) + 1
+    last = text.index("\n", text.index("{fourth_option}")) + 1
+    return text[:asked], text[asked:first], text[first:last], text[last:]

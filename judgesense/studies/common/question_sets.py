@@ -1,0 +1,317 @@
+"""The public question sets that the studies ask: from the Hub or a mirror, drawn with a seed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import require_writable, writing
+from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
+
+N_OPTIONS = 4
+"""The studies' multiple-choice templates show four options."""
+
+ITEMS_FOLDER = "items"
+
+_GSM8K_ANSWER = re.compile(r"####\s*(-?[\d,]+)")
+
+
+@dataclass(frozen=True)
+class BenchmarkItem:
+    """A question with its accepted answers.
+
+    ``options`` are a multiple-choice question's texts in the order shown and ``correct`` is the
+    index of the right one; ``context`` is a story to be read first.
+    """
+
+    item_id: str
+    question: str
+    answers: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    correct: int | None = None
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The items of a set, and what fixes them: ``source`` has name, revision, licence, counts."""
+
+    items: tuple[BenchmarkItem, ...]
+    source: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """The source in a line: how many items of which set at which revision."""
+        known = self.source
+        left_out = f"; {known['left_out']}" if "left_out" in known else ""
+        return (
+            f"{known['items']} of {known['of']} of {known['set']} at {known['revision'][:19]}"
+            f"{left_out}"
+        )
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """A public set: where it is, its columns, and how a row becomes an item (None: left out)."""
+
+    hub_id: str
+    config: str | None
+    split: str
+    columns: Mapping[str, type]
+    licence: str
+    read: Callable[[dict[str, Any], str, np.random.Generator], BenchmarkItem | None]
+    left_out: str = ""
+
+
+def check_models(models: Sequence[Any]) -> None:
+    """Raise JudgeSenseError unless every model is known (nothing is loaded) and given once.
+
+    A model is a name, Hub id, folder or GGUF file, a function from messages to texts, or a
+    loaded judge.
+    """
+    from local_judges.registry import resolve
+
+    for model in models:
+        if isinstance(model, (str, Path)):
+            resolve(str(model))
+    names = folder_names(models)
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise JudgeSenseError(f"{repeated[0]} is given twice; each model needs a name of its own")
+
+
+def folder_name(model: Any) -> str:
+    """What a model's folder of answers is called where no other model ends the same."""
+    if isinstance(model, (str, Path)):
+        return Path(model).name
+    return str(getattr(model, "name", None) or model.__name__)
+
+
+def folder_names(models: Sequence[Any]) -> list[str]:
+    """What each model's folder of answers is called: `folder_name`, but the whole id or path, with
+    ``--`` for ``/``, of those whose last parts are the same ("org/x" and "team/x")."""
+    names = [folder_name(model) for model in models]
+    return [
+        Path(model).as_posix().strip("/").replace("/", "--")
+        if isinstance(model, (str, Path)) and names.count(name) > 1
+        else name
+        for model, name in zip(models, names, strict=True)
+    ]
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The text with each ``{name}`` of ``values`` filled in, in one pass: other braces, and those
+    inside the values, stay text."""
+    names = "|".join(map(re.escape, values))
+    return re.sub(rf"\{{({names})\}}", lambda found: values[found[1]], text)
+
+
+def draw(
+    name: str, n: int | None, seed: int, mirror: str | Path | None, keep: Path | None = None
+) -> Drawn:
+    """``n`` items of a set (None: all), the same for the same seed.
+
+    With the folder ``keep``, they are stored in ``keep/items/<name>.json`` and read from there
+    the next time: a finished study asks neither Hub nor mirror again.
+
+    Raises JudgeSenseError for an unknown set, one that cannot be read, one with fewer items, and
+    a folder that holds items drawn otherwise.
+    """
+    if name not in SETS:
+        raise JudgeSenseError(f"unknown benchmark {name!r}; known: {', '.join(SETS)}")
+    if n is not None and n < 1:
+        raise JudgeSenseError(f"--items must be at least 1, got {n}")
+    asked = {"benchmark": name, "items": n, "seed": seed}
+    path = None if keep is None else keep / ITEMS_FOLDER / f"{name}.json"
+    if path is not None and path.is_file():
+        return _stored(path, asked)
+    drawn = _draw(name, n, seed, mirror)
+    if path is not None:
+        require_writable(path.parent)
+        content = {
+            "asked": asked,
+            "source": drawn.source,
+            "items": [asdict(i) for i in drawn.items],
+        }
+        temporary = path.with_name(f".{path.name}.tmp")
+        with writing(path.parent):
+            temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
+            temporary.replace(path)
+    return drawn
+
+
+def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        before, source, rows = content["asked"], content["source"], content["items"]
+    except (OSError, ValueError, KeyError) as error:
+        raise JudgeSenseError(f"{path} is damaged ({error}); delete it and draw again") from error
+    if before != asked:
+        differing = next(key for key in asked if before.get(key) != asked[key])
+        raise JudgeSenseError(
+            f"{path} was drawn with {differing} {before.get(differing)} and now {asked[differing]} "
+            "is asked for; give --out another folder"
+        )
+    items = (
+        BenchmarkItem(**{**row, "answers": tuple(row["answers"]), "options": tuple(row["options"])})
+        for row in rows
+    )
+    return Drawn(tuple(items), source)
+
+
+def _draw(name: str, n: int | None, seed: int, mirror: str | Path | None) -> Drawn:
+    if mirror is not None and not Path(mirror).is_dir():
+        raise JudgeSenseError(f"no mirror folder {mirror}")
+    known = SETS[name]
+    reader = Reader(None if mirror is None else Path(mirror))
+    table: SourceTable = reader.split(
+        known.hub_id, known.config, known.split, known.columns, known.licence
+    )
+    rng = generator(seed, name)
+    read = [known.read(row, place, rng) for place, row in table]
+    items = [item for item in read if item is not None]
+    if n is not None and n > len(items):
+        raise JudgeSenseError(f"too few items: {known.hub_id} has {len(items)}, {n} asked for")
+    chosen = [items[at] for at in rng.permutation(len(items))[:n]]
+    source: dict[str, Any] = {
+        "set": table.name, "revision": table.revision, "license": table.license,
+        "items": len(chosen), "of": len(items),
+    }  # fmt: skip
+    if left_out := len(read) - len(items):
+        source["left_out"] = f"{left_out} {known.left_out}"
+    return Drawn(tuple(chosen), source)
+
+
+def _choice(
+    item_id: str, question: str, options: list[str], correct: int, place: str
+) -> BenchmarkItem | None:
+    texts = tuple(clean_text(option, place, "options") for option in options)
+    if len(texts) != N_OPTIONS or len(set(texts)) < N_OPTIONS:
+        return None
+    return BenchmarkItem(
+        item_id, clean_text(question, place, "question"), (texts[correct],), texts, correct
+    )
+
+
+def _labelled(row: dict[str, Any], place: str, question: str) -> BenchmarkItem | None:
+    """ARC and OpenBookQA: ``choices`` has texts and labels (A to E, or 1 to 5)."""
+    labels, key = list(row["choices"]["label"]), str(row["answerKey"])
+    if key not in labels:
+        raise JudgeSenseError(f"{place}, column answerKey: {key!r} is none of {labels}")
+    options = list(row["choices"]["text"])
+    return _choice(str(row["id"]), row[question], options, labels.index(key), place)
+
+
+def _arc(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem | None:
+    return _labelled(row, place, "question")
+
+
+def _openbook(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem | None:
+    return _labelled(row, place, "question_stem")
+
+
+def _gpqa(row: dict[str, Any], place: str, rng: np.random.Generator) -> BenchmarkItem | None:
+    """The right answer stands in a column of its own: the options are shown in a random order."""
+    columns = ["Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3))]
+    order = rng.permutation(N_OPTIONS).tolist()
+    options = [row[columns[at]] for at in order]
+    return _choice(_number(place, "gpqa"), row["Question"], options, order.index(0), place)
+
+
+def _mmlu(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem | None:
+    name = f"{row['subject']}-{place.rpartition(' ')[2]}"
+    return _choice(name, row["question"], list(row["choices"]), int(row["answer"]), place)
+
+
+def _math(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
+    return _open(_number(place, "math"), row["problem"], [row["answer"]], place)
+
+
+def _simpleqa(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
+    return _open(_number(place, "simpleqa"), row["problem"], [row["answer"]], place)
+
+
+def _gsm8k(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
+    found = _GSM8K_ANSWER.search(row["answer"])
+    if found is None:
+        raise JudgeSenseError(f"{place}, column answer: no '#### number' at its end")
+    return _open(_number(place, "gsm8k"), row["question"], [found[1].replace(",", "")], place)
+
+
+def _narrative(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
+    return _story(row, place, row["document"]["text"])
+
+
+def _summary(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
+    return _story(row, place, row["document"]["summary"]["text"])
+
+
+def _story(row: dict[str, Any], place: str, context: str) -> BenchmarkItem:
+    answers = [answer["text"] for answer in row["answers"]]
+    name = _number(place, "narrativeqa")
+    return _open(name, row["question"]["text"], answers, place, clean_text(context, place, "text"))
+
+
+def _open(
+    item_id: str, question: str, answers: list[str], place: str, context: str = ""
+) -> BenchmarkItem:
+    accepted = tuple(clean_text(answer, place, "answer") for answer in answers)
+    return BenchmarkItem(
+        item_id, clean_text(question, place, "question"), accepted, context=context
+    )
+
+
+def _number(place: str, name: str) -> str:
+    return f"{name}-{int(place.rpartition(' ')[2]):05d}"
+
+
+_NOT_FOUR = "without exactly four different options, which the templates show, left out"
+_CHOICES = {"choices": dict, "answerKey": str, "id": str}
+_STORIES = {"document": dict, "question": dict, "answers": list}
+
+SETS: Mapping[str, QuestionSet] = {
+    "arc-challenge": QuestionSet(
+        "allenai/ai2_arc", "ARC-Challenge", "test", {"question": str, **_CHOICES}, "cc-by-sa-4.0",
+        _arc, _NOT_FOUR,
+    ),
+    "openbookqa": QuestionSet(
+        "allenai/openbookqa", "main", "test", {"question_stem": str, **_CHOICES}, "unknown",
+        _openbook, _NOT_FOUR,
+    ),
+    "gpqa-diamond": QuestionSet(
+        "Idavidrein/gpqa", "gpqa_diamond", "train",
+        dict.fromkeys(
+            ("Question", "Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3))), str
+        ),
+        "cc-by-4.0", _gpqa, _NOT_FOUR,
+    ),
+    "narrativeqa": QuestionSet(
+        "deepmind/narrativeqa", None, "test", _STORIES, "apache-2.0", _narrative
+    ),
+    "narrativeqa-summaries": QuestionSet(
+        "deepmind/narrativeqa", None, "test", _STORIES, "apache-2.0", _summary
+    ),
+    "math": QuestionSet(
+        "HuggingFaceH4/MATH-500", None, "test", {"problem": str, "answer": str}, "mit", _math
+    ),
+    "simpleqa": QuestionSet(
+        "basicv8vc/SimpleQA", None, "test", {"problem": str, "answer": str}, "mit", _simpleqa
+    ),
+    "gsm8k": QuestionSet(
+        "openai/gsm8k", "main", "test", {"question": str, "answer": str}, "mit", _gsm8k
+    ),
+    "mmlu": QuestionSet(
+        "cais/mmlu", "all", "test",
+        {"question": str, "subject": str, "choices": list, "answer": int}, "mit", _mmlu,
+        _NOT_FOUR,
+    ),
+}  # fmt: skip
+"""The sets by the names that the studies use. ``math`` is MATH-500, the subset of MATH's test
+split that is a Hub set of its own; ``narrativeqa-summaries`` shows a story's summary in place of
+the story, for models whose context is short."""

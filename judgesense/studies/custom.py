@@ -1,0 +1,296 @@
+"""``judgesense study run FILE.yaml``: a study of one's own, in ten lines.
+
+The file names items, wordings, judges and measures; the machinery is that of the papers' studies.
+docs/studies/own.md explains the keys and shows one that runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from judgesense.decisions import SCORINGS, read_log
+from judgesense.pipeline import Settings, to_stderr
+from judgesense.report_file import THRESHOLD
+from judgesense.run_folder import sha256_of
+from judgesense.scores import prompt_sensitivity
+from judgesense.statistics.intervals import Interval, wilson_cluster
+from judgesense.studies.common import figures as pictures
+from judgesense.studies.common.measures import (
+    cases,
+    cost_table,
+    flips_table,
+    jss_table,
+    sensitivity,
+    streams,
+    systems_table,
+    wording_table,
+)
+from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
+from judgesense.tasks import UNDECIDED
+from judgesense.text import join, percent
+from judgesense_dataset.items import load_items
+from judgesense_dataset.pairing import DESIGNS, build, group_items
+from judgesense_dataset.templates import TaskTemplates, load_templates, read_tasks
+from judgesense_dataset.yaml_nodes import YamlNode, read_yaml
+
+MEASURES = ("jss", "wordings", "systems", "flips", "accuracy", "cost")
+RANKED_JUDGES = 3
+"""A rank correlation of two judges says nothing (1 or -1)."""
+
+_KEYS = {
+    "title", "items", "templates", "tasks", "judges", "scoring", "orders", "repeats", "design",
+    "pairs", "limit", "seed", "measures",
+}  # fmt: skip
+_JUDGE_KEYS = {"name", "engine", "system_prompt", "max_tokens", "temperature", "dtype", "base_url",
+               "model", "revision"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study file asks for; ``identity`` fixes its content."""
+
+    title: str
+    templates: Mapping[str, TaskTemplates]
+    items: Path
+    judges: tuple[Any, ...]
+    settings: Settings
+    design: str
+    pairs: int | None
+    measures: tuple[str, ...]
+    identity: Mapping[str, Any]
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a study file.
+
+    Raises JudgeSenseError naming file and line: an unknown or missing key, a value of the wrong
+    kind, an unknown measure, scoring, order or design, a template without its placeholder, a
+    measure that needs more judges than there are.
+    """
+    from local_judges.registry import resolve
+
+    path = Path(path)
+    root = read_yaml(path)
+    keys = root.mapping("a study file", _KEYS)
+    for needed in ("items", "judges"):
+        if needed not in keys:
+            raise root.fail(f"a study file needs the key {needed!r}")
+    if ("templates" in keys) == ("tasks" in keys):
+        raise root.fail("give either 'templates' (a template file) or 'tasks' (written out here)")
+    seed = _whole(keys, "seed", 0, least=0)
+    judges = []
+    for node in keys["judges"].sequence("judges"):
+        if isinstance(node.value, str):
+            judges.append(resolve(node.text("a judge")))
+            continue
+        entry = {key: each.text(key) for key, each in node.mapping("a judge", _JUDGE_KEYS).items()}
+        if "name" not in entry:
+            raise node.fail("a judge needs the key 'name'")
+        given: dict[str, Any] = dict(entry)
+        for key, kind in (("max_tokens", int), ("temperature", float)):
+            if key in given:
+                given[key] = _number(node, key, given[key], kind)
+        if "temperature" in given:
+            given["seed"] = seed
+        judges.append(resolve(given.pop("name"), **given))
+    if not judges:
+        raise keys["judges"].fail("no judge is named")
+    measures = tuple(_chosen(keys, "measures", MEASURES) or MEASURES)
+    design = keys["design"].text("design") if "design" in keys else "full"
+    if design not in DESIGNS:
+        raise keys["design"].fail(f"unknown design {design!r}; known: {', '.join(DESIGNS)}")
+    scoring = keys["scoring"].text("scoring") if "scoring" in keys else None
+    if scoring not in (None, "both", *SCORINGS):
+        raise keys["scoring"].fail(f"unknown scoring {scoring!r}; known: {', '.join(SCORINGS)}")
+    if "accuracy" in measures and "measures" in keys:
+        need_judges(judges, RANKED_JUDGES, f"{keys['measures'].where}: the measure accuracy")
+    items = _beside(path, keys["items"])
+    if "tasks" in keys:
+        templates = read_tasks(keys["tasks"])
+        wordings = hashlib.sha256(repr(sorted(templates.items())).encode()).hexdigest()
+    else:
+        file = _beside(path, keys["templates"])
+        templates, wordings = load_templates(file), sha256_of(file)
+    pairs = _whole(keys, "pairs", None, least=1)
+    return Plan(
+        title=keys["title"].text("title") if "title" in keys else path.stem,
+        templates=templates,
+        items=items,
+        judges=tuple(judges),
+        settings=Settings.of(
+            scoring, None, _chosen(keys, "orders", ("AB", "BA")),
+            _whole(keys, "repeats", 1, least=1), seed, _whole(keys, "limit", None, least=1),
+        ),
+        design=design,
+        pairs=pairs,
+        measures=measures,
+        # What is judged, and no more: another title or measure judges nothing anew.
+        identity={
+            "templates": wordings, "items": sha256_of(items), "design": design, "pairs": pairs
+        },
+    )  # fmt: skip
+
+
+def _beside(path: Path, node: YamlNode) -> Path:
+    """A file named in the study file: relative to it."""
+    found = path.parent / node.text("a file's name")
+    if not found.is_file():
+        raise node.fail(f"no file {found}")
+    return found
+
+
+def _whole(keys: Mapping[str, YamlNode], key: str, default: Any, least: int) -> Any:
+    if key not in keys:
+        return default
+    value = _number(keys[key], key, keys[key].text(key), int)
+    if value < least:
+        raise keys[key].fail(f"{key} must be at least {least}, got {value}")
+    return value
+
+
+def _number(node: YamlNode, key: str, text: str, kind: Callable[[str], Any]) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise node.fail(f"{key} must be a number, got {text!r}") from None
+
+
+def _chosen(keys: Mapping[str, YamlNode], key: str, known: tuple[str, ...]) -> list[str] | None:
+    if key not in keys:
+        return None
+    found = [(node, node.text(key)) for node in keys[key].sequence(key)]
+    for node, name in found:
+        if name not in known:
+            raise node.fail(f"unknown name {name!r} in {key}; known: {', '.join(known)}")
+    return [name for _, name in found]
+
+
+def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = to_stderr) -> Result:
+    """Judge and measure what a study file asks for; ``out`` given again, it goes on.
+
+    Raises JudgeSenseError for bad input, before anything is judged.
+    """
+    return run_plan(load_plan(path), Path(out), note)
+
+
+def run_plan(plan: Plan, out: Path, note: Callable[[str], None] = to_stderr) -> Result:
+    """Judge and measure a study that was read; its judges may be functions (CallableJudge)."""
+    rows = [
+        item
+        for entry in plan.templates.values()
+        for item in load_items(plan.items, entry.task, entry.fields)
+    ]
+    group_items(plan.templates, rows)
+    benchmark = build(plan.templates, rows, plan.design, plan.pairs, plan.settings.seed)
+    report = judged(plan.judges, benchmark, plan.identity, plan.settings, out / "run", note)
+    log = read_log(out / "run")
+    result = Result(
+        "run",
+        plan.title,
+        {
+            "judges": [each["name"] for each in report["runs"][0]["judges"]],
+            # As judged: `limit` and a design with fewer pairs ask about a part of the file.
+            "items": log.group_by(["task", "item_id"]).aggregate([]).num_rows,
+            "wordings": sum(len(entry.templates) for entry in plan.templates.values()),
+            "design": plan.design,
+            "repeats": plan.settings.repeats,
+            "seed": plan.settings.seed,
+        },
+    )
+    _measure(plan, report, log, result)
+    return result
+
+
+def _measure(plan: Plan, report: Mapping[str, Any], log: pa.Table, result: Result) -> None:
+    if "jss" in plan.measures:
+        result.tables.append(jss_table(report))
+        found = cases(report)
+        rows = [
+            (
+                f"{cell['task']}, {cell['scoring']}",
+                judge,
+                cell["jss"],
+                cell["ci_low"],
+                cell["ci_high"],
+            )
+            for judge, _, cell in found
+        ]
+        result.pictures.append(
+            Picture(
+                "jss",
+                "JSS (mapped) with 95% intervals",
+                lambda: pictures.forest(rows, xlabel="JSS", threshold=THRESHOLD),
+            )
+        )
+        result.findings += [
+            f"{judge} on {cell['task']} ({cell['scoring']} scoring) is {cell['verdict']}: "
+            f"{sensitivity(cell)}"
+            for judge, _, cell in found
+        ]
+    if "wordings" in plan.measures:
+        table, chosen = wording_table(log)
+        result.tables.append(table)
+        result.findings += [
+            f"{judge} on {task} ({scoring} scoring): use the wording {name}"
+            for (judge, task, scoring), name in chosen.items()
+        ]
+    if "accuracy" in plan.measures and len(plan.judges) >= RANKED_JUDGES:
+        result.tables.append(_accuracy(log))
+    if "systems" in plan.measures:
+        labels = {name: entry.task.labels for name, entry in plan.templates.items()}
+        systems, consequences = systems_table(log, labels)
+        if systems is not None:
+            result.tables.append(systems)
+        for (judge, task, _), each in consequences.items():
+            if each.winner_change_rate is not None:
+                result.findings.append(
+                    f"{judge} on {task}: another wording changes the winner among the systems in "
+                    f"{percent(each.winner_change_rate)} of pairs (most often "
+                    f"{join(each.modal_winner)})"
+                )
+    if "flips" in plan.measures and (flips := flips_table(report)) is not None:
+        result.tables.append(flips)
+    if "cost" in plan.measures:
+        result.tables.append(cost_table(report, log))
+
+
+def _accuracy(log: pa.Table) -> Table:
+    """Accuracy by judge over wordings, and whether the judges rank alike under each."""
+    by_case: dict[tuple[str, str], dict[str, list[float]]] = {}
+    overall: dict[tuple[str, str, str], tuple[float, Interval]] = {}
+    rows = []
+    for stream in streams(log):
+        decided = [row for row in stream.rows if row["decision"] not in UNDECIDED]
+        # In one order for all judges: a judge's log has its wordings in the order they were asked.
+        hits: dict[str, list[bool]] = {name: [] for name in sorted(stream.templates)}
+        for row in decided:
+            hits[row["template_id"]].append(row["decision"] == row["gold"])
+        if stream.has_gold and all(hits.values()):
+            values = [sum(own) / len(own) for own in hits.values()]
+            by_case.setdefault((stream.task, stream.scoring), {})[stream.judge] = values
+            right = [row["decision"] == row["gold"] for row in decided]
+            interval = wilson_cluster(right, [row["cluster_id"] for row in decided])
+            overall[stream.task, stream.scoring, stream.judge] = sum(right) / len(right), interval
+    for (task, scoring), judges in by_case.items():
+        found = prompt_sensitivity(list(judges.values()), models=list(judges))
+        for judge in judges:
+            mean, interval = overall[task, scoring, judge]
+            rows.append(
+                (task, scoring, judge, mean, interval.low, interval.high, found["std"][judge],
+                 found["range"][judge], found["mean_spearman"])
+            )  # fmt: skip
+    columns = (
+        "task", "scoring", "judge", "accuracy", "low", "high", "std", "range", "mean Spearman",
+    )  # fmt: skip
+    return Table(
+        "accuracy", "Accuracy over wordings", columns, rows,
+        "accuracy: of the verdicts that could be read, with a 95% Wilson interval over clusters; "
+        "std: population standard deviation over wordings; mean Spearman: of the judges' ranking "
+        "between wordings, undefined below three judges.",
+    )  # fmt: skip

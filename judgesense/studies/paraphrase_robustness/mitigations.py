@@ -1,0 +1,241 @@
+"""Ways to ask more than once: panels, self-consistency, a fuser; what they gain and what they cost.
+
+"All Prompts Are Created Equal?" (Bhat and Varma), section 5. Scores are arrays whose last axis is
+what votes; NaN is a vote that is missing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from judgesense.statistics.intervals import Interval, cluster_codes, mean_t_cluster
+from judgesense.studies.paraphrase_robustness.grid import Floats, Grid, Scores
+from judgesense.text import join
+
+METHODS = ("majority", "mean", "median")
+SINGLE, BEST, SELF, FUSER = "single judge", "best judge", "self-consistency", "fuser"
+CONSTANT = "constant score"
+"""The pseudo-strategy that asks nobody: always the commonest human level."""
+
+_SLACK = 1e-9
+
+
+def aggregate(votes: Floats, method: str) -> Floats:
+    """The votes of the last axis as one score; NaN where there is none.
+
+    ``majority`` is the commonest score; of several the one nearest to the median, then the lower.
+    ``mean`` and ``median`` need not be levels: see :func:`exact`.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # all votes missing: NaN is meant
+        median: Floats = np.nanmedian(votes, axis=-1)
+        if method == "median":
+            return median
+        if method == "mean":
+            mean: Floats = np.nanmean(votes, axis=-1)
+            return mean
+    if method != "majority":
+        raise ValueError(f"method is {method!r}: pass one of {', '.join(METHODS)}")
+    levels = np.unique(votes[~np.isnan(votes)])
+    if not len(levels):
+        return median
+    counts = (votes[..., None] == levels).sum(axis=-2)
+    near = np.abs(levels - median[..., None])
+    span = 2 * (np.ptp(levels) + 1)
+    # Counts differ by at least 1, so that nearness only decides between equal counts.
+    best = np.argmax(counts - np.nan_to_num(near) / span, axis=-1)
+    result: Floats = np.where(np.isnan(median), np.nan, levels[best])
+    return result
+
+
+def exact(scores: Floats, gold: Floats) -> Floats:
+    """1 where a score, rounded to a level (halves up), is the gold level, else 0.
+
+    ``gold`` has the shape of the scores' first axes.
+    """
+    rounded = np.floor(scores + 0.5)
+    right: Floats = (rounded == _beside(gold, scores)).astype(np.float64)
+    return right
+
+
+def near(scores: Floats, human: Floats, tolerance: float) -> Floats:
+    """1 where a score, as it is, lies at most ``tolerance`` from the raters' mean, else 0."""
+    close: Floats = (np.abs(scores - _beside(human, scores)) <= tolerance + _SLACK).astype(
+        np.float64
+    )
+    return close
+
+
+def _beside(values: Floats, scores: Floats) -> Floats:
+    return values.reshape(values.shape + (1,) * (scores.ndim - values.ndim))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A strategy on an attribute: how often it is right on each item, and what an item costs.
+
+    ``items`` (n,) are those it decided. ``exact`` and ``near`` (n,) are shares over the
+    paraphrases and judges that a strategy is averaged over; ``gap`` is its win-rate gap, None
+    where it uses all paraphrases at once.
+    ``calls``, ``tokens`` and ``dollars`` are for one item; dollars None where no price is known.
+    ``judge`` names the best judge.
+    """
+
+    strategy: str
+    attribute: str
+    kind: str
+    exact: Floats
+    near: Floats
+    items: tuple[str, ...]
+    clusters: tuple[str, ...]
+    gap: float | None
+    calls: float
+    tokens: float
+    dollars: float | None
+    judge: str = ""
+
+    def interval(self) -> Interval:
+        """The 95% interval of exact accuracy over items, within 0 and 1."""
+        return _clipped(_t_interval(self.exact, self.clusters), 0.0)
+
+    def on(self, items: Collection[str]) -> Outcome:
+        """The outcome on those of its items; gap and costs stay those of all."""
+        wanted = set(items)
+        rows = [row for row, item in enumerate(self.items) if item in wanted]
+        return replace(
+            self,
+            exact=self.exact[rows],
+            near=self.near[rows],
+            items=tuple(self.items[row] for row in rows),
+            clusters=tuple(self.clusters[row] for row in rows),
+        )
+
+    def gain(self, over: Outcome) -> tuple[float, Interval]:
+        """The difference of exact accuracies on the items of both, with its 95% interval."""
+        own = self.on(over.items)
+        difference = own.exact - over.on(self.items).exact
+        return float(difference.mean()), _clipped(_t_interval(difference, own.clusters), -1.0)
+
+    def near_gain(self, over: Outcome) -> float:
+        """The difference of the shares within the tolerance on the items of both."""
+        return float((self.on(over.items).near - over.on(self.items).near).mean())
+
+
+def _t_interval(values: Floats, clusters: Sequence[str]) -> Interval:
+    codes, n = cluster_codes(list(clusters), len(values))
+    return mean_t_cluster(values, codes) if n > 1 else Interval(None, None)
+
+
+def _clipped(ends: Interval, low: float) -> Interval:
+    if ends.low is None or ends.high is None:
+        return ends
+    return Interval(max(low, ends.low), min(1.0, ends.high))
+
+
+def outcomes(grid: Grid, tolerance: float) -> list[Outcome]:
+    """Every strategy that needs no further judging, on every attribute.
+
+    Only the items on which every judge decided every paraphrase count, so that all strategies
+    meet the same items; an attribute without such an item has no outcome. Panels need two judges.
+    """
+    found = []
+    for attribute in grid.plan.attributes:
+        cells = aligned(grid.of(attribute))
+        if cells and cells[0].items:
+            found += _of_attribute(cells, tolerance)
+    return found
+
+
+def lost(grid: Grid) -> list[str]:
+    """What no strategy is measured on, in sentences: whose undecided paraphrases cost how much."""
+    attributes: dict[tuple[int, int, str], list[str]] = {}
+    for name in grid.plan.attributes:
+        cells = grid.of(name)
+        if not any(cell.left_out for cell in cells):
+            continue
+        asked, kept = len(cells[0].items) + cells[0].left_out, len(aligned(cells)[0].items)
+        by_judge = ", ".join(f"{cell.judge} {cell.left_out}" for cell in cells if cell.left_out)
+        attributes.setdefault((asked, kept, by_judge), []).append(name)
+    return [
+        (
+            f"{join(names)}: strategies are compared on {kept} of {asked} texts, those that every "
+            f"judge decided under every paraphrase (undecided: {by_judge})"
+            if kept
+            else f"{join(names)}: no panel, no self-consistency and no fuser is measured, since no "
+            f"text was decided by every judge under every paraphrase (undecided of {asked}: "
+            f"{by_judge}); leave out such a judge, or score by options"
+        )
+        for (asked, kept, by_judge), names in attributes.items()
+    ]
+
+
+def aligned(cells: Sequence[Scores]) -> list[Scores]:
+    """The configurations reduced to the items that all of them have."""
+    kept = [item for item in cells[0].items if all(item in cell.items for cell in cells)]
+    return [_take(cell, [cell.items.index(item) for item in kept]) for cell in cells]
+
+
+def _take(cell: Scores, rows: list[int]) -> Scores:
+    return replace(
+        cell,
+        items=tuple(cell.items[row] for row in rows),
+        clusters=tuple(cell.clusters[row] for row in rows),
+        scores=cell.scores[rows],
+        human=cell.human[rows],
+        gold=cell.gold[rows],
+        base=cell.base[rows],
+        shares=None if cell.shares is None else cell.shares[rows],
+    )
+
+
+def _of_attribute(cells: Sequence[Scores], tolerance: float) -> list[Outcome]:
+    first = cells[0]
+    # Axes: item, paraphrase, judge.
+    votes = np.stack([cell.scores for cell in cells], axis=2)
+    k, m = votes.shape[1:]
+    every = [(cell.tokens, cell.dollars) for cell in cells]
+
+    def outcome(strategy: str, scores: Floats, calls: float, cost: _Cost) -> Outcome:
+        """Of scores of shape (n,), (n, k) or (n, k, judges), averaged over all but the first."""
+        rest = tuple(range(1, scores.ndim))
+        right, close = exact(scores, first.gold), near(scores, first.human, tolerance)
+        gap = np.ptp(right.mean(axis=0), axis=0).mean() if rest else None
+        return Outcome(
+            strategy, first.attribute.name, first.attribute.verifiability,
+            right.mean(axis=rest), close.mean(axis=rest), first.items, first.clusters,
+            None if gap is None else float(gap), calls, *cost,
+        )  # fmt: skip
+
+    levels, counts = np.unique(first.gold, return_counts=True)
+    commonest = np.full(len(first.gold), levels[np.argmax(counts)])
+    found = [
+        outcome(CONSTANT, commonest, 0, (0.0, 0.0)),
+        outcome(SINGLE, votes, 1, _times(_sum(every), 1 / m)),
+    ]
+    if m > 1:
+        best = int(np.argmax(exact(votes, first.gold).mean(axis=(0, 1))))
+        own = outcome(BEST, votes[:, :, best], 1, every[best])
+        found.append(replace(own, judge=cells[best].judge))
+        found += [
+            outcome(f"panel, {how}", aggregate(votes, how), m, _sum(every)) for how in METHODS
+        ]
+    agreed = np.stack([aggregate(votes[:, :, j], "majority") for j in range(m)], axis=1)
+    found.append(replace(outcome(SELF, agreed, k, _times(_sum(every), k / m)), gap=None))
+    return found
+
+
+_Cost = tuple[float, float | None]
+"""Tokens and US dollars."""
+
+
+def _sum(costs: Sequence[_Cost]) -> _Cost:
+    dollars = [each for _, each in costs if each is not None]
+    return sum(tokens for tokens, _ in costs), sum(dollars) if len(dollars) == len(costs) else None
+
+
+def _times(cost: _Cost, times: float) -> _Cost:
+    return cost[0] * times, None if cost[1] is None else cost[1] * times

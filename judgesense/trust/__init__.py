@@ -1,0 +1,1 @@
+"""What a person may conclude from the figures: checks, advice, thresholds and plans."""

