@@ -1,38 +1,85 @@
-"""Figures and names as text."""
+"""Numbers and names as people read them: the one place that rounds, signs and joins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+UNDEFINED = "–"
+"""How an undefined number is printed."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure, or a dash where it is undefined; what rounds to zero has no sign."""
-    return "–" if value is None else f"{value:z.{digits}f}".replace("-", "−")
+    """A number with a true minus sign; a dash if undefined, no sign if it rounds to zero.
+
+    >>> number(0.8), number(-0.0001), number(-0.5, 2), number(None)
+    ('0.800', '0.000', '−0.50', '–')
+    """
+    return UNDEFINED if value is None else f"{value:z.{digits}f}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference with its sign; a dash if undefined.
+
+    >>> signed(0.0312), signed(-0.2, 1), signed(None)
+    ('+0.031', '−0.2', '–')
+    """
+    return UNDEFINED if value is None else f"{value:+z.{digits}f}".replace("-", "−")
 
 
 def percent(value: float | None) -> str:
-    """A share in per cent; never 0% or 100% unless it is."""
+    """A share (0 to 1) in percent; never 0% or 100% unless it is exactly that.
+
+    >>> percent(0.5), percent(0.004), percent(0.9999), percent(1), percent(None)
+    ('50%', '0.4%', '>99.9%', '100%', '–')
+    """
     if value is None:
-        return "–"
+        return UNDEFINED
+    if 0 < value < 0.0005:
+        return "<0.1%"
+    if 0.9995 < value < 1:
+        return ">99.9%"
     if 0 < value < 0.01 or 0.99 < value < 1:
         return f"{100 * value:.1f}%"
     return f"{100 * value:.0f}%"
 
 
+def p_value(value: float | None, name: str = "p") -> str:
+    """A p-value, never as zero; ``name=""`` leaves the name out, for a column headed ``p``.
+
+    >>> p_value(0.0123), p_value(1e-7), p_value(0.2, "corrected p"), p_value(0.5, ""), p_value(None)
+    ('p = 0.012', 'p < 0.001', 'corrected p = 0.200', '0.500', 'p = –')
+    """
+    if value is not None and value < 0.001:
+        return f"{name} < 0.001".strip()
+    return f"{name} = {number(value)}" if name else number(value)
+
+
 def interval(cell: Mapping[str, Any], digits: int = 3) -> str:
-    """A cell's interval in brackets; a dash without one."""
+    """``ci_low`` and ``ci_high`` in brackets; a dash without an interval.
+
+    >>> interval({"ci_low": 0.71, "ci_high": 0.88}, 2), interval({"ci_low": None})
+    ('[0.71, 0.88]', '[–]')
+    """
     if cell["ci_low"] is None:
-        return "[–]"
+        return f"[{UNDEFINED}]"
     return f"[{number(cell['ci_low'], digits)}, {number(cell['ci_high'], digits)}]"
 
 
-def join(names: list[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def join(names: Sequence[str], word: str = "and") -> str:
+    """Names as a list in a sentence; at least one.
+
+    >>> join(["a"]), join(["a", "b", "c"]), join(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 def sentence(text: str) -> str:
-    """Text that begins a line: its first letter large, unless a name begins it."""
+    """Text with a capital letter at its start, unless it starts with a name such as ``gpt-4``.
+
+    >>> sentence("avoid it"), sentence("gpt-4 is steady")
+    ('Avoid it', 'gpt-4 is steady')
+    """
     first = text.split(" ", 1)[0].rstrip(",:;")
     return text[:1].upper() + text[1:] if first.replace("'", "").isalpha() else text
