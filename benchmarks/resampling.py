@@ -10,26 +10,16 @@ rows, since neither knows items; ours does the same there.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import platform
 import subprocess
 import sys
-import sysconfig
 import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-if __name__ == "statistics":
-    # A script of this folder has it first on its path; a library that it uses then finds this file
-    # where it means the standard library's module, and gets that one.
-    path = Path(sysconfig.get_paths()["stdlib"]) / "statistics.py"
-    standard = importlib.util.spec_from_file_location(__name__, path)
-    sys.modules[__name__] = importlib.util.module_from_spec(standard)
-    standard.loader.exec_module(sys.modules[__name__])
 
 import numpy as np
 
