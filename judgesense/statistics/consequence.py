@@ -8,16 +8,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.statistics.intervals import Interval, cluster_codes
 from judgesense.statistics.labels import check_level, check_resamples, encode
-from judgesense.statistics.ranking import kendall_matrix
+from judgesense.statistics.ranking import competition_ranks, kendall_matrix, leaders
 from judgesense.statistics.resampling import resampled_sums
 from judgesense.statistics.tables import Floats, is_finite
-
-_DIGITS = 12
-"""Means are compared to so many digits: equal sums in another order must stay ties."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +121,8 @@ def consequence(
     stats[of_item, of_system] = np.column_stack([grid, np.ones(len(grid))])
     stats = stats[np.bincount(of_item, minlength=n_items) > 0].transpose(0, 2, 1)
     totals = stats.sum(axis=0)
-    means = np.round(totals[:-1] / totals[-1], _DIGITS)
-
-    best = means == means.max(axis=1, keepdims=True)
-    winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in best]
+    means = totals[:-1] / totals[-1]
+    winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in leaders(means)]
     modal, times = Counter(map(tuple, winners)).most_common(1)[0]
     winner_rate = ranking_rate = tau = None
     winner_ci = ranking_ci = Interval(None, None)
@@ -148,7 +142,7 @@ def consequence(
         if len(stats) < 2 or (drawn[:, -1] < 0.5).any():
             reasons.append("too few items of a system for an interval")
         else:
-            rates = _changes(np.round(drawn[:, :-1] / drawn[:, -1:], _DIGITS))
+            rates = _changes(drawn[:, :-1] / drawn[:, -1:])
             tail = (1 - level) / 2
             ends = [np.quantile(rate, [tail, 1 - tail]) for rate in rates]
             winner_ci, ranking_ci = (Interval(float(low), float(high)) for low, high in ends)
@@ -176,22 +170,15 @@ def consequence(
 
 def _changes(means: Floats) -> tuple[Floats, Floats]:
     """Shares of template pairs with another winner and another ranking, from (B, T, S) means."""
-    best = means == means.max(axis=2, keepdims=True)
-    first, second = np.triu_indices(means.shape[2], 1)
+    ranks = competition_ranks(means)
     n_templates = means.shape[1]
     n_pairs = n_templates * (n_templates - 1) / 2
     winner = np.zeros(len(means))
     ranking = np.zeros(len(means))
-    signs = [_signs(means[:, t, first], means[:, t, second]) for t in range(n_templates)]
     for a, b in combinations(range(n_templates), 2):
-        winner += (best[:, a] != best[:, b]).any(axis=1)
-        ranking += (signs[a] != signs[b]).any(axis=1)
+        winner += ((ranks[:, a] == 1) != (ranks[:, b] == 1)).any(axis=1)
+        ranking += (ranks[:, a] != ranks[:, b]).any(axis=1)
     return winner / n_pairs, ranking / n_pairs
-
-
-def _signs(left: Floats, right: Floats) -> npt.NDArray[np.int8]:
-    signs: npt.NDArray[np.int8] = (left > right).astype(np.int8) - (left < right).astype(np.int8)
-    return signs
 
 
 def _optional_numbers(scores: Any) -> Floats:

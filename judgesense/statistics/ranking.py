@@ -17,10 +17,60 @@ import numpy.typing as npt
 from judgesense.statistics.tables import Floats, number_table, positive_number
 
 _TIE = 1e-12
-"""Means of the same numbers in another order differ by less than this share of their size."""
-
+"""Scores closer than this share of their size are equal: sums of the same numbers in another order
+differ by less."""
 
 _LARGEST = 1e150
+"""The squares of larger scores overflow."""
+
+
+def competition_ranks(scores: Any) -> npt.NDArray[np.intp]:
+    """Rank scores from the best, 1, down; equal scores share the best of their ranks (1, 2, 2, 4).
+
+    This is the one rule for ties in the project. Scores are equal if they differ by at most 1e-12
+    of their size, so that rounding does not break a tie.
+
+    Args:
+        scores: finite numbers, shape (..., N); higher is better.
+
+    Returns:
+        Ranks along the last axis, same shape.
+
+    >>> competition_ranks([0.9, 0.4, 0.1 + 0.3, 0.7]).tolist()
+    [1, 3, 3, 2]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    order = np.argsort(-values, axis=-1, kind="stable")
+    falling = np.take_along_axis(values, order, axis=-1)
+    higher, lower = falling[..., :-1], falling[..., 1:]
+    size = np.maximum(np.abs(higher), np.abs(lower))
+    with np.errstate(over="ignore"):
+        drops = higher - lower > _TIE * np.maximum(size, _TIE)
+    place = np.zeros(values.shape, dtype=np.intp)
+    place[..., 1:] = np.where(drops, np.arange(1, values.shape[-1]), 0)
+    ranks = np.empty(values.shape, dtype=np.intp)
+    np.put_along_axis(ranks, order, np.maximum.accumulate(place, axis=-1) + 1, axis=-1)
+    return ranks
+
+
+def leaders(scores: Any) -> npt.NDArray[np.bool_]:
+    """Which scores are the best along the last axis; all that tie for the best lead together.
+
+    >>> leaders([[0.5, 0.8, 0.8], [0.9, 0.2, 0.1]]).tolist()
+    [[False, True, True], [True, False, False]]
+    """
+    first: npt.NDArray[np.bool_] = competition_ranks(scores) == 1
+    return first
+
+
+def chosen(scores: Any) -> npt.NDArray[np.intp]:
+    """The index of the best score along the last axis; the lowest index among those that tie.
+
+    >>> int(chosen([0.5, 0.8, 0.8]))
+    1
+    """
+    index: npt.NDArray[np.intp] = leaders(scores).argmax(axis=-1)
+    return index
 
 
 @dataclass(frozen=True)
@@ -134,9 +184,9 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
         z: weight of the standard error in LCB = mean - z * sd / sqrt(K), sd with K - 1.
 
     Returns:
-        A `RankingStability`. Ties get average ranks in the correlations and go to the lower prompt
-        index in top-k sets and selection; the most frequent top-k set is the one with the best
-        mean score where several are equally frequent.
+        A `RankingStability`. Prompts that tie (`competition_ranks`) get average ranks in the
+        correlations; in top-k sets and selection the lower prompt index comes first. If several
+        top-k sets are the most frequent, the one with the best mean score counts.
 
     Raises:
         ValueError: no table of finite numbers, ragged rows, k outside 1..M, z negative.
@@ -147,7 +197,7 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
         raise ValueError(f"k is {k!r}: pass a whole number from 1 to the {n_prompts} prompts")
     z = positive_number(z, "z", "1.0")
     reasons = []
-    top = np.argsort(-table, axis=1, kind="stable")[:, : int(k)]
+    top = np.argsort(competition_ranks(table), axis=1, kind="stable")[:, : int(k)]
     winners = top[:, 0]
     mean = table.mean(axis=0)
 
@@ -193,8 +243,8 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
         top1_global=top1_global,
         topk_global=topk_global,
         unique_top1=len(np.unique(winners)),
-        selected_mean=_best(mean),
-        selected_lcb=None if lcb is None else _best(lcb),
+        selected_mean=int(chosen(mean)),
+        selected_lcb=None if lcb is None else int(chosen(lcb)),
         lcb=None if lcb is None else lcb.tolist(),
         loso_mean_mean=held_mean,
         loso_mean_std=held_std,
@@ -233,7 +283,7 @@ def lcb_sweep(scores: Any, z: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0)) -> li
         rows.append(
             {
                 "z": weight,
-                "selected": _best(lower_bounds(table, weight)),
+                "selected": int(chosen(lower_bounds(table, weight))),
                 "loso_mean": float(held.mean()),
                 "loso_std": float(held.std()),
             }
@@ -254,21 +304,28 @@ def _scores(values: Any, row_is: str) -> Floats:
 
 
 def spearman_matrix(rows: Floats) -> Floats:
-    """Spearman's rho of every two rows, shape (R, R); ties share ranks, constant rows give NaN."""
+    """Spearman's rho of every two rows, shape (R, R); ties share ranks, constant rows give NaN.
+
+    >>> spearman_matrix(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
     from scipy.stats import rankdata
 
-    ranks: Floats = rankdata(rows, axis=1)
+    ranks: Floats = rankdata(competition_ranks(rows), axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
     return _normalised(ranks @ ranks.T)
 
 
 def kendall_matrix(rows: Floats) -> Floats:
-    """Kendall's tau-b of every two rows, shape (R, R); constant rows give NaN."""
+    """Kendall's tau-b of every two rows, shape (R, R); constant rows give NaN.
+
+    >>> kendall_matrix(np.array([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]))[0, 1].round(3)
+    np.float64(0.333)
+    """
     concordance = np.zeros((len(rows), len(rows)))
+    ranks = competition_ranks(rows)
     for column in range(rows.shape[1] - 1):
-        # Comparison, not subtraction: the difference of two large numbers may overflow.
-        here, later = rows[:, column : column + 1], rows[:, column + 1 :]
-        signs = (later > here).astype(np.float64) - (later < here)
+        signs = np.sign(ranks[:, column : column + 1] - ranks[:, column + 1 :]).astype(np.float64)
         concordance += signs @ signs.T
     return _normalised(concordance)
 
@@ -302,18 +359,12 @@ def _mean_std(values: Floats) -> tuple[float | None, float | None]:
     return float(defined.mean()), float(defined.std())
 
 
-def _best(values: Floats) -> int:
-    """The index of the largest value; the lowest of those that equal it up to rounding."""
-    best = values.max()
-    return int(np.flatnonzero(values >= best - _TIE * max(abs(best), _TIE))[0])
-
-
 def _modal_set(top: npt.NDArray[np.intp], mean: Floats) -> list[int]:
     counts = Counter(tuple(row) for row in np.sort(top, axis=1).tolist())
     most = max(counts.values())
     frequent = sorted(prompts for prompts, count in counts.items() if count == most)
     worth = np.array([mean[list(prompts)].mean() for prompts in frequent])
-    return list(frequent[_best(worth)])
+    return list(frequent[int(chosen(worth))])
 
 
 def _held_out(table: Floats, z: float | None) -> Floats:
@@ -324,5 +375,5 @@ def _held_out(table: Floats, z: float | None) -> Floats:
     for condition in range(len(table)):
         rest = np.delete(table, condition, axis=0)
         worth = rest.mean(axis=0) if z is None else lower_bounds(rest, z)
-        scores[condition] = table[condition, _best(worth)]
+        scores[condition] = table[condition, int(chosen(worth))]
     return scores

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judgesense.statistics.ranking import chosen
 from judgesense.statistics.tables import Floats
 
 _TIE = 1e-12
@@ -41,9 +42,9 @@ def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> 
         keys = rng.random((k, n_items))
         # The indices of the `size` smallest keys are a subset without repeats.
         subsets = np.argpartition(keys, size - 1, axis=1)[:, :size]
-        chosen = np.zeros((k, n_items))
-        np.put_along_axis(chosen, subsets, 1.0 / size, axis=1)
-        means[draw] = chosen @ scores.T
+        weights = np.zeros((k, n_items))
+        np.put_along_axis(weights, subsets, 1.0 / size, axis=1)
+        means[draw] = weights @ scores.T
     return means
 
 
@@ -62,10 +63,8 @@ def held_out(scores: Floats, z: float) -> Floats:
         worth = rest.mean(axis=-2)
         if z:
             worth = worth - z * rest.std(axis=-2, ddof=1) / np.sqrt(k - 1)
-        best = worth.max(axis=-1, keepdims=True)
-        chosen = (worth >= best - _TIE * np.maximum(np.abs(best), _TIE)).argmax(axis=-1)
         found[..., condition] = np.take_along_axis(
-            scores[..., condition, :], chosen[..., None], axis=-1
+            scores[..., condition, :], chosen(worth)[..., None], axis=-1
         )[..., 0]
     return found
 
