@@ -21,8 +21,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.report_file import CELL_KEYS, REPORT_FILE, load_report
 from judgesense.reporting.build import measure_run
 from judgesense.reporting.markdown import render_markdown
+from judgesense.run_folder import PROMPTS_FILE, RUN_FILE, read_record
 
-PROMPTS_FILE = "prompts.parquet"
 LARGEST = 1e9
 """No figure of a cell comes near it."""
 _ASKED = re.compile(r"examples\[\d+\]\.[ab]\.text")
@@ -103,9 +103,8 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     }
     for part in part_files(run_dir):
         files[f"{name}/{PARTS}/{part.name}"] = _fit_part(part)
-    if (run_dir / "run.json").is_file():
-        record = json.loads((run_dir / "run.json").read_text("utf-8"))
-        files[f"{name}/run.json"] = _json(without_paths(record))
+    if (record := read_record(run_dir)) is not None:
+        files[f"{name}/{RUN_FILE}"] = _json(without_paths(record))
     if (run_dir / "pairs.parquet").is_file():
         files[f"{name}/pairs.parquet"] = run_dir / "pairs.parquet"
     return Publication(

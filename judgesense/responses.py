@@ -13,8 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from judgesense.decisions import SCHEMA as DECISIONS
-from judgesense.decisions import conform, part_files, read_part
+from judgesense.decisions import conform, part_files, read_part, require_parts
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import read_record
 
 PARTS = "responses"
 
@@ -83,12 +84,7 @@ def read_responses(path: str | Path) -> pa.Table:
     path = Path(path)
     if path.is_dir():
         require_finished(path)
-        parts = part_files(path, PARTS)
-        if not parts:
-            raise JudgeSenseError(
-                f"{path} holds no response log ({PARTS}/part-*.parquet); is it the --out folder of "
-                "a finished judgesense respond?"
-            )
+        parts = require_parts(path, PARTS, "response log")
         return pa.concat_tables([conform_responses(read_part(part), str(part)) for part in parts])
     if not path.is_file():
         raise JudgeSenseError(f"no file or folder {path}")
@@ -104,22 +100,15 @@ def require_finished(folder: Path) -> None:
 
     A folder without one holds a log from elsewhere, of which nothing is known.
     """
-    path = folder / "run.json"
-    if not path.is_file():
+    record = read_record(folder)
+    if record is None:
         return
-    try:
-        record = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise JudgeSenseError(
-            f"{path} is damaged ({error}); answer the questions again in another folder"
-        ) from error
-    whole = isinstance(record, dict) and record.get("finished")
+    whole = record.get("finished")
     if whole and (folder / PARTS).is_dir():
-        whole = {part.name for part in part_files(folder, PARTS)}.issuperset(
-            record.get("parts", ())
-        )
+        names = {part.name for part in part_files(folder, PARTS)}
+        whole = names.issuperset(record.get("parts", ()))
     if not whole:
-        raise JudgeSenseError(f"{folder} is not finished; give the respond command again")
+        raise JudgeSenseError(f"{folder} is not finished; rerun the respond command to resume")
 
 
 def conform_responses(table: pa.Table, where: str) -> pa.Table:

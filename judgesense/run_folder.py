@@ -1,4 +1,7 @@
-"""``run.json``: everything that fixes a run's answers, and whether a folder holds the same run."""
+"""A run's folder: the one reader and writer of ``run.json``, the pairs and the prompts.
+
+``run.json`` is the run's record: everything that fixes its answers, and how far it is.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,12 +21,85 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgesense.decisions import PARTS, part_files
+from judgesense.decisions import PARTS, part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
 
 RUN_FILE, REPORT_FILE = "run.json", "report.json"
 PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
+
+SCHEMA_VERSION = 1
+"""The version of ``run.json`` that is written; a newer one is refused."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run or import that has decisions; see :func:`read_run`. Its tables are read on first use.
+
+    Raises JudgeSenseError, then, naming the file that cannot be read or lacks a column.
+    """
+
+    folder: Path
+    record: dict[str, Any]
+    """The contents of ``run.json``; ``run_id`` is always present."""
+
+    @cached_property
+    def log(self) -> pa.Table:
+        """The decision log, with the columns of :data:`judgesense.decisions.SCHEMA`."""
+        return read_log(self.folder)
+
+    @cached_property
+    def pairs(self) -> pa.Table | None:
+        """The planned pairs; None for an import."""
+        return self._table(PAIRS_FILE)
+
+    @cached_property
+    def prompts(self) -> pa.Table | None:
+        """The user messages; None for an import."""
+        return self._table(PROMPTS_FILE)
+
+    def _table(self, name: str) -> pa.Table | None:
+        path = self.folder / name
+        return read_part(path) if path.exists() else None
+
+
+def read_run(run_dir: Path) -> Run:
+    """Read a run's or an import's folder.
+
+    Raises JudgeSenseError if the folder does not exist or holds no decisions, and if ``run.json``
+    is damaged or written by a newer version. Without ``run.json`` the run is named by its folder.
+    """
+    if not run_dir.is_dir():
+        raise JudgeSenseError(f"no folder {run_dir}; name the --out folder of a run")
+    require_parts(run_dir)
+    return Run(run_dir, {"run_id": run_dir.resolve().name, **(read_record(run_dir) or {})})
+
+
+def read_record(run_dir: Path) -> dict[str, Any] | None:
+    """The contents of a folder's ``run.json``; None if it has none.
+
+    Raises JudgeSenseError if the file is damaged or was written by a newer version.
+    """
+    path = run_dir / RUN_FILE
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise JudgeSenseError(
+            f"{path} is damaged ({error}); restore it from a copy, or use another folder"
+        ) from error
+    if not isinstance(record, dict):
+        raise JudgeSenseError(
+            f"{path} is damaged (not a JSON object); restore it from a copy, or use another folder"
+        )
+    version = record.get("schema", SCHEMA_VERSION)
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise JudgeSenseError(
+            f"{path} has schema {version!r}, written by a newer JudgeSense; this version reads "
+            f"schema {SCHEMA_VERSION}. Upgrade judgesense"
+        )
+    return record
 
 
 def open_run(out: Path, asked: Mapping[str, Any], parts: str = PARTS) -> dict[str, Any]:
@@ -32,20 +110,12 @@ def open_run(out: Path, asked: Mapping[str, Any], parts: str = PARTS) -> dict[st
     Raises JudgeSenseError, before anything is loaded, if the folder cannot be written or holds a
     run that was asked for otherwise; the error names what differs.
     """
-    path = out / RUN_FILE
     require_writable(out)
-    if not path.exists():
+    record = read_record(out)
+    if record is None:
         if part_files(out, parts):
-            raise JudgeSenseError(
-                f"{out} holds {parts} but no {RUN_FILE}; give --out another folder"
-            )
-        return {"schema": 1, "asked": dict(asked), "started": now()}
-    try:
-        record: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(
-            f"{path} is damaged ({error}); move it away, or give --out another folder"
-        ) from error
+            raise JudgeSenseError(f"{out} holds {parts} but no {RUN_FILE}; use another --out")
+        return {"schema": SCHEMA_VERSION, "asked": dict(asked), "started": now()}
     if differing := list(_differences(record.get("asked", {}), asked)):
         raise JudgeSenseError(
             f"{out} holds another run: {'; '.join(differing)}. Give --out another folder, or ask "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -381,10 +380,11 @@ def show(report: dict[str, Any]) -> None:
 
 def failures(out: str | Path) -> list[str]:
     """The prompts of a run that have no answer, with the reason: one line each."""
+    from judgesense.run_folder import read_record
     from judgesense.storage import opened
 
     with opened(out, to_write=False) as place:
-        record = json.loads((place.folder / "run.json").read_text("utf-8"))
+        record = read_record(place.folder) or {}
     return [
         f"{judge['name']} {line}"
         for judge in record.get("judges", [])

@@ -11,6 +11,7 @@ from judgesense.decisions.log import (
     part_files,
     read_log,
     read_part,
+    require_parts,
     write_part,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "part_files",
     "read_log",
     "read_part",
+    "require_parts",
     "write_part",
 ]

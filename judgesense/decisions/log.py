@@ -95,27 +95,32 @@ def part_files(run_dir: Path, parts: str = PARTS) -> list[Path]:
     return sorted((run_dir / parts).glob("part-*.parquet"))
 
 
+def require_parts(run_dir: Path, parts: str = PARTS, log: str = "decision log") -> list[Path]:
+    """The part files of a run's log. Raises JudgeSenseError, naming the folder, if it has none."""
+    found = part_files(run_dir, parts)
+    if not found:
+        raise JudgeSenseError(
+            f"{run_dir} holds no {log} ({parts}/part-*.parquet); name the --out folder of a run "
+            "that has answers"
+        )
+    return found
+
+
 def read_log(run_dir: Path) -> pa.Table:
     """The whole decision log of a run.
 
     Raises JudgeSenseError if the run has none, or if a part lacks a column.
     """
-    parts = part_files(run_dir)
-    if not parts:
-        raise JudgeSenseError(
-            f"{run_dir} holds no decision log ({PARTS}/part-*.parquet); "
-            "is it the --out folder of a run that has judged something?"
-        )
-    return pa.concat_tables([conform(read_part(part), str(part)) for part in parts])
+    return pa.concat_tables([conform(read_part(p), str(p)) for p in require_parts(run_dir)])
 
 
 def read_part(part: Path) -> pa.Table:
-    """One part of a log. Raises JudgeSenseError if it cannot be read."""
+    """One Parquet file of a run. Raises JudgeSenseError if it cannot be read."""
     try:
         return pq.read_table(part)
     except (pa.ArrowInvalid, OSError) as error:
         raise JudgeSenseError(
-            f"{part} cannot be read ({error}); give the run's command again to ask its prompts anew"
+            f"{part} cannot be read ({error}); rerun the run's command to write it again"
         ) from error
 
 

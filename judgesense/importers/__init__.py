@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from judgesense.decisions import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.build import Parser, build
 from judgesense.importers.columns import ColumnMap, parse_columns
+from judgesense.run_folder import SCHEMA_VERSION, now, read_record, save_run
 from judgesense.version import __version__
 
 __all__ = ["FORMATS", "Format", "import_log", "parse_columns"]
@@ -106,7 +105,7 @@ def import_log(
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
     record = {
-        "schema": 1,
+        "schema": SCHEMA_VERSION,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
         "imported": asked,
         "notes": list(getattr(reader, "NOTES", ())),
@@ -123,22 +122,17 @@ def import_log(
         "repeats": len(built.table["repeat"].unique()),
         "versions": {"judgesense": __version__},
         "parts": {name: built.table.num_rows},
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "finished": now(),
     }
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
-    (out / "run.json").write_text(text + "\n", "utf-8")
+    save_run(out, record)
     return record
 
 
 def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     """The record of this very import, if ``out`` holds it whole; refuse any other run."""
-    path = out / "run.json"
-    if not path.exists():
+    record = read_record(out)
+    if record is None:
         return None
-    try:
-        record: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"{path} is damaged ({error}); give another folder") from error
     if record.get("imported") != asked:
         raise JudgeSenseError(
             f"{out} holds another run ({record.get('run_id')}); give --out another folder"

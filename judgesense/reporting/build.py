@@ -10,9 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from judgesense.decisions import conform, part_files, read_log
+from judgesense.decisions import conform, part_files
 from judgesense.decisions.frames import read_frames
 from judgesense.decisions.streams import streams
 from judgesense.errors import JudgeSenseError, MissingExtraError
@@ -34,6 +33,7 @@ from judgesense.reporting.details import (
     template_pairs,
     wordings,
 )
+from judgesense.run_folder import read_run
 from judgesense.trust.advice import MOSTLY, advise, as_sentence
 
 _PAIR_COLUMNS = (
@@ -117,39 +117,6 @@ def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
         side["text"] = None if text is None else text[:LONGEST_TEXT]
 
 
-def read_run(
-    run_dir: Path,
-) -> tuple[pa.Table, pa.Table | None, dict[str, Any], pa.Table | None]:
-    """A run's decision log, pairs (None for an import), record and prompts (where kept).
-
-    Raises JudgeSenseError for a folder without decisions, and for a file that cannot be read.
-    """
-    if not run_dir.is_dir():
-        raise JudgeSenseError(f"no folder {run_dir}; give the --out folder of a run")
-    log = read_log(run_dir)
-    record: dict[str, Any] = {"run_id": run_dir.resolve().name}
-    path = run_dir / "run.json"
-    if path.exists():
-        try:
-            record |= json.loads(path.read_text("utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
-            raise JudgeSenseError(
-                f"{path} is damaged ({error}); give the run's command again, or move it away"
-            ) from error
-    return log, _table(run_dir / "pairs.parquet"), record, _table(run_dir / "prompts.parquet")
-
-
-def _table(path: Path) -> pa.Table | None:
-    if not path.exists():
-        return None
-    try:
-        return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise JudgeSenseError(
-            f"{path} cannot be read ({error}); give the run's command again to write it anew"
-        ) from error
-
-
 def measure_run(run_dir: Path) -> dict[str, Any]:
     """A run's report, measured anew; a folder with nothing but a report gives that report.
 
@@ -157,8 +124,8 @@ def measure_run(run_dir: Path) -> dict[str, Any]:
     """
     if run_dir.is_dir() and not part_files(run_dir):
         return load_report(run_dir)
-    log, pairs, record, prompts = read_run(run_dir)
-    return measure(log, pairs, run=record, prompts=prompts)
+    run = read_run(run_dir)
+    return measure(run.log, run.pairs, run=run.record, prompts=run.prompts)
 
 
 def write_report(run_dir: Path) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from judgesense.decisions.frames import Log, Pairs, TaskWords, read_frames
 from judgesense.decisions.streams import Stream, streams
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
-from judgesense.reporting.build import read_run
 from judgesense.reporting.table import short_names
+from judgesense.run_folder import read_run
 from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
 from judgesense.text import join, number, percent
 
@@ -91,8 +91,8 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
 
 
 def _sides(run_dir: Path) -> list[Side]:
-    log, pairs, record, _ = read_run(run_dir)
-    frame, tasks, of_task = read_frames(log, pairs, record)
+    run = read_run(run_dir)
+    frame, tasks, of_task = read_frames(run.log, run.pairs, run.record)
     judges: dict[str, TaskWords] = tasks
     found = [
         Side(frame, of_task[stream.task.name], stream)

@@ -139,7 +139,7 @@ def test_a_log_to_which_answers_are_still_to_come_is_not_scored(tmp_path: Path) 
     del record["finished"]
     (run / "run.json").write_text(json.dumps(record), "utf-8")
     for source in (run, run / "responses"):
-        with pytest.raises(JudgeSenseError, match="is not finished; give the respond command"):
+        with pytest.raises(JudgeSenseError, match="is not finished"):
             invoke(str(source), *arguments)
     with pytest.raises(JudgeSenseError, match="is not finished"):
         judgesense.read_responses(run)

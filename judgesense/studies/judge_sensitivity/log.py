@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions import conform
 from judgesense.decisions.frames import Codes, Log, Pairs, read_frames
 from judgesense.decisions.streams import Stream, agreement, streams
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import main_cells
-from judgesense.reporting.build import measure, read_run
+from judgesense.reporting.build import measure
 from judgesense.reporting.table import short_names
+from judgesense.run_folder import read_record, read_run
 from judgesense.statistics.agreement import Agreement
 from judgesense.tasks import ERROR
 
@@ -185,8 +184,8 @@ def read_judged(run_dir: Path) -> Judged:
 
     Raises JudgeSenseError for a folder that holds no decisions, with what it should be.
     """
-    log, planned, record, _ = read_run(run_dir)
-    log = conform(log, str(run_dir))
+    run = read_run(run_dir)
+    log, planned, record = run.log, run.pairs, run.record
     report = measure(log, planned, run=record)
     frame, tasks, of_task = read_frames(log, planned, record)
     cells = main_cells(report)
@@ -285,8 +284,4 @@ def require_log(run_dir: Path) -> None:
             "folder of `judgesense run` or `judgesense import`"
             + (f", as in: judgesense import {hint} --format FORMAT --out DIR" if hint else "")
         )
-    path = run_dir / "run.json"
-    try:
-        json.loads(path.read_text("utf-8")) if path.exists() else None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"--log {run_dir}: run.json is damaged ({error})") from error
+    read_record(run_dir)

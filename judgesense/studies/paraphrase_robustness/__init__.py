@@ -6,7 +6,6 @@ the same texts; measured are accuracy, robustness, what explains them, and what 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from judgesense.pipeline import identity_of, resolve_all, to_stderr
 from judgesense.reporting.table import short_names
 from judgesense.responses import PARTS as RESPONSES
 from judgesense.responses import conform_responses
-from judgesense.run_folder import RUN_FILE
+from judgesense.run_folder import read_record
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.tables import positive_number
 from judgesense.studies.common.measures import cost_table
@@ -174,7 +173,7 @@ def _cost(out: Path) -> Table:
             logs.append(("reasons", folder, said))
     rows: list[Sequence[Value]] = []
     for what, folder, log in logs:
-        record = json.loads((folder / RUN_FILE).read_text("utf-8"))
+        record = read_record(folder) or {}
         record = {"judges": [record["responder"]], **record} if "responder" in record else record
         one = cost_table({"runs": [record]}, log)
         rows += [(what, *row) for row in one.rows]
