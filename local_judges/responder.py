@@ -27,7 +27,7 @@ from judgesense.run_folder import (
     save_run,
     versions,
 )
-from judgesense.storage import LocalParts
+from judgesense.storage import PartFolder
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
@@ -232,7 +232,7 @@ def _ask(
             responder, requests, scorings, judge_index=index, repeats=repeats, seed=seed
         )
         log = PartLog(
-            LocalParts(out / PARTS), 1, conform_responses, _Rows(responder.name, rows, requests)
+            PartFolder(out / PARTS), 1, conform_responses, _Rows(responder.name, rows, requests)
         )
         begin()
         leave_planned(log.parts, [part.name for part in parts], index, note)

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS, conform
 from judgesense.errors import JudgeSenseError
-from judgesense.storage import LocalParts, PartFolder
+from judgesense.storage import PartFolder
 from local_judges.distributed.ranks import Ranks
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import Progress
@@ -79,7 +79,7 @@ def run_judge(
     requests = Requests(benchmark.prompts)
     parts = plan_parts(judge, requests, asked, judge_index=judge_index, repeats=repeats, seed=seed)
     log = decision_log(
-        LocalParts(out / PARTS) if isinstance(out, Path) else out,
+        PartFolder(out / PARTS) if isinstance(out, Path) else out,
         judge.name,
         requests,
         benchmark.prompts,

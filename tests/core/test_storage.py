@@ -10,19 +10,19 @@ import pyarrow as pa
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.storage import LocalParts, RemoteParts, opened
+from judgesense.storage import PartFolder, opened, remote_path
 
 TABLE = pa.table({"prompt_id": ["a", "b"], "raw_decision": ["YES", None]})
 
 
 @pytest.fixture(params=["folder", "memory"])
-def parts(request: pytest.FixtureRequest, tmp_path: Path) -> LocalParts | RemoteParts:
+def parts(request: pytest.FixtureRequest, tmp_path: Path) -> PartFolder:
     if request.param == "folder":
-        return LocalParts(tmp_path / "decisions")
-    return RemoteParts(f"memory://{uuid4().hex}/decisions")
+        return PartFolder(tmp_path / "decisions")
+    return PartFolder(remote_path(f"memory://{uuid4().hex}/decisions"))
 
 
-def test_a_part_reads_back_as_it_was_written(parts: LocalParts | RemoteParts) -> None:
+def test_a_part_reads_back_as_it_was_written(parts: PartFolder) -> None:
     assert parts.names() == []
     assert parts.read("part-0.parquet") is None
     parts.write(TABLE, "part-1.parquet")
@@ -31,7 +31,7 @@ def test_a_part_reads_back_as_it_was_written(parts: LocalParts | RemoteParts) ->
     assert parts.read("part-1.parquet") == TABLE
 
 
-def test_a_part_set_aside_is_no_part_any_more(parts: LocalParts | RemoteParts) -> None:
+def test_a_part_set_aside_is_no_part_any_more(parts: PartFolder) -> None:
     parts.write(TABLE, "part-0.parquet")
     aside = parts.set_aside("part-0.parquet")
     assert "part-0.parquet" in aside
@@ -40,7 +40,7 @@ def test_a_part_set_aside_is_no_part_any_more(parts: LocalParts | RemoteParts) -
 
 def test_a_storage_without_atomic_puts_is_written_under_another_name_first(tmp_path: Path) -> None:
     # fsspec's own view of a folder, which is a storage with a rename.
-    parts = RemoteParts(f"file://{tmp_path}/run/decisions")
+    parts = PartFolder(remote_path(f"file://{tmp_path}/run/decisions"))
     parts.write(TABLE, "part-0.parquet")
     assert os.listdir(tmp_path / "run" / "decisions") == ["part-0.parquet"]
     assert parts.read("part-0.parquet") == TABLE
@@ -59,12 +59,12 @@ def test_what_a_run_leaves_at_a_url_is_there_when_it_is_opened_again() -> None:
         assert (place.folder / "run.json").read_text() == "{}"
         assert not place.holds(["part-0.parquet", "part-1.parquet"])
         place.fetch_parts()
-        assert LocalParts(place.folder / "decisions").read("part-0.parquet") == TABLE
+        assert PartFolder(place.folder / "decisions").read("part-0.parquet") == TABLE
 
 
 def test_parts_without_their_run_json_are_refused() -> None:
     url = f"memory://{uuid4().hex}/run"
-    RemoteParts(f"{url}/decisions").write(TABLE, "part-0.parquet")
+    PartFolder(remote_path(f"{url}/decisions")).write(TABLE, "part-0.parquet")
     with pytest.raises(JudgeSenseError, match=r"holds decisions but no run\.json"), opened(url):
         pass
 
@@ -97,12 +97,12 @@ def test_a_url_that_cannot_be_written_is_refused_before_any_work(url: str, said:
 
 
 def test_a_url_that_became_a_path_is_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="give it as text"), opened(Path("s3://bucket/run")):
+    with pytest.raises(JudgeSenseError, match="as a string"), opened(Path("s3://bucket/run")):
         pass
 
 
 def test_a_machine_that_does_not_share_the_folder_is_told_so(tmp_path: Path) -> None:
-    parts = LocalParts(tmp_path / "run" / "decisions")
+    parts = PartFolder(tmp_path / "run" / "decisions")
     with pytest.raises(JudgeSenseError, match="all machines share"):
         parts.require_usable("prompts.parquet")
     (tmp_path / "run").mkdir()

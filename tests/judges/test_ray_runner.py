@@ -21,7 +21,7 @@ import pytest
 import judgesense
 from judgesense.decisions import TIMING_COLUMNS, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.storage import LocalParts, opened
+from judgesense.storage import PartFolder, opened
 from local_judges.api.judge import ApiJudge
 from local_judges.distributed.ranks import joined, take_a_gpu
 from local_judges.distributed.ray_cluster import RayCluster, cluster_of
@@ -252,7 +252,7 @@ def test_a_limit_is_not_given_to_each_actor(limit: str, tmp_path: Path) -> None:
     spec = resolve("m", engine="api", **options)
     flag = f"--{limit.replace('_', '-')} cannot be held by actors"
     with pytest.raises(JudgeSenseError, match=flag):
-        RayJudge(RayCluster(), spec, LocalParts(tmp_path), beside="-", note=print)
+        RayJudge(RayCluster(), spec, PartFolder(tmp_path), beside="-", note=print)
 
 
 @pytest.mark.slow
