@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,58 +33,191 @@ QUICK_ITEMS = 12
 _STUDIES = Path(__file__).parents[1]
 
 Value = str | int | float | bool | None
+Record = Mapping[str, Value]
+"""A row of a table: its values under the column ids."""
+
+
+_ID = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of a result: ``columns`` name what ``rows`` hold; None is what is undefined.
+class Column:
+    """A column of a table: a field id for programs, a heading for readers.
 
-    ``note`` stands below it: n, what the intervals are, and which reading of the paper was taken.
-    ``digits`` are those of floats.
+    Args:
+        id: the key of the column in a row, in ``study.json`` and in CSV (``jss``, ``ci_low``). The
+            same quantity has the same id in every table.
+        heading: what a reader sees; the id with spaces by default.
+        digits: digits after the point of its floats; the table's own by default.
+
+    >>> Column("ci_low")
+    Column(id='ci_low', heading='ci low', digits=None)
+    """
+
+    id: str
+    heading: str = ""
+    digits: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise ValueError(f"column id {self.id!r} does not match {_ID.pattern}")
+        object.__setattr__(self, "heading", self.heading or self.id.replace("_", " "))
+
+
+@dataclass(frozen=True, init=False)
+class Table:
+    """A table of a result: records under field ids.
+
+    Attributes:
+        name: the table's key in ``study.json`` and the name of its CSV file.
+        columns: the columns, left to right.
+        rows: a record per row, with one value per column id; None is undefined.
+        note: printed below: n, what the intervals are, which reading of the paper was taken.
+        digits: digits after the point of floats, where a column sets none.
+
+    >>> table = Table("jss", "Sensitivity", ["judge", Column("jss", "JSS", 2)],
+    ...               [{"judge": "a", "jss": 0.875}])
+    >>> table.rows[0]["jss"], table.texts()
+    (0.875, [['a', '0.88']])
     """
 
     name: str
     title: str
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Value]]
+    columns: tuple[Any, ...]  # TEMPORARY: tuple[Column, ...] and tuple[Record, ...], see
+    rows: tuple[Any, ...]  # _by_position
     note: str = ""
     digits: int = 3
 
-    def __post_init__(self) -> None:
-        for index, row in enumerate(self.rows):
-            if len(row) != len(self.columns):
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        columns: Sequence[Column | str],
+        rows: Iterable[Record | Sequence[Value]],
+        note: str = "",
+        digits: int = 3,
+    ) -> None:
+        """Check every row against the columns; a string in ``columns`` is an id.
+
+        Raises:
+            ValueError: an invalid or repeated id, or a row that lacks or adds a field.
+        """
+        rows = tuple(rows)
+        made: tuple[Any, ...] = tuple(columns)
+        if not _by_position(made, rows):
+            made = tuple(c if isinstance(c, Column) else Column(c) for c in columns)
+            _check(name, [column.id for column in made], rows)
+        values = (name, title, made, rows, note, digits)
+        for one, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, one.name, value)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        columns: Sequence[Column | str],
+        rows: Iterable[Sequence[Value]],
+        note: str = "",
+        digits: int = 3,
+    ) -> Table:
+        """A table whose rows are tuples of values in the order of the columns.
+
+        >>> Table.of("jss", "Sensitivity", ["judge", "jss"], [("a", 0.875)]).rows
+        ({'judge': 'a', 'jss': 0.875},)
+        """
+        made = [column if isinstance(column, Column) else Column(column) for column in columns]
+        ids = [column.id for column in made]
+        records = []
+        for index, row in enumerate(rows):
+            if len(row) != len(ids):
                 raise ValueError(
-                    f"table {self.name}, row {index}: {len(row)} cells, {len(self.columns)} columns"
+                    f"table {name}, row {index}: {len(row)} values for {len(ids)} columns"
                 )
+            records.append(dict(zip(ids, row, strict=True)))
+        return cls(name, title, made, records, note, digits)
+
+    @property
+    def headings(self) -> list[str]:
+        """The columns' headings, left to right."""
+        return [c.heading if isinstance(c, Column) else c for c in self.columns]
 
     def texts(self) -> list[list[str]]:
         """The cells as a reader sees them."""
-        return [[self._text(value) for value in row] for row in self.rows]
+        digits = [getattr(column, "digits", None) for column in self.columns]
+        return [
+            [
+                _text(value, self.digits if own is None else own)
+                for value, own in zip(row, digits, strict=True)
+            ]
+            for row in self._values()
+        ]
 
     def markdown(self) -> str:
         """The table in Markdown, its note below."""
-        aligned = [_is_text(row[i] for row in self.rows) for i in range(len(self.columns))]
+        values = self._values()
+        aligned = [
+            any(isinstance(row[at], (str, bool)) for row in values)
+            for at in range(len(self.columns))
+        ]
         lines = [
-            "| " + " | ".join(escape(column) for column in self.columns) + " |",
+            "| " + " | ".join(escape(heading) for heading in self.headings) + " |",
             "|" + "|".join(" --- " if text else " ---: " for text in aligned) + "|",
             *("| " + " | ".join(escape(cell) for cell in row) + " |" for row in self.texts()),
         ]
         return "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
 
     def csv(self) -> str:
-        """The table as CSV with full precision; undefined cells are empty."""
+        """The table as CSV: column ids, full precision, undefined cells empty."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(["" if v is None else v for v in row] for row in self.rows)
+        writer.writerow([getattr(column, "id", column) for column in self.columns])
+        writer.writerows(["" if v is None else v for v in row] for row in self._values())
         return buffer.getvalue()
 
-    def _text(self, value: Value) -> str:
-        if isinstance(value, bool):
-            return "yes" if value else "no"
-        if value is None or isinstance(value, float):
-            return number(value, self.digits)
-        return str(value)
+    def as_json(self) -> dict[str, Any]:
+        """The table as JSON values: column ids, their headings, a record per row."""
+        return {
+            "title": self.title,
+            "columns": [getattr(column, "id", column) for column in self.columns],
+            "headings": {getattr(column, "id", column): heading
+                         for column, heading in zip(self.columns, self.headings, strict=True)},
+            "rows": [dict(row) if isinstance(row, Mapping) else list(row) for row in self.rows],
+            "note": self.note,
+        }  # fmt: skip
+
+    def _values(self) -> list[list[Value]]:
+        return [
+            [row[column.id] for column in self.columns] if isinstance(row, Mapping) else list(row)
+            for row in self.rows
+        ]
+
+
+def _by_position(columns: Sequence[Any], rows: Sequence[Any]) -> bool:
+    # TEMPORARY: a table not yet converted (tuples in ``rows``, headings in ``columns``) is kept as
+    # it was given. This function goes, and with it every getattr and isinstance(row, Mapping) in
+    # Table, when the last study writes records.
+    return any(not isinstance(row, Mapping) for row in rows) or (
+        not rows and any(isinstance(c, str) and not _ID.fullmatch(c) for c in columns)
+    )
+
+
+def _check(name: str, ids: Sequence[str], rows: Sequence[Any]) -> None:
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"table {name}: a column id appears twice in {ids}")
+    for index, row in enumerate(rows):
+        if odd := set(ids) ^ set(row):
+            raise ValueError(
+                f"table {name}, row {index}: its fields and the columns differ in {sorted(odd)}"
+            )
+
+
+def _text(value: Value, digits: int) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or isinstance(value, float):
+        return number(value, digits)
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -115,22 +249,14 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         """The result without its pictures, as JSON values."""
         return {
-            "schema": 1,
+            "schema": 2,
             "study": self.study,
             "title": self.title,
             "settings": self.settings,
             "versions": versions(),
             "findings": self.findings,
             "limits": self.limits,
-            "tables": {
-                table.name: {
-                    "title": table.title,
-                    "columns": list(table.columns),
-                    "rows": [list(row) for row in table.rows],
-                    "note": table.note,
-                }
-                for table in self.tables
-            },
+            "tables": {table.name: table.as_json() for table in self.tables},
         }
 
     def markdown(self) -> str:
@@ -214,10 +340,6 @@ def need_judges(judges: Sequence[Any], least: int, what: str) -> None:
             f"{what} needs at least {least} judges, got {len(judges)}; give --judge again with "
             "another (`judgesense judges list` names them)"
         )
-
-
-def _is_text(values: Any) -> bool:
-    return any(isinstance(value, (str, bool)) for value in values)
 
 
 def _setting(value: Any) -> str:
