@@ -27,24 +27,6 @@ def signed(value: float | None, digits: int = 3) -> str:
     return UNDEFINED if value is None else f"{value:+z.{digits}f}".replace("-", "−")
 
 
-def signed(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign (``+0.120``), or a dash where it is undefined.
-
-    >>> signed(0.12), signed(-0.12, 2), signed(None)
-    ('+0.120', '−0.12', '–')
-    """
-    return "–" if value is None else f"{value:+z.{digits}f}".replace("-", "−")
-
-
-def p_value(p: float | None) -> str:
-    """A p-value as papers print it; what would round to zero is a bound.
-
-    >>> p_value(0.0123), p_value(0.0002), p_value(None)
-    ('p = 0.012', 'p < 0.001', 'p = –')
-    """
-    return "p < 0.001" if p is not None and p < 0.001 else f"p = {number(p)}"
-
-
 def percent(value: float | None) -> str:
     """A share (0 to 1) in percent; never 0% or 100% unless it is exactly that.
 
