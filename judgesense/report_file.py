@@ -26,9 +26,6 @@ LISTS = (
 )  # fmt: skip
 """The lists of a report. ``advice`` is ``findings`` as plain sentences."""
 
-THRESHOLD = 0.8
-"""JSS from which a judge counts as reliable (JudgeSense, section 3.1)."""
-
 KAPPA_UNDEFINED = ": kappa is undefined"
 """How `agreement.jss` ends its reason where there is one label throughout."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 UNDEFINED = "–"
@@ -83,3 +84,35 @@ def sentence(text: str) -> str:
     """
     first = text.split(" ", 1)[0].rstrip(",:;")
     return text[:1].upper() + text[1:] if first.replace("'", "").isalpha() else text
+
+
+def short_names(judges: Collection[str]) -> dict[str, str]:
+    """Judges without the fingerprint after ``@``, unless two would then share a name.
+
+    >>> short_names({"qwen@1a2b"}) == {"qwen@1a2b": "qwen"}
+    True
+    """
+    short = {judge: judge.split("@")[0] or judge for judge in judges}
+    taken = list(short.values())
+    return {judge: name if taken.count(name) == 1 else judge for judge, name in short.items()}
+
+
+def short_templates(templates: Collection[str]) -> dict[str, str]:
+    """Templates without the beginning that all share, cut at the end of a word.
+
+    >>> short_templates(["factuality-1", "factuality-2"])
+    {'factuality-1': '1', 'factuality-2': '2'}
+    """
+    shared = same_start(min(templates), max(templates)) if len(templates) > 1 else ""
+    cut = max(shared.rfind(mark) for mark in "-_ ./") + 1
+    return {name: name[cut:] or name for name in templates}
+
+
+def same_start(first: str, second: str) -> str:
+    """The beginning that two texts share.
+
+    >>> same_start("wording-1", "wording-2")
+    'wording-'
+    """
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return "".join(letter for letter, _ in same)

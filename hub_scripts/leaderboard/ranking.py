@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub_scripts.leaderboard.board import Entry
-from judgesense.trust.advice import MOSTLY
+from judgesense.trust.thresholds import LEAST_COVERAGE
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def why_unranked(entry: Entry, cell: Mapping[str, Any] | None) -> str | None:
         return f"degenerate: {cell['degenerate'] or 'one label throughout'}"
     if cell["ci_low"] is None or cell["ci_high"] is None:
         return "no interval"
-    if cell["coverage"] is not None and cell["coverage"] < MOSTLY:
+    if cell["coverage"] is not None and cell["coverage"] < LEAST_COVERAGE:
         return "fewer than half of its pairs are decided"
     return None
 

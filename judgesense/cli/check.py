@@ -19,6 +19,7 @@ from judgesense.cli.run import (
     price_of,
 )
 from judgesense.errors import JudgeSenseError
+from judgesense.trust.thresholds import STEADY_JSS
 
 WORDINGS = "The wordings"
 
@@ -44,7 +45,7 @@ def check(
     ] = None,
     threshold: Annotated[
         float, typer.Option(help="Exit with 1 if JSS is below this (0 to 1).")
-    ] = 0.8,
+    ] = STEADY_JSS,
     wordings: Annotated[
         Path | None,
         typer.Option(

@@ -13,9 +13,8 @@ from judgesense.decisions.frames import Log, Pairs
 from judgesense.decisions.streams import BASELINES, Stream, mapped_shares
 from judgesense.published import WORDINGS, for_judge
 from judgesense.report_file import identity, main_cells, task_rank
-from judgesense.reporting.table import short_names
 from judgesense.statistics.sampling import sampled_jss
-from judgesense.text import interval, number, percent
+from judgesense.text import interval, number, percent, short_names
 
 _FLOATING = "floating: a name that may have come to mean another checkpoint"
 _CAP = re.compile(r"-max\d+$")

@@ -16,7 +16,6 @@ from judgesense.decisions.frames import read_frames
 from judgesense.decisions.streams import streams
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.report_file import (
-    CELL_KEYS,
     LISTS,
     REPORT_FILE,
     VERSION,
@@ -29,12 +28,13 @@ from judgesense.reporting.cells import Hashes, stream_cells, views
 from judgesense.reporting.details import (
     diagnostics,
     examples,
-    items_to_settle,
+    settle,
     template_pairs,
     wordings,
 )
 from judgesense.run_folder import read_run
-from judgesense.trust.advice import MOSTLY, advise, as_sentence
+from judgesense.trust.advice import advise, as_sentence
+from judgesense.trust.conclusion import can_be_settled
 
 _PAIR_COLUMNS = (
     "task", "item_id", "cluster_id", "order", "template_a", "template_b", "prompt_id_a",
@@ -80,14 +80,13 @@ def measure(
         every = views(frame, own, stream)
         cells = list(stream_cells(frame, own, stream, every, run_id, hashes))
         report["cells"] += cells
-        for cell in cells:
-            covered = cell["coverage"] is not None and cell["coverage"] >= MOSTLY
-            if cell["verdict"] == "undecided" and covered and stream.row_a is not None:
-                view = next(view for view in every if view.order == cell["order"])
-                names = {key: cell[key] for key in CELL_KEYS[:6]}
-                items = items_to_settle(frame, own, stream, view, cell["labels"])
-                report["to_settle"].append({**names, "items": items})
         if stream.row_a is not None:
+            of_order = {view.order: view for view in every}
+            report["to_settle"] += [
+                settle(frame, own, stream, of_order[cell["order"]], cell)
+                for cell in cells
+                if can_be_settled(cell)
+            ]
             # The last view is the whole: both orders where there are two.
             whole = every[-1]
             table = template_pairs(frame, own, stream, whole, run_id)

@@ -18,11 +18,12 @@ from judgesense.decisions.streams import (
     mapped_shares,
     option_shares,
 )
-from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED, THRESHOLD
+from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import soft_jss
 from judgesense.statistics.bias import position_bias
 from judgesense.statistics.signature import signature
 from judgesense.tasks import NO_ORDER, UNCLEAR
+from judgesense.trust.conclusion import verdict
 from judgesense.version import __version__
 
 POOLED = "both"
@@ -119,23 +120,6 @@ def stream_cells(
             }
             cell["verdict"] = verdict(cell)
             yield {key: cell[key] for key in CELL_KEYS}
-
-
-def verdict(cell: dict[str, Any]) -> str:
-    """``reliable``, ``unstable``, ``undecided`` or ``degenerate``, by the interval and 0.8.
-
-    Without a JSS (no pairs, or none that is decided) it is ``undecided``: nothing speaks against
-    the judge yet. ``degenerate`` then says why there is none.
-    """
-    if cell["jss"] is None:
-        return "undecided"
-    if cell["degenerate"] is not None:
-        return "degenerate"
-    if cell["ci_low"] is not None and cell["ci_low"] > THRESHOLD:
-        return "reliable"
-    if cell["ci_high"] is not None and cell["ci_high"] < THRESHOLD:
-        return "unstable"
-    return "undecided"
 
 
 def _agreement(log: Log, pairs: Pairs, stream: Stream, view: View, kind: str) -> dict[str, Any]:

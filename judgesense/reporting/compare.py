@@ -15,10 +15,9 @@ from judgesense.decisions.frames import Log, Pairs, TaskWords, read_frames
 from judgesense.decisions.streams import Stream, streams
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
-from judgesense.reporting.table import short_names
 from judgesense.run_folder import read_run
 from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
-from judgesense.text import join, number, percent
+from judgesense.text import join, number, percent, short_names
 
 SIGNIFICANT = 0.05
 

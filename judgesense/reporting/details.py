@@ -10,15 +10,13 @@ import pyarrow as pa
 
 from judgesense.decisions.frames import Codes, Log, Pairs
 from judgesense.decisions.streams import Stream, agreement, distinct
-from judgesense.report_file import THRESHOLD
+from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.cells import View
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.planning import items_needed
+from judgesense.trust.conclusion import items_to_settle
 
 EXAMPLES_A_STREAM = 3
 LONGEST_TEXT = 4000
-MOST_ITEMS = 100_000
-"""A larger number is no plan."""
 
 
 def template_pairs(
@@ -151,28 +149,16 @@ def _accuracy_interval(log: Log, stream: Stream) -> list[float | None] | None:
     return [spread.low, spread.high]
 
 
-def items_to_settle(log: Log, pairs: Pairs, stream: Stream, view: View, kind: str) -> int | None:
-    """How many items would move the interval off 0.8, if JSS and the spread stayed as they are.
-
-    None where that is over `MOST_ITEMS`, or where one cluster says nothing of the spread.
-    """
+def settle(
+    log: Log, pairs: Pairs, stream: Stream, view: View, cell: dict[str, Any]
+) -> dict[str, Any]:
+    """An entry of ``to_settle``: how many items would settle a cell that is undecided."""
     used = view.pairs & stream.known
-    first, second = (side[used] for side in stream.sides(kind))
+    first, second = (side[used] for side in stream.sides(cell["labels"]))
     decided = ~(log.undecided[first] | log.undecided[second])
-    if not decided.any():
-        return None
     agree = first[decided] == second[decided]
-    clusters = pairs.cluster[used][decided]
-    icc = wilson_cluster(agree, clusters).icc
-    if icc is None:
-        return None
-    k = distinct(clusters)
-    needed = items_needed(float(agree.mean()), len(agree) / k, icc, threshold=THRESHOLD)
-    if needed is None or needed > MOST_ITEMS:
-        return None
-    # Clusters of unequal size are worth less than the equal ones that are planned with.
-    items = distinct(pairs.item[used][decided])
-    return int(np.ceil(max(needed, k + 1) * items / k))
+    of_pairs = (codes[used][decided] for codes in (pairs.cluster, pairs.item))
+    return {key: cell[key] for key in CELL_KEYS[:6]} | {"items": items_to_settle(agree, *of_pairs)}
 
 
 def examples(

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import MissingExtraError
-from judgesense.report_file import THRESHOLD, identity, main_cells
-from judgesense.reporting.html import short_templates
-from judgesense.reporting.table import Row, rows, short_names
-from judgesense.text import number
+from judgesense.report_file import identity, main_cells
+from judgesense.reporting.table import Row, rows
+from judgesense.text import number, short_names, short_templates
+from judgesense.trust.thresholds import STEADY_JSS
 
 COLOURS = {
     "reliable": "#0072B2",
@@ -95,8 +95,8 @@ def _forest(figure_type: Any, report: Mapping[str, Any], table: Sequence[Row]) -
     lines = len(table) + 1.35 * len(groups)
     figure = figure_type(figsize=(8.2, 0.27 * lines + 1.1))
     axes = figure.add_subplot()
-    axes.axvspan(THRESHOLD, 1.0, color=COLOURS["reliable"], alpha=0.07, lw=0)
-    axes.axvline(THRESHOLD, color=SOFT, lw=0.9, ls=(0, (4, 3)))
+    axes.axvspan(STEADY_JSS, 1.0, color=COLOURS["reliable"], alpha=0.07, lw=0)
+    axes.axvline(STEADY_JSS, color=SOFT, lw=0.9, ls=(0, (4, 3)))
     y = 0.0
     left, right = axes.get_yaxis_transform(), axes.get_yaxis_transform()
     for task, group in groups:
@@ -157,7 +157,7 @@ def _heatmaps(
     from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
     colours = LinearSegmentedColormap.from_list("jss", ["#D55E00", "#FFFFFF", "#3C8FC7"])
-    norm = TwoSlopeNorm(THRESHOLD, LOWEST, 1.0)
+    norm = TwoSlopeNorm(STEADY_JSS, LOWEST, 1.0)
     tasks = sorted({row["task"] for row in pairs}, key=order.index)
     sizes = [len({row[s] for row in pairs if row["task"] == task
                   for s in ("template_a", "template_b")}) for task in tasks]  # fmt: skip
@@ -176,7 +176,7 @@ def _heatmaps(
         image = _heatmap(axes, own, colours, norm)
         axes.set_title(plain(task), size=10, color=INK)
     bar = figure.colorbar(image, ax=grid, shrink=0.7, aspect=24, pad=0.02)
-    bar.set_ticks([LOWEST, 0.6, 0.7, THRESHOLD, 0.9, 1.0])
+    bar.set_ticks([LOWEST, 0.6, 0.7, STEADY_JSS, 0.9, 1.0])
     bar.ax.set_yticklabels([f"≤{LOWEST}", "0.6", "0.7", "0.8", "0.9", "1.0"])
     bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
     bar.outline.set_edgecolor(LINE)

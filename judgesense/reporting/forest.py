@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from judgesense.report_file import THRESHOLD
 from judgesense.reporting.table import Row
 from judgesense.text import interval, number
+from judgesense.trust.thresholds import STEADY_JSS
 
 LEFT, RIGHT, WIDTH = 250, 700, 960
 ROW, HEAD, TOP, BOTTOM = 26, 34, 12, 44
@@ -48,13 +48,13 @@ def _x(value: float) -> float:
 
 
 def _axis(bottom: float) -> list[str]:
-    limit = _x(THRESHOLD)
+    limit = _x(STEADY_JSS)
     lines = [
         f'<rect class="zone" x="{limit:.1f}" y="{TOP}" width="{RIGHT - limit:.1f}" '
         f'height="{bottom - TOP}"/>'
     ]
     for tick in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        kind = "limit" if tick == THRESHOLD else "grid"
+        kind = "limit" if tick == STEADY_JSS else "grid"
         lines.append(
             f'<line class="{kind}" x1="{_x(tick):.1f}" x2="{_x(tick):.1f}" y1="{TOP}" '
             f'y2="{bottom + 4}"/>'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape as _escape
-from itertools import groupby, takewhile
+from itertools import groupby
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES
-from judgesense.report_file import THRESHOLD, identity, main_cells, task_rank
+from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.reporting.beside import side_tables
 from judgesense.reporting.forest import forest
 from judgesense.reporting.markdown import METHOD
@@ -18,10 +18,18 @@ from judgesense.reporting.table import (
     TEXT_COLUMNS,
     Row,
     rows,
-    short_names,
     undecided_share,
 )
-from judgesense.text import interval, number, percent, sentence
+from judgesense.text import (
+    interval,
+    number,
+    percent,
+    same_start,
+    sentence,
+    short_names,
+    short_templates,
+)
+from judgesense.trust.thresholds import STEADY_JSS
 
 MARKS = {"reliable": "✓", "unstable": "✗", "undecided": "?", "degenerate": "∅"}
 MOST_CARDS = 12
@@ -91,7 +99,7 @@ def _head(report: Mapping[str, Any]) -> Iterator[str]:
         yield f'<div class="meta">{spans}</div>'
     yield (
         "<p>JSS is the share of pairs of wordings that got the same verdict on the same item: 1 if "
-        f"the wording never matters. Below {THRESHOLD}, rewording alone changes more than one "
+        f"the wording never matters. Below {STEADY_JSS}, rewording alone changes more than one "
         "verdict in five.</p></header>"
     )
     for note in report["notes"]:
@@ -135,7 +143,7 @@ def _forest(report: Mapping[str, Any], table: Sequence[Row]) -> Iterator[str]:
     raw = {index: cells[identity(row.cell)]["raw"]["jss"] for index, row in enumerate(table)}
     yield "<h2>JSS by task</h2>"
     yield (
-        f'<p class="note">The shaded zone lies above {THRESHOLD}. ◆ marks baselines: what a '
+        f'<p class="note">The shaded zone lies above {STEADY_JSS}. ◆ marks baselines: what a '
         "perfect judge, or one that always takes the first option, would score here.</p>"
     )
     yield f'<figure class="panel" style="margin:0">{forest(table, raw, MARKS)}</figure>'
@@ -218,7 +226,7 @@ def heatmaps(report: Mapping[str, Any]) -> Iterator[str]:
         '<p class="note">Mapped JSS of each two wordings, and beside it each wording’s mean with '
         "the others and its accuracy.</p>"
         '<div class="key"><span><i style="background:var(--orange-fill)"></i>0.5 and below</span>'
-        f'<span><i style="background:var(--paper)"></i>{THRESHOLD}</span>'
+        f'<span><i style="background:var(--paper)"></i>{STEADY_JSS}</span>'
         '<span><i style="background:var(--blue-fill)"></i>1</span></div><div class="grids">'
     )
     order = [identity(row.cell) for row in rows(report)]
@@ -257,25 +265,13 @@ def _heat_cell(row: Mapping[str, Any] | None, same: bool) -> str:
     if row is None or row["jss"] is None:
         return f'<td class="{"same" if same else "none"}">{"" if same else "·"}</td>'
     jss = row["jss"]
-    side, share = ("high", (jss - THRESHOLD) / (1 - THRESHOLD)) if jss >= THRESHOLD else (
-        "low", (THRESHOLD - jss) / 0.3
+    side, share = ("high", (jss - STEADY_JSS) / (1 - STEADY_JSS)) if jss >= STEADY_JSS else (
+        "low", (STEADY_JSS - jss) / 0.3
     )  # fmt: skip
     title = f"{row['template_a']} and {row['template_b']}: {number(jss)} {interval(row)}, "
     title += f"{row['n_pairs']} pairs"
     strength = round(100 * min(1.0, share))
     return f'<td class="{side}" style="--t:{strength}%" title="{h(title)}">{number(jss, 2)}</td>'
-
-
-def short_templates(templates: Sequence[str]) -> dict[str, str]:
-    """Names without the beginning that they share, cut at a word's end."""
-    shared = _same_start(min(templates), max(templates)) if len(templates) > 1 else ""
-    cut = max(shared.rfind(mark) for mark in "-_ ./") + 1
-    return {name: name[cut:] or name for name in templates}
-
-
-def _same_start(first: str, second: str) -> str:
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
-    return "".join(letter for letter, _ in same)
 
 
 def flips(report: Mapping[str, Any]) -> Iterator[str]:
@@ -313,7 +309,7 @@ def _distinct(examples: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _shared_tail(first: str, second: str) -> int:
     """Length of the common end of two prompts, in whole lines."""
-    tail = _same_start(first[::-1], second[::-1])[::-1]
+    tail = same_start(first[::-1], second[::-1])[::-1]
     if tail in (first, second):
         return len(tail)
     cut = tail.find("\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import identity, main_cells, task_rank
-from judgesense.text import interval, number, percent
+from judgesense.text import interval, number, percent, short_names
 
 COLUMNS = (
     "judge", "task", "scoring", "raw JSS", "mapped JSS", "95% interval", "κ", "accuracy",
@@ -82,10 +82,3 @@ def undecided_share(cell: Mapping[str, Any]) -> float | None:
     lost: int = cell["n_unclear"] + cell["n_refused"] + cell["n_error"]
     judged: int = cell["n_pairs"] + lost
     return lost / judged if judged else None
-
-
-def short_names(judges: set[str]) -> dict[str, str]:
-    """Judges without their fingerprint, wherever that leaves them apart."""
-    short = {judge: judge.split("@")[0] or judge for judge in judges}
-    taken = list(short.values())
-    return {j: name if taken.count(name) == 1 else j for j, name in short.items()}

@@ -16,8 +16,8 @@ from rich.text import Text
 from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import identity
 from judgesense.reporting.beside import SideTable, side_tables
-from judgesense.reporting.table import COLUMNS, TEXT_COLUMNS, Row, rows, short_names
-from judgesense.text import sentence
+from judgesense.reporting.table import COLUMNS, TEXT_COLUMNS, Row, rows
+from judgesense.text import sentence, short_names
 
 STYLES = {
     "reliable": "green",

@@ -91,7 +91,7 @@ def items_needed(
     pairs_per_item: float = 1,
     icc: float = 0.0,
     *,
-    threshold: float = 0.8,
+    threshold: float,
     confidence_level: float = 0.95,
 ) -> int | None:
     """Find how many items would settle on which side of a threshold a JSS lies.

@@ -15,7 +15,6 @@ import pyarrow as pa
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
-from judgesense.report_file import THRESHOLD
 from judgesense.run_folder import sha256_of
 from judgesense.statistics.consequence import Consequence
 from judgesense.studies.common.measures import (
@@ -29,7 +28,7 @@ from judgesense.studies.common.measures import (
 )
 from judgesense.studies.common.result import Result, Table, judged
 from judgesense.text import join, number, percent
-from judgesense.trust.advice import MOSTLY
+from judgesense.trust.thresholds import LEAST_COVERAGE, STEADY_JSS
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
@@ -63,7 +62,7 @@ class Check:
         the pairs or more are decided, and the judge is not degenerate: one that never reads agrees
         with itself too."""
         enough = self.jss is not None and self.jss >= self.threshold
-        known = not self.failed and self.coverage >= MOSTLY
+        known = not self.failed and self.coverage >= LEAST_COVERAGE
         return enough and known and not self.degenerate
 
     @property
@@ -73,7 +72,7 @@ class Check:
             return f"FAILED: {self.failed} prompts have no answer"
         if self.jss is None:
             return "FAILED: no pair of wordings got two verdicts, so JSS is undefined"
-        if self.coverage < MOSTLY:
+        if self.coverage < LEAST_COVERAGE:
             return (
                 f"FAILED: only {percent(self.coverage)} of the pairs got two verdicts (JSS "
                 f"{number(self.jss)} speaks for these alone)"
@@ -100,7 +99,7 @@ def check(
     n_paraphrases: int | None = None,
     answers: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float = STEADY_JSS,
     scoring: str = "generate",
     repeats: int = 2,
     seed: int = 0,

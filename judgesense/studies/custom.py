@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.pipeline import Settings, to_stderr
-from judgesense.report_file import THRESHOLD
 from judgesense.run_folder import sha256_of
 from judgesense.scores import prompt_sensitivity
 from judgesense.statistics.intervals import Interval, wilson_cluster
@@ -34,6 +33,7 @@ from judgesense.studies.common.measures import (
 from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
 from judgesense.tasks import UNDECIDED
 from judgesense.text import join, percent
+from judgesense.trust.thresholds import STEADY_JSS
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import DESIGNS, build, group_items
 from judgesense_dataset.templates import TaskTemplates, load_templates, read_tasks
@@ -225,7 +225,7 @@ def _measure(plan: Plan, report: Mapping[str, Any], log: pa.Table, result: Resul
             Picture(
                 "jss",
                 "JSS (mapped) with 95% intervals",
-                lambda: pictures.forest(rows, xlabel="JSS", threshold=THRESHOLD),
+                lambda: pictures.forest(rows, xlabel="JSS", threshold=STEADY_JSS),
             )
         )
         result.findings += [

@@ -1,4 +1,4 @@
-"""Advice in plain words: whether to trust a judge on a task, and which wording to prefer."""
+"""Advice in plain sentences: whether to use a judge on a task, why, and with which wording."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES, ORACLE
-from judgesense.report_file import KAPPA_UNDEFINED, THRESHOLD, identity, main_cells, task_rank
+from judgesense.report_file import KAPPA_UNDEFINED, identity, main_cells, task_rank
 from judgesense.text import interval, join, number, percent, sentence
-
-GAP = 0.1
-"""Raw and mapped JSS further apart than this: an inverted wording decides the raw figure."""
-
-FEW_CLUSTERS = 10
-MANY_UNDECIDED = 0.05
-LOW_MASS = 0.5
-FIRST_POSITION = (0.35, 0.65)
-SAME_ITEM = 0.8
-NO_DIFFERENCE = 0.02
+from judgesense.trust.thresholds import (
+    EVEN_FIRST,
+    FEW_CLUSTERS,
+    FEWEST_WORDINGS,
+    FOLLOWS_POSITION,
+    LEAST_COVERAGE,
+    LOW_KAPPA,
+    LOW_OPTION_MASS,
+    MANY_CUT_OFF,
+    MANY_UNDECIDED,
+    MOSTLY_NOISE,
+    NO_DIFFERENCE,
+    POLARITY_GAP,
+    SAME_CHOICE,
+    STEADY_JSS,
+)
 
 Finding = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of one judge, task and scoring: the main cells and what stands behind them."""
+    """One judge, task and scoring: its main cells and the figures behind them."""
 
     raw: Mapping[str, Any]
     mapped: Mapping[str, Any]
@@ -39,8 +45,8 @@ class Case:
 def advise(report: Mapping[str, Any]) -> list[Finding]:
     """Findings on every judge, task and scoring, coherence first.
 
-    A finding has ``judge``, ``task``, ``scoring``, ``kind`` and ``text``; the first of each case
-    has kind ``use``, ``avoid`` or ``undecided``.
+    A finding has ``run_id``, ``judge``, ``task``, ``scoring``, ``kind`` and ``text``; the first of
+    each case has kind ``use``, ``avoid`` or ``undecided``.
     """
     found = []
     for case in cases(report):
@@ -51,14 +57,13 @@ def advise(report: Mapping[str, Any]) -> list[Finding]:
 
 
 def as_sentence(finding: Mapping[str, Any]) -> str:
-    """A finding with whom and what it is about."""
+    """A finding with the judge, task and scoring that it is about."""
     where = f"{finding['judge']} on {finding['task']}"
-    scoring = finding["scoring"]
-    return f"{where} ({scoring} scoring): {finding['text']}"
+    return f"{where} ({finding['scoring']} scoring): {finding['text']}"
 
 
 def cases(report: Mapping[str, Any]) -> Iterator[Case]:
-    """Judges' cases (no baselines), coherence first, then in the order of the tasks' names."""
+    """The cases of judges (no baselines), coherence first, then by task."""
     cells = main_cells(report)
     about = {identity(entry): entry for entry in report["diagnostics"]}
     oracle = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
@@ -87,13 +92,6 @@ def cases(report: Mapping[str, Any]) -> Iterator[Case]:
         )
 
 
-MANY_CUT_OFF = 0.05
-"""From this share of answers on, the cap is what to change."""
-
-MOSTLY = 0.5
-"""Below this coverage a JSS speaks for fewer than half of the pairs, and no advice rests on it."""
-
-
 def _findings(case: Case) -> Iterator[tuple[str, str]]:
     yield _headline(case)
     for check in (
@@ -116,50 +114,50 @@ def _headline(case: Case) -> tuple[str, str]:
     cell = case.mapped
     if cell["jss"] is None:
         return _nothing_known(case)
-    if cell["coverage"] is not None and cell["coverage"] < MOSTLY:
+    spread = f"{number(cell['jss'])} {interval(cell)}"
+    if _hardly_covered(case):
         return "avoid", (
-            f"avoid as it answers now: JSS {number(cell['jss'])} {interval(cell)} speaks for "
-            f"{cell['n_pairs']} of {case.about['n_planned']} pairs only. Ask for its answers in a "
-            "form that can be read, or score it by options."
+            f"avoid in this form. JSS {spread} covers only {cell['n_pairs']} of "
+            f"{case.about['n_planned']} pairs. Ask for answers that can be parsed, or use options "
+            "scoring."
         )
     if cell["verdict"] == "degenerate":
         reason = sentence(cell["degenerate"].removesuffix(KAPPA_UNDEFINED))
         return "avoid", (
-            f"avoid. {reason}, so that JSS {number(cell['jss'])} says nothing about sensitivity to "
+            f"avoid. {reason}, so JSS {number(cell['jss'])} does not measure sensitivity to "
             "wording."
         )
-    spread = f"{number(cell['jss'])} {interval(cell)}"
     if cell["verdict"] == "reliable":
         return _reliable(case, spread)
     if cell["verdict"] == "unstable":
         text = (
-            f"avoid where wordings vary. Rewording alone changes {percent(cell['flip_rate'])} of "
-            f"its verdicts: JSS {spread}."
+            "avoid unless you keep to one wording. Rewording alone changes "
+            f"{percent(cell['flip_rate'])} of its verdicts: JSS {spread}."
         )
         if cell["kappa"] is not None and cell["kappa"] <= 0:
             text += f" κ is {number(cell['kappa'])}: two wordings agree no more often than chance."
         return "avoid", text
     if cell["ci_low"] is None:
         return "undecided", (
-            f"not settled. JSS {number(cell['jss'])} rests on a single item, which has no "
-            "interval: take more items."
+            f"not settled. JSS {number(cell['jss'])} comes from a single item and has no interval. "
+            "Add items."
         )
-    text = f"not settled. JSS {spread} lies on both sides of {THRESHOLD}"
+    text = f"not settled. The interval of JSS {spread} includes {STEADY_JSS}."
     if case.settle is None:
-        return "undecided", f"{text}, and more items are unlikely to change that."
+        return "undecided", f"{text} More items are unlikely to settle it."
     return "undecided", (
-        f"{text}. If the JSS stays as it is, about {case.settle} items would settle it "
-        f"(now {cell['n_items']})."
+        f"{text} If JSS stays the same, about {case.settle} items will settle it (now "
+        f"{cell['n_items']})."
     )
 
 
 def _nothing_known(case: Case) -> tuple[str, str]:
-    """There is no JSS: for want of pairs, of judgements, or of decisions."""
+    """There is no JSS: no pairs, no judgements, or no decisions."""
     reason = case.mapped["degenerate"]
     if not case.about["n_planned"]:
         return "undecided", (
-            f"{reason}: it judged no item under two wordings. Judge the same items under two or "
-            "more to learn how much the wording matters."
+            f"not measured: {reason}. No item was judged under two wordings; judge each item under "
+            "at least two."
         )
     if not case.about["n_judged"] or case.mapped["n_error"]:
         return "undecided", f"not settled: {reason}."
@@ -167,28 +165,28 @@ def _nothing_known(case: Case) -> tuple[str, str]:
 
 
 def _reliable(case: Case, spread: str) -> tuple[str, str]:
-    """A consistent judge is of use only if it reads what it judges."""
+    """A steady judge is only useful if it reads what it judges."""
+    cell = case.mapped
     if _is_wrong(case):
-        return "avoid", f"avoid, consistent though it is: JSS {spread}. Its verdicts are wrong."
-    if _follows_place(case):
+        return "avoid", f"avoid. It is steady (JSS {spread}), but its verdicts are wrong."
+    same = cell["position_consistency"]
+    if same is not None and same < FOLLOWS_POSITION:
         return "avoid", (
-            f"avoid, consistent though it is: JSS {spread}. Its verdicts follow the place of an "
-            "option more than its content."
+            f"avoid. It is steady (JSS {spread}), but its verdicts follow an option's place more "
+            "than its content."
         )
-    kappa = case.mapped["kappa"]
-    if kappa is not None and kappa <= 0.2:
+    changed = f"Rewording changes {percent(cell['flip_rate'])} of its verdicts"
+    if cell["kappa"] is not None and cell["kappa"] <= LOW_KAPPA:
         return "use", (
-            f"use with care. Rewording changes {percent(case.mapped['flip_rate'])} of its verdicts "
-            f"(JSS {spread}), but mostly because one label dominates: κ is {number(kappa)}."
+            f"use with care. {changed} (JSS {spread}), but mainly because one label dominates: κ "
+            f"is {number(cell['kappa'])}."
         )
-    changed = percent(case.mapped["flip_rate"])
-    return "use", f"use. Rewording changes {changed} of its verdicts: JSS {spread}."
+    return "use", f"use. {changed}: JSS {spread}."
 
 
-def _follows_place(case: Case) -> bool:
-    """Most pairs of orders go to the same place instead of the same thing."""
-    same = case.mapped["position_consistency"]
-    return same is not None and same < 0.5
+def _hardly_covered(case: Case) -> bool:
+    coverage = case.mapped["coverage"]
+    return coverage is not None and coverage < LEAST_COVERAGE
 
 
 def _is_wrong(case: Case) -> bool:
@@ -201,25 +199,25 @@ def _wrong(case: Case) -> str | None:
     accuracy, share = case.mapped["accuracy"], case.about["gold_share"]
     if accuracy is None:
         return None
+    constant = f"always answering {case.about['gold_label']}"
     if share == 1:
         return (
-            f"every gold label is {case.about['gold_label']}: an accuracy of {percent(accuracy)} "
-            "cannot tell a judge that is right from one that always gives that answer."
+            f"every gold label is {case.about['gold_label']}, so an accuracy of "
+            f"{percent(accuracy)} does not distinguish it from {constant}."
         )
-    constant = f"always answering {case.about['gold_label']}"
     if not _is_wrong(case):
         low = case.about["accuracy_ci"][0]
         if low is None or share is None or low > share:
             return None
         return (
-            f"its accuracy of {percent(accuracy)} on {case.about['n_items']} items cannot be told "
-            f"from that of {constant}, {percent(share)}."
+            f"on {case.about['n_items']} items its accuracy of {percent(accuracy)} cannot be "
+            f"distinguished from that of {constant}, {percent(share)}."
         )
     jss = case.mapped["jss"]
-    start = "consistent and wrong" if jss is not None and jss >= THRESHOLD else "often wrong"
+    start = "steady but wrong" if jss is not None and jss >= STEADY_JSS else "often wrong"
     return (
-        f"{start}: {percent(accuracy)} of its single verdicts match the gold labels, where "
-        f"{constant} would match {percent(share)}."
+        f"{start}: {percent(accuracy)} of its verdicts match the gold labels; {constant} would "
+        f"match {percent(share)}."
     )
 
 
@@ -228,20 +226,17 @@ def _polarity(case: Case) -> str | None:
     inverted = [row["template"] for row in case.wordings if row["inverted"]]
     if not inverted or raw is None or mapped is None:
         return None
-    names = join(inverted)
-    if mapped - raw > GAP:
-        text = (
-            f"the raw JSS of {number(raw)} comes from the inverted wording {names}, in which the "
-            f"same answer means the opposite, not from the judge: mapped, it is {number(mapped)}."
-        )
+    names = f"the inverted wording{'s' if len(inverted) > 1 else ''} {join(inverted)}"
+    figures = f"raw JSS is {number(raw)}, mapped JSS {number(mapped)}"
+    if mapped - raw > POLARITY_GAP:
+        text = f"{figures}: the gap comes from {names}, not from the judge."
         if case.oracle_raw is not None:
             text += f" A perfect judge has a raw JSS of {number(case.oracle_raw)} here."
-        return text + " Quote the mapped figure, or drop the inverted wording."
-    if raw - mapped > GAP:
+        return f"{text} Quote the mapped JSS, or drop {names}."
+    if raw - mapped > POLARITY_GAP:
         return (
-            f"it overlooks the inversion in {names}: it gives the same answer as under the other "
-            f"wordings (raw JSS {number(raw)}), which there means the opposite (mapped "
-            f"{number(mapped)}). Drop the inverted wording."
+            f"{figures}: it overlooks the inversion and answers {names} like the others, although "
+            f"the same answer means the opposite there. Drop {names}."
         )
     return None
 
@@ -253,20 +248,23 @@ def _position(case: Case) -> str | None:
     if same is None:
         if len(case.about["orders"]) == 1:
             return (
-                f"only the order {case.about['orders'][0]} was judged, so that position bias "
-                "cannot be told from preference; run with --orders AB,BA."
+                f"only order {case.about['orders'][0]} was judged, so position bias cannot be "
+                "separated from preference. Run with --orders AB,BA."
             )
         return None
-    low, high = FIRST_POSITION
-    if same >= SAME_ITEM and low <= rate <= high:
+    low, high = EVEN_FIRST
+    even = low <= rate <= high
+    if same >= SAME_CHOICE and even:
         return None
     place, share = ("first", rate) if rate >= 0.5 else ("second", 1 - rate)
-    start = f"with the options swapped it chooses the same one {percent(same)} of the time"
-    if low <= rate <= high:
-        return f"{start}, although it prefers no place. Ask in both orders and keep what agrees."
+    start = (
+        "it favours neither position, but"
+        if even
+        else f"position bias: it takes the {place} option {percent(share)} of the time, and"
+    )
     return (
-        f"position bias: {percent(share)} of its verdicts fall on the option shown {place}; "
-        f"{start}. Ask in both orders and keep what agrees."
+        f"{start} makes the same choice in both orders {percent(same)} of the time. Judge both "
+        "orders and keep the verdicts that agree."
     )
 
 
@@ -275,17 +273,14 @@ def _noise(case: Case) -> str | None:
     if noise is None or flips is None:
         return None
     if noise == 0:
-        return "asked again, it gives the same answers: its flips are due to wording alone."
-    if flips > 0 and noise >= flips / 2:
+        return "it never flips when simply asked again: its flips come from wording alone."
+    both = f"it flips {percent(noise)} of verdicts when simply asked again, {percent(flips)} when"
+    if flips > 0 and noise >= flips * MOSTLY_NOISE:
         return (
-            f"the same prompt asked again flips {percent(noise)} of verdicts, rewording "
-            f"{percent(flips)}: most of that is noise. Fix the decoding, batching and precision "
-            "before blaming the wording."
+            f"{both} reworded: most of that is noise. Fix decoding, batching and precision before "
+            "you blame the wording."
         )
-    return (
-        f"of the flip rate of {percent(flips)}, up to {percent(noise)} is noise: the same prompt "
-        "asked again flips that often."
-    )
+    return f"{both} reworded: up to {percent(noise)} is noise."
 
 
 def _cut_off(case: Case) -> str | None:
@@ -293,18 +288,18 @@ def _cut_off(case: Case) -> str | None:
     if not n or cut / n < MANY_CUT_OFF:
         return None
     return (
-        f"the token cap ended {percent(cut / n)} of its answers before they decided anything: "
-        "raise --max-tokens (a model that thinks aloud needs some thousands)."
+        f"{percent(cut / n)} of its answers reached the token cap before a verdict: raise "
+        "--max-tokens (a reasoning model needs a few thousand)."
     )
 
 
 def _mass(case: Case) -> str | None:
     mass = case.about["option_mass"]
-    if case.mapped["scoring"] != "options" or mass is None or mass >= LOW_MASS:
+    if case.mapped["scoring"] != "options" or mass is None or mass >= LOW_OPTION_MASS:
         return None
     return (
-        f"the options together hold only {percent(mass)} of the probability in the median prompt: "
-        "it wanted to say something else. Read these figures as forced choices."
+        f"in the median prompt the options hold only {percent(mass)} of the probability: it would "
+        "rather write something else. Read these figures as forced choices."
     )
 
 
@@ -314,24 +309,23 @@ def _undecided(case: Case) -> str | None:
     if about["n_judged"] < about["n_planned"]:
         texts.append(
             f"{about['n_planned'] - about['n_judged']} of {about['n_planned']} pairs are not "
-            "judged yet: give the run's command again to finish it."
+            "judged yet: rerun the same command to finish the run."
         )
     counts = {kind: cell[f"n_{kind}"] for kind in ("unclear", "refused", "error")}
     lost = sum(counts.values())
     if about["n_judged"] and lost / about["n_judged"] > MANY_UNDECIDED:
         named = join([f"{count} {kind}" for kind, count in counts.items() if count])
         texts.append(
-            f"{percent(lost / about['n_judged'])} of its pairs have no verdict on a side "
-            f"({named}); counted as disagreeing or agreeing, JSS would be "
-            f"{number(cell['jss_low'])} or {number(cell['jss_high'])}."
+            f"{percent(lost / about['n_judged'])} of its pairs lack a verdict ({named}). JSS would "
+            f"be {number(cell['jss_low'])} if all of them disagreed, {number(cell['jss_high'])} if "
+            "all agreed."
         )
     return " ".join(texts) or None
 
 
 def _rests_on_little(case: Case) -> bool:
     """Whether wordings cannot be told apart: one label throughout, or most pairs undecided."""
-    coverage = case.mapped["coverage"]
-    return case.mapped["verdict"] == "degenerate" or (coverage is not None and coverage < MOSTLY)
+    return case.mapped["verdict"] == "degenerate" or _hardly_covered(case)
 
 
 def _worst(case: Case) -> str | None:
@@ -347,26 +341,24 @@ def _worst(case: Case) -> str | None:
     if worst["jss"] > 1 - NO_DIFFERENCE:
         return None
     return (
-        f"the wordings that agree least are {worst['template_a']} and {worst['template_b']}: JSS "
+        f"the wordings {worst['template_a']} and {worst['template_b']} agree least: JSS "
         f"{number(worst['jss'])} {interval(worst)} on {worst['n_pairs']} pairs."
     )
 
 
 def _prefer(case: Case) -> str | None:
-    if _rests_on_little(case):
-        return None
     known = [row for row in case.wordings if row["agreement"] is not None]
-    graded = bool(known) and all(row["accuracy"] is not None for row in known)
+    if _rests_on_little(case) or len(known) < FEWEST_WORDINGS:
+        return None
+    graded = all(row["accuracy"] is not None for row in known)
 
     def merit(row: Mapping[str, Any]) -> float:
         score: float = row["agreement"] + (row["accuracy"] if graded else 0.0)
         return score / (2 if graded else 1)
 
-    if len(known) < 3:
-        return None
     ranked = sorted(known, key=lambda row: (-merit(row), row["inverted"], row["template"]))
     if merit(ranked[0]) - merit(ranked[-1]) < NO_DIFFERENCE:
-        return "no wording stands out: they agree with each other alike."
+        return "no wording stands out: all agree with the others about equally."
     best = ranked[0]
     text = (
         f"prefer the wording {best['template']}: it agrees with the others on "
@@ -384,6 +376,6 @@ def _sample(case: Case) -> str | None:
     if not 0 < clusters < FEW_CLUSTERS:
         return None
     return (
-        f"all this rests on {clusters} independent {'item' if clusters == 1 else 'items'}, however "
-        "many pairs were made of them: take more items before you conclude."
+        f"these figures rest on {clusters} independent item{'' if clusters == 1 else 's'}, however "
+        "many pairs that makes. Add items before you draw conclusions."
     )

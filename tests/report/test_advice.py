@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pyarrow as pa
 
@@ -9,55 +10,67 @@ from judgesense.reporting.build import measure
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 
 
-def texts(make, benchmark, log) -> list[str]:
+def findings(make, benchmark, log) -> list[tuple[str, str]]:
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
     assert len(report["advice"]) == len(report["findings"])
-    return report["advice"]
+    return [(finding["kind"], finding["text"]) for finding in report["findings"]]
 
 
 def number(prompt) -> int:
     return int(prompt["item_id"][-3:])
 
 
-def one_with(advice: list[str], *words: str) -> str:
-    found = [text for text in advice if all(word in text for word in words)]
+def the_one(advice: list[tuple[str, str]], kind: str) -> str:
+    found = [text for each, text in advice if each == kind]
     assert len(found) == 1, advice
     return found[0]
 
 
+def kinds(advice: list[tuple[str, str]]) -> set[str]:
+    return {kind for kind, _ in advice}
+
+
 def test_a_perfect_judge_on_many_items_is_to_be_used(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 30)
-    advice = texts(make, benchmark, make.log(benchmark, make.oracle))
-    assert advice[0].startswith("rule@0001 on factuality (generate scoring): use. ")
+    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
+    assert report["findings"][0]["kind"] == "use"
+    assert report["advice"][0].startswith("rule@0001 on factuality (generate scoring): ")
+    assert "JSS 1.000" in report["advice"][0]
 
 
 def test_the_inverted_wording_is_named_where_raw_is_far_below_mapped(make) -> None:
     maps = [make.PLAIN, make.PLAIN, make.INVERTED]
     benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 20)
-    text = one_with(texts(make, benchmark, make.log(benchmark, make.oracle)), "inverted wording w3")
-    assert "raw JSS of 0.333" in text
-    assert "mapped, it is 1.000" in text
-    assert "perfect judge has a raw JSS of 0.333" in text
+    text = the_one(findings(make, benchmark, make.log(benchmark, make.oracle)), "polarity")
+    assert "inverted wording w3" in text
+    # The judge's raw and mapped JSS, and the raw one of a perfect judge.
+    assert re.findall(r"\d\.\d{3}", text) == ["0.333", "1.000", "0.333"]
 
 
 def test_a_judge_that_overlooks_the_inversion_is_told_apart(make) -> None:
     maps = [make.PLAIN, make.PLAIN, make.INVERTED]
     benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 20)
     log = make.log(benchmark, lambda prompt: prompt["gold"])
-    one_with(texts(make, benchmark, log), "overlooks the inversion in w3")
+    text = the_one(findings(make, benchmark, log), "polarity")
+    assert "inverted wording w3" in text
+    assert re.findall(r"\d\.\d{3}", text) == ["1.000", "0.333"]
 
 
 def test_a_judge_that_is_consistent_and_wrong_is_not_to_be_used(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 30)
-    advice = texts(make, benchmark, make.log(benchmark, lambda prompt: OTHER[prompt["gold"]]))
-    assert "avoid, consistent though it is" in advice[0]
-    one_with(advice, "consistent and wrong: 0% of its single verdicts match")
+    advice = findings(make, benchmark, make.log(benchmark, lambda prompt: OTHER[prompt["gold"]]))
+    kind, text = advice[0]
+    assert kind == "avoid"
+    assert "JSS 1.000" in text
+    assert re.findall(r"\d+%", the_one(advice, "wrong")) == ["0%", "50%"]
 
 
 def test_an_accuracy_that_a_constant_answer_reaches_says_so(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES"] * 30)
     log = make.log(benchmark, lambda prompt: "YES" if number(prompt) > 3 else "NO")
-    one_with(texts(make, benchmark, log), "every gold label is YES")
+    text = the_one(findings(make, benchmark, log), "wrong")
+    assert "YES" in text
+    assert "90%" in text
 
 
 def test_verdicts_that_follow_the_place_are_no_use_however_consistent(make) -> None:
@@ -66,16 +79,17 @@ def test_verdicts_that_follow_the_place_are_no_use_however_consistent(make) -> N
     def decide(prompt):
         return prompt["gold"] if number(prompt) <= 15 else "A"
 
-    advice = texts(make, benchmark, make.log(benchmark, decide))
-    assert "avoid, consistent though it is" in advice[0]
-    text = one_with(advice, "position bias")
-    assert "85% of its verdicts fall on the option shown first" in text
-    assert "chooses the same one 30% of the time" in text
+    advice = findings(make, benchmark, make.log(benchmark, decide))
+    assert advice[0][0] == "avoid"
+    text = the_one(advice, "position")
+    assert "first option 85%" in text
+    assert "both orders 30%" in text
 
 
 def test_one_order_alone_cannot_show_position_bias(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB" * 10, orders=["AB"])
-    one_with(texts(make, benchmark, make.log(benchmark, make.oracle)), "run with --orders AB,BA")
+    advice = findings(make, benchmark, make.log(benchmark, make.oracle))
+    assert "--orders AB,BA" in the_one(advice, "position")
 
 
 def test_options_that_hold_little_probability_are_forced_choices(make) -> None:
@@ -87,7 +101,7 @@ def test_options_that_hold_little_probability_are_forced_choices(make) -> None:
         logprobs=lambda prompt: {"YES": math.log(0.01), "NO": math.log(0.02)},
         mass=0.03,
     )
-    one_with(texts(make, benchmark, log), "only 3% of the probability", "forced choices")
+    assert "3%" in the_one(findings(make, benchmark, log), "mass")
 
 
 def test_flips_that_come_back_without_rewording_are_called_noise(make) -> None:
@@ -100,7 +114,8 @@ def test_flips_that_come_back_without_rewording_are_called_noise(make) -> None:
         return "NO" if number(prompt) <= 4 and prompt["template_id"] == "w1" else "YES"
 
     log = pa.concat_tables([make.log(benchmark, first), make.log(benchmark, later, repeat=1)])
-    one_with(texts(make, benchmark, log), "flips 20% of verdicts, rewording 20%", "noise")
+    text = the_one(findings(make, benchmark, log), "noise")
+    assert re.findall(r"\d+%", text) == ["20%", "20%"]
 
 
 def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
@@ -112,7 +127,8 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
     assert make.cell(report, "rule@0001", "mapped")["verdict"] == "undecided"
     items = next(e["items"] for e in report["to_settle"] if e["labels"] == "mapped")
-    assert f"about {items} items would settle it (now 20)" in report["advice"][0]
+    assert f"about {items} items" in report["advice"][0]
+    assert "now 20" in report["advice"][0]
     bigger = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * (items // 10 * 10 + 10))
     log = make.log(
         bigger,
@@ -129,8 +145,9 @@ def test_a_single_item_has_no_interval_and_is_not_settled(make) -> None:
     log = make.log(benchmark, lambda prompt: "NO" if prompt["template_id"] == "w3" else "YES")
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
     assert make.cell(report, "rule@0001", "mapped")["verdict"] == "undecided"
-    assert "JSS 0.333 rests on a single item" in report["advice"][0]
-    assert "take more items" in report["advice"][0]
+    assert report["findings"][0]["kind"] == "undecided"
+    assert "JSS 0.333" in report["advice"][0]
+    assert "single item" in report["advice"][0]
 
 
 def test_the_odd_wording_is_in_the_worst_pair_and_never_preferred(make) -> None:
@@ -140,9 +157,9 @@ def test_the_odd_wording_is_in_the_worst_pair_and_never_preferred(make) -> None:
         odd = prompt["template_id"] == "w3" and number(prompt) <= 12
         return OTHER[prompt["gold"]] if odd else prompt["gold"]
 
-    advice = texts(make, benchmark, make.log(benchmark, decide))
-    assert "w3" in one_with(advice, "agree least")
-    assert "w3" not in one_with(advice, "prefer the wording")
+    advice = findings(make, benchmark, make.log(benchmark, decide))
+    assert "w3" in the_one(advice, "worst")
+    assert "w3" not in the_one(advice, "prefer")
 
 
 def test_wordings_decided_on_one_item_are_not_called_the_worst(make) -> None:
@@ -153,8 +170,7 @@ def test_wordings_decided_on_one_item_are_not_called_the_worst(make) -> None:
             return prompt["gold"]
         return OTHER[prompt["gold"]] if number(prompt) == 1 else "UNCLEAR"
 
-    advice = texts(make, benchmark, make.log(benchmark, decide))
-    assert not [text for text in advice if "agree least" in text]
+    assert "worst" not in kinds(findings(make, benchmark, make.log(benchmark, decide)))
 
 
 def test_no_wording_is_preferred_on_the_few_pairs_that_were_decided(make) -> None:
@@ -166,9 +182,9 @@ def test_no_wording_is_preferred_on_the_few_pairs_that_were_decided(make) -> Non
         odd = prompt["template_id"] == "w3" and number(prompt) <= 4
         return OTHER[prompt["gold"]] if odd else prompt["gold"]
 
-    advice = texts(make, benchmark, make.log(benchmark, decide))
-    assert "avoid as it answers now" in advice[0]
-    assert not [text for text in advice if "prefer the wording" in text or "agree least" in text]
+    advice = findings(make, benchmark, make.log(benchmark, decide))
+    assert advice[0][0] == "avoid"
+    assert not kinds(advice) & {"prefer", "worst"}
 
 
 def test_coherence_comes_first(make) -> None:
@@ -186,6 +202,6 @@ def test_a_judge_that_mostly_cannot_be_read_is_told_so_and_not_how_many_items_to
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 20)
     log = make.log(benchmark, lambda p: p["gold"] if number(p) < 8 else "UNCLEAR")
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
-    assert "avoid as it answers now" in report["advice"][0]
-    assert not any("would settle it" in text for text in report["advice"])
+    assert report["findings"][0]["kind"] == "avoid"
+    assert "21 of 120 pairs" in report["advice"][0]
     assert report["to_settle"] == []

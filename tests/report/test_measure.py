@@ -203,8 +203,8 @@ def test_one_wording_alone_has_no_jss_but_an_accuracy_and_is_not_blamed(make, pl
     assert (cell["accuracy"], cell["verdict"]) == (1.0, "undecided")
     assert cell["degenerate"] == "there are no template pairs to compare"
     assert report["findings"][0]["kind"] == "undecided"
-    assert "no template pairs to compare: it judged no item under two" in report["advice"][0]
-    assert not any("avoid" in text or "0 items" in text for text in report["advice"])
+    assert cell["degenerate"] in report["advice"][0]
+    assert not any("0 items" in text for text in report["advice"])
 
 
 def test_a_judge_that_was_never_read_is_to_be_avoided_and_a_failed_one_is_not_settled(make) -> None:
@@ -217,7 +217,10 @@ def test_a_judge_that_was_never_read_is_to_be_avoided_and_a_failed_one_is_not_se
         assert (cell["jss_low"], cell["jss_high"]) == (0.0, 1.0)
         assert report["findings"][0]["kind"] == kind
         assert "o pair has a decision on both sides" in report["advice"][0]
-        assert "100% of its pairs have no verdict" in " ".join(report["advice"])
+        (lost,) = (
+            f["text"] for f in report["findings"] if f["kind"] == "undecided" and "%" in f["text"]
+        )
+        assert "100% of its pairs" in lost
 
 
 @settings(max_examples=30, deadline=None)
@@ -283,4 +286,5 @@ def test_one_raw_label_throughout_is_degenerate_though_the_map_makes_two_of_it(m
     assert (mapped["jss"], mapped["verdict"]) == (pytest.approx(1 / 3), "degenerate")
     assert mapped["kappa"] is not None
     assert mapped["degenerate"] == "every raw decision is 'YES'"
-    assert "avoid. Every raw decision is 'YES', so that" in report["advice"][0]
+    assert report["findings"][0]["kind"] == "avoid"
+    assert "very raw decision is 'YES'" in report["advice"][0]

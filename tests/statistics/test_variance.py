@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
-from judgesense.statistics.planning import items_for_width, items_needed, plan
+from judgesense.statistics.planning import items_for_width, plan
+from judgesense.statistics.planning import items_needed as items_needed_for
 from judgesense.statistics.variance import components, generalisability, label_components
+
+items_needed = partial(items_needed_for, threshold=0.8)
 
 
 def grid(shape: tuple[int, ...], deviations: dict[str, float], seed: int = 0) -> np.ndarray:

@@ -24,6 +24,7 @@ from judgesense.reporting.forest import forest
 from judgesense.reporting.html import MARKS, advice, cards, flips, h, heatmaps
 from judgesense.reporting.table import rows
 from judgesense.text import interval, number, percent
+from judgesense.trust.thresholds import EVEN_FIRST
 from judgesense.version import __version__
 
 MOST_TEMPLATES = 40
@@ -173,7 +174,7 @@ def _positions(report: Mapping[str, Any]) -> Iterator[str]:
     for cell in shown:
         where = f"{h(cell['task'])}, {h(cell['scoring'])}"
         share = cell["first_position_rate"]
-        off = " off" if not 0.35 <= share <= 0.65 else ""
+        off = " off" if not EVEN_FIRST[0] <= share <= EVEN_FIRST[1] else ""
         yield (
             f'<div class="place"><span>{where}</span><span class="meter{off}" aria-hidden="true">'
             f'<i style="width:{100 * share:.1f}%"></i></span><span><b>{percent(share)}</b> first'

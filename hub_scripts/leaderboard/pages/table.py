@@ -11,10 +11,10 @@ from hub_scripts.leaderboard.markup import LONGEST_KEY, figure, link, name, shor
 from hub_scripts.leaderboard.ranking import Standing, standings
 from hub_scripts.leaderboard.sources import Source
 from judgesense.published import ROWS, WORDINGS
-from judgesense.report_file import THRESHOLD
 from judgesense.reporting.html import h
-from judgesense.reporting.table import short_names, undecided_share
-from judgesense.text import number, percent, sentence
+from judgesense.reporting.table import undecided_share
+from judgesense.text import number, percent, sentence, short_names
+from judgesense.trust.thresholds import STEADY_JSS
 
 ANY = "any"
 MOST_TASKS = 60
@@ -41,10 +41,10 @@ COLUMNS = (
 """Title, and the direction that a first click sorts in (or text)."""
 
 _SCALE = "".join(
-    f'<i style="left:{100 * tick:.0f}%">{tick:g}</i>' for tick in (0, 0.5, THRESHOLD, 1)
+    f'<i style="left:{100 * tick:.0f}%">{tick:g}</i>' for tick in (0, 0.5, STEADY_JSS, 1)
 )
 
-HELP = """\
+HELP = f"""\
 <details><summary>How to read this table</summary><div>
 <ul>
 <li><b>JSS</b> is the share of pairs of wordings, on the same item, that got the same verdict: 1 if
@@ -60,8 +60,8 @@ at <b>first position</b> (the share of verdicts for the option shown first; 50% 
 <b>Noise floor</b> is how often the same prompt flips when it is only batched otherwise,
 <b>undecided</b> the share of pairs with an answer that could not be read, a refusal or an
 error.</li>
-<li>The shaded zone of a bar lies above 0.8. <b>Reliable</b>: the whole interval lies in it;
-<b>unstable</b>: the whole interval lies below; <b>undecided</b>: it straddles 0.8.</li>
+<li>The shaded zone of a bar lies above {STEADY_JSS}. <b>Reliable</b>: the whole interval lies in it;
+<b>unstable</b>: the whole interval lies below; <b>undecided</b>: it straddles {STEADY_JSS}.</li>
 </ul></div></details>
 """
 

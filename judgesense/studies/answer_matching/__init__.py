@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.table import short_names
 from judgesense.studies.answer_matching.scoring import (
     Answers,
     ask,
@@ -34,6 +33,7 @@ from judgesense.studies.answer_matching.templates import (
 )
 from judgesense.studies.common.question_sets import Drawn, check_models, draw
 from judgesense.studies.common.result import Result
+from judgesense.text import short_names
 
 Note = Callable[[str], None]
 

@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import main_cells, task_rank
-from judgesense.reporting.table import short_names, undecided_share
+from judgesense.reporting.table import undecided_share
 from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.statistics.ranking import ranking_stability
 from judgesense.studies.common.result import Table
 from judgesense.tasks import UNDECIDED, is_scale
-from judgesense.text import join, percent
-from judgesense.trust.advice import MOSTLY
+from judgesense.text import join, percent, short_names
+from judgesense.trust.thresholds import LEAST_COVERAGE
 
 FOLDS = 5
 """Into so many parts the clusters are split to see how much a wording's score varies."""
@@ -140,7 +140,7 @@ def wording_table(log: pa.Table, z: float = 1.0) -> tuple[Table, dict[tuple[str,
             if found.lcb is not None and found.selected_lcb is not None:
                 bounds.update(zip(stream.templates, found.lcb, strict=True))
                 best = stream.templates[found.selected_lcb]
-                if undecided[best] <= 1 - MOSTLY:
+                if undecided[best] <= 1 - LEAST_COVERAGE:
                     chosen[stream.judge, stream.task, stream.scoring] = best
         for template in stream.templates:
             own = whole[template]

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from judgesense.report_file import THRESHOLD
-from judgesense.reporting.html import short_templates
 from judgesense.studies.common import figures as pictures
 from judgesense.studies.common.result import Picture, Table
 from judgesense.studies.judge_sensitivity.log import Case, Judged, task_place
 from judgesense.studies.judge_sensitivity.tables import published_figures
+from judgesense.text import short_templates
+from judgesense.trust.thresholds import STEADY_JSS
 
 ForestRow = tuple[str, str, float | None, float | None, float | None]
 
@@ -29,7 +29,7 @@ def figures(judged: Judged, tables: Sequence[Table], beside: bool) -> Iterator[P
     yield Picture(
         "fig_1",
         f"Figure 1: {tasks[0]} JSS by judge, raw, with 95% intervals.{source}",
-        partial(pictures.forest, rows, xlabel=f"{tasks[0]} JSS (raw)", threshold=THRESHOLD),
+        partial(pictures.forest, rows, xlabel=f"{tasks[0]} JSS (raw)", threshold=STEADY_JSS),
     )
     yield Picture(
         "fig_2",
@@ -114,7 +114,7 @@ def _polarity(table: Table) -> Any:
         name: [_number(row[at[f"{name} JSS"]]) for row in table.rows]
         for name in ("raw", "corrected")
     }
-    return pictures.bars(values, names, xlabel="JSS", threshold=THRESHOLD)
+    return pictures.bars(values, names, xlabel="JSS", threshold=STEADY_JSS)
 
 
 def _pairs(table: Table, task: str) -> Any:

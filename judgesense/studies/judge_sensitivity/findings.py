@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from judgesense import published
-from judgesense.report_file import THRESHOLD
 from judgesense.statistics.ranking import spearman_matrix
 from judgesense.studies.common.result import Table, Value
 from judgesense.studies.common.result import published as stated
 from judgesense.studies.judge_sensitivity.log import Case, Judged, ranked
 from judgesense.studies.judge_sensitivity.tables import PAPER, published_figures
 from judgesense.text import join, number, percent
+from judgesense.trust.thresholds import STEADY_JSS
 
 STUDY = "judge-sensitivity"
 
@@ -69,20 +69,20 @@ def _jss(case: Case) -> str:
 
 def _under_threshold(place: str, cases: Sequence[Case]) -> Iterator[str]:
     known = [case for case in cases if case.cells["mapped"]["jss"] is not None]
-    under = [case for case in known if case.cells["mapped"]["jss"] < THRESHOLD]
+    under = [case for case in known if case.cells["mapped"]["jss"] < STEADY_JSS]
     if not known:
         yield f"{place}: no judge has a pair that is decided on both sides"
         return
     if under:
         high = [case.cells["mapped"]["ci_high"] for case in under]
-        sure = sum(end is not None and end < THRESHOLD for end in high)
+        sure = sum(end is not None and end < STEADY_JSS for end in high)
         yield (
-            f"{place}: {len(under)} of {len(known)} judges with a JSS fall under {THRESHOLD}: "
+            f"{place}: {len(under)} of {len(known)} judges with a JSS fall under {STEADY_JSS}: "
             f"{join([_jss(case) for case in under])}, {sure or 'none'} of them with the whole "
             "interval"
         )
     else:
-        yield f"{place}: none of {len(known)} judges with a JSS falls under {THRESHOLD}"
+        yield f"{place}: none of {len(known)} judges with a JSS falls under {STEADY_JSS}"
     if one := [case.judge for case in known if case.cells["mapped"]["degenerate"]]:
         yield f"{place}: every decision of {join(one)} is the same, so that JSS tells nothing"
 
@@ -213,9 +213,9 @@ def _claims(
             number(max(coherence) - min(coherence)) if len(coherence) > 1 else "–",
         )  # fmt: skip
         yield (
-            "judges with a coherence JSS under 0.8", "3.1, 5.1",
-            f"{sum(f.jss < THRESHOLD for f in theirs)} of {len(theirs)}",
-            f"{sum(v < THRESHOLD for v in coherence)} of {len(coherence)}",
+            f"judges with a coherence JSS under {STEADY_JSS}", "3.1, 5.1",
+            f"{sum(f.jss < STEADY_JSS for f in theirs)} of {len(theirs)}",
+            f"{sum(v < STEADY_JSS for v in coherence)} of {len(coherence)}",
         )  # fmt: skip
         kappas = values("coherence", "kappa")
         yield (

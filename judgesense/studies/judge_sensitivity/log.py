@@ -19,10 +19,10 @@ from judgesense.decisions.streams import Stream, agreement, streams
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import main_cells
 from judgesense.reporting.build import measure
-from judgesense.reporting.table import short_names
 from judgesense.run_folder import read_record, read_run
 from judgesense.statistics.agreement import Agreement
 from judgesense.tasks import ERROR
+from judgesense.text import short_names
 
 Mask = npt.NDArray[np.bool_]
 Words = npt.NDArray[Any]

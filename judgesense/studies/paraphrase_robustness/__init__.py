@@ -16,7 +16,6 @@ import pyarrow as pa
 from judgesense.decisions import part_files, read_log, read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import identity_of, resolve_all, to_stderr
-from judgesense.reporting.table import short_names
 from judgesense.responses import PARTS as RESPONSES
 from judgesense.responses import conform_responses
 from judgesense.run_folder import read_record
@@ -52,7 +51,7 @@ from judgesense.studies.paraphrase_robustness.mitigations import (
 )
 from judgesense.studies.paraphrase_robustness.recommendation import recommend
 from judgesense.studies.paraphrase_robustness.tables import mean
-from judgesense.text import join, number
+from judgesense.text import join, number, short_names
 from judgesense_dataset.sources.loader import Reader
 
 STUDY = "paraphrase-robustness"

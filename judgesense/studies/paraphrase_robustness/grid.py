@@ -21,7 +21,6 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings
-from judgesense.reporting.table import short_names
 from judgesense.run_folder import require_writable, writing
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.attributes import (
@@ -31,6 +30,7 @@ from judgesense.studies.paraphrase_robustness.attributes import (
     sample,
     sources,
 )
+from judgesense.text import short_names
 from judgesense_dataset.embedded import Attribute
 from judgesense_dataset.sources.loader import Reader
 

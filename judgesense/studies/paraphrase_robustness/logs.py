@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.table import short_names
 from judgesense.statistics.classical import TestResult, anova
 from judgesense.statistics.robustness import Robustness, paraphrase_robustness
 from judgesense.studies.common import figures as pictures
@@ -27,7 +26,7 @@ from judgesense.studies.paraphrase_robustness.log_panels import codes_of, panels
 from judgesense.studies.paraphrase_robustness.measures import RESAMPLES, correlate
 from judgesense.studies.paraphrase_robustness.mitigations import aggregate, exact
 from judgesense.tasks import is_scale
-from judgesense.text import join, number, percent
+from judgesense.text import join, number, percent, short_names
 
 NEARLY_ALL = 0.9
 """A template is measured if a judge answered it on so much of what it answered most under one."""

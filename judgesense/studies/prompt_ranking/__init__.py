@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.table import short_names
 from judgesense.studies.common.question_sets import check_models, draw, folder_names
 from judgesense.studies.common.result import Result
 from judgesense.studies.prompt_ranking.grid import (
@@ -25,6 +24,7 @@ from judgesense.studies.prompt_ranking.grid import (
     prompts_of,
     read_scores,
 )
+from judgesense.text import short_names
 
 Note = Callable[[str], None]
 
