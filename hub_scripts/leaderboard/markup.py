@@ -58,7 +58,7 @@ def verdict(word: str, why: str | None = None) -> str:
 
 
 def bar(cell: Mapping[str, Any], tone: str) -> str:
-    """JSS and its interval drawn from 0 to 1, the zone of a reliable JSS shaded; text is beside it."""
+    """JSS and its interval drawn from 0 to 1, with the zone of a reliable JSS shaded."""
     parts = []
     if cell["ci_low"] is not None and cell["ci_high"] is not None:
         low, high = 100 * cell["ci_low"], 100 * cell["ci_high"]
