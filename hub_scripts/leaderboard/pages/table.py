@@ -61,7 +61,8 @@ at <b>first position</b> (the share of verdicts for the option shown first; 50% 
 <b>undecided</b> the share of pairs with an answer that could not be read, a refusal or an
 error.</li>
 <li>The shaded zone of a bar lies above {STEADY_JSS}. <b>Reliable</b>: the whole interval lies in
-it; <b>unstable</b>: the whole interval lies below; <b>undecided</b>: it straddles {STEADY_JSS}.</li>
+it; <b>unstable</b>: the whole interval lies below it; <b>undecided</b>: it straddles
+{STEADY_JSS}.</li>
 </ul></div></details>
 """
 
