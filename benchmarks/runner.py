@@ -23,7 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark
-from judgesense.run_folder import finish_run, is_finished
+from judgesense.decisions import PARTS
+from judgesense.run_folder import RunFolder
+from judgesense.storage import Place
 from judgesense.tasks import Task, prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
@@ -95,6 +97,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
+        run = RunFolder(Place(out, PARTS), {})
         watch = Watch()
         watch.start()
         started = time.perf_counter()
@@ -106,10 +109,9 @@ def main() -> None:
         started = time.perf_counter()
         run_judge(judge, benchmark, out, ["generate"])
         resume = time.perf_counter() - started
-        record: dict[str, object] = {}
-        finish_run(out, record)
+        run.finish()
         started = time.perf_counter()
-        assert is_finished(out, record)
+        assert run.is_finished()
         finished = time.perf_counter() - started
     rate = n / seconds
     tenths = [max(tenth) for tenth in np.array_split(watch.samples, 10) if len(tenth)]

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,8 +21,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgesense.decisions import PARTS, part_files, read_log, read_part, require_parts
+from judgesense.decisions import part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
+from judgesense.storage import Place, cannot_write
 from judgesense.version import __version__
 
 RUN_FILE, REPORT_FILE = "run.json", "report.json"
@@ -102,30 +103,140 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     return record
 
 
-def open_run(out: Path, asked: Mapping[str, Any], parts: str = PARTS) -> dict[str, Any]:
-    """The run's record: a new one, or that of the same run taken up again.
+class RunFolder:
+    """A run being written: a new one, or one that is resumed.
 
-    ``parts`` names the folder of the run's log.
+    The record in ``run.json`` lists the models that answer (judges, or one responder) in their
+    turn. Each turn is :meth:`enter`, :meth:`begin` and :meth:`leave`; after the last one comes
+    :meth:`finish`. Interrupt a run at any time: opened again, it resumes.
 
-    Raises JudgeSenseError, before anything is loaded, if the folder cannot be written or holds a
-    run that was asked for otherwise; the error names what differs.
+    Args:
+        place: where the run's files are.
+        asked: everything that fixes the run, as JSON values; a resumed run must ask for the same.
+        key: the record's key for the models, ``judges`` or ``responder`` (a single one).
+        writes: whether this process keeps the record; others that share the run only read it.
+
+    Raises:
+        JudgeSenseError: if the folder cannot be written, or holds a run with other settings; the
+            error names every difference.
     """
-    require_writable(out)
-    record = read_record(out)
-    if record is None:
-        if part_files(out, parts):
-            raise JudgeSenseError(f"{out} holds {parts} but no {RUN_FILE}; use another --out")
-        return {"schema": SCHEMA_VERSION, "asked": dict(asked), "started": now()}
-    if differing := list(_differences(record.get("asked", {}), asked)):
-        raise JudgeSenseError(
-            f"{out} holds another run: {'; '.join(differing)}. Give --out another folder, or ask "
-            "for the same again"
-        )
-    return record
+
+    def __init__(
+        self,
+        place: Place,
+        asked: Mapping[str, Any],
+        *,
+        key: str = "judges",
+        writes: bool = True,
+    ) -> None:
+        self.place, self._key, self._writes = place, key, writes
+        require_writable(place.folder)
+        record = read_record(place.folder)
+        if record is None:
+            if part_files(place.folder, place.parts_name):
+                raise JudgeSenseError(
+                    f"{place.folder} holds {place.parts_name} but no {RUN_FILE}; use another --out"
+                )
+            record = {"schema": SCHEMA_VERSION, "asked": dict(asked), "started": now()}
+        elif differing := list(_differences(record.get("asked", {}), asked)):
+            raise JudgeSenseError(
+                f"{place.folder} holds a run with other settings: {'; '.join(differing)}. "
+                "Use another --out, or the same settings"
+            )
+        self.record: dict[str, Any] = record
+        before = record.get(key) or []
+        self._before: list[dict[str, Any]] = before if isinstance(before, list) else [before]
+        self._entries: list[dict[str, Any]] = []
+
+    def is_finished(self) -> bool:
+        """Whether the run is finished and every part is present, readable and of its length."""
+        recorded: Mapping[str, int] = self.record.get("parts", {})
+        if not (self.record.get("finished") and recorded):
+            return False
+        if self.place.url is not None:
+            return self.place.holds(recorded)
+        folder = self.place.folder / self.place.parts_name
+        return all(_has_rows(folder / name, rows) for name, rows in recorded.items())
+
+    def describe(self, **facts: Any) -> None:
+        """Add facts to the record, with the machine and the versions that a figure depends on."""
+        self.record.update(**facts, versions=versions(), hardware=hardware())
+
+    def write_data(self, pairs: pa.Table, prompts: pa.Table) -> None:
+        """Write the planned pairs and the prompts, which reports read later."""
+        if not self._writes:
+            return
+        with writing(self.place.folder):
+            for table, name in ((pairs, PAIRS_FILE), (prompts, PROMPTS_FILE)):
+                pq.write_table(table, self.place.folder / name, compression="zstd")
+        self.place.save()
+
+    def enter(self, name: str, **facts: Any) -> dict[str, Any]:
+        """Enter the next model, ``name@fingerprint``; returns its entry in the record.
+
+        Raises JudgeSenseError if the run was begun with another model in this turn, or if the
+        model is in the run already.
+        """
+        before = self._before[len(self._entries) : len(self._entries) + 1]
+        if before and before[0]["name"] != name:
+            raise JudgeSenseError(
+                f"{self.place.folder} was begun with {before[0]['name']}, which is now {name}: "
+                "its weights, chat template or decoding have changed. Use another --out"
+            )
+        if name in [entry["name"] for entry in self._entries]:
+            raise JudgeSenseError(f"{name} is named twice; name each judge once")
+        entry = {"name": name, **facts}
+        self._entries.append(entry)
+        self._enter(self._entries)
+        return entry
+
+    def begin(self) -> None:
+        """Write the record before the first prompt is asked.
+
+        Call it once the prompts are planned: a run that cannot be planned leaves no record.
+        """
+        if self._writes:
+            # A later model keeps its entry until its turn, so that a change of it is noticed.
+            self._enter([*self._entries, *self._before[len(self._entries) :]])
+            save_run(self.place.folder, self.record)
+            self.place.save()
+            self._enter(self._entries)
+
+    def leave(self, seconds: float, counters: Mapping[str, int], failed: Sequence[str]) -> None:
+        """Record the end of a model's turn: its seconds, those of earlier starts included, the
+        counts of this start, and the prompts without an answer."""
+        entry = self._entries[-1]
+        before = next((old for old in self._before if old["name"] == entry["name"]), {})
+        entry["seconds"] = round(before.get("seconds", 0.0) + seconds, 3)
+        entry["counters"] = dict(counters)
+        entry["failed"] = list(failed)
+
+    def finish(self) -> None:
+        """Mark the run as finished, with the rows of every part; remove temporary files."""
+        self.place.fetch_parts()
+        folder, parts = self.place.folder, self.place.parts_name
+        with writing(folder):
+            for left in (folder / parts).glob(".part-*.tmp"):
+                left.unlink(missing_ok=True)
+        files = part_files(folder, parts)
+        self.record["parts"] = {part.name: pq.read_metadata(part).num_rows for part in files}
+        self.record["finished"] = now()
+        save_run(folder, self.record)
+
+    def _enter(self, entries: Sequence[dict[str, Any]]) -> None:
+        self.record[self._key] = list(entries) if self._key == "judges" else entries[0]
+
+
+def _has_rows(part: Path, rows: int) -> bool:
+    try:
+        file = pq.ParquetFile(part, page_checksum_verification=True)
+        return bool(sum(batch.num_rows for batch in file.iter_batches()) == rows)
+    except (OSError, pa.ArrowInvalid):
+        return False
 
 
 def require_writable(out: Path) -> None:
-    """Make the folder; raise JudgeSenseError, before any work, if it cannot be written."""
+    """Create the folder. Raises JudgeSenseError, before any work, if it cannot be written."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / f".probe-{os.getpid()}"
@@ -133,22 +244,18 @@ def require_writable(out: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise JudgeSenseError(
-            f"cannot write to {out}: {error.strerror or error}; give --out a folder that can be "
-            "written"
+            f"cannot write to {out}: {error.strerror or error}; set --out to a folder that you "
+            "can write to"
         ) from error
 
 
 @contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Tell a full disk or a folder that has become read-only as what it is."""
+    """Report a full disk or a read-only folder as a JudgeSenseError."""
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise JudgeSenseError(
-            f"cannot write to {out}: {reason}; what was judged before is kept: mend it and give "
-            "the same command again"
-        ) from error
+        raise cannot_write(out, error) from error
 
 
 def save_run(out: Path, record: Mapping[str, Any]) -> None:
@@ -158,32 +265,6 @@ def save_run(out: Path, record: Mapping[str, Any]) -> None:
         temporary = out / f".{RUN_FILE}.tmp"
         temporary.write_text(text + "\n", "utf-8")
         temporary.replace(out / RUN_FILE)
-
-
-def finish_run(out: Path, record: dict[str, Any], parts: str = PARTS) -> None:
-    """Mark the run as finished, with the length of every part; remove what kills left half."""
-    with writing(out):
-        for left in (out / parts).glob(".part-*.tmp"):
-            left.unlink(missing_ok=True)
-    files = part_files(out, parts)
-    record["parts"] = {part.name: pq.read_metadata(part).num_rows for part in files}
-    record["finished"] = now()
-    save_run(out, record)
-
-
-def is_finished(out: Path, record: Mapping[str, Any], parts: str = PARTS) -> bool:
-    """Whether the run is finished and every part is there, readable and as long as it was."""
-    recorded: Mapping[str, int] = record.get("parts", {})
-    if not (record.get("finished") and recorded):
-        return False
-    for name, rows in recorded.items():
-        try:
-            part = pq.ParquetFile(out / parts / name, page_checksum_verification=True)
-            if sum(batch.num_rows for batch in part.iter_batches()) != rows:
-                return False
-        except (OSError, pa.ArrowInvalid):
-            return False
-    return True
 
 
 def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
@@ -198,7 +279,7 @@ def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    return "not given" if value is None else repr(value)
+    return "absent" if value is None else repr(value)
 
 
 def sha256_of(path: Path) -> str:
@@ -211,7 +292,7 @@ def sha256_of(path: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of what a figure can depend on."""
+    """The versions of the packages that a figure can depend on."""
     found = {"judgesense": __version__, "python": platform.python_version()}
     for package in ("numpy", "pyarrow", "torch", "transformers", "vllm", "openai"):
         try:
@@ -222,7 +303,7 @@ def versions() -> dict[str, str]:
 
 
 def hardware() -> dict[str, Any]:
-    """The machine, as far as it can matter to a figure or a timing."""
+    """The properties of this machine that a figure or a timing can depend on."""
     return {"machine": platform.machine(), "system": platform.system(), "cpus": os.cpu_count()}
 
 

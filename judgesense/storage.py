@@ -133,10 +133,7 @@ class Place:
             try:
                 _write(self.url / name, path.read_bytes())
             except OSError as error:
-                raise JudgeSenseError(
-                    f"cannot write {shown(str(self.url / name))}: {error}; finished parts are "
-                    "kept. Fix the cause and rerun the same command to resume"
-                ) from error
+                raise cannot_write(shown(str(self.url / name)), error) from error
             self._saved[name] = changed
 
     def fetch_parts(self) -> None:
@@ -202,6 +199,16 @@ def opened(out: str | Path, parts_name: str = PARTS, *, to_write: bool = True) -
             raise
 
 
+def cannot_write(where: object, error: OSError) -> JudgeSenseError:
+    """The error for a failed write during a run: a full disk, a read-only folder, a lost link."""
+    # Text of its own (a storage's) is the reason; else the system's text for the number.
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return JudgeSenseError(
+        f"cannot write to {where}: {reason}; finished parts are kept. Fix the cause, then rerun "
+        "the same command to resume"
+    )
+
+
 def remote_path(url: str) -> UPath:
     """The path of a URL. Raises JudgeSenseError if its storage is unknown or has no driver."""
     try:
@@ -237,7 +244,7 @@ def _read(path: Path | UPath) -> bytes | None:
     with _as_os_error():
         try:
             return path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
 
@@ -260,7 +267,7 @@ def _names(folder: Path | UPath) -> list[str]:
         with _as_os_error():
             folder.fs.invalidate_cache()
             listed: list[str] = folder.fs.ls(folder.path, detail=False)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(path.rstrip("/").rpartition("/")[2] for path in listed)
 

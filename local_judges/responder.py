@@ -19,15 +19,8 @@ import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
 from judgesense.responses import PARTS, SCHEMA, conform_responses, read_responses
-from judgesense.run_folder import (
-    finish_run,
-    hardware,
-    is_finished,
-    open_run,
-    save_run,
-    versions,
-)
-from judgesense.storage import PartFolder
+from judgesense.run_folder import RunFolder
+from judgesense.storage import Place
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
@@ -35,7 +28,7 @@ from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
 from local_judges.registry import JudgeSpec, entries, resolve
 from local_judges.rows import logprob_column
-from local_judges.runner import PartLog, ask_parts, leave_planned
+from local_judges.runner import Outcome, PartLog, ask_parts, leave_planned, together
 
 MAX_TOKENS = 512
 
@@ -113,28 +106,20 @@ def respond(
         "questions": {"n": table.num_rows, "sha256": _digest(table)},
         "settings": {"repeats": repeats, "seed": seed},
     }
-    record = open_run(out, asked, PARTS)
-    if is_finished(out, record, PARTS):
+    run = RunFolder(Place(out, PARTS), asked, key="responder")
+    if run.is_finished():
         return read_responses(out)
-    begun = record.get("responder", {})
     loaded = spec.load() if isinstance(spec, JudgeSpec) else spec
     try:
-        if begun and begun["name"] != loaded.name:
-            raise JudgeSenseError(
-                f"{out} was begun with {begun['name']}, and the same responder is now "
-                f"{loaded.name}: its weights, chat template or decoding have changed. Give --out "
-                "another folder"
-            )
-        record.update(versions=versions(), hardware=hardware())
-        entry = {"name": loaded.name, "describe": dict(loaded.describe())}
-        record["responder"] = entry
-        entry |= _ask(loaded, table, out, repeats, seed, lambda: save_run(out, record), note)
+        run.describe()
+        run.enter(loaded.name, describe=dict(loaded.describe()))
+        outcome = _ask(loaded, table, run, repeats, seed, note)
     finally:
         loaded.close()
-    entry["seconds"] = round(begun.get("seconds", 0.0) + entry["seconds"], 3)
-    finish_run(out, record, PARTS)
-    if entry["failed"]:
-        note(f"{len(entry['failed'])} questions have no answer; the first: {entry['failed'][0]}")
+    run.leave(outcome.seconds, outcome.counts, outcome.failed)
+    run.finish()
+    if outcome.failed:
+        note(f"{len(outcome.failed)} questions have no answer; the first: {outcome.failed[0]}")
     return read_responses(out)
 
 
@@ -207,17 +192,13 @@ def _digest(table: pa.Table) -> str:
 def _ask(
     responder: Judge,
     table: pa.Table,
-    out: Path,
+    run: RunFolder,
     repeats: int,
     seed: int,
-    begin: Callable[[], None],
     note: Callable[[str], None],
-) -> dict[str, Any]:
-    """Ask what has no answer yet; those with options first, which are scored as well.
-
-    ``begin`` is called before anything is asked.
-    """
-    done: dict[str, Any] = {"seconds": 0.0, "counters": {"prompts": 0}, "failed": []}
+) -> Outcome:
+    """Ask what has no answer yet; those with options first, which are scored as well."""
+    outcomes = []
     has_options = np.array([bool(text) for text in table["label_map"].to_pylist()])
     for index, chosen in enumerate((has_options, ~has_options)):
         if not chosen.any():
@@ -231,18 +212,12 @@ def _ask(
         parts = plan_parts(
             responder, requests, scorings, judge_index=index, repeats=repeats, seed=seed
         )
-        log = PartLog(
-            PartFolder(out / PARTS), 1, conform_responses, _Rows(responder.name, rows, requests)
-        )
-        begin()
+        rows_of = _Rows(responder.name, rows, requests)
+        log = PartLog(run.place.parts, 1, conform_responses, rows_of)
+        run.begin()
         leave_planned(log.parts, [part.name for part in parts], index, note)
-        outcome = ask_parts(responder, requests, parts, scorings, log, note)
-        done["seconds"] += outcome.seconds
-        done["failed"] += outcome.failed
-        done["counters"]["prompts"] += outcome.planned
-        for name, count in outcome.counters.items():
-            done["counters"][name] = done["counters"].get(name, 0) + count
-    return done
+        outcomes.append(ask_parts(responder, requests, parts, scorings, log, note))
+    return together(outcomes)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS, conform
 from judgesense.errors import JudgeSenseError
-from judgesense.storage import PartFolder
+from judgesense.storage import PartFolder, cannot_write
 from local_judges.distributed.ranks import Ranks
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import Progress
@@ -47,6 +47,11 @@ class Outcome:
     failed: list[str] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts for ``run.json``: prompts planned, judged in this start, and tokens."""
+        return {"prompts": self.planned, "judged": self.judged, **self.counters}
 
 
 def run_judge(
@@ -99,7 +104,10 @@ def run_judge(
     if ranks.first:
         leave_planned(log.parts, names, judge_index, note)
     mine = parts[ranks.rank :: ranks.size]
-    return together(ranks.gather(ask_parts(judge, requests, mine, asked, log, note)))
+    shares = ranks.gather(ask_parts(judge, requests, mine, asked, log, note))
+    whole = together(shares)
+    whole.seconds = max(share.seconds for share in shares)
+    return whole
 
 
 def digest_of(parts: Sequence[Part]) -> str:
@@ -128,7 +136,7 @@ def leave_planned(
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of several processes that shared a run; the time is that of the slowest."""
+    """The sum of the outcomes of one judge."""
     whole = Outcome(outcomes[0].judge)
     for outcome in outcomes:
         whole.planned += outcome.planned
@@ -136,7 +144,7 @@ def together(outcomes: Sequence[Outcome]) -> Outcome:
         whole.kept += outcome.kept
         whole.failed += outcome.failed
         whole.counters.update(outcome.counters)
-        whole.seconds = max(whole.seconds, outcome.seconds)
+        whole.seconds += outcome.seconds
     return whole
 
 
@@ -200,10 +208,7 @@ def ask_parts(
             try:
                 log.parts.write(table, part.name)
             except OSError as error:
-                raise JudgeSenseError(
-                    f"cannot write {log.parts}/{part.name}: {error.strerror or error}; what was "
-                    "judged before is kept: mend it and give the same command again"
-                ) from error
+                raise cannot_write(f"{log.parts}/{part.name}", error) from error
             outcome.judged += len(answers)
             outcome.failed += _failures(table)
             for answer in answers.values():

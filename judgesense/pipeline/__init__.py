@@ -10,25 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import SCORINGS
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import DataReference, data_reference
-from judgesense.run_folder import (
-    PAIRS_FILE,
-    PROMPTS_FILE,
-    REPORT_FILE,
-    finish_run,
-    hardware,
-    is_finished,
-    open_run,
-    save_run,
-    versions,
-    writing,
-)
-from judgesense.storage import Place, opened
+from judgesense.run_folder import PROMPTS_FILE, REPORT_FILE, RunFolder
+from judgesense.storage import opened
 
 if TYPE_CHECKING:
     from local_judges.distributed.ranks import Ranks
@@ -208,43 +195,33 @@ def execute(
         if cluster is not None and ranks.size > 1:
             raise JudgeSenseError("--engine ray spreads the work itself; start one process")
         folder = place.folder
-        record = open_run(folder, asked)
-        finished = is_finished(folder, record) if place.url is None else _is_whole(place, record)
+        run = RunFolder(place, asked, writes=ranks.first)
         # Nobody writes before all have seen how far the run is.
-        if all(ranks.gather(finished)):
+        if all(ranks.gather(run.is_finished())):
             report = _saved_report(folder)
             if report is None and ranks.first:
                 place.fetch_parts()
                 report = write_report(folder)
                 place.save()
         else:
-            work = _Work(settings, place, record, note, ranks, cluster, spent)
+            work = _Work(settings, run, note, ranks, cluster, spent)
             with cluster.connected() if cluster else nullcontext():
                 _judge_all(work, specs, data)
+            report = None
             if ranks.first:
-                place.fetch_parts()
-                finish_run(folder, record)
+                run.finish()
                 report = write_report(folder)
                 place.save()
-            else:
-                report = None
         reported: dict[str, Any] = ranks.gather(report)[0]
         return reported
 
 
-def _is_whole(place: Place, record: Mapping[str, Any]) -> bool:
-    """Whether a run at a URL is finished and has all its parts there."""
-    recorded = record.get("parts", {})
-    return bool(record.get("finished") and recorded and place.holds(recorded))
-
-
 @dataclass
 class _Work:
-    """What judging needs to know of its run, the record that it fills, and what it has cost."""
+    """The state of a run in progress; ``spent`` is in US dollars."""
 
     settings: Settings
-    place: Place
-    record: dict[str, Any]
+    run: RunFolder
     note: Note
     ranks: Ranks
     cluster: RayCluster | None
@@ -253,25 +230,10 @@ class _Work:
 
 def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
     """Describe the run and judge with one judge after the other."""
-    settings, record, folder = work.settings, work.record, work.place.folder
+    settings, run = work.settings, work.run
     benchmark = data.load().select(settings.tasks, settings.orders, settings.limit)
-    _describe(record, benchmark, settings, folder)
-    record["hardware"]["processes"] = work.ranks.size
-    if work.ranks.first:
-        with writing(folder):
-            pq.write_table(benchmark.pairs, folder / PAIRS_FILE, compression="zstd")
-            # Beside the decisions, so that a report can show what was asked.
-            pq.write_table(benchmark.prompts, folder / PROMPTS_FILE, compression="zstd")
-        work.place.save()
-    begun = {entry["name"]: entry for entry in record.get("judges", [])}
-    record["judges"] = []
-    for index, spec in enumerate(specs):
-        _judge_one(work, spec, index, benchmark, begun)
-
-
-def _describe(record: dict[str, Any], benchmark: Benchmark, settings: Settings, out: Path) -> None:
-    record.update(
-        run_id=f"{out.resolve().name}-{benchmark.data_hash}",
+    run.describe(
+        run_id=f"{run.place.folder.resolve().name}-{benchmark.data_hash}",
         dataset=dict(benchmark.source),
         data_hash=benchmark.data_hash,
         tasks={
@@ -286,52 +248,39 @@ def _describe(record: dict[str, Any], benchmark: Benchmark, settings: Settings, 
         orders=sorted(set(benchmark.prompts["order"].to_pylist())),
         repeats=settings.repeats,
         seed=settings.seed,
-        versions=versions(),
-        hardware=hardware(),
     )
+    run.record["hardware"]["processes"] = work.ranks.size
+    run.write_data(benchmark.pairs, benchmark.prompts)
+    for index, spec in enumerate(specs):
+        _judge_one(work, spec, index, benchmark)
 
 
-def _judge_one(
-    work: _Work, spec: Any, index: int, benchmark: Benchmark, begun: Mapping[str, Any]
-) -> None:
-    """Load one judge, judge what it has not judged yet, and enter it into the record."""
+def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None:
+    """Load one judge, judge what it has not judged yet, and record it."""
     from local_judges.distributed.ray_runner import RayJudge
     from local_judges.protocol import Budgeted
     from local_judges.registry import JudgeSpec
     from local_judges.runner import run_judge
 
-    settings, place = work.settings, work.place
+    settings, run = work.settings, work.run
     judge = (
-        RayJudge(work.cluster, spec, place.parts, beside=PROMPTS_FILE, note=work.note)
+        RayJudge(work.cluster, spec, run.place.parts, beside=PROMPTS_FILE, note=work.note)
         if work.cluster is not None
         else spec.load()
         if isinstance(spec, JudgeSpec)
         else spec
     )
     try:
-        _require_same_judge(place.folder, index, judge.name, begun)
-        if judge.name in [each["name"] for each in work.record["judges"]]:
-            raise JudgeSenseError(f"{judge.name} is named twice among the judges; name it once")
-        entry = {"name": judge.name, "describe": dict(judge.describe())}
+        facts: dict[str, Any] = {"describe": dict(judge.describe())}
         if price := spec.options.get("price") if isinstance(spec, JudgeSpec) else _price_of(spec):
-            entry["price"] = {"input": price[0], "output": price[1]}
-        work.record["judges"].append(entry)
-        later = list(begun.values())[index + 1 :]
-
-        def begin() -> None:
-            # Only now: what cannot be planned must not hold the folder.
-            if work.ranks.first:
-                # With the judges whose turn comes again: who they were must not be forgotten.
-                judges = [*work.record["judges"], *later]
-                save_run(place.folder, {**work.record, "judges": judges})
-                place.save()
-
+            facts["price"] = {"input": price[0], "output": price[1]}
+        run.enter(judge.name, **facts)
         scorings = _scorings_for(judge, settings, work.note)
         asked: dict[str, Any] = {
             "judge_index": index,
             "repeats": settings.repeats,
             "seed": settings.seed,
-            "begin": begin,
+            "begin": run.begin,
         }
         if isinstance(judge, Budgeted):
             before, judge.spent = judge.spent, judge.spent + work.spent
@@ -339,16 +288,19 @@ def _judge_one(
             outcome = judge.run(benchmark, scorings, **asked)
         else:
             outcome = run_judge(
-                judge, benchmark, place.parts, scorings, ranks=work.ranks, note=work.note, **asked
+                judge,
+                benchmark,
+                run.place.parts,
+                scorings,
+                ranks=work.ranks,
+                note=work.note,
+                **asked,
             )
         if isinstance(judge, Budgeted):
             work.spent = judge.spent - before
     finally:
         judge.close()
-    entry["seconds"] = round(begun.get(judge.name, {}).get("seconds", 0.0) + outcome.seconds, 3)
-    # Counted in these seconds: not what a start judged that was stopped before.
-    entry["counters"] = {"prompts": outcome.planned, "judged": outcome.judged, **outcome.counters}
-    entry["failed"] = outcome.failed
+    run.leave(outcome.seconds, outcome.counts, outcome.failed)
 
 
 def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]:
@@ -357,15 +309,6 @@ def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]
         return settings.scorings
     note(f"{judge.name} offers {' and '.join(offered)} scoring only")
     return offered
-
-
-def _require_same_judge(out: Path, index: int, name: str, begun: Mapping[str, Any]) -> None:
-    before = list(begun)[index : index + 1]
-    if before and before[0] != name:
-        raise JudgeSenseError(
-            f"{out} was begun with {before[0]}, and the same judge is now {name}: its weights, "
-            "chat template or decoding have changed. Give --out another folder"
-        )
 
 
 def _saved_report(out: Path) -> dict[str, Any] | None:
