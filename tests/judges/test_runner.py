@@ -233,7 +233,7 @@ def test_an_answer_that_fails_is_an_error_with_its_prompt_named(tmp_path: Path) 
 
 def test_a_read_only_folder_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "decisions").write_text("a file where the folder should be")
-    with pytest.raises(JudgeSenseError, match="cannot write to .*part-00-000-000000"):
+    with pytest.raises(JudgeSenseError, match=r"cannot write to .*part-00-000-000000"):
         run_judge(CallableJudge(tells_parity), benchmark(), tmp_path, ["generate"])
 
 

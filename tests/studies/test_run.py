@@ -67,7 +67,7 @@ def test_another_configuration_in_the_same_folder_is_refused(tmp_path: Path) -> 
     judgesense.run(says_rude, **OWN, out=tmp_path)
     with pytest.raises(JudgeSenseError, match="repeats was 1 and is now 2"):
         judgesense.run(says_rude, **OWN, out=tmp_path, repeats=2)
-    with pytest.raises(JudgeSenseError, match="another run: data"):
+    with pytest.raises(JudgeSenseError, match="other settings: data"):
         judgesense.run(says_rude, out=tmp_path)
 
 
