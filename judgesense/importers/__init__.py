@@ -1,46 +1,33 @@
-"""Foreign logs to the decision log, one file a format.
+"""Import foreign logs as decision logs, one module per format (see :mod:`.protocol`).
 
-An imported folder holds ``run.json`` and ``decisions/part-00000.parquet``, which reports and
-comparisons read like a run of our own; without ``pairs.parquet`` all template pairs within an
-item and order are formed.
+An imported folder holds ``run.json`` and ``decisions/part-00000.parquet``. Reports and comparisons
+read it like a run. It has no ``pairs.parquet``, so all pairs of templates within an item and order
+are formed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judgesense.decisions import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
+from judgesense.importers import inspect_logs, llmbar, lm_eval, openai_batch, rag_eval, tables
 from judgesense.importers.build import Parser, build
 from judgesense.importers.columns import ColumnMap, parse_columns
-from judgesense.run_folder import SCHEMA_VERSION, now, read_record, save_run
+from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.run_folder import now, read_record, save_run, sha256_of
 from judgesense.version import __version__
 
-__all__ = ["FORMATS", "Format", "import_log", "parse_columns"]
+__all__ = ["FORMATS", "Importer", "ReadOptions", "import_log", "parse_columns"]
 
-
-@dataclass(frozen=True)
-class Format:
-    """A foreign format: its module, what it is, and which options its reader takes."""
-
-    module: str
-    summary: str
-    options: tuple[str, ...] = ()
-
-
-FORMATS: Mapping[str, Format] = {
-    "table": Format("tables", "CSV, TSV, JSONL or Parquet, one decision a row"),
-    "lm-eval": Format("lm_eval", "lm-eval --log_samples file, or a folder of them", ("pick",)),
-    "inspect": Format("inspect_logs", "Inspect .eval or .json log, or a folder of them", ("pick",)),
-    "openai-batch": Format("openai_batch", "OpenAI batch output JSONL", ("custom_id", "labels")),
-    "llmbar": Format("llmbar", "LLMBar's judgments.csv"),
-    "rag-eval": Format("rag_eval", "RAG-Eval-LLM-Judge's wide CSV tables"),
+FORMATS: Mapping[str, Importer] = {
+    module.IMPORTER.name: module.IMPORTER
+    for module in (tables, lm_eval, inspect_logs, openai_batch, llmbar, rag_eval)
 }
+"""The registry: every format by its name."""
 
 
 def import_log(
@@ -55,60 +42,70 @@ def import_log(
     encoding: str = "utf-8",
     parse: Parser | None = None,
 ) -> dict[str, Any]:
-    """Import a foreign log into the folder ``out``; returns its ``run.json``.
+    """Import a foreign log into the folder ``out`` and return its ``run.json``.
 
-    ``columns`` maps columns of the decision log to the source's (or to a ``:constant``);
-    ``labels`` is the decision space, in order, where the log does not show it; ``pick`` names
-    lm-eval's filter or Inspect's scorer; ``custom_id`` is the form of batch ids; ``parse`` reads
-    free text (by default only a text that is a label is read). Given again with the same source
-    and options, a finished import returns at once. ``run.json`` counts the rows of each task by
-    status; no row of the source is left out.
+    Every row of the source is imported; ``run.json`` counts the rows of each task by status. A
+    second import of the same source with the same options returns at once.
 
-    Raises JudgeSenseError for an unknown format (naming those that exist), an option that the
-    format lacks, an ``out`` that holds another run, and bad input with file, row and column.
+    Args:
+        source: a file of the format, or a folder of such files.
+        format: a name in `FORMATS`.
+        out: the folder to write.
+        columns: from columns of the decision log to the source's columns, or to a ``:constant``.
+        labels: the decision space, in order, if the log does not show it.
+        pick: the name of lm-eval's filter or Inspect's scorer.
+        custom_id: the form of batch ids, such as ``{template_id}/{item_id}``.
+        encoding: of CSV and JSON lines.
+        parse: reads free text. By default a text is read only if it is a label.
+
+    Raises:
+        JudgeSenseError: an unknown format, an option that the format does not have, an ``out`` that
+            holds another run, or bad input, with file, row and column.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> text = "judge,task,item_id,template_id,raw_decision\\nm,t,1,a,YES\\nm,t,1,b,NO\\n"
+    >>> _ = (folder / "log.csv").write_text(text)
+    >>> import_log(folder / "log.csv", "table", folder / "out")["counts"]
+    {'t': {'ok': 2}}
     """
     if format not in FORMATS:
-        raise JudgeSenseError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
-    known = FORMATS[format]
-    source, out = Path(source), Path(out)
+        raise JudgeSenseError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
+    importer, source, out = FORMATS[format], Path(source), Path(out)
     for name, value in (("pick", pick), ("custom_id", custom_id)):
-        if value is not None and name not in known.options:
+        if value is not None and name not in importer.options:
             raise JudgeSenseError(f"format {format!r} has no option {name}")
-    if not source.exists():
-        raise JudgeSenseError(f"no file or folder {source}")
-    reader = importlib.import_module(f"judgesense.importers.{known.module}")
-    files = reader.files(source) if hasattr(reader, "files") else [source]
-    labels = labels if labels is not None else getattr(reader, "LABELS", None)
+    files = [path for path in importer.files(source) if not path.is_relative_to(out)]
+    space = importer.labels if labels is None else tuple(labels)
     asked: dict[str, Any] = {
         "source": source.name,
         "sha256": _sha256(files),
         "format": format,
         "columns": dict(columns or {}),
-        "labels": None if labels is None else list(labels),
+        "labels": None if space is None else list(space),
         "pick": pick,
         "custom_id": custom_id,
         "encoding": encoding,
     }
     if (done := _finished(out, asked)) is not None:
         return done
-    given = {"pick": pick, "custom_id": custom_id, "labels": labels}
-    options = {name: given[name] for name in known.options if given[name] is not None}
+    options = ReadOptions(space, pick, custom_id, encoding)
     built = build(
-        reader.read(source, encoding=encoding, **options),
-        ColumnMap(columns or {}, reader.DEFAULTS),
-        labels,
+        (record for path in files for record in importer.read(path, options)),
+        ColumnMap(columns or {}, importer.columns),
+        space,
         parse,
     )
-    name = "part-00000.parquet"
+    part = "part-00000.parquet"
     try:
-        write_part(built.table, out / PARTS, name)
+        write_part(built.table, out / PARTS, part)
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
     record = {
-        "schema": SCHEMA_VERSION,
+        "schema": 1,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
         "imported": asked,
-        "notes": list(getattr(reader, "NOTES", ())),
+        "notes": list(importer.notes),
         "tasks": built.tasks,
         "counts": built.counts,
         "not_labels": built.unknown,
@@ -121,7 +118,7 @@ def import_log(
         "orders": sorted(set(built.table["order"].to_pylist())),
         "repeats": len(built.table["repeat"].unique()),
         "versions": {"judgesense": __version__},
-        "parts": {name: built.table.num_rows},
+        "parts": {part: built.table.num_rows},
         "finished": now(),
     }
     save_run(out, record)
@@ -129,30 +126,25 @@ def import_log(
 
 
 def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record of this very import, if ``out`` holds it whole; refuse any other run."""
+    """The record of a complete import of the same source; refuse any other run."""
     record = read_record(out)
     if record is None:
         return None
     if record.get("imported") != asked:
         raise JudgeSenseError(
-            f"{out} holds another run ({record.get('run_id')}); give --out another folder"
+            f"{out} holds another run ({record.get('run_id')}); set --out to another folder"
         )
     names = {part.name for part in part_files(out)}
     return record if record.get("finished") and names == set(record.get("parts", {})) else None
 
 
 def _sha256(files: Sequence[Path]) -> str:
-    """The SHA-256 of a file; of several, that of their digests' hex, in order."""
+    """The SHA-256 of a file, or of the digests of several."""
     digests = []
     for path in files:
-        digest = hashlib.sha256()
         try:
-            with path.open("rb") as source:
-                while block := source.read(1 << 20):
-                    digest.update(block)
+            digests.append(sha256_of(path))
         except OSError as error:
             raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
-        digests.append(digest.hexdigest())
-    return (
-        digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
-    )
+    whole = "".join(digests)
+    return whole if len(digests) == 1 else hashlib.sha256(whole.encode()).hexdigest()

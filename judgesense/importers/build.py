@@ -1,4 +1,4 @@
-"""From mapped records to decision-log rows: labels, statuses, ids; every row accounted for."""
+"""Turn records into rows of a decision log: labels, statuses and ids."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judgesense.tasks import (
 )
 
 Parser = Callable[[str, tuple[str, ...]], str]
-"""From a judge's text and the labels to a label, UNCLEAR or REFUSED."""
+"""Reads a judge's text, given the labels, as a label, UNCLEAR or REFUSED."""
 
 _STATUS = {UNCLEAR: "unclear", REFUSED: "refused", ERROR: "error"}
 _OF_STATUS = {status: word for word, status in _STATUS.items()}
@@ -42,16 +42,21 @@ _NUMBERS: Mapping[str, type] = {
     "latency_s": float,
     "cost_usd": float,
 }
+_ALLOWED: Mapping[str, Sequence[str]] = {
+    "order": (NO_ORDER, *ORDERS),
+    "status": STATUSES,
+    "scoring": SCORINGS,
+}
 _MAX_LABELS = 20
 
 
 @dataclass(frozen=True)
 class Built:
-    """A decision log made of foreign records.
+    """A decision log made from foreign records.
 
-    ``tasks`` maps a task's name to ``{"labels", "ordinal", "comparative"}`` as in ``run.json``;
-    ``counts`` to its rows by status; ``unknown`` counts, per task, answers that are none of its
-    labels and could not be read as one (they are in the log, UNCLEAR).
+    ``tasks`` maps a task's name to ``{"labels", "ordinal", "comparative"}``, as in ``run.json``,
+    and ``counts`` to its rows by status. ``unknown`` counts, per task, the five most frequent
+    answers that could not be read as a label; they are UNCLEAR in the log.
     """
 
     table: pa.Table
@@ -68,15 +73,15 @@ def build(
 ) -> Built:
     """Turn records into a decision log.
 
-    ``labels`` is the decision space, in order; by default each task's gold labels, with the
-    judges' decisions where gold names under two or whole numbers (then with those between them);
-    A and B where option orders are given.
-    ``parse`` reads a judge's text; by default only a text that is a label, whatever its case, is
-    read. A row without decision, text or log-probabilities is an ERROR; one whose text holds no
-    label is UNCLEAR.
+    ``labels`` is the decision space, in order. By default it is A and B for a task with option
+    orders, and otherwise the task's gold labels. Where gold has fewer than two labels or whole
+    numbers, the judges' decisions count too, and so do the whole numbers between them.
+    ``parse`` reads a judge's text; by default a text is read only if it is a label, in any case.
+    A row without decision, text and log-probabilities is an ERROR; a text that contains no label is
+    UNCLEAR.
 
-    Raises JudgeSenseError naming file, row and column for a missing or bad value, two rows of
-    the same judge, prompt and repeat, and a task whose labels cannot be told.
+    Raises JudgeSenseError, with file, row and column, for a missing or invalid value, for two rows
+    of the same judge, prompt and repeat, and for a task whose labels are unknown.
     """
     rows: list[dict[str, Any]] = []
     seen: dict[tuple[Any, ...], str] = {}
@@ -88,14 +93,14 @@ def build(
         )
         if key in seen:
             raise JudgeSenseError(
-                f"{record.place}: the same judge, item, template and order as {seen[key]} "
-                f"({', '.join(map(str, key))}); name the column that tells them apart "
+                f"{record.place}: same judge, item, template and order as {seen[key]} "
+                f"({', '.join(map(str, key))}); map a column that distinguishes them "
                 "(--columns repeat=COLUMN, or a finer item_id or template_id)"
             )
         seen[key] = record.place
         rows.append(row)
     if not rows:
-        raise JudgeSenseError("the source holds no rows to import")
+        raise JudgeSenseError("the source has no rows to import")
     spaces = {task: _labels(task, rows, labels) for task in dict.fromkeys(r["task"] for r in rows)}
     unknown: dict[str, Counter[str]] = {task: Counter() for task in spaces}
     for row in rows:
@@ -126,8 +131,8 @@ def _row(record: Record, columns: ColumnMap) -> dict[str, Any]:
     for name in _REQUIRED:
         if row[name] is None:
             raise JudgeSenseError(
-                f"{record.place}: no {name}; name its column or give a constant "
-                f"(--columns {name}=COLUMN or {name}=:VALUE); there are "
+                f"{record.place}: no {name}; set its column or a constant "
+                f"(--columns {name}=COLUMN or {name}=:VALUE). The record has "
                 f"{', '.join(map(str, record.values))}"
             )
     for name, kind in _NUMBERS.items():
@@ -137,20 +142,13 @@ def _row(record: Record, columns: ColumnMap) -> dict[str, Any]:
     row["option_logprobs"] = _logprobs(row["option_logprobs"], record)
     row["repeat"] = row["repeat"] or 0
     row["order"] = row["order"] or NO_ORDER
-    if row["order"] not in (NO_ORDER, *ORDERS):
-        raise JudgeSenseError(
-            f"{record.place}, order: {row['order']!r} is none of {NO_ORDER}, {', '.join(ORDERS)}"
-        )
-    if row["status"] is not None and row["status"] not in STATUSES:
-        raise JudgeSenseError(
-            f"{record.place}, status: {row['status']!r} is none of {', '.join(STATUSES)}"
-        )
     only_logprobs = row["option_logprobs"] and not (row["raw_decision"] or row["raw_text"])
     row["scoring"] = row["scoring"] or ("options" if only_logprobs else "generate")
-    if row["scoring"] not in SCORINGS:
-        raise JudgeSenseError(
-            f"{record.place}, scoring: {row['scoring']!r} is none of {', '.join(SCORINGS)}"
-        )
+    for name, allowed in _ALLOWED.items():
+        if row[name] is not None and row[name] not in allowed:
+            raise JudgeSenseError(
+                f"{record.place}, {name}: {row[name]!r} is not one of {', '.join(allowed)}"
+            )
     row["cluster_id"] = row["cluster_id"] or row["item_id"]
     if row["prompt_id"] is None:
         prompt = _plain(columns.get(record, "prompt"))
@@ -171,17 +169,17 @@ def _labels(
 ) -> tuple[str, ...]:
     if given is not None:
         if len(given) < 2 or len(set(given)) != len(given):
-            raise JudgeSenseError(f"labels must be two or more different ones, got {list(given)}")
+            raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(given)}")
         return tuple(given)
     mine = [row for row in rows if row["task"] == task]
-    # By case-folded spelling; gold labels and options first, so that theirs is the spelling kept.
+    # By case-folded spelling. Gold labels and options come first: their spelling is kept.
     found: dict[str, str] = {}
     for row in mine:
         options = [option for option, _ in row["option_logprobs"] or ()]
         for label in (*options, row["gold"], row["decision"]):
             if label is not None:
                 found.setdefault(label.casefold(), label)
-    # Two gold labels that are no ratings are the whole space; another answer is no label of it.
+    # Two gold labels that are not ratings are the whole space: other answers are not labels.
     settled = len(found) > 1 and not is_scale(found)
     for row in mine:
         if not settled and row["raw_text"] is None and row["raw_decision"] is not None:
@@ -193,17 +191,15 @@ def _labels(
     if not 2 <= len(named) <= _MAX_LABELS:
         shown = ", ".join(repr(label) for label in named[:5]) or "none"
         raise JudgeSenseError(
-            f"task {task!r}: its labels cannot be told from the log ({len(named)} found: {shown}"
-            f"{', ...' if len(named) > 5 else ''}); give them, in order (--labels YES,NO)"
+            f"task {task!r}: the log does not show its labels ({len(named)} found: {shown}"
+            f"{', ...' if len(named) > 5 else ''}); set them in order (--labels YES,NO)"
         )
     if is_scale(named):
         low, high = min(map(int, named)), max(map(int, named))
-        # A rating scale has no holes: a rating that nobody gave is still a label.
-        return (
-            tuple(map(str, range(low, high + 1)))
-            if high - low < _MAX_LABELS
-            else tuple(sorted(named, key=int))
-        )
+        # A rating that nobody gave is still a label of the scale.
+        if high - low < _MAX_LABELS:
+            return tuple(map(str, range(low, high + 1)))
+        return tuple(sorted(named, key=int))
     return tuple(sorted(named) if ordered else named)
 
 
@@ -227,7 +223,7 @@ def _decide(
         raw = _read(raw, labels, _is_label)
     elif raw is None:
         raw = ERROR
-        row["error"] = row["error"] or "the log holds no decision"
+        row["error"] = row["error"] or "the log has no decision"
     if raw == UNCLEAR and row["status"] is None and row["raw_decision"] not in UNDECIDED:
         unknown[str(row["raw_decision"] or row["raw_text"] or row["decision"])[:60]] += 1
     for name in ("gold", "decision"):
@@ -237,8 +233,8 @@ def _decide(
         row[name] = _read(value, labels, _is_label)
         if row[name] == UNCLEAR:
             raise JudgeSenseError(
-                f"{row['place']}, {name}: {value!r} is none of the labels {', '.join(labels)} of "
-                f"task {row['task']!r}"
+                f"{row['place']}, {name}: {value!r} is not one of the labels {', '.join(labels)} "
+                f"of task {row['task']!r}"
             )
     if row.get("gold_flips") and len(labels) == 2:
         row["gold"] = labels[1 - labels.index(row["gold"])]
@@ -263,7 +259,7 @@ def _is_label(text: str, labels: tuple[str, ...]) -> str:
 
 
 def _plain(value: Any) -> str | None:
-    """A cell as text: blank and NaN are none, 4.0 is "4", nested values are JSON."""
+    """A cell as text: blank and NaN become None, 4.0 becomes "4", nested values become JSON."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -297,7 +293,7 @@ def _boolean(value: str | None, record: Record) -> bool | None:
 
 
 def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
-    """``{"YES": -0.1, ...}`` or a list of ``{"option", "logprob"}`` or pairs; JSON text of it."""
+    """Read ``{"YES": -0.1}``, a list of ``{"option", "logprob"}``, or pairs; also as JSON text."""
     try:
         if isinstance(value, str):
             value = json.loads(value) if value.strip() else None
@@ -320,6 +316,7 @@ def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
     for option, logprob in pairs:
         if math.isnan(logprob) or logprob > 1e-6:
             raise JudgeSenseError(
-                f"{record.place}, option_logprobs: {logprob} for {option!r} is no log-probability"
+                f"{record.place}, option_logprobs: {logprob} for {option!r} is not a "
+                "log-probability"
             )
     return pairs

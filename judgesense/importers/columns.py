@@ -1,4 +1,4 @@
-"""The column map: from a foreign log's names to those of the decision log."""
+"""The column map: from the names of a foreign log to those of the decision log."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.importers.files import Record
 
 EXTRA = ("prompt", "gold_ab")
-"""Targets beside the decision log's columns: the user message itself, of which ``prompt_id`` is
-the hash, and a gold label that refers to the order AB whatever order the row shows."""
+"""Targets beside the decision log's columns: the user message, whose hash is ``prompt_id``, and a
+gold label for the order AB, whatever the order of the row."""
 
 TARGETS = (*SCHEMA.names, *EXTRA)
 
@@ -25,17 +25,17 @@ class ColumnMap:
     """Where each column of the decision log comes from.
 
     ``given`` maps a target to a source column (dots reach into nested values: ``doc.id``) or to
-    a constant (``:coherence``); it goes before ``default``, the format's own names, which may be
-    absent from a row.
+    a constant (``:coherence``). Other targets use ``default``, the names of the format, which may
+    be missing from a row.
     """
 
     given: Mapping[str, str]
     default: Mapping[str, str]
 
     def get(self, record: Record, target: str) -> Any:
-        """The record's value for a target; None if it has none.
+        """The record's value for a target, or None.
 
-        Raises JudgeSenseError naming the columns that exist if a source column does not.
+        Raises JudgeSenseError, with the record's columns, if a named source column is missing.
         """
         source = self.given.get(target)
         if source is None:
@@ -49,7 +49,7 @@ class ColumnMap:
         value = _lookup(record.values, source)
         if value is _ABSENT:
             raise JudgeSenseError(
-                f"{record.place}: no column {source!r} (for {target}); there are "
+                f"{record.place}: no column {source!r} (for {target}); its columns: "
                 f"{', '.join(map(str, record.values))}"
             )
         return value
@@ -58,9 +58,12 @@ class ColumnMap:
 def parse_columns(texts: Sequence[str], targets: Sequence[str] = TARGETS) -> dict[str, str]:
     """``["judge=model,task=:coherence", ...]`` as a map from target to source.
 
-    ``targets`` are the names that may stand on the left, by default the decision log's.
+    ``targets`` are the allowed targets, by default those of the decision log.
 
-    Raises JudgeSenseError for an entry without ``=``, an unknown target, or one named twice.
+    Raises JudgeSenseError for an entry without ``=``, an unknown target, or a repeated one.
+
+    >>> parse_columns(["judge=model,task=:coherence", "item_id=doc.id"])
+    {'judge': 'model', 'task': ':coherence', 'item_id': 'doc.id'}
     """
     columns: dict[str, str] = {}
     for text in texts:
@@ -72,16 +75,16 @@ def parse_columns(texts: Sequence[str], targets: Sequence[str] = TARGETS) -> dic
                 )
             check_target(target, targets)
             if target in columns:
-                raise JudgeSenseError(f"columns: {target} is given twice")
+                raise JudgeSenseError(f"columns: {target} appears twice")
             columns[target] = source
     return columns
 
 
 def check_target(target: str, targets: Sequence[str] = TARGETS) -> None:
-    """Raise JudgeSenseError unless ``target`` is one of the names that a map may give."""
+    """Raise JudgeSenseError unless ``target`` is one of ``targets``."""
     if target not in targets:
         raise JudgeSenseError(
-            f"columns: the log has no column {target!r}; it has {', '.join(targets)}"
+            f"columns: unknown column {target!r}; choose one of {', '.join(targets)}"
         )
 
 

@@ -1,11 +1,11 @@
-"""Rows of CSV, TSV, JSONL and Parquet files, each with its place for error messages."""
+"""Rows of CSV, TSV, JSON lines and Parquet files, each with its place for error messages."""
 
 from __future__ import annotations
 
 import csv
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,25 +17,35 @@ SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One entry of a foreign file: its values by name, and where it stands in which file."""
+    """One entry of a foreign file: its values by name, and its file and row or line."""
 
     values: Mapping[str, Any]
     place: str
 
 
 def require_file(path: Path) -> None:
-    """Raise JudgeSenseError unless ``path`` is a file with something in it."""
+    """Raise JudgeSenseError unless ``path`` is a file that is not empty."""
     if not path.is_file():
         raise JudgeSenseError(f"no file {path}")
     if path.stat().st_size == 0:
         raise JudgeSenseError(f"{path} is empty")
 
 
-def read_table(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
-    """The rows of a table file, by its suffix; rows are counted from 1, without the header.
+def require_columns(record: Record, names: Sequence[str], what: str) -> None:
+    """Raise JudgeSenseError unless the record has these columns; ``what`` says what needs them."""
+    if missing := [name for name in names if name not in record.values]:
+        raise JudgeSenseError(
+            f"{record.place}: not {what}, which has {', '.join(names)}; missing: "
+            f"{', '.join(missing)}"
+        )
 
-    Raises JudgeSenseError for another suffix, an empty or damaged file, text in another
-    encoding, a CSV row with more or fewer cells than the header, a JSON line that is no object.
+
+def read_table(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
+    """The rows of a table file, read by its suffix; rows count from 1, without the header.
+
+    Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text in another
+    encoding, a CSV row with more or fewer cells than the header, and a JSON line that is not an
+    object.
     """
     require_file(path)
     suffix = path.suffix.lower()
@@ -47,7 +57,7 @@ def read_table(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
         yield from _read_parquet(path)
     else:
         raise JudgeSenseError(
-            f"{path}: a table is one of {', '.join(SUFFIXES)}, not {suffix or 'without suffix'!r}"
+            f"{path}: unknown suffix {suffix!r}; a table is one of {', '.join(SUFFIXES)}"
         )
 
 
@@ -74,7 +84,7 @@ def read_json_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     except UnicodeDecodeError as error:
         raise _wrong_encoding(path, encoding, error) from error
     if not found:
-        raise JudgeSenseError(f"{path} holds no rows")
+        raise JudgeSenseError(f"{path} has no rows")
 
 
 def read_json(path: Path) -> Any:
@@ -96,7 +106,7 @@ def _read_csv(path: Path, encoding: str, delimiter: str) -> Iterator[Record]:
             header = next(rows, [])
             if repeated := {name for name in header if header.count(name) > 1}:
                 raise JudgeSenseError(
-                    f"{path}: the column {sorted(repeated)[0]!r} occurs twice in the header"
+                    f"{path}: the column {sorted(repeated)[0]!r} appears twice in the header"
                 )
             number = 0
             for cells in rows:
@@ -105,12 +115,12 @@ def _read_csv(path: Path, encoding: str, delimiter: str) -> Iterator[Record]:
                 number += 1
                 if len(cells) != len(header):
                     raise JudgeSenseError(
-                        f"{path}, row {number} (line {rows.line_num}): {len(cells)} cells where "
-                        f"the header has {len(header)}; quote cells that hold {delimiter!r}"
+                        f"{path}, row {number} (line {rows.line_num}): {len(cells)} cells, but "
+                        f"the header has {len(header)}; quote cells that contain {delimiter!r}"
                     )
                 yield Record(dict(zip(header, cells, strict=True)), f"{path}, row {number}")
             if number == 0:
-                raise JudgeSenseError(f"{path} holds no rows")
+                raise JudgeSenseError(f"{path} has no rows")
     except UnicodeDecodeError as error:
         raise _wrong_encoding(path, encoding, error) from error
     except csv.Error as error:
@@ -131,7 +141,7 @@ def _read_parquet(path: Path) -> Iterator[Record]:
     except (pa.ArrowInvalid, OSError) as error:
         raise JudgeSenseError(f"{path}: not a readable Parquet file ({error})") from error
     if number == 0:
-        raise JudgeSenseError(f"{path} holds no rows")
+        raise JudgeSenseError(f"{path} has no rows")
 
 
 def _with_bom(encoding: str) -> str:
@@ -140,6 +150,6 @@ def _with_bom(encoding: str) -> str:
 
 def _wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> JudgeSenseError:
     return JudgeSenseError(
-        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not {encoding}; say "
-        "which encoding it is in (--encoding latin-1, cp1252, utf-16, ...)"
+        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not {encoding}; set "
+        "--encoding (latin-1, cp1252, utf-16, ...)"
     )

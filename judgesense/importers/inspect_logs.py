@@ -1,4 +1,4 @@
-"""Inspect's logs, ``.eval`` (a zip file of JSON) and ``.json``, read without Inspect.
+"""Inspect's logs, ``.eval`` (a zip archive of JSON) and ``.json``, read without Inspect.
 
 Each sample is a judgement: the model's completion, what a scorer read in it (``answer``) and the
 target. ``metadata`` and ``task_args`` stay in the record, so that a column map can reach into
@@ -18,45 +18,29 @@ import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.files import Record, read_json, require_file
+from judgesense.importers.protocol import Importer, ReadOptions
 
-DEFAULTS: Mapping[str, str] = {
-    "order": "metadata.order",
-    "cluster_id": "metadata.cluster_id",
-    "system_id": "metadata.system_id",
-}
 _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""
 
 
-def files(source: Path) -> list[Path]:
-    """The logs that ``source`` is or holds. Raises JudgeSenseError if there are none."""
-    if not source.is_dir():
-        return [source]
-    found = sorted(path for path in source.rglob("*") if path.suffix in (".eval", ".json"))
-    if not found:
-        raise JudgeSenseError(f"{source} holds no .eval or .json logs")
-    return found
+def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+    """The samples of a log, with every epoch as a repeat.
 
-
-def read(source: Path, *, pick: str | None = None, encoding: str = "utf-8") -> Iterator[Record]:
-    """The samples of a log, or of all logs in a folder, with every epoch as a repeat.
-
-    ``pick`` names the scorer whose answers to take where there are several; without one the
-    completion itself is read. A sample that failed is an ERROR with its message. Raises
-    JudgeSenseError for a file that is no Inspect log or has no samples.
+    ``pick`` names the scorer whose answers to take if there are several; by default the completion
+    itself is read then. A failed sample is an ERROR with its message. Raises JudgeSenseError for a
+    file that is not an Inspect log or has no samples.
     """
-    for path in files(source):
-        header, samples = _open(path)
-        evaluation = header["eval"]
-        count = 0
-        for place, sample in samples:
-            count += 1
-            yield Record(_values(evaluation, sample, place, pick), place)
-        if count == 0:
-            raise JudgeSenseError(
-                f"{path}: the log has no samples (its status: {header.get('status')}); was it "
-                "written with log_samples off, or read with header_only?"
-            )
+    header, samples = _open(path)
+    count = 0
+    for place, sample in samples:
+        count += 1
+        yield Record(_values(header["eval"], sample, place, options.pick), place)
+    if count == 0:
+        raise JudgeSenseError(
+            f"{path}: the log has no samples (status: {header.get('status')}); was it written with "
+            "log_samples off, or read with header_only?"
+        )
 
 
 def _open(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
@@ -74,7 +58,7 @@ def _open(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any
         return header, _zipped(path, sorted(samples))
     log = read_json(path)
     if not isinstance(log, dict) or "eval" not in log:
-        raise JudgeSenseError(f"{path}: no Inspect log (it has no 'eval')")
+        raise JudgeSenseError(f"{path}: not an Inspect log (it has no 'eval')")
     listed = log.get("samples") or []
     return log, ((f"{path}, sample {n}", sample) for n, sample in enumerate(listed, 1))
 
@@ -101,7 +85,7 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> dict[str, Any]:
 
 
 def _compressed(path: Path, info: zipfile.ZipInfo) -> bytes:
-    """A member's bytes as they lie in the file, after its local header."""
+    """The compressed bytes of a member, which follow its local header."""
     with path.open("rb") as source:
         source.seek(info.header_offset + 26)
         name_length, extra_length = struct.unpack("<HH", source.read(4))
@@ -117,14 +101,9 @@ def _values(
     choices = output.get("choices") or [{}]
     stop = choices[0].get("stop_reason")
     error = sample.get("error")
-    status = None
+    status = "error" if error else "refused" if stop == "content_filter" else None
     if error:
-        status, error = (
-            "error",
-            str(error.get("message", error) if isinstance(error, dict) else error),
-        )
-    elif stop == "content_filter":
-        status = "refused"
+        error = str(error.get("message", error) if isinstance(error, dict) else error)
     target = sample.get("target")
     return {
         "judge": evaluation.get("model"),
@@ -148,11 +127,27 @@ def _values(
 
 
 def _answer(sample: Mapping[str, Any], place: str, pick: str | None) -> str | None:
-    """What a scorer read in the completion, if there is one scorer or one is picked."""
+    """What the picked or only scorer read in the completion; None if it is not clear which."""
     scores = sample.get("scores") or {}
     if pick is not None and scores and pick not in scores:
-        raise JudgeSenseError(f"{place}: no scorer {pick!r}; there are {', '.join(scores)}")
+        raise JudgeSenseError(
+            f"{place}: unknown scorer {pick!r}; choose one of {', '.join(scores)}"
+        )
     if pick is None and len(scores) != 1:
         return None
     score = scores.get(pick) if pick is not None else next(iter(scores.values()))
     return (score or {}).get("answer") or None
+
+
+IMPORTER = Importer(
+    name="inspect",
+    summary="Inspect .eval or .json logs, or their folder",
+    patterns=("*.eval", "*.json"),
+    read=read,
+    options=("pick",),
+    columns={
+        "order": "metadata.order",
+        "cluster_id": "metadata.cluster_id",
+        "system_id": "metadata.system_id",
+    },
+)

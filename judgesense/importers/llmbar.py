@@ -1,71 +1,54 @@
 """LLMBar's ``judgments.csv``: pairwise preferences of six judges under up to 15 strategies.
 
-A row holds a judge's winner in both orders, in the numbering of the outputs as stored: 1 is the
-first in the order AB and the second in BA. Source: the LLMBar repository, its ``result.json``
-files.
+A row holds a judge's winner in both orders, numbered as the outputs are stored: output 1 is shown
+first in the order AB and second in BA. Source: the ``result.json`` files of the LLMBar repository.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import Record, read_table
+from judgesense.importers.files import Record, read_table, require_columns
+from judgesense.importers.protocol import Importer, ReadOptions
 
-DEFAULTS: Mapping[str, str] = {}
-LABELS = ("A", "B")
-NOTES = (
-    "An empty winner (an answer that LLMBar could not read) is UNCLEAR.",
-    "The Rating strategies rate each output alone, so they have no option order: each is "
-    "imported once, as AB, and equal or missing ratings are UNCLEAR, where LLMBar counts the "
-    "output shown second as the winner.",
-    "Strategies (prompt) are the templates; they are not pure paraphrases.",
-)
 _COLUMNS = (
     "dataset", "item", "judge", "prompt", "label", "winner_noswap", "winner_swap", "score_1",
     "score_2",
 )  # fmt: skip
 
 
-def read(source: Path, *, encoding: str = "utf-8") -> Iterator[Record]:
-    """Two records a row (orders AB and BA), or one for a strategy that rates outputs alone.
+def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+    """Two records per row (orders AB and BA), or one for a strategy that rates outputs alone.
 
     Raises JudgeSenseError for a missing column, or a label or winner that is not 1 or 2.
     """
-    for record in read_table(source, encoding):
+    for record in read_table(path, options.encoding):
         row = record.values
-        if missing := [name for name in _COLUMNS if name not in row]:
-            raise JudgeSenseError(
-                f"{record.place}: LLMBar's table has the columns {', '.join(_COLUMNS)}; "
-                f"missing here: {', '.join(missing)}"
-            )
-        common = {
-            "judge": row["judge"],
-            "task": "preference",
-            "item_id": f"{row['dataset']}/{row['item']}",
-            "template_id": row["prompt"],
-            "system_id": row["dataset"],
-        }
-        gold = _shown(row["label"], "AB", "label", record)
-        if row["prompt"].startswith("Rating"):
-            tie = not row["score_1"] or row["score_1"] == row["score_2"]
-            winner = "" if tie or not row["score_2"] else row["winner_noswap"]
-            decision = _shown(winner, "AB", "winner_noswap", record)
+        require_columns(record, _COLUMNS, "LLMBar's table")
+        shown = (("AB", "winner_noswap"), ("BA", "winner_swap"))
+        rated = row["prompt"].startswith("Rating")
+        unrated = not row["score_2"] or row["score_1"] in ("", row["score_2"])
+        for order, column in shown[:1] if rated else shown:
+            winner = None if rated and unrated else _option(row[column], order, column, record)
             yield Record(
-                {**common, "order": "AB", "gold": gold, **_decided(decision)}, record.place
-            )
-            continue
-        for order, column in (("AB", "winner_noswap"), ("BA", "winner_swap")):
-            decision = _shown(row[column], order, column, record)
-            shown = _shown(row["label"], order, "label", record)
-            yield Record(
-                {**common, "order": order, "gold": shown, **_decided(decision)}, record.place
+                {
+                    "judge": row["judge"],
+                    "task": "preference",
+                    "item_id": f"{row['dataset']}/{row['item']}",
+                    "template_id": row["prompt"],
+                    "system_id": row["dataset"],
+                    "order": order,
+                    "gold": _option(row["label"], order, "label", record),
+                    **({"status": "unclear"} if winner is None else {"raw_decision": winner}),
+                },
+                record.place,
             )
 
 
-def _shown(number: str, order: str, column: str, record: Record) -> str | None:
-    """Output 1 or 2 as the option that it was shown as."""
+def _option(number: str, order: str, column: str, record: Record) -> str | None:
+    """Output 1 or 2 as the option that the judge saw; None for an empty winner."""
     if number == "" and column != "label":
         return None
     if number not in ("1", "2"):
@@ -73,5 +56,17 @@ def _shown(number: str, order: str, column: str, record: Record) -> str | None:
     return "AB"[(number == "2") != (order == "BA")]
 
 
-def _decided(decision: str | None) -> dict[str, str]:
-    return {"status": "unclear"} if decision is None else {"raw_decision": decision}
+IMPORTER = Importer(
+    name="llmbar",
+    summary="LLMBar's judgments.csv",
+    patterns=("judgments.csv",),
+    read=read,
+    labels=("A", "B"),
+    notes=(
+        "An empty winner is an answer that LLMBar could not read; it is imported as UNCLEAR.",
+        "The Rating strategies rate each output alone and have no option order, so each is "
+        "imported once, as AB. Equal or missing ratings are UNCLEAR; LLMBar counts the output "
+        "shown second as their winner.",
+        "The templates are LLMBar's strategies (prompt), which are not pure paraphrases.",
+    ),
+)

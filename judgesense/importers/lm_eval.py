@@ -1,83 +1,66 @@
 """lm-eval's ``--log_samples`` files (0.4.x): ``samples_<task>_<date>.jsonl``.
 
-Multiple-choice samples carry each option's log-likelihood, generated ones the text and what a
-filter made of it. An lm-eval task is one wording, so it is the template; samples of several
-wordings lie in several files of one folder.
+Multiple-choice samples hold the log-likelihood of each option. Generated samples hold the text and
+what a filter read in it. An lm-eval task is one wording, so it is the template; several wordings
+are several files in one folder.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import Record, read_json_lines
+from judgesense.importers.files import Record, read_json, read_json_lines, require_columns
+from judgesense.importers.protocol import Importer, ReadOptions
 
-DEFAULTS: Mapping[str, str] = {}
 _NAME = re.compile(r"^samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)$")
 _INVALID = "[invalid]"
 
 
-def files(source: Path) -> list[Path]:
-    """The samples files that ``source`` is or holds. Raises JudgeSenseError if there are none."""
-    if not source.is_dir():
-        return [source]
-    found = sorted(source.rglob("samples_*.jsonl"))
-    if not found:
-        raise JudgeSenseError(
-            f"{source} holds no samples_*.jsonl; run lm-eval with --log_samples --output_path"
-        )
-    return found
+def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+    """The samples of a file.
 
-
-def read(source: Path, *, pick: str | None = None, encoding: str = "utf-8") -> Iterator[Record]:
-    """The samples of a file, or of all samples files in a folder.
-
-    ``pick`` names the filter to read where there are filters. ``doc`` stays in the record, so
-    that a column map can reach into it (``item_id=doc.id``). The judge is the model's name in
-    ``results_*.json``, else the folder's name. Raises JudgeSenseError for lines that are no
+    ``pick`` names the filter to read if there are several. ``doc`` stays in the record, so that a
+    column map can reach into it (``item_id=doc.id``). The judge is the model's name in
+    ``results_*.json``, or else the folder's name. Raises JudgeSenseError for lines that are not
     samples, and for several filters without ``pick``.
     """
-    for path in files(source):
-        found = _NAME.match(path.stem)
-        task = found.group("task") if found else path.stem
-        judge = _model(path, found.group("date") if found else None)
-        filters: set[str] = set()
-        by_index = _targets_are_indices(path, encoding)
-        for record in read_json_lines(path, encoding):
-            sample = record.values
-            if missing := [k for k in ("doc_id", "arguments", "resps") if k not in sample]:
-                raise JudgeSenseError(
-                    f"{record.place}: no sample of lm-eval 0.4 (it lacks {', '.join(missing)})"
-                )
-            name = str(sample.get("filter", "none"))
-            filters.add(name)
-            if pick is not None and name not in (pick, "none"):
-                continue
-            if pick is None and len(filters) > 1:
-                raise JudgeSenseError(
-                    f"{record.place}: samples of several filters ({', '.join(sorted(filters))}); "
-                    "name the one to read (--pick FILTER)"
-                )
-            yield Record(
-                {
-                    "judge": judge,
-                    "task": task,
-                    "template_id": task,
-                    "item_id": str(sample["doc_id"]),
-                    "prompt": _context(sample),
-                    **(_chosen(record, by_index) if _is_choice(sample) else _said(sample)),
-                    **{key: sample[key] for key in ("doc", "target", "metadata") if key in sample},
-                },
-                record.place,
-            )
-        if pick is not None and not filters & {pick, "none"}:
+    found = _NAME.match(path.stem)
+    task = found["task"] if found else path.stem
+    judge = _model(path, found["date"] if found else None)
+    pick, filters = options.pick, set()
+    by_index = _targets_are_indices(path, options.encoding)
+    for record in read_json_lines(path, options.encoding):
+        sample = record.values
+        require_columns(record, ("doc_id", "arguments", "resps"), "a sample of lm-eval 0.4")
+        name = str(sample.get("filter", "none"))
+        filters.add(name)
+        if pick is not None and name not in (pick, "none"):
+            continue
+        if pick is None and len(filters) > 1:
             raise JudgeSenseError(
-                f"{path}: no filter {pick!r}; there are {', '.join(sorted(filters))}"
+                f"{record.place}: the samples come from several filters "
+                f"({', '.join(sorted(filters))}); choose one with --pick FILTER"
             )
+        yield Record(
+            {
+                "judge": judge,
+                "task": task,
+                "template_id": task,
+                "item_id": str(sample["doc_id"]),
+                "prompt": _context(sample),
+                **(_chosen(record, by_index) if _is_choice(sample) else _said(sample)),
+                **{key: sample[key] for key in ("doc", "target", "metadata") if key in sample},
+            },
+            record.place,
+        )
+    if pick is not None and not filters & {pick, "none"}:
+        raise JudgeSenseError(
+            f"{path}: unknown filter {pick!r}; choose one of {', '.join(sorted(filters))}"
+        )
 
 
 def _arguments(sample: Mapping[str, Any]) -> list[list[Any]]:
@@ -101,10 +84,10 @@ def _options(sample: Mapping[str, Any]) -> list[str]:
 
 
 def _targets_are_indices(path: Path, encoding: str) -> bool | None:
-    """Whether a target such as "3" is an index from 0 or an option's text; None: cannot be told.
+    """Whether a target such as "3" is an index from 0 or the text of an option; None if unknown.
 
-    The file says both the same way. Where options are numbers, ``acc`` tells: it is 1 only if
-    the most likely option is the target.
+    The file writes both alike. Where options are numbers, ``acc`` decides: it is 1 only if the most
+    likely option is the target.
     """
     fits = {True: True, False: True}
     for record in read_json_lines(path, encoding):
@@ -131,15 +114,15 @@ def _chosen(record: Record, by_index: bool | None) -> dict[str, Any]:
     options = _options(sample)
     if len(set(options)) != len(options):
         raise JudgeSenseError(
-            f"{record.place}: options are not told apart by their texts ({', '.join(options)}); "
-            "is the choice in the context and not in the continuation?"
+            f"{record.place}: two options have the same text ({', '.join(options)}); is the choice "
+            "in the context rather than in the continuation?"
         )
     try:
         values = [float(_first(_first(response))) for response in sample["resps"]]
         logprobs = dict(zip(options, values, strict=True))
     except (TypeError, ValueError) as error:
         raise JudgeSenseError(
-            f"{record.place}, resps: expected one [log-likelihood, is_greedy] an option ({error})"
+            f"{record.place}, resps: expected one [log-likelihood, is_greedy] per option ({error})"
         ) from error
     target = str(sample.get("target", "")).strip()
     gold = None if by_index is None else options[int(target)] if by_index else target
@@ -147,7 +130,7 @@ def _chosen(record: Record, by_index: bool | None) -> dict[str, Any]:
 
 
 def _said(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """A generated sample: the text, and what the filter read in it."""
+    """A generated sample: its text and what the filter read in it."""
     filtered = _first(sample.get("filtered_resps"))
     text = _first(_first(sample["resps"]))
     unread = filtered is None or str(filtered).strip() == _INVALID
@@ -165,14 +148,20 @@ def _first(value: Any) -> Any:
 
 
 def _model(path: Path, date: str | None) -> str:
-    """The model as the results file of the same run names it, else the folder's name."""
+    """The model's name in the results file of the same run, or else the folder's name."""
     results = path.with_name(f"results_{date}.json")
     if date and results.is_file():
-        try:
-            record = json.loads(results.read_text("utf-8"))
-        except json.JSONDecodeError as error:
-            raise JudgeSenseError(f"{results}: not JSON ({error})") from error
+        record = read_json(results)
         arguments = record.get("config", {}).get("model_args") or {}
         named = arguments.get("pretrained") if isinstance(arguments, Mapping) else None
         return str(named or record.get("model_name") or path.parent.name)
     return path.resolve().parent.name
+
+
+IMPORTER = Importer(
+    name="lm-eval",
+    summary="files of lm-eval --log_samples, or their folder",
+    patterns=("samples_*.jsonl",),
+    read=read,
+    options=("pick",),
+)

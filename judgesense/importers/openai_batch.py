@@ -1,8 +1,8 @@
-"""OpenAI batch output: one JSON object a request, told apart by its ``custom_id``.
+"""OpenAI batch output: one JSON object per request, identified by its ``custom_id``.
 
 Chat completions and responses are read. The option log-probabilities are those of the first
-token's ``top_logprobs``; options that are not among them are absent, and ``option_mass`` is what
-the rest have together.
+token's ``top_logprobs``; options that are not among them have none, and ``option_mass`` is the sum
+of the others.
 """
 
 from __future__ import annotations
@@ -13,44 +13,42 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.importers.columns import check_target
 from judgesense.importers.files import Record, read_json_lines
+from judgesense.importers.protocol import Importer, ReadOptions
 
-DEFAULTS: Mapping[str, str] = {}
 CUSTOM_ID = "{task}|{item_id}|{template_id}|{order}"
 """The default form of a ``custom_id``."""
 
 
-def read(
-    source: Path,
-    *,
-    custom_id: str = CUSTOM_ID,
-    labels: Sequence[str] | None = None,
-    encoding: str = "utf-8",
-) -> Iterator[Record]:
-    """One record for each choice of each request, and one more where log-probabilities are there.
+def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+    """One record per choice of each request, and one more if it has log-probabilities.
 
-    ``custom_id`` is the form of the ids: the decision log's column names in braces, with
-    anything between. ``labels`` names the options to find among the log-probabilities. A failed
-    request is an ERROR with the provider's message, of the model that answered the others.
+    ``custom_id`` is the form of the ids: column names of the decision log in braces, with any text
+    between them. ``labels`` are the options to find among the log-probabilities. A failed request
+    is an ERROR with the provider's message.
 
-    Raises JudgeSenseError for a line that is no batch output and for an id of another form.
+    Raises JudgeSenseError for a line that is not batch output and for an id of another form.
     """
+    custom_id = options.custom_id or CUSTOM_ID
     form = id_pattern(custom_id)
-    records = list(read_json_lines(source, encoding))
+    records = list(read_json_lines(path, options.encoding))
     bodies = [(record.values.get("response") or {}).get("body") or {} for record in records]
     models = {body["model"] for body in bodies if "model" in body}
+    # A failed request does not name its model; it is the model of the other requests.
     only_model = models.pop() if len(models) == 1 else None
     for record, body in zip(records, bodies, strict=True):
         line = record.values
         if "custom_id" not in line or not {"response", "error"} & set(line):
             raise JudgeSenseError(
-                f"{record.place}: no line of batch output (it needs custom_id, response, error)"
+                f"{record.place}: not a line of batch output, which has custom_id, response and "
+                "error"
             )
         found = form.fullmatch(str(line["custom_id"]))
         if not found:
             raise JudgeSenseError(
-                f"{record.place}, custom_id: {line['custom_id']!r} has not the form {custom_id!r}; "
-                "say which (--custom-id '{template_id}/{item_id}')"
+                f"{record.place}, custom_id: {line['custom_id']!r} does not have the form "
+                f"{custom_id!r}; set the form, such as --custom-id '{{template_id}}/{{item_id}}'"
             )
         response = line.get("response") or {}
         judge = body.get("model", only_model)
@@ -59,7 +57,7 @@ def read(
             yield Record({**common, "status": "error", "error": problem}, record.place)
             continue
         for number, values in enumerate(_answers(body, record)):
-            logprobs = _first_token(values.pop("logprobs"), labels or ())
+            logprobs = _first_token(values.pop("logprobs"), options.labels or ())
             yield Record({**common, **_usage(body), "repeat": number, **values}, record.place)
             if logprobs:
                 scored = {"scoring": "options", "option_logprobs": logprobs, "repeat": number}
@@ -67,14 +65,13 @@ def read(
 
 
 def id_pattern(custom_id: str) -> re.Pattern[str]:
-    """The pattern of a form such as ``{task}|{item_id}``; the columns become its groups."""
-    from judgesense.importers.columns import check_target
-
+    """The pattern of a form such as ``{task}|{item_id}``, with a group per column."""
     parts = re.split(r"\{(\w+)\}", custom_id)
     names = parts[1::2]
     if not names or len(set(names)) != len(names):
         raise JudgeSenseError(
-            f"custom_id: {custom_id!r} must name columns in braces, each once, as {CUSTOM_ID} does"
+            f"custom_id: {custom_id!r} must contain column names in braces, each once, such as "
+            f"{CUSTOM_ID}"
         )
     for name in names:
         check_target(name)
@@ -99,34 +96,38 @@ def _answers(body: Mapping[str, Any], record: Record) -> Iterator[dict[str, Any]
     """Text, status and log-probabilities of each choice."""
     if "choices" in body:
         for choice in body["choices"]:
-            message = choice.get("message") or {}
-            finish = choice.get("finish_reason")
-            refused = bool(message.get("refusal")) or finish == "content_filter"
-            yield {
-                "scoring": "generate",
-                "raw_text": message.get("content") or message.get("refusal") or "",
-                "status": "refused" if refused else None if message.get("content") else "unclear",
-                "truncated": finish == "length",
-                "logprobs": (choice.get("logprobs") or {}).get("content") or [],
-            }
+            message, finish = choice.get("message") or {}, choice.get("finish_reason")
+            yield _answer(
+                message.get("content") or "",
+                message.get("refusal"),
+                bool(message.get("refusal")) or finish == "content_filter",
+                finish == "length",
+                (choice.get("logprobs") or {}).get("content"),
+            )
     elif "output" in body:
-        parts = [
-            part
-            for item in body["output"]
-            if item.get("type") == "message"
-            for part in item.get("content") or []
-        ]
-        text = "".join(part.get("text") or "" for part in parts)
-        refused = any(part.get("type") == "refusal" for part in parts)
-        yield {
-            "scoring": "generate",
-            "raw_text": text,
-            "status": "refused" if refused else None if text else "unclear",
-            "truncated": body.get("status") == "incomplete",
-            "logprobs": [token for part in parts for token in part.get("logprobs") or []],
-        }
+        messages = [item for item in body["output"] if item.get("type") == "message"]
+        parts = [part for item in messages for part in item.get("content") or []]
+        yield _answer(
+            "".join(part.get("text") or "" for part in parts),
+            None,
+            any(part.get("type") == "refusal" for part in parts),
+            body.get("status") == "incomplete",
+            [token for part in parts for token in part.get("logprobs") or []],
+        )
     else:
         raise JudgeSenseError(f"{record.place}: the response has neither choices nor output")
+
+
+def _answer(
+    text: str, refusal: str | None, refused: bool, truncated: bool, logprobs: Any
+) -> dict[str, Any]:
+    return {
+        "scoring": "generate",
+        "raw_text": text or refusal or "",
+        "status": "refused" if refused else None if text else "unclear",
+        "truncated": truncated,
+        "logprobs": logprobs or [],
+    }
 
 
 def _usage(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,8 +141,8 @@ def _usage(body: Mapping[str, Any]) -> dict[str, Any]:
 def _first_token(tokens: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> dict[str, float]:
     """The options among the first token's candidates, in the labels' order.
 
-    Spellings of an option that differ in white space or case are one option: their
-    probabilities are not added, the most probable stands for it.
+    Spellings that differ in white space are one option. Their probabilities are not added: the
+    most probable one counts.
     """
     found: dict[str, float] = {}
     if tokens:
@@ -150,3 +151,12 @@ def _first_token(tokens: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> 
                 if str(candidate["token"]).strip() == label:
                     found[label] = max(found.get(label, float("-inf")), candidate["logprob"])
     return {label: found[label] for label in labels if label in found}
+
+
+IMPORTER = Importer(
+    name="openai-batch",
+    summary="output of the OpenAI batch API (chat completions or responses)",
+    patterns=("*.jsonl",),
+    read=read,
+    options=("custom_id",),
+)

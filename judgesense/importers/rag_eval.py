@@ -1,43 +1,35 @@
-"""RAG-Eval-LLM-Judge's wide tables: relevance ratings 0-3 of documents, a column a judge."""
+"""RAG-Eval-LLM-Judge's wide tables: relevance ratings 0-3 of documents, one column per judge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import Record, read_table
+from judgesense.importers.files import Record, read_table, require_columns
+from judgesense.importers.protocol import Importer, ReadOptions
 
-DEFAULTS: Mapping[str, str] = {}
 LABELS = ("0", "1", "2", "3")
 TEMPLATE = "the-one-prompt"
-"""The template id of the one wording that every judge was given."""
-NOTES = (
-    "A blank cell is an ERROR: the source records that the judge gave no score, not why.",
-    "There is one prompt only, so there are no template pairs and no JSS.",
-)
+"""The template id of the one wording that every judge saw."""
 _KEYS = ("dataset", "query_id", "doc_id", "human")
 
 
-def read(source: Path, *, encoding: str = "utf-8") -> Iterator[Record]:
-    """One record for each row and judge column; the human rating is gold, the query the cluster.
+def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+    """One record per row and judge; the human rating is gold, and the query is the cluster.
 
     Raises JudgeSenseError for a missing column, no judge column, or a rating outside 0-3.
     """
-    for record in read_table(source, encoding):
+    for record in read_table(path, options.encoding):
         row = record.values
-        if missing := [name for name in _KEYS if name not in row]:
-            raise JudgeSenseError(
-                f"{record.place}: these tables have the columns {', '.join(_KEYS)} and one a "
-                f"judge; missing here: {', '.join(missing)}"
-            )
+        require_columns(record, _KEYS, "a RAG-Eval table")
         judges = [name for name in row if name not in _KEYS]
         if not judges:
-            raise JudgeSenseError(f"{record.place}: no column with a judge's ratings")
+            raise JudgeSenseError(f"{record.place}: no column of a judge's ratings")
         for column in ("human", *judges):
             if row[column] not in (*LABELS, "") or (column == "human" and row[column] == ""):
                 raise JudgeSenseError(
-                    f"{record.place}, {column}: {row[column]!r} is no rating of 0-3"
+                    f"{record.place}, {column}: {row[column]!r} is not a rating from 0 to 3"
                 )
         for judge in judges:
             yield Record(
@@ -53,3 +45,16 @@ def read(source: Path, *, encoding: str = "utf-8") -> Iterator[Record]:
                 },
                 record.place,
             )
+
+
+IMPORTER = Importer(
+    name="rag-eval",
+    summary="RAG-Eval-LLM-Judge's wide CSV tables",
+    patterns=("*_wide.csv",),
+    read=read,
+    labels=LABELS,
+    notes=(
+        "A blank cell is imported as ERROR: the source does not say why the judge gave no score.",
+        "The source has a single prompt, so it has no pairs of templates and no JSS.",
+    ),
+)

@@ -1,16 +1,13 @@
-"""CSV, TSV, JSONL and Parquet tables with one decision a row and any column names."""
+"""CSV, TSV, JSON lines and Parquet tables with one decision per row, under any column names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from judgesense.importers.files import SUFFIXES, read_table
+from judgesense.importers.protocol import Importer
 
-from judgesense.importers.files import Record, read_table
-
-DEFAULTS: Mapping[str, str] = {}
-"""A table's own names are the decision log's unless the column map says otherwise."""
-
-
-def read(source: Path, *, encoding: str = "utf-8") -> Iterator[Record]:
-    """The rows of a table file; see :func:`judgesense.importers.files.read_table`."""
-    return read_table(source, encoding)
+IMPORTER = Importer(
+    name="table",
+    summary="CSV, TSV, JSON lines or Parquet, one decision per row",
+    patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
+    read=lambda path, options: read_table(path, options.encoding),
+)

@@ -119,16 +119,20 @@ def test_every_rating_of_a_wide_table_arrives_and_blanks_are_errors(
 @pytest.mark.parametrize(
     ("format", "text", "said"),
     [
-        ("llmbar", "dataset,item\nd,0\n", "missing here: judge, prompt, label"),
+        ("llmbar", "dataset,item\nd,0\n", "missing: judge, prompt, label"),
         (
             "llmbar",
             "dataset,item,judge,prompt,label,winner_noswap,winner_swap,score_1,score_2\n"
             "d,0,j,p,1,3,1,,\n",
             "row 1, winner_noswap: '3' is neither 1 nor 2",
         ),
-        ("rag-eval", "dataset,query_id,doc_id,human,J\nd,q,1,2,4\n", "row 1, J: '4' is no rating"),
+        (
+            "rag-eval",
+            "dataset,query_id,doc_id,human,J\nd,q,1,2,4\n",
+            "row 1, J: '4' is not a rating",
+        ),
         ("rag-eval", "dataset,query_id,doc_id,human,J\nd,q,1,,1\n", "row 1, human: ''"),
-        ("rag-eval", "dataset,query_id,doc_id,human\nd,q,1,2\n", "no column with a judge"),
+        ("rag-eval", "dataset,query_id,doc_id,human\nd,q,1,2\n", "no column of a judge"),
     ],
 )
 def test_a_damaged_table_is_refused_with_row_and_column(

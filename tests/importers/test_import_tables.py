@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_a_csv_becomes_a_decision_log_with_every_row(tmp_path: Path) -> None:
     assert [row["decision"] for row in rows] == ["YES", "NO", "NO", "ERROR"]
     assert [row["status"] for row in rows] == ["ok", "ok", "ok", "error"]
     assert [row["gold"] for row in rows] == ["YES", "YES", "NO", "NO"]
-    assert rows[3]["error"] == "the log holds no decision"
+    assert rows[3]["error"] == "the log has no decision"
     assert {row["task"] for row in rows} == {"factuality"}
     assert {row["order"] for row in rows} == {"-"}
     assert [row["cluster_id"] for row in rows] == ["1", "1", "2", "2"]
@@ -146,7 +147,7 @@ def test_text_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> No
     text = CSV.replace("m1", "modèle")
     source = write(tmp_path / "log.csv", text, "latin-1")
     columns = {**MAP, "task": ":t", "gold": "right"}
-    with pytest.raises(JudgeSenseError, match=r"byte .* is not utf-8; say which encoding"):
+    with pytest.raises(JudgeSenseError, match=r"byte .* is not utf-8.*--encoding"):
         import_log(source, "table", tmp_path / "out", columns=columns)
     import_log(source, "table", tmp_path / "out", columns=columns, encoding="latin-1")
     assert {row["judge"] for row in rows_of(tmp_path / "out")} == {"modèle"}
@@ -157,17 +158,17 @@ def test_text_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> No
 
 GOOD = {"judge": "j", "task": "t", "item_id": "1", "template_id": "a", "raw_decision": "YES"}
 BAD_ROWS = [
-    ({"order": "BC"}, r"line 2, order: 'BC' is none of -, AB, BA"),
-    ({"status": "fine"}, r"line 2, status: 'fine' is none of ok, unclear, refused, error"),
+    ({"order": "BC"}, r"line 2, order: 'BC' is not one of -, AB, BA"),
+    ({"status": "fine"}, r"line 2, status: 'fine' is not one of ok, unclear, refused, error"),
     ({"scoring": "vibes"}, r"line 2, scoring: 'vibes'"),
     ({"repeat": "x"}, r"line 2, repeat: 'x' is not an integer"),
     ({"latency_s": "-1"}, r"line 2, latency_s: -1 must be finite and 0 or more"),
     ({"truncated": "often"}, r"line 2, truncated: 'often'"),
     ({"option_logprobs": "high"}, r"line 2, option_logprobs: expected an object"),
     ({"option_logprobs": {"YES": 0.5}}, r"line 2, option_logprobs: 0.5 for 'YES'"),
-    ({"judge": None}, r"line 2: no judge; name its column"),
-    ({"gold": "PERHAPS"}, r"line 2, gold: 'PERHAPS' is none of the labels YES, NO"),
-    ({}, r"line 2: the same judge, item, template and order as .*line 1"),
+    ({"judge": None}, r"line 2: no judge"),
+    ({"gold": "PERHAPS"}, r"line 2, gold: 'PERHAPS' is not one of the labels YES, NO"),
+    ({}, r"line 2: same judge, item, template and order as .*line 1"),
 ]
 
 
@@ -186,11 +187,15 @@ def test_a_bad_row_is_named_with_line_column_and_reason(
 
 BAD_FILES = [
     ("log.csv", "", "is empty"),
-    ("log.csv", "a,b\n", "holds no rows"),
-    ("log.csv", "a,b\n1,2,3\n", r"row 1 \(line 2\): 3 cells where the header has 2"),
+    ("log.csv", "a,b\n", "has no rows"),
+    ("log.csv", "a,b\n1,2,3\n", r"row 1 \(line 2\): 3 cells, but the header has 2"),
     ("log.csv", 'a,b\n1,"2\n', "not CSV"),
-    ("log.csv", "a,a\n1,2\n", "column 'a' occurs twice"),
-    ("log.csv", "model,id\nm,1\n", r"no column 'prompt' \(for template_id\); there are model, id"),
+    ("log.csv", "a,a\n1,2\n", "column 'a' appears twice"),
+    (
+        "log.csv",
+        "model,id\nm,1\n",
+        r"no column 'prompt' \(for template_id\); its columns: model, id",
+    ),
     ("log.jsonl", "{oops\n", "line 1: not JSON"),
     ("log.jsonl", "[1]\n", "line 1: expected a JSON object, got list"),
     ("log.parquet", "nonsense", "not a readable Parquet file"),
@@ -221,22 +226,46 @@ def test_an_answer_beside_the_gold_labels_is_no_label_but_counted(tmp_path: Path
 
 def test_labels_that_the_log_does_not_show_are_asked_for(tmp_path: Path) -> None:
     source = write(tmp_path / "log.jsonl", json.dumps(GOOD))
-    with pytest.raises(JudgeSenseError, match=r"task 't': its labels .* \(1 found: 'YES'\)"):
+    with pytest.raises(JudgeSenseError, match=r"task 't': .* labels \(1 found: 'YES'\)"):
         import_log(source, "table", tmp_path / "out")
 
 
+def test_the_documentation_lists_every_format() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "import.md").read_text("utf-8")
+    listed = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \|", page, re.M)
+    assert [row for row in listed if row[0] in FORMATS] == [
+        (each.name, each.summary) for each in FORMATS.values()
+    ]
+    command = (Path(__file__).parents[2] / "judgesense/cli/importing.py").read_text("utf-8")
+    assert all(name in command for name in FORMATS)
+
+
+def test_a_folder_of_tables_is_one_log(tmp_path: Path) -> None:
+    head, *rows = CSV.strip().splitlines()
+    for number, half in enumerate((rows[:2], rows[2:])):
+        write(tmp_path / f"{number}.csv", "\n".join([head, *half]))
+    columns = {**MAP, "task": ":t", "gold": "right"}
+    # The folder that is written may be inside the one that is read.
+    for _ in range(2):
+        record = import_log(tmp_path, "table", tmp_path / "out", columns=columns)
+        assert record["counts"] == {"t": {"ok": 3, "error": 1}}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(JudgeSenseError, match="inspect log"):
+        import_log(tmp_path / "empty", "inspect", tmp_path / "out")
+
+
 def test_an_unknown_format_or_target_lists_those_that_exist(tmp_path: Path) -> None:
-    with pytest.raises(JudgeSenseError, match=f"there are {', '.join(FORMATS)}"):
+    with pytest.raises(JudgeSenseError, match=f"'excel'; choose one of {', '.join(FORMATS)}"):
         import_log(tmp_path, "excel", tmp_path / "out")
     with pytest.raises(JudgeSenseError, match="no file or folder"):
         import_log(tmp_path / "absent.csv", "table", tmp_path / "out")
     with pytest.raises(JudgeSenseError, match="has no option pick"):
         import_log(tmp_path, "table", tmp_path / "out", pick="x")
-    with pytest.raises(JudgeSenseError, match="has no column 'verdict'; it has judge, task"):
+    with pytest.raises(JudgeSenseError, match="'verdict'; choose one of judge, task"):
         parse_columns(["verdict=x"])
     with pytest.raises(JudgeSenseError, match="is not TARGET=COLUMN"):
         parse_columns(["judge"])
-    with pytest.raises(JudgeSenseError, match="judge is given twice"):
+    with pytest.raises(JudgeSenseError, match="judge appears twice"):
         parse_columns(["judge=a", "judge=b"])
 
 
