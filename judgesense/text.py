@@ -82,7 +82,7 @@ def sentence(text: str) -> str:
     >>> sentence("avoid it"), sentence("gpt-4 is steady")
     ('Avoid it', 'gpt-4 is steady')
     """
-    first = text.split(" ", 1)[0].rstrip(",:;")
+    first = text.split(" ", 1)[0].rstrip(".,:;")
     return text[:1].upper() + text[1:] if first.replace("'", "").isalpha() else text
 
 

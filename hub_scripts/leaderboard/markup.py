@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from judgesense.reporting.html import MARKS, h
+from judgesense.reporting.html import h
+from judgesense.reporting.style import MARKS
 from judgesense.text import interval, number
 
 LONGEST_NAME, LONGEST_KEY = 64, 200

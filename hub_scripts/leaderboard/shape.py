@@ -14,7 +14,7 @@ from typing import Any
 from hub_scripts.results import check_cells
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import LISTS, as_report, identity
-from judgesense.reporting.html import MARKS, TONES
+from judgesense.reporting.style import MARKS, TONES
 
 LARGEST_REPORT = 32 << 20
 """Bytes; a report of 300 judges on four tasks has some ten million."""

@@ -15,18 +15,11 @@ from typing import Any
 
 from judgesense.errors import MissingExtraError
 from judgesense.report_file import identity, main_cells
+from judgesense.reporting.style import COLOURS, SHAPES
 from judgesense.reporting.table import Row, rows
 from judgesense.text import number, short_names, short_templates
 from judgesense.trust.thresholds import STEADY_JSS
 
-COLOURS = {
-    "reliable": "#0072B2",
-    "unstable": "#D55E00",
-    "undecided": "#B07D00",
-    "degenerate": "#A8548B",
-    "baseline": "#777777",
-}
-SHAPES = {"reliable": "o", "unstable": "s", "undecided": "^", "degenerate": "X", "baseline": "D"}
 INK, SOFT, LINE = "#1c1e21", "#5c6166", "#d8d8d2"
 DPI = 200
 LOWEST = 0.5
@@ -108,12 +101,16 @@ def _forest(figure_type: Any, report: Mapping[str, Any], table: Sequence[Row]) -
             raw = cells[identity(row.cell)]["raw"]["jss"]
             _forest_row(axes, row, raw, y)
             tone = SOFT if row.is_baseline else INK
-            name = row.texts[0] if row.is_baseline else f"{row.texts[0]} · {row.cell['scoring']}"
+            name = (
+                row.texts["judge"]
+                if row.is_baseline
+                else f"{row.texts['judge']} · {row.cell['scoring']}"
+            )
             if len(name) > 34:
                 name = f"{name[:33]}…"
             axes.text(-0.41, y, plain(name), transform=left, size=9, va="center", color=tone)
             text = number(row.cell["jss"])
-            text += "" if row.is_baseline else f"  {row.texts[5]}"
+            text += "" if row.is_baseline else f"  {row.texts['interval']}"
             axes.text(1.03, y, text, transform=right, size=9, va="center", color=tone)
             if not row.is_baseline:
                 verdict = row.cell["verdict"]

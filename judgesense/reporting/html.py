@@ -1,25 +1,22 @@
-"""``report.html``: one self-contained page, safe to open whatever the names and texts hold."""
+"""``report.html``: one self-contained page, safe to open whatever the names and texts hold.
+
+Python prepares plain data; ``templates/`` lays it out and escapes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape as _escape
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.reporting.beside import side_tables
-from judgesense.reporting.forest import forest
-from judgesense.reporting.markdown import METHOD
-from judgesense.reporting.style import CSS
-from judgesense.reporting.table import (
-    COLUMNS,
-    TEXT_COLUMNS,
-    Row,
-    rows,
-    undecided_share,
-)
+from judgesense.reporting.markdown import METHOD, run_facts
+from judgesense.reporting.style import CSS, MARKS, TEMPLATES, TONES
+from judgesense.reporting.table import COLUMNS, LEGEND, TEXT_COLUMNS, Row, rows, undecided_share
 from judgesense.text import (
     interval,
     number,
@@ -31,46 +28,101 @@ from judgesense.text import (
 )
 from judgesense.trust.thresholds import STEADY_JSS
 
-MARKS = {"reliable": "✓", "unstable": "✗", "undecided": "?", "degenerate": "∅"}
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 MOST_CARDS = 12
 MANY_TEMPLATES, LONG_NAME = 6, 4
-TONES = {"use": "reliable", "avoid": "unstable", "undecided": "undecided"}
+LONGEST_NAME, LONGEST_ANSWER = 34, 300
+RAW_APART = 0.005
+"""A raw JSS this near to the mapped one is not drawn beside it."""
+LOWEST = 0.5
+"""Heatmaps show agreement from here to 1, neutral at the threshold."""
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_ROW, _HEAD, _TOP = 26, 34, 12
+
+Data = dict[str, Any]
 
 
 def h(text: object) -> str:
     """Text that HTML shows as it is."""
-    return _escape(str(text), quote=True)
+    return escape(str(text), quote=True)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.globals |= {"marks": MARKS, "css": Markup(CSS)}
+    return made
+
+
+def _part(name: str, *data: Any) -> str:
+    """A part of the page by itself."""
+    return str(getattr(_environment().get_template("parts.html").module, name)(*data))
 
 
 def render_html(report: Mapping[str, Any]) -> str:
     """The report as a page that loads nothing from elsewhere and runs no script."""
     table = rows(report)
-    body = [
-        *_head(report),
-        *cards(report, table),
-        *_forest(report, table),
-        *_table(table),
-        *_beside(report),
-        *advice(report),
-        *heatmaps(report),
-        *flips(report),
-        *_method(report),
-    ]
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{h(_title(report))}</title>",
-            f"<style>{CSS}</style></head><body><main>",
-            *body,
-            "</main></body></html>",
-            "",
-        ]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            title=_title(report),
+            runs=[run_facts(run) for run in report["runs"]],
+            notes=report["notes"],
+            threshold=STEADY_JSS,
+            changed=percent(1 - STEADY_JSS),
+            cards=_cards(table),
+            forest=_forest(table),
+            columns=COLUMNS,
+            text_columns=TEXT_COLUMNS,
+            legend=LEGEND,
+            table=[
+                (task, list(own)) for task, own in groupby(table, key=lambda row: row.cell["task"])
+            ],
+            sides=side_tables(report),
+            advice=_advice(report),
+            heatmaps=_heatmaps(report),
+            flips=_flips(report),
+            method=[text.replace("*", "").replace("`", "") for text in METHOD],
+            cells=report["cells"],
+        )
     )
+
+
+def cards(report: Mapping[str, Any]) -> str:
+    """A card per judge and task; nothing if there are too many to take in."""
+    return _part("cards", _cards(rows(report)))
+
+
+def forest(report: Mapping[str, Any]) -> str:
+    """JSS by task with intervals, as inline SVG that follows the page's colours."""
+    return _part("forest", _forest(rows(report)), STEADY_JSS)
+
+
+def advice(report: Mapping[str, Any]) -> str:
+    """What to do, case by case."""
+    return _part("advice", _advice(report))
+
+
+def heatmaps(report: Mapping[str, Any]) -> str:
+    """Agreement of each pair of wordings, a panel per case."""
+    return _part("heatmaps", _heatmaps(report), STEADY_JSS)
+
+
+def flips(report: Mapping[str, Any]) -> str:
+    """Verdicts that flipped, both prompts side by side."""
+    return _part("flips", _flips(report))
 
 
 def _title(report: Mapping[str, Any]) -> str:
@@ -82,229 +134,152 @@ def _title(report: Mapping[str, Any]) -> str:
     return f"How much does the wording move {', '.join(shown[:3])}{more}?"
 
 
-def _head(report: Mapping[str, Any]) -> Iterator[str]:
-    yield f"<header><h1>{h(_title(report))}</h1>"
-    for run in report["runs"]:
-        source = run.get("dataset")
-        name = source.get("name") if isinstance(source, Mapping) else None
-        version = (run.get("versions") or {}).get("judgesense")
-        facts = [
-            ("run", run.get("run_id")),
-            ("data", name),
-            ("data hash", run.get("data_hash")),
-            ("started", run.get("started")),
-            ("judgesense", version),
-        ]
-        spans = "".join(f"<span>{h(key)} {h(value)}</span>" for key, value in facts if value)
-        yield f'<div class="meta">{spans}</div>'
-    yield (
-        "<p>JSS is the share of pairs of wordings that got the same verdict on the same item: 1 if "
-        f"the wording never matters. Below {STEADY_JSS}, rewording alone changes more than one "
-        "verdict in five.</p></header>"
-    )
-    for note in report["notes"]:
-        yield f'<p class="note">{h(note)}</p>'
-
-
-def _verdict(cell: Mapping[str, Any]) -> str:
-    mark = MARKS[cell["verdict"]]
-    return f'<span class="verdict">{mark} {h(cell["verdict"])}</span>'
-
-
-def cards(report: Mapping[str, Any], table: Sequence[Row]) -> Iterator[str]:
-    """A card a judge and task; none where there are too many to take in."""
+def _cards(table: Sequence[Row]) -> list[Data]:
     judged = [row for row in table if not row.is_baseline]
-    if not 0 < len(judged) <= MOST_CARDS:
-        return
-    yield '<section class="cards">'
+    if len(judged) > MOST_CARDS:
+        return []
+    found = []
     for row in judged:
-        cell = row.cell
-        facts = [("κ", row.texts[6]), ("accuracy", row.texts[7])]
+        cell, texts = row.cell, row.texts
+        facts = [("κ", texts["kappa"]), ("right", texts["accuracy"])]
         if cell["first_position_rate"] is not None:
-            facts.append(("first position", row.texts[8]))
+            facts.append(("takes the first option", texts["first"]))
         if undecided_share(cell):
-            facts.append(("no verdict on", row.texts[9]))
-        facts.append(("items/pairs", row.texts[10]))
-        listed = "".join(f"<div><dt>{h(k)}</dt><dd>{h(v)}</dd></div>" for k, v in facts)
-        yield (
-            f'<article class="card {h(cell["verdict"])}">'
-            f"<h3>{h(cell['task'])} {_verdict(cell)}</h3>"
-            f'<div class="who">{h(row.texts[0])} · {h(cell["scoring"])}</div>'
-            f'<div class="big">{number(cell["jss"])}<small>{h(interval(cell, 2))}</small></div>'
-            f"<dl>{listed}</dl></article>"
-        )
-    yield "</section>"
+            facts.append(("no verdict on", texts["undecided"]))
+        facts.append(("items/pairs", texts["sample"]))
+        names = {key: texts[key] for key in ("judge", "task", "scoring", "interval")}
+        found.append({**names, "verdict": row.tone, "jss": texts["mapped"], "facts": facts})
+    return found
 
 
-def _forest(report: Mapping[str, Any], table: Sequence[Row]) -> Iterator[str]:
-    if not table:
-        return
-    cells = main_cells(report)
-    raw = {index: cells[identity(row.cell)]["raw"]["jss"] for index, row in enumerate(table)}
-    yield "<h2>JSS by task</h2>"
-    yield (
-        f'<p class="note">The shaded zone lies above {STEADY_JSS}. ◆ marks baselines: what a '
-        "perfect judge, or one that always takes the first option, would score here.</p>"
-    )
-    yield f'<figure class="panel" style="margin:0">{forest(table, raw, MARKS)}</figure>'
-
-
-def _table(table: Sequence[Row]) -> Iterator[str]:
-    yield '<h2>Figures</h2><div class="panel"><table class="figures"><thead><tr>'
-    for name in COLUMNS:
-        yield f'<th class="{"text" if name in TEXT_COLUMNS else ""}">{h(name)}</th>'
-    yield "</tr></thead>"
-    for _, group in groupby(table, key=lambda row: row.cell["task"]):
-        yield "<tbody>"
+def _forest(table: Sequence[Row]) -> Data:
+    heads, drawn = [], []
+    y = _TOP
+    for task, group in groupby(table, key=lambda row: row.cell["task"]):
+        y += _HEAD
+        heads.append((task, y))
         for row in group:
-            tone = "baseline" if row.is_baseline else row.cell["verdict"]
-            yield f'<tr class="{h(tone)}" title="{h(row.cell["signature"])}">'
-            for name, text in zip(COLUMNS, row.texts, strict=True):
-                css = "text" if name in TEXT_COLUMNS else ""
-                shown = h(text)
-                if name == "verdict" and not row.is_baseline:
-                    word = row.cell["verdict"]
-                    shown = f"{_verdict(row.cell)} <small>{h(text.removeprefix(word))}</small>"
-                elif name == "mapped JSS":
-                    css = "strong"
-                yield f'<td class="{css}">{shown}</td>'
-            yield "</tr>"
-        yield "</tbody>"
-    yield "</table></div>"
+            cell, name = row.cell, row.texts["judge"]
+            apart = row.raw is not None and abs(row.raw - (cell["jss"] or 0)) > RAW_APART
+            spread = "" if row.is_baseline else f" {row.texts['interval']}"
+            drawn.append(
+                {
+                    "cell": cell,
+                    "y": y + _ROW // 2,
+                    "tone": row.tone,
+                    "baseline": row.is_baseline,
+                    "name": name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…",
+                    "raw": row.raw if apart else None,
+                    "text": row.texts["mapped"] + spread,
+                }
+            )
+            y += _ROW
+    return {"heads": heads, "rows": drawn, "bottom": y}
 
 
-def _beside(report: Mapping[str, Any]) -> Iterator[str]:
-    for side in side_tables(report):
-        yield f'<h2>{h(side.heading)}</h2><div class="panel"><table class="figures"><thead><tr>'
-        css = ["text" if at < side.n_text else "" for at in range(len(side.columns))]
-        yield "".join(
-            f'<th class="{c}">{h(n)}</th>' for c, n in zip(css, side.columns, strict=True)
-        )
-        yield "</tr></thead><tbody>"
-        for row in side.rows:
-            cells = (f'<td class="{c}">{h(text)}</td>' for c, text in zip(css, row, strict=True))
-            yield f"<tr>{''.join(cells)}</tr>"
-        yield "</tbody></table></div>"
-        for note in side.notes:
-            yield f'<p class="note">{h(note)}</p>'
-
-
-def advice(report: Mapping[str, Any]) -> Iterator[str]:
-    """What to do, case by case."""
-    if not report["findings"]:
-        return
+def _advice(report: Mapping[str, Any]) -> list[Data]:
     names = short_names({f["judge"] for f in report["findings"]} | set(BASELINES))
     cells = main_cells(report)
-    yield '<h2>What to do</h2><ul class="advice">'
+    found = []
     for key, group in groupby(report["findings"], key=identity):
         first, *rest = group
         degenerate = key in cells and cells[key]["mapped"]["verdict"] == "degenerate"
-        tone = "degenerate" if degenerate else TONES[first["kind"]]
-        where = f"{h(names[key[1]])} on {h(key[2])}"
-        yield (
-            f'<li class="{tone}"><p><strong>{where}</strong> '
-            f'<span class="note">{h(key[3])} scoring</span></p><p>{h(sentence(first["text"]))}</p>'
+        found.append(
+            {
+                "judge": names[key[1]],
+                "task": key[2],
+                "scoring": key[3],
+                "tone": "degenerate" if degenerate else TONES[first["kind"]],
+                "first": sentence(first["text"]),
+                "rest": [sentence(finding["text"]) for finding in rest],
+            }
         )
-        if rest:
-            listed = "".join(f"<li>{h(sentence(finding['text']))}</li>" for finding in rest)
-            yield f"<ul>{listed}</ul>"
-        yield "</li>"
-    yield "</ul>"
+    return found
 
 
-def heatmaps(report: Mapping[str, Any]) -> Iterator[str]:
-    """Agreement of each two wordings, a panel a case."""
-    tables = [row for row in report["template_pairs"] if row["labels"] == "mapped"]
-    if not tables:
-        return
-    names = short_names({row["judge"] for row in tables})
+def _heatmaps(report: Mapping[str, Any]) -> list[Data]:
     by_case: dict[tuple[str, str, str, str], list[Mapping[str, Any]]] = {}
-    for row in tables:
-        by_case.setdefault(identity(row), []).append(row)
-    yield "<h2>Which wordings agree</h2>"
-    yield (
-        '<p class="note">Mapped JSS of each two wordings, and beside it each wording’s mean with '
-        "the others and its accuracy.</p>"
-        '<div class="key"><span><i style="background:var(--orange-fill)"></i>0.5 and below</span>'
-        f'<span><i style="background:var(--paper)"></i>{STEADY_JSS}</span>'
-        '<span><i style="background:var(--blue-fill)"></i>1</span></div><div class="grids">'
-    )
+    for row in report["template_pairs"]:
+        if row["labels"] == "mapped":
+            by_case.setdefault(identity(row), []).append(row)
+    names = short_names({key[1] for key in by_case})
     order = [identity(row.cell) for row in rows(report)]
+    found = []
     for key in sorted(by_case, key=order.index):
         words = [row for row in report["templates"] if identity(row) == key]
-        title = f"{h(key[2])} <span class='note'>{h(names[key[1]])} · {h(key[3])}</span>"
-        wide = "" if len(words) <= MANY_TEMPLATES else " wide"
-        yield f'<div class="panel{wide}"><h3>{title}</h3>{heat_table(by_case[key], words)}</div>'
-    yield "</div>"
+        known = {"judge": names[key[1]], "task": key[2], "scoring": key[3]}
+        wide = len(words) > MANY_TEMPLATES
+        found.append({**known, "wide": wide, **_heatmap(by_case[key], words)})
+    return found
 
 
-def heat_table(pairs: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, Any]]) -> str:
-    """Template x template agreement as a table; ``words`` are the templates' own figures."""
+def _heatmap(pairs: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, Any]]) -> Data:
+    """Template x template agreement; ``words`` are the templates' own figures."""
     templates = sorted({row[side] for row in pairs for side in ("template_a", "template_b")})
     short = short_templates(templates)
     value = {(row["template_a"], row["template_b"]): row for row in pairs}
     about = {row["template"]: row for row in words}
-    long = max(map(len, short.values())) > LONG_NAME
-    turned = '<div class="down">{}</div>' if long else "{}"
-    head = "".join(f"<th>{turned.format(h(short[name]))}</th>" for name in templates)
+    unknown = {"agreement": None, "accuracy": None}
     lines = [
-        f'<table class="heat"><tr><th></th>{head}<th class="side">mean</th>'
-        '<th class="side">accuracy</th></tr>'
+        {
+            "template": one,
+            "short": short[one],
+            "cells": [
+                _heat_cell(value.get((one, two)) or value.get((two, one)), one == two)
+                for two in templates
+            ],
+            "mean": number(about.get(one, unknown)["agreement"], 2),
+            "accuracy": percent(about.get(one, unknown)["accuracy"]),
+        }
+        for one in templates
     ]
-    for one in templates:
-        lines.append(f'<tr><th title="{h(one)}">{h(short[one])}</th>')
-        for two in templates:
-            lines.append(_heat_cell(value.get((one, two)) or value.get((two, one)), one == two))
-        own = about.get(one, {"agreement": None, "accuracy": None})
-        lines.append(f'<td class="side">{number(own["agreement"], 2)}</td>')
-        lines.append(f'<td class="side">{percent(own["accuracy"])}</td></tr>')
-    return "".join([*lines, "</table>"])
+    return {"lines": lines, "turned": max(map(len, short.values())) > LONG_NAME}
 
 
-def _heat_cell(row: Mapping[str, Any] | None, same: bool) -> str:
+def _heat_cell(row: Mapping[str, Any] | None, same: bool) -> Data:
     if row is None or row["jss"] is None:
-        return f'<td class="{"same" if same else "none"}">{"" if same else "·"}</td>'
+        return {"css": "same" if same else "none", "text": "" if same else "·", "title": ""}
     jss = row["jss"]
-    side, share = ("high", (jss - STEADY_JSS) / (1 - STEADY_JSS)) if jss >= STEADY_JSS else (
-        "low", (STEADY_JSS - jss) / 0.3
-    )  # fmt: skip
-    title = f"{row['template_a']} and {row['template_b']}: {number(jss)} {interval(row)}, "
-    title += f"{row['n_pairs']} pairs"
-    strength = round(100 * min(1.0, share))
-    return f'<td class="{side}" style="--t:{strength}%" title="{h(title)}">{number(jss, 2)}</td>'
+    high = jss >= STEADY_JSS
+    share = (jss - STEADY_JSS) / (1 - STEADY_JSS if high else LOWEST - STEADY_JSS)
+    return {
+        "css": "high" if high else "low",
+        "strength": round(100 * min(1.0, share)),
+        "text": number(jss, 2),
+        "title": f"{row['template_a']} and {row['template_b']}: {number(jss)} {interval(row)}, "
+        f"{row['n_pairs']} pairs",
+    }
 
 
-def flips(report: Mapping[str, Any]) -> Iterator[str]:
-    """Verdicts that flipped, both prompts side by side."""
-    if not report["examples"]:
-        return
+def _flips(report: Mapping[str, Any]) -> list[Data]:
     names = short_names({example["judge"] for example in report["examples"]})
-    yield "<h2>Verdicts that flipped</h2>"
-    yield (
-        '<p class="note">The same item under two wordings, the judge’s surest flips first. What '
-        "both prompts share is grey.</p>"
-    )
-    for example in _distinct(report["examples"]):
+    # Coherence first; a pair that flips in both scorings is shown once.
+    distinct: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for example in sorted(report["examples"], key=lambda each: task_rank(each["task"])):
+        pair = (example["a"]["prompt_id"], example["b"]["prompt_id"])
+        distinct.setdefault((example["judge"], example["task"], example["item_id"], pair), example)
+    found = []
+    for example in distinct.values():
         where = [names[example["judge"]], example["task"], f"{example['scoring']} scoring"]
         where += [f"item {example['item_id']}"]
         where += [] if example["order"] == "-" else [f"order {example['order']}"]
         where += [] if example["gold"] is None else [f"gold {example['gold']}"]
-        first, second = example["a"], example["b"]
-        tail = _shared_tail(first["text"] or "", second["text"] or "")
-        yield f'<article class="panel flip"><header>{h(" · ".join(where))}</header>'
-        yield '<div class="two">'
-        yield _side(first, tail, example["gold"])
-        yield _side(second, tail, example["gold"])
-        yield "</div></article>"
-
-
-def _distinct(examples: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Coherence first; a pair that flips in both scorings is shown once."""
-    found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for example in sorted(examples, key=lambda each: task_rank(each["task"])):
-        pair = (example["a"]["prompt_id"], example["b"]["prompt_id"])
-        found.setdefault((example["judge"], example["task"], example["item_id"], pair), example)
-    return list(found.values())
+        sides = (example["a"], example["b"])
+        tail = _shared_tail(*(side["text"] or "" for side in sides))
+        found.append(
+            {
+                "where": " · ".join(where),
+                "sides": [
+                    {
+                        **side,
+                        "cut": len(side["text"] or "") - tail,
+                        "notes": ", ".join(_side_notes(side, example["gold"])),
+                    }
+                    for side in sides
+                ],
+            }
+        )
+    return found
 
 
 def _shared_tail(first: str, second: str) -> int:
@@ -316,40 +291,14 @@ def _shared_tail(first: str, second: str) -> int:
     return 0 if cut < 0 else len(tail) - cut
 
 
-def _side(side: Mapping[str, Any], tail: int, gold: str | None) -> str:
-    parts = [f'<div><div class="name">{h(side["template"])}</div>']
-    if side["text"]:
-        cut = len(side["text"]) - tail
-        parts.append(
-            f'<pre><b>{h(side["text"][:cut])}</b><span class="same">{h(side["text"][cut:])}</span>'
-            "</pre>"
-        )
+def _side_notes(side: Mapping[str, Any], gold: str | None) -> list[str]:
     notes = []
     if side["raw"] != side["decision"]:
         notes.append(f"answered {side['raw']}")
     if side["answer"] is not None and side["answer"].strip() != side["raw"]:
-        notes.append(f"wrote “{side['answer'].strip()[:300]}”")
+        notes.append(f"wrote “{side['answer'].strip()[:LONGEST_ANSWER]}”")
     if side["margin"] is not None:
-        notes.append(f"by {side['margin']:.2f} nats")
+        notes.append(f"by {number(side['margin'], 2)} nats")
     if gold is not None:
         notes.append("matches gold" if side["decision"] == gold else "does not match gold")
-    parts.append(
-        f'<p class="answer"><strong>{h(side["decision"])}</strong>'
-        f'<span class="note">{h(", ".join(notes))}</span></p></div>'
-    )
-    return "".join(parts)
-
-
-def _method(report: Mapping[str, Any]) -> Iterator[str]:
-    yield "<h2>How this was measured</h2><ul>"
-    for text in METHOD:
-        plain = text.replace("*", "").replace("`", "")
-        yield f"<li><p>{h(plain)}</p></li>"
-    yield "</ul><h2>Signatures</h2><p class='note'>Quote a figure with its signature.</p>"
-    yield '<div class="panel"><table class="signatures">'
-    for cell in report["cells"]:
-        yield (
-            f"<tr><td>{h(cell['judge'])}</td><td>{h(cell['order'])}</td>"
-            f"<td><code>{h(cell['signature'])}</code></td></tr>"
-        )
-    yield "</table></div><footer>Made by JudgeSense.</footer>"
+    return notes

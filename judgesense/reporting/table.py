@@ -1,4 +1,4 @@
-"""The table that terminal, Markdown and LaTeX share: one row a judge, task and scoring."""
+"""The table of every output format: one row per judge, task and scoring."""
 
 from __future__ import annotations
 
@@ -10,25 +10,52 @@ from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.text import interval, number, percent, short_names
 
-COLUMNS = (
-    "judge", "task", "scoring", "raw JSS", "mapped JSS", "95% interval", "κ", "accuracy",
-    "first pos.", "undecided", "items/pairs", "verdict",
-)  # fmt: skip
+COLUMNS = {
+    "judge": "judge",
+    "task": "task",
+    "scoring": "scoring",
+    "raw": "raw JSS",
+    "mapped": "mapped JSS",
+    "interval": "95% interval",
+    "kappa": "κ",
+    "accuracy": "accuracy",
+    "first": "first pos.",
+    "undecided": "undecided",
+    "sample": "items/pairs",
+    "verdict": "verdict",
+}
+"""Column -> heading."""
 
 TEXT_COLUMNS = ("judge", "task", "scoring", "verdict")
+
+LEGEND = (
+    "JSS: same verdict after rewording, by what the answer means (mapped) or as given (raw). "
+    "Accuracy: right, by the gold labels. First pos.: takes the first option. Undecided: pairs "
+    "without a readable verdict."
+)
+BASELINE_NOTE = (
+    "Baselines: oracle is always right, always-first always takes the first option. Their scores "
+    "come from the wordings and the data."
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row: its cells as text in the order of `COLUMNS`, and the mapped cell behind it."""
+    """One row: the text of each column, the mapped cell behind it, and the raw JSS."""
 
-    texts: tuple[str, ...]
+    texts: Mapping[str, str]
     cell: Mapping[str, Any]
+    raw: float | None
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it is no judge but what one would score that is perfect or never reads."""
+        """Whether it is no judge, but the score of a perfect or a blind one."""
         return self.cell["judge"] in BASELINES
+
+    @property
+    def tone(self) -> str:
+        """The verdict that gives the row its colour, or ``baseline``."""
+        return "baseline" if self.is_baseline else str(self.cell["verdict"])
 
 
 def rows(report: Mapping[str, Any]) -> list[Row]:
@@ -48,13 +75,15 @@ def rows(report: Mapping[str, Any]) -> list[Row]:
     for key in sorted(found, key=place):
         raw, mapped = found[key]["raw"], found[key]["mapped"]
         items = settle.get((key, mapped["order"], "mapped"))
-        result.append(Row(_texts(raw, mapped, items, names[key[1]]), mapped))
+        texts = _texts(raw, mapped, items, names[key[1]])
+        result.append(Row(dict(zip(COLUMNS, texts, strict=True)), mapped, raw["jss"]))
     return result
 
 
 def _texts(
     raw: Mapping[str, Any], mapped: Mapping[str, Any], items: int | None, judge: str
 ) -> tuple[str, ...]:
+    verdict = "baseline" if mapped["judge"] in BASELINES else str(mapped["verdict"])
     return (
         judge,
         mapped["task"],
@@ -67,18 +96,12 @@ def _texts(
         percent(mapped["first_position_rate"]),
         percent(undecided_share(mapped)),
         f"{mapped['n_items']}/{mapped['n_pairs']}",
-        _verdict(mapped, items),
+        verdict if items is None or verdict == "baseline" else f"{verdict} (≈{items} items)",
     )
 
 
-def _verdict(cell: Mapping[str, Any], items: int | None) -> str:
-    if cell["judge"] in BASELINES:
-        return "baseline"
-    return f"{cell['verdict']} (≈{items} items)" if items is not None else str(cell["verdict"])
-
-
 def undecided_share(cell: Mapping[str, Any]) -> float | None:
-    """The share of judged pairs with a side that is no decision."""
+    """The share of judged pairs in which a prompt has no decision."""
     lost: int = cell["n_unclear"] + cell["n_refused"] + cell["n_error"]
     judged: int = cell["n_pairs"] + lost
     return lost / judged if judged else None

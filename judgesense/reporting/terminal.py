@@ -1,9 +1,9 @@
-"""The report on a terminal; plain, untruncated text where the output is none."""
+"""The report on a terminal; plain, untruncated text where the output is not a TTY."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -15,8 +15,8 @@ from rich.text import Text
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import identity
-from judgesense.reporting.beside import SideTable, side_tables
-from judgesense.reporting.table import COLUMNS, TEXT_COLUMNS, Row, rows
+from judgesense.reporting.beside import side_tables
+from judgesense.reporting.table import BASELINE_NOTE, COLUMNS, LEGEND, TEXT_COLUMNS, Row, rows
 from judgesense.text import sentence, short_names
 
 STYLES = {
@@ -25,22 +25,19 @@ STYLES = {
     "undecided": "yellow",
     "degenerate": "magenta",
 }
-BASELINE_NOTE = (
-    "oracle: a judge that is always right; always-first: one that always takes the option shown "
-    "first. What they score, the wordings and the data score, not a judge."
-)
+_LEFT = [key in TEXT_COLUMNS for key in COLUMNS]
 
 
 def render_terminal(report: Mapping[str, Any], *, terminal: bool = False) -> RenderableType:
     """The table and the advice: a rich renderable for a terminal, else a plain string.
 
-    The plain string has one line a row and a finding, neither wrapped nor cut.
+    The plain string has one line per row and finding, neither wrapped nor cut.
     """
     return _rich(report) if terminal else _plain(report)
 
 
 def print_report(report: Mapping[str, Any]) -> None:
-    """Print the report as standard output takes it."""
+    """Print the report in the form that fits standard output."""
     if sys.stdout.isatty():
         Console().print(render_terminal(report, terminal=True))
     else:
@@ -48,54 +45,44 @@ def print_report(report: Mapping[str, Any]) -> None:
 
 
 def _plain(report: Mapping[str, Any]) -> str:
-    table = [tuple(COLUMNS), *(row.texts for row in rows(report))]
-    widths = [max(cell_len(line[i]) for line in table) for i in range(len(COLUMNS))]
-    lines = [_line(line, widths) for line in table]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    lines += ["", BASELINE_NOTE]
+    body = [list(row.texts.values()) for row in rows(report)]
+    lines = [*_aligned(list(COLUMNS.values()), _LEFT, body), "", LEGEND, BASELINE_NOTE]
     for side in side_tables(report):
-        lines += ["", side.heading, *_side_lines(side), *side.notes]
+        left = [at < side.n_text for at in range(len(side.columns))]
+        lines += ["", side.heading, *_aligned(side.columns, left, side.rows), *side.notes]
     for heading, findings in _grouped(report):
         lines += ["", heading, *(f"  - {text}" for text in findings)]
     lines += ["", *report["notes"]] if report["notes"] else []
     return "\n".join(lines)
 
 
-def _side_lines(side: SideTable) -> Iterator[str]:
-    table = [side.columns, *side.rows]
-    widths = [max(cell_len(line[i]) for line in table) for i in range(len(side.columns))]
-    for line in (table[0], tuple("-" * width for width in widths), *table[1:]):
+def _aligned(
+    columns: Sequence[str], left: Sequence[bool], body: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    widths = [max(map(cell_len, column)) for column in zip(columns, *body, strict=True)]
+    for line in (columns, ["-" * width for width in widths], *body):
         padded = []
-        for place, (text, width) in enumerate(zip(line, widths, strict=True)):
+        for text, width, is_left in zip(line, widths, left, strict=True):
             space = " " * (width - cell_len(text))
-            padded.append(text + space if place < side.n_text else space + text)
+            padded.append(text + space if is_left else space + text)
         yield "  ".join(padded).rstrip()
 
 
-def _line(texts: tuple[str, ...], widths: list[int]) -> str:
-    padded = []
-    for name, text, width in zip(COLUMNS, texts, widths, strict=True):
-        space = " " * (width - cell_len(text))
-        padded.append(text + space if name in TEXT_COLUMNS else space + text)
-    return "  ".join(padded).rstrip()
-
-
 def _rich(report: Mapping[str, Any]) -> RenderableType:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    for name in COLUMNS:
-        left = name in TEXT_COLUMNS
+    table = _rich_table()
+    for name, left in zip(COLUMNS.values(), _LEFT, strict=True):
         table.add_column(
             name, justify="left" if left else "right", no_wrap=not left, overflow="fold"
         )
-    before = None
-    for row in rows(report):
-        if before not in (None, row.cell["task"]):
+    for index, (_, group) in enumerate(groupby(rows(report), key=lambda row: row.cell["task"])):
+        if index:
             table.add_row()
-        before = row.cell["task"]
-        table.add_row(*_styled(row))
-    parts: list[RenderableType] = [table, Text(), Text(BASELINE_NOTE, style="dim")]
+        for row in group:
+            table.add_row(*_styled(row))
+    notes = [Text(note, style="dim") for note in (LEGEND, BASELINE_NOTE)]
+    parts: list[RenderableType] = [table, Text(), *notes]
     for side in side_tables(report):
-        beside = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+        beside = _rich_table()
         for place, name in enumerate(side.columns):
             beside.add_column(name, justify="left" if place < side.n_text else "right")
         for line in side.rows:
@@ -112,13 +99,15 @@ def _rich(report: Mapping[str, Any]) -> RenderableType:
     return Group(*parts)
 
 
-def _styled(row: Row) -> list[Text]:
+def _rich_table() -> Table:
+    return Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+
+
+def _styled(row: Row) -> Iterator[Text]:
+    styles = {} if row.is_baseline else {"verdict": STYLES[row.tone], "mapped": "bold"}
     base = "dim" if row.is_baseline else ""
-    texts = [Text(text, style=base) for text in row.texts]
-    if not row.is_baseline:
-        texts[COLUMNS.index("verdict")].stylize(STYLES[row.cell["verdict"]])
-        texts[COLUMNS.index("mapped JSS")].stylize("bold")
-    return texts
+    for key, text in row.texts.items():
+        yield Text(text, style=styles.get(key, base))
 
 
 def _grouped(report: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

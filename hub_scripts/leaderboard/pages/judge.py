@@ -20,9 +20,7 @@ from hub_scripts.leaderboard.sources import Source, report_of
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import LISTS, main_cells
-from judgesense.reporting.forest import forest
-from judgesense.reporting.html import MARKS, advice, cards, flips, h, heatmaps
-from judgesense.reporting.table import rows
+from judgesense.reporting.html import advice, cards, flips, forest, h, heatmaps
 from judgesense.text import interval, number, percent
 from judgesense.trust.thresholds import EVEN_FIRST
 from judgesense.version import __version__
@@ -127,20 +125,18 @@ def _harmless(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sections(report: dict[str, Any]) -> Iterator[str]:
-    table = rows(report)
-    raw = {at: main_cells(report)[_case(row.cell)]["raw"]["jss"] for at, row in enumerate(table)}
-    yield from cards(report, table)
+    yield cards(report)
     yield "<h2>JSS by task</h2>"
     yield '<p class="note">◆ marks baselines: a perfect judge, and one that never reads.</p>'
     yield '<figure class="panel" style="margin:0" tabindex="0" aria-label="JSS by task">'
-    yield f"{forest(table, raw, MARKS)}</figure>"
+    yield f"{forest(report)}</figure>"
     drawn, large = _drawable(report)
-    yield from heatmaps(drawn)
+    yield heatmaps(drawn)
     if large:
         yield f'<p class="note">Too many wordings to draw: {h(", ".join(large))}.</p>'
     yield from _positions(report)
-    yield from advice(report)
-    yield from flips(report)
+    yield advice(report)
+    yield flips(report)
 
 
 def _case(cell: Mapping[str, Any]) -> tuple[str, str, str, str]:
