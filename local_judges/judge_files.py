@@ -1,13 +1,12 @@
-"""Judge files: names of judges as data, from the package and from the user's own file.
+"""Judge files: named judges as data, from the package and from your own file.
 
 ``data/judges.yaml`` is one and shows the format; docs/judges/registry.md explains it.
 """
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,128 +16,23 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import Retry, Style
+from local_judges.options import ENGINES, check, setting, suggest, table
 
 VARIABLE = "JUDGESENSE_JUDGES"
-"""The environment variable that names the user's own judge file."""
-
-OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "transformers": frozenset(
-            {
-                "revision", "dtype", "device", "system_prompt", "max_tokens", "temperature",
-                "seed", "thinking", "gguf_file", "batch_tokens",
-            }
-        ),
-        "vllm": frozenset(
-            {
-                "revision", "dtype", "system_prompt", "max_tokens", "temperature", "seed",
-                "thinking", "gguf_file", "load_format", "quantization", "batch_invariant",
-                "tensor_parallel_size", "pipeline_parallel_size", "distributed_executor_backend",
-                "gpu_memory_utilization", "max_model_len", "max_num_seqs", "enforce_eager",
-            }
-        ),
-        "api": frozenset(
-            {
-                "base_url", "provider", "key_variable", "system_prompt", "max_tokens",
-                "temperature", "seed", "concurrency", "timeout_s", "retry",
-                "requests_per_minute", "tokens_per_minute", "price", "max_cost", "logprobs",
-                "floating", "style",
-            }
-        ),
-    }
-)  # fmt: skip
-"""What each engine's judge can be told, beside its model and name."""
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_price(value: object) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == 2
-        and all(_is_number(each) and each >= 0 for each in value)
-    )
-
-
-_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "truth": ("true or false", lambda value: type(value) is bool),
-    "count": ("a whole number", lambda value: type(value) is int),
-    "number": ("a number", _is_number),
-    "text": (
-        "text (what looks like something else needs quotes)",
-        lambda value: isinstance(value, str),
-    ),
-    "mapping": ("a mapping", lambda value: isinstance(value, Mapping)),
-    "style": ("a mapping", lambda value: isinstance(value, (Mapping, Style))),
-    "price": ("two numbers of 0 or more, US dollars per million (input, output) tokens", _is_price),
-    "retry": ("a local_judges.api.call.Retry", lambda value: isinstance(value, Retry)),
-}
-OPTION_KINDS: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("thinking", "batch_invariant", "enforce_eager", "logprobs", "floating"), "truth"
-    ),
-    **dict.fromkeys(
-        (
-            "max_tokens", "seed", "batch_tokens", "tensor_parallel_size", "max_model_len",
-            "pipeline_parallel_size", "max_num_seqs", "concurrency",
-        ),
-        "count",
-    ),
-    **dict.fromkeys(
-        (
-            "temperature", "gpu_memory_utilization", "timeout_s", "requests_per_minute",
-            "tokens_per_minute", "max_cost",
-        ),
-        "number",
-    ),
-    **dict.fromkeys(
-        (
-            "revision", "dtype", "device", "system_prompt", "gguf_file", "load_format",
-            "quantization", "distributed_executor_backend", "base_url", "provider", "key_variable",
-        ),
-        "text",
-    ),
-    "style": "style", "price": "price", "retry": "retry",
-}  # fmt: skip
-"""What kind of value each option takes."""
-
-STYLE_KINDS: Mapping[str, str] = {
-    "system_role": "truth", "min_temperature": "number", "sends_temperature": "truth",
-    "sends_seed": "truth", "token_parameter": "text", "begins_thinking": "truth",
-    "extra_body": "mapping",
-}  # fmt: skip
-"""The same of each key of a style."""
-
-_LEAST: Mapping[str, float] = {
-    "max_tokens": 1, "concurrency": 1, "requests_per_minute": 1, "tokens_per_minute": 1,
-    "temperature": 0, "min_temperature": 0, "max_cost": 0,
-}  # fmt: skip
+"""The environment variable that names your own judge file."""
 
 _BUILT_IN = Path(__file__).parent / "data" / "judges.yaml"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_ENDPOINT_KEYS: Mapping[str, type] = {
-    "base_url": str, "provider": str, "key_variable": str, "options": dict, "style": dict,
-}  # fmt: skip
-_JUDGE_KEYS: Mapping[str, type] = {
-    "summary": str, "engine": str, "endpoint": str, "model": str, "floating": bool,
-    "options": dict, "style": dict, "price": dict, "papers": dict, "notes": list,
-}  # fmt: skip
-_ELSEWHERE = {"style", "price", "floating", "base_url", "provider", "key_variable", "retry"}
-"""Options that are keys of their own in a judge file, or no data."""
-_PRICE_KEYS = ("input", "output", "source", "date")
 
 
 @dataclass(frozen=True)
 class JudgeEntry:
-    """A judge that has a name: how to get it, and what to know about it.
+    """A named judge: how to reach it, and what is known about it.
 
-    ``options`` are the engine's, those of the endpoint included. ``model`` is None where no
-    source states an id. ``price`` has ``input`` and ``output`` in US dollars per million tokens,
-    with their ``source`` and ``date``. ``papers`` quotes what each paper states about the model;
-    ``file`` is where the entry stands.
+    ``options`` are the engine's, with those of the endpoint. ``model`` is None where no source
+    states an id. ``price`` has ``input`` and ``output`` in US dollars per million tokens, with
+    their ``source`` and ``date``. ``papers`` quotes what each paper states about the model;
+    ``file`` is your own file that defines the judge, or "" for the package's.
     """
 
     name: str
@@ -154,16 +48,53 @@ class JudgeEntry:
     file: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _EndpointKeys:
+    """The keys of an endpoint."""
+
+    base_url: str | None = setting(None, "URL of an OpenAI-compatible API.")
+    provider: str | None = setting(None, "Inference provider of huggingface_hub.")
+    key_variable: str | None = setting(None, "Environment variable that holds the key.")
+    options: Mapping[str, Any] = setting(dict, "Options of every judge at this endpoint.")
+    style: Mapping[str, Any] = setting(dict, "How the endpoint wants to be asked.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _JudgeKeys:
+    """The keys of a judge."""
+
+    summary: str = setting("", "One line for the list.")
+    engine: str | None = setting(None, "What runs the model.")
+    endpoint: str | None = setting(None, "Where the model is asked.")
+    model: str | None = setting(None, "The endpoint's model name, a Hub id or a folder.")
+    floating: bool = setting(False, "The name may come to mean another checkpoint.")
+    options: Mapping[str, Any] = setting(dict, "Options of the engine.")
+    style: Mapping[str, Any] = setting(dict, "How the endpoint wants to be asked.")
+    price: Mapping[str, Any] | None = setting(None, "US dollars per million tokens.")
+    papers: Mapping[str, Any] = setting(dict, "What papers state about the model.")
+    notes: list[str] = setting(list, "What a reader should know.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PriceKeys:
+    """The keys of a price."""
+
+    input: float = setting(0.0, "US dollars per million tokens read.", least=0)
+    output: float = setting(0.0, "US dollars per million tokens written.", least=0)
+    source: Any = setting(None, "Where the price is stated.")
+    date: Any = setting(None, "When it was.")
+
+
 def user_file() -> Path | None:
-    """The user's own judge file: ``$JUDGESENSE_JUDGES``, or else
+    """Your own judge file: ``$JUDGESENSE_JUDGES``, else
     ``~/.config/judgesense/judges.yaml`` (``$XDG_CONFIG_HOME`` counts) if it exists.
 
-    Raises JudgeSenseError if the variable names no file.
+    Raises JudgeSenseError if the variable does not name a file.
     """
     if named := os.environ.get(VARIABLE):
         path = Path(named).expanduser()
         if not path.is_file():
-            raise JudgeSenseError(f"{VARIABLE} names {path}, which is no file")
+            raise JudgeSenseError(f"{VARIABLE} names {path}, which is not a file")
         return path
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     path = home / "judgesense" / "judges.yaml"
@@ -171,10 +102,10 @@ def user_file() -> Path | None:
 
 
 def entries() -> Mapping[str, JudgeEntry]:
-    """All named judges, the package's first, then those of the user's own file.
+    """All named judges: the package's first, then those of your own file.
 
-    Raises JudgeSenseError that names the file and the key for anything the format does not have,
-    and for a name or an endpoint that the package has already.
+    Raises JudgeSenseError naming the file and the key that is unknown or wrong, and for a name or
+    an endpoint that the package already has.
     """
     path = user_file()
     if path is None:
@@ -189,17 +120,15 @@ def _read(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
     judges: dict[str, JudgeEntry] = {}
     for path, _ in files:
         content = _load(path)
-        for name, values in _section(content, "endpoints", path):
-            if name in endpoints:
-                raise JudgeSenseError(f"{path}, endpoints.{name}: is there already; rename it")
-            endpoints[name] = _endpoint(values, f"{path}, endpoints.{name}")
-        for name, values in _section(content, "judges", path):
-            if name in judges:
-                raise JudgeSenseError(
-                    f"{path}, judges.{name}: is the name of another judge already; rename it, so "
-                    "that a logged name means one judge"
-                )
-            judges[name] = _judge(name, values, endpoints, path)
+        for section, known in (("endpoints", endpoints), ("judges", judges)):
+            for name, values in _section(content, section, path):
+                place = f"{path}, {section}.{name}"
+                if name in known:
+                    raise JudgeSenseError(f"{place}: the name is taken; choose another")
+                if section == "endpoints":
+                    endpoints[name] = _endpoint(values, place)
+                else:
+                    judges[name] = _judge(name, values, endpoints, path)
     return MappingProxyType(judges)
 
 
@@ -208,21 +137,19 @@ def _load(path: Path) -> Mapping[str, Any]:
         text = path.read_text("utf-8")
         root = yaml.compose(text, Loader=_LOADER)
         if repeated := next(_repeated_keys(root), None):
-            raise JudgeSenseError(f"{path}, line {repeated[1]}: {repeated[0]!r} stands there twice")
+            raise JudgeSenseError(f"{path}, line {repeated[1]}: {repeated[0]!r} appears twice")
         content = yaml.load(text, Loader=_LOADER)
     except OSError as error:
         raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise JudgeSenseError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict) or not set(content) <= {"endpoints", "judges"}:
-        raise JudgeSenseError(
-            f"{path}: a judge file has the keys judges and, if need be, endpoints; nothing else"
-        )
+        raise JudgeSenseError(f"{path}: a judge file has the keys judges and endpoints, no others")
     return content
 
 
 def _repeated_keys(node: yaml.Node | None) -> Iterator[tuple[str, int]]:
-    """Keys that stand twice in one mapping, with the line: YAML readers keep the last silently."""
+    """Keys that appear twice in one mapping, with the line: YAML readers keep the last silently."""
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
@@ -240,46 +167,44 @@ def _section(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     found = content.get(section, {})
     if not isinstance(found, dict):
-        raise JudgeSenseError(f"{path}, {section}: must be names with their keys under them")
+        raise JudgeSenseError(f"{path}, {section}: must be a mapping of names")
     for name, values in found.items():
         if not isinstance(name, str) or not name or set(name) & set("/@,") or name != name.strip():
             raise JudgeSenseError(
-                f"{path}, {section}: {name!r} is no name; it must be text without '/', '@', ',' "
-                "(put numbers in quotes)"
+                f"{path}, {section}: {name!r} is not a valid name; use text without '/', '@' and "
+                "',' (quote numbers)"
             )
         if not isinstance(values, dict):
-            raise JudgeSenseError(f"{path}, {section}.{name}: has no keys under it")
+            raise JudgeSenseError(f"{path}, {section}.{name}: must be a mapping of keys")
         yield name, values
 
 
 def _endpoint(values: Mapping[str, Any], place: str) -> dict[str, Any]:
     """An endpoint as options of the API judge."""
-    _check(values, _ENDPOINT_KEYS, place)
+    check(_EndpointKeys, values, f"{place}.")
     if ("base_url" in values) == ("provider" in values):
-        raise JudgeSenseError(f"{place}: needs base_url or provider, one of the two")
-    options = _options(values, "api", place)
-    options |= {key: values[key] for key in _ENDPOINT_KEYS if type(values.get(key)) is str}
-    return options
+        raise JudgeSenseError(f"{place}: needs either base_url or provider")
+    own = {key: value for key, value in values.items() if key not in ("options", "style")}
+    return {**_options(values, "api", place), **own}
 
 
 def _judge(
     name: str, values: Mapping[str, Any], endpoints: Mapping[str, dict[str, Any]], path: Path
 ) -> JudgeEntry:
     place = f"{path}, judges.{name}"
-    _check(values, _JUDGE_KEYS, place)
+    check(_JudgeKeys, values, f"{place}.")
     endpoint = values.get("endpoint")
     engine = values.get("engine", "api" if endpoint else None)
-    if engine not in OPTIONS:
-        known = ", ".join(OPTIONS)
-        said = "needs an engine or an endpoint" if engine is None else f"no engine {engine!r}"
-        raise JudgeSenseError(f"{place}.engine: {said}; engines are {known}")
+    if engine not in ENGINES:
+        said = "needs an engine or an endpoint" if engine is None else f"unknown engine {engine!r}"
+        raise JudgeSenseError(f"{place}.engine: {said}; {suggest(str(engine), ENGINES)}")
     if endpoint is not None and endpoint not in endpoints:
         raise JudgeSenseError(
-            f"{place}.endpoint: no endpoint {endpoint!r}; there are {', '.join(endpoints)}"
+            f"{place}.endpoint: unknown endpoint {endpoint!r}; {suggest(endpoint, endpoints)}"
         )
     for key in ("endpoint", "floating", "price", "style"):
         if key in values and engine != "api":
-            raise JudgeSenseError(f"{place}.{key}: is for the engine api, not {engine}")
+            raise JudgeSenseError(f"{place}.{key}: the engine {engine} has no such key")
     options = _options(values, engine, place)
     inherited = endpoints.get(endpoint or "", {})
     if style := {**inherited.get("style", {}), **options.get("style", {})}:
@@ -287,9 +212,16 @@ def _judge(
     options = {**inherited, **options}
     price = values.get("price")
     if price is not None:
-        options["price"] = _price(price, f"{place}.price")
+        check(_PriceKeys, price, f"{place}.price.")
+        if absent := [key for key in table(_PriceKeys) if key not in price]:
+            raise JudgeSenseError(f"{place}.price: {', '.join(absent)} missing")
+        options["price"] = (float(price["input"]), float(price["output"]))
     if floating := values.get("floating", False):
         options["floating"] = True
+    papers, notes = values.get("papers", {}), values.get("notes", [])
+    for key, text in (*papers.items(), *((f"notes {n}", note) for n, note in enumerate(notes, 1))):
+        if not isinstance(text, str):
+            raise JudgeSenseError(f"{place}.{key}: must be text, got {text!r}")
     return JudgeEntry(
         name=name,
         engine=engine,
@@ -299,75 +231,19 @@ def _judge(
         endpoint=endpoint,
         floating=floating,
         price=price,
-        papers=_texts(values.get("papers", {}), f"{place}.papers"),
-        notes=tuple(_texts(dict(enumerate(values.get("notes", []))), f"{place}.notes").values()),
+        papers=dict(papers),
+        notes=tuple(notes),
         file="" if path == _BUILT_IN else str(path),
     )
 
 
-def _check(values: Mapping[str, Any], keys: Mapping[str, type], place: str) -> None:
-    for key, value in values.items():
-        if key not in keys:
-            raise JudgeSenseError(f"{place}.{key}: unknown key; known are {', '.join(keys)}")
-        if not isinstance(value, keys[key]):
-            kinds = {str: "text", bool: "true or false", dict: "a mapping", list: "a list"}
-            raise JudgeSenseError(
-                f"{place}.{key}: must be {kinds[keys[key]]}, got {value!r} (a text that looks "
-                "like something else needs quotes)"
-            )
-
-
 def _options(values: Mapping[str, Any], engine: str, place: str) -> dict[str, Any]:
-    """``options`` and ``style`` of an entry, their keys checked."""
-    options, style = dict(values.get("options", {})), dict(values.get("style", {}))
+    """``options`` and ``style`` of an entry, checked."""
+    options, style = dict(values.get("options", {})), values.get("style", {})
+    known = table(ENGINES[engine])
     for key in options:
-        if key not in OPTIONS[engine] - _ELSEWHERE:
-            known = ", ".join(sorted(OPTIONS[engine] - _ELSEWHERE))
-            raise JudgeSenseError(
-                f"{place}.options.{key}: unknown to the engine {engine}; known are {known}"
-            )
-    require_values(options, f"{place}.options.")
-    require_values({"style": style}, f"{place}.")
-    return {**options, "style": style} if style else options
-
-
-def require_values(options: Mapping[str, Any], place: str) -> None:
-    """Raise JudgeSenseError for an option, or a key of a style, whose value is of the wrong kind
-    or too small, and for an unknown key of a style; ``place`` stands before its name.
-    """
-    for key, value in options.items():
-        _require_value(key, value, OPTION_KINDS[key], f"{place}{key}")
-        if key == "style" and isinstance(value, Mapping):
-            for name, each in value.items():
-                if name not in STYLE_KINDS:
-                    known = ", ".join(sorted(STYLE_KINDS))
-                    raise JudgeSenseError(f"{place}style.{name}: unknown key; known are {known}")
-                _require_value(name, each, STYLE_KINDS[name], f"{place}style.{name}")
-
-
-def _require_value(key: str, value: object, kind: str, place: str) -> None:
-    words, fits = _KINDS[kind]
-    if not fits(value):
-        raise JudgeSenseError(f"{place} must be {words}, got {value!r}")
-    least = _LEAST.get(key)
-    if least is not None and value < least:  # type: ignore[operator]
-        raise JudgeSenseError(f"{place} must be {words} of {least} or more, got {value!r}")
-
-
-def _price(price: Mapping[str, Any], place: str) -> tuple[float, float]:
-    if set(price) != set(_PRICE_KEYS):
-        raise JudgeSenseError(f"{place}: needs {', '.join(_PRICE_KEYS)}, and nothing else")
-    for key in ("input", "output"):
-        value = price[key]
-        if not _is_number(value) or value < 0:
-            raise JudgeSenseError(
-                f"{place}.{key}: must be US dollars per million tokens, got {value!r}"
-            )
-    return float(price["input"]), float(price["output"])
-
-
-def _texts(values: Mapping[Any, Any], place: str) -> dict[Any, str]:
-    for key, value in values.items():
-        if not isinstance(value, str):
-            raise JudgeSenseError(f"{place}.{key}: must be text, got {value!r}")
-    return dict(values)
+        if key in known and known[key][0].metadata["own_key"]:
+            raise JudgeSenseError(f"{place}.options.{key}: write it outside options")
+    check(ENGINES[engine], options, f"{place}.options.", f"option of the engine {engine}")
+    check(ENGINES["api"], {"style": style}, f"{place}.")
+    return {**options, "style": dict(style)} if style else options

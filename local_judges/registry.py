@@ -5,25 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import KEY_VARIABLE, require_loggable
+from local_judges.api.call import require_loggable
 from local_judges.callable_judge import CallableJudge
-from local_judges.judge_files import OPTIONS, VARIABLE, JudgeEntry, entries, require_values
+from local_judges.judge_files import VARIABLE, JudgeEntry, entries
+from local_judges.options import ENGINES, KEY_VARIABLE, check, suggest, table
 from local_judges.protocol import Judge
-
-ENGINES = tuple(OPTIONS)
-
-_NO_PART_OF_THE_ANSWERS = frozenset(
-    {
-        "concurrency", "distributed_executor_backend", "gpu_memory_utilization", "key_variable",
-        "max_cost", "max_num_seqs", "pipeline_parallel_size", "price", "requests_per_minute",
-        "retry", "tensor_parallel_size", "timeout_s", "tokens_per_minute",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,14 +26,15 @@ class JudgeSpec:
     options: Mapping[str, Any]
 
     def identity(self) -> dict[str, Any]:
-        """What was asked for, as JSON values: a run taken up again must ask for the same.
+        """The judge as JSON values; a run can be resumed only if they are the same.
 
-        Prices, limits, concurrency and GPUs may differ: they fix no answer.
+        Prices, limits, concurrency and GPUs may differ: they do not change an answer.
         """
+        known = table(ENGINES[self.engine])
         options = {
             key: value
             for key, value in sorted(self.options.items())
-            if value is not None and key not in _NO_PART_OF_THE_ANSWERS
+            if value is not None and known[key][0].metadata["fixes_answers"]
         }
         asked = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
         normalised: dict[str, Any] = json.loads(json.dumps(asked))
@@ -65,24 +56,23 @@ class JudgeSpec:
 
 
 def entry(name: str) -> JudgeEntry:
-    """The judge of that name. Raises JudgeSenseError that lists the names, close ones first."""
+    """The judge of that name. Raises JudgeSenseError that lists the names, near ones first."""
     named = entries()
     if name not in named:
-        raise JudgeSenseError(f"no judge is named {name!r}; {_names(name)}")
+        raise JudgeSenseError(f"unknown judge {name!r}; {_names(name)}")
     return named[name]
 
 
 def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSpec:
     """The judge that a name, a Hub id, a folder or a GGUF file stands for.
 
-    A named judge comes first, then a path that exists, then ``org/name`` as a Hub id. ``model``
-    among the options is the endpoint's name of the model. Raises JudgeSenseError for anything
-    else (it lists the names, close ones first), for an option that the engine does not have or
-    whose value is of the wrong kind, and for a named judge of which no model id is known, if none
-    is given.
+    A named judge comes first, then an existing path, then ``org/name`` as a Hub id. ``model``
+    among the options is the endpoint's name of the model. Raises JudgeSenseError for an unknown
+    judge (lists the names, near ones first), an unknown option or a value of the wrong type, and a
+    named judge whose model id no source states, unless you give one.
     """
     if engine is not None and engine not in ENGINES:
-        raise JudgeSenseError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
+        raise JudgeSenseError(f"unknown engine {engine!r}; {suggest(engine, ENGINES)}")
     given = {key: value for key, value in options.items() if value is not None}
     model = given.pop("model", None)
     named = entries().get(judge)
@@ -94,15 +84,10 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
         spec = _of_path_or_id(judge, engine or "transformers", given)
         if model is not None:
             raise JudgeSenseError(
-                f"--model {model} is for endpoints (--engine api); --judge {judge} is a model"
+                f"--model {model} names a model at an endpoint (--engine api); {judge} is a model"
             )
-    if unknown := sorted(set(spec.options) - OPTIONS[spec.engine]):
-        known = ", ".join(sorted(OPTIONS[spec.engine]))
-        raise JudgeSenseError(
-            f"judge {judge}: {_flag(unknown[0])} is no option of the engine {spec.engine}, which "
-            f"has {known}"
-        )
-    require_values(spec.options, f"judge {judge}: ")
+    what = f"option of the engine {spec.engine}"
+    check(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
     if spec.engine == "api" and (url := spec.options.get("base_url")):
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable", KEY_VARIABLE)))
@@ -112,14 +97,14 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
 def resolve_each(
     judge: str, *, max_tokens: int | Sequence[int] | None = None, **options: Any
 ) -> list[JudgeSpec]:
-    """The judge once for each token cap; of several caps, each is in its name (``gpt-4o-max20``).
+    """One judge per token cap; with several caps, the name has the cap (``gpt-4o-max20``).
 
-    Raises JudgeSenseError as :func:`resolve` does, and for a cap given twice.
+    Raises JudgeSenseError as :func:`resolve` does, and for a repeated cap.
     """
     if not isinstance(max_tokens, Sequence):
         return [resolve(judge, max_tokens=max_tokens, **options)]
     if not max_tokens or len(set(max_tokens)) < len(max_tokens):
-        raise JudgeSenseError(f"give different token caps, got {list(max_tokens)}")
+        raise JudgeSenseError(f"max_tokens: the caps must differ, got {list(max_tokens)}")
     specs = [resolve(judge, max_tokens=cap, **options) for cap in max_tokens]
     if len(specs) == 1:
         return specs
@@ -128,8 +113,8 @@ def resolve_each(
 
 
 def seeded(judge: Any, seed: int) -> Any:
-    """A resolved judge that draws (a temperature above 0, wherever it stands), drawing by this
-    seed; any other as it is, and with the seed 0, which judges have anyway, its own seed."""
+    """A resolved judge with a temperature above 0, sampling by this seed; any other is unchanged,
+    and so is every judge where the seed is 0, the default of all."""
     if isinstance(judge, JudgeSpec) and seed and judge.options.get("temperature"):
         return replace(judge, options={**judge.options, "seed": seed})
     return judge
@@ -141,17 +126,18 @@ def _of_entry(
     engine = engine or named.engine
     if engine != named.engine and named.engine == "api":
         raise JudgeSenseError(
-            f"judge {named.name} is asked at an endpoint; for --engine {engine} give a Hub id or a "
+            f"judge {named.name} is at an endpoint; with --engine {engine}, give a Hub id or a "
             "folder as --judge"
         )
-    # What another engine does not have (a device) is about this machine, not about the judge.
-    own = {key: value for key, value in named.options.items() if key in OPTIONS[engine]}
+    # An option that another engine lacks (a device) is about this machine, not about the judge.
+    known = table(ENGINES[engine])
+    own = {key: value for key, value in named.options.items() if key in known}
     options: dict[str, Any] = {**own, **given}
     if isinstance(own.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
         options["style"] = {**own["style"], **given["style"]}
     if model is not None and engine != "api":
         raise JudgeSenseError(
-            f"--model {model} is for endpoints; judge {named.name} runs {named.model}"
+            f"--model {model} names a model at an endpoint; judge {named.name} runs {named.model}"
         )
     chosen = model or named.model
     absent = [] if chosen else ["--model ID"]
@@ -176,31 +162,21 @@ def _of_path_or_id(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSp
     if path.exists():
         if path.is_file() and path.suffix != ".gguf":
             raise JudgeSenseError(
-                f"{path} is a file but not a GGUF model; a judge is a folder with a "
-                "transformers model, a .gguf file, a Hub id or a name"
+                f"{path} is not a GGUF model; a judge is a name, a Hub id, a folder with a "
+                "transformers model or a .gguf file"
             )
         return JudgeSpec(path.stem if path.is_file() else path.name, engine, path.resolve(), given)
     if judge.count("/") == 1 and not judge.startswith((".", "/", "~")):
         return JudgeSpec(judge, engine, judge, given)
     raise JudgeSenseError(
-        f"unknown judge {judge!r}: no such folder or file, not a Hub id (org/name), and no name; "
+        f"unknown judge {judge!r}: not a name, a folder, a file or a Hub id (org/name); "
         f"{_names(judge)}"
     )
 
 
 def _names(wanted: str) -> str:
-    """The names that there are, those like ``wanted`` first."""
-    known = list(entries())
-    folded = wanted.casefold()
-    close = [name for name in known if len(folded) > 2 and folded in name]
-    close += [n for n in get_close_matches(folded, known, n=3, cutoff=0.6) if n not in close]
-    others = ", ".join(name for name in known if name not in close)
-    like = f"did you mean {' or '.join(close)}? Also named: " if close else "named are "
-    return f"{like}{others} (yours can be added: {VARIABLE}=FILE)"
-
-
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
+    """All names, those like ``wanted`` first."""
+    return f"{suggest(wanted, entries())} (add yours in a judge file: {VARIABLE}=FILE)"
 
 
 def load_judge(

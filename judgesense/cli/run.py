@@ -231,7 +231,7 @@ def run(
         "max_cost": max_cost,
         "concurrency": concurrency,
         "timeout_s": timeout,
-        "retry": _retry(retry_budget),
+        "retry_budget_s": retry_budget,
         "requests_per_minute": requests_per_minute,
         "tokens_per_minute": tokens_per_minute,
         "actor_engine": actor_engine,
@@ -360,15 +360,6 @@ def _caps(text: str | None) -> int | list[int] | None:
     if min(caps) < 1:
         raise JudgeSenseError(f"--max-tokens must be at least 1, got {text!r}")
     return caps[0] if len(caps) == 1 else caps
-
-
-def _retry(budget: float | None) -> Any:
-    """As many tries as fit into a budget of seconds; None for the default."""
-    if budget is None:
-        return None
-    from local_judges.api.call import Retry
-
-    return Retry.within(budget)
 
 
 def show(report: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import Style, answer_of, body_of, without_secrets
-from local_judges.local.chat import MAX_TOKENS, SYSTEM_PROMPT
+from local_judges.api.call import answer_of, body_of, without_secrets
+from local_judges.options import ApiOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 from local_judges.registry import JudgeSpec
@@ -107,29 +107,15 @@ class _Form:
             raise JudgeSenseError(
                 f"judge {spec.name}: batch files are for judges at an OpenAI-style endpoint"
             )
-        options = spec.options
         self._model, self._logprobs = str(spec.model), logprobs
-        self._style = Style(**options.get("style", {}))
-        self._system_prompt = options.get("system_prompt", SYSTEM_PROMPT)
-        self._max_tokens = options.get("max_tokens", MAX_TOKENS)
-        self._temperature = options.get("temperature", 0.0)
-        self._seed = options.get("seed", 0)
-        offered = options.get("logprobs", True)
+        self._options = made(ApiOptions, spec.options)
+        offered = self._options.logprobs
         self.scorings = frozenset({"generate", "options"} if offered else {"generate"})
         empty = json.dumps(self.body(Request("", "", ())), sort_keys=True)
         self.settings = hashlib.sha256(empty.encode()).hexdigest()[:8]
 
     def body(self, request: Request) -> dict[str, Any]:
-        body = body_of(
-            request,
-            model=self._model,
-            style=self._style,
-            system_prompt=self._system_prompt,
-            max_tokens=self._max_tokens,
-            temperature=self._temperature,
-            seed=self._seed,
-            logprobs=self._logprobs,
-        )
+        body = body_of(request, model=self._model, options=self._options, logprobs=self._logprobs)
         # The SDK lifts what is in extra_body to the top of a request; a file has no SDK.
         extra = body.pop("extra_body", {})
         return {**body, **extra}

@@ -8,42 +8,20 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError
+from local_judges.options import ApiOptions
 from local_judges.protocol import Answer, Request
 
 TOP_LOGPROBS = 20
 """The most alternatives that OpenAI-compatible endpoints show for a token."""
 
-KEY_VARIABLE = "OPENAI_API_KEY"
-"""Where a key is read if nothing else is said."""
-
 _SECRET = re.compile(r"\b(?:sk|hf|gsk|xai|AIza)[-_A-Za-z0-9*.]{6,}")
-
-
-@dataclass(frozen=True)
-class Style:
-    """How an endpoint wants to be asked: what differs between providers, as data.
-
-    ``system_role`` false puts the system text before the user's (JudgeSense, section 4.2).
-    ``min_temperature`` is what an endpoint takes that refuses zero. ``token_parameter`` is
-    ``max_tokens`` or ``max_completion_tokens`` (reasoning models). ``extra_body`` goes along as
-    it is, e.g. a thinking budget of 0. ``begins_thinking`` is true where the server's chat template
-    writes ``<think>`` itself, so that a text without ``</think>`` is thinking cut off.
-    """
-
-    system_role: bool = True
-    min_temperature: float = 0.0
-    sends_temperature: bool = True
-    sends_seed: bool = True
-    token_parameter: str = "max_tokens"
-    begins_thinking: bool = False
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
 class FatalError(JudgeSenseError):
@@ -68,7 +46,7 @@ class Retry:
 
     def __post_init__(self) -> None:
         if not 0 < self.budget_s < math.inf:
-            raise JudgeSenseError(f"--retry-budget must be seconds above 0, got {self.budget_s:g}")
+            raise JudgeSenseError(f"retry_budget_s must be seconds above 0, got {self.budget_s:g}")
         if self.attempts < 1:
             raise JudgeSenseError(f"a prompt needs at least one try, got {self.attempts}")
 
@@ -87,28 +65,21 @@ class Retry:
         return min(self.most_s, self.first_s * 2.0 ** min(attempt, 60)) * jitter
 
 
-def body_of(
-    request: Request,
-    *,
-    model: str,
-    style: Style,
-    system_prompt: str,
-    max_tokens: int,
-    temperature: float,
-    seed: int,
-    logprobs: bool,
-) -> dict[str, Any]:
+def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool) -> dict[str, Any]:
     """The chat-completion request: what ``chat.completions.create`` is given."""
+    style, system_prompt = options.style, options.system_prompt
     messages = [{"role": "user", "content": request.text}]
     if system_prompt and style.system_role:
         messages.insert(0, {"role": "system", "content": system_prompt})
     elif system_prompt:
         messages[0]["content"] = f"{system_prompt}\n\n{request.text}"
-    body: dict[str, Any] = {"model": model, "messages": messages, style.token_parameter: max_tokens}
+    body: dict[str, Any] = {
+        "model": model, "messages": messages, style.token_parameter: options.max_tokens
+    }  # fmt: skip
     if style.sends_temperature:
-        body["temperature"] = max(temperature, style.min_temperature)
+        body["temperature"] = max(options.temperature, style.min_temperature)
     if style.sends_seed:
-        body["seed"] = seed
+        body["seed"] = options.seed + request.repeat
     if logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
     if style.extra_body:

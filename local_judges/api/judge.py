@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import importlib.util
 import json
-import math
 import os
 import random
 from collections import deque
@@ -19,17 +18,15 @@ from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from local_judges.api.call import (
-    KEY_VARIABLE,
     FatalError,
     Retry,
-    Style,
     ask,
     body_of,
     require_loggable,
     without_secrets,
 )
 from local_judges.distributed.ranks import processes
-from local_judges.local.chat import MAX_TOKENS, SYSTEM_PROMPT
+from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
@@ -48,99 +45,54 @@ class ApiJudge:
 
     Args:
         model: the endpoint's name of the model.
-        base_url: the endpoint (``https://.../v1``); if not given, what $OPENAI_BASE_URL says, or
-            else the SDK's own default.
-        provider: instead of ``base_url``, an inference provider for ``huggingface_hub``.
-        key_variable: the environment variable that holds the key; it is read once, goes into no
-            log and no error. Not needed for an endpoint on this machine.
-        concurrency: questions in flight.
-        timeout_s: seconds that one call may take; if not given 60, or the retry budget if less.
-        requests_per_minute, tokens_per_minute: the account's limits, kept from this side.
-        price: US dollars per million (input, output) tokens; without it no cost is logged.
-        max_cost: stop before this many US dollars are exceeded, counting every answer still to
-            come at its full length; needs ``price``. An answer whose reply does not say how many
-            tokens it took counts with the most that it can cost.
+        name: what logs call the judge; by default ``model``.
+        retry: the backoff, where ``retry_budget_s`` does not say enough.
+        options: see :class:`~local_judges.options.ApiOptions`. The key is read once from the
+            environment and appears in no log and no error; an endpoint on this machine needs none.
+            With ``max_cost`` the judge stops before the budget is exceeded, counting every answer
+            still to come at its full length, and an answer without token counts at its most.
 
-    Raises JudgeSenseError if the key is missing (names the variable), ``max_cost`` has no price,
-    ``timeout_s`` is more than the retry budget, or a limit is to be kept by one of several
-    processes.
+    Raises JudgeSenseError for an unknown or wrong option, a missing key (names the variable), a
+    ``max_cost`` without ``price``, a ``timeout_s`` above the retry budget, and for a limit that
+    several processes would have to share.
     """
 
     def __init__(
-        self,
-        model: str,
-        *,
-        name: str | None = None,
-        base_url: str | None = None,
-        provider: str | None = None,
-        key_variable: str = KEY_VARIABLE,
-        system_prompt: str | None = None,
-        max_tokens: int = MAX_TOKENS,
-        temperature: float = 0.0,
-        seed: int = 0,
-        concurrency: int = 16,
-        timeout_s: float | None = None,
-        retry: Retry | None = None,
-        requests_per_minute: float | None = None,
-        tokens_per_minute: float | None = None,
-        price: tuple[float, float] | None = None,
-        max_cost: float | None = None,
-        logprobs: bool = True,
-        floating: bool = False,
-        style: Style | Mapping[str, Any] | None = None,
+        self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
     ) -> None:
-        self.model = model
-        if provider is None and base_url is None:
-            base_url = os.environ.get("OPENAI_BASE_URL") or None
-        self.base_url, self.provider = base_url, provider
-        if base_url:
-            require_loggable(base_url, key_variable)
-        self._key = _key(key_variable, base_url)
-        self._style = style if isinstance(style, Style) else Style(**(style or {}))
-        self._system_prompt = SYSTEM_PROMPT if system_prompt is None else system_prompt
-        self._max_tokens, self._temperature, self._seed = max_tokens, temperature, seed
-        self._retry = retry or Retry()
-        if timeout_s is None:
-            timeout_s = min(TIMEOUT_S, self._retry.budget_s)
-        self._concurrency, self._timeout_s = concurrency, timeout_s
-        self._limits = (requests_per_minute, tokens_per_minute)
-        self.price, self._max_cost = price, max_cost
-        self._floating = floating
-        limits = (concurrency, timeout_s, requests_per_minute, tokens_per_minute, max_tokens)
-        if any(limit is not None and limit <= 0 for limit in limits):
+        own = made(ApiOptions, options)
+        self.model, self.options = model, own
+        self.provider = own.provider
+        self.base_url = own.base_url
+        if own.provider is None and own.base_url is None:
+            self.base_url = os.environ.get("OPENAI_BASE_URL") or None
+        if self.base_url:
+            require_loggable(self.base_url, own.key_variable)
+        self._key = _key(own.key_variable, self.base_url)
+        self._retry = retry or (Retry.within(own.retry_budget_s) if own.retry_budget_s else Retry())
+        budget_s = self._retry.budget_s
+        self._timeout_s = own.timeout_s or min(TIMEOUT_S, budget_s)
+        if self._timeout_s > budget_s:
             raise JudgeSenseError(
-                "max_tokens, concurrency, timeout and the limits a minute must be above 0, got "
-                f"{max_tokens}, {concurrency}, {timeout_s} and {self._limits}"
+                f"timeout_s is {self._timeout_s:g} for one request, but all tries of a prompt may "
+                f"take {budget_s:g} s; set retry_budget_s to {self._timeout_s:g} or more"
             )
-        if requests_per_minute is not None and requests_per_minute < 1:
-            raise JudgeSenseError(f"requests_per_minute must be 1 or more: {requests_per_minute}")
-        if not 0 <= temperature < math.inf:
-            raise JudgeSenseError(f"temperature must be 0 or more, got {temperature}")
-        if timeout_s > self._retry.budget_s:
+        self._limits = (own.requests_per_minute, own.tokens_per_minute)
+        if processes() > 1 and (any(self._limits) or own.max_cost is not None):
             raise JudgeSenseError(
-                f"a call may take {timeout_s:g} s (--timeout), but all tries of a prompt only "
-                f"{self._retry.budget_s:g} s: give a --retry-budget of {timeout_s:g} or more"
+                "requests_per_minute, tokens_per_minute and --max-cost cannot be shared by "
+                f"{processes()} processes; start one process and raise concurrency instead"
             )
-        if processes() > 1 and (any(self._limits) or max_cost is not None):
+        self.price = own.price
+        if own.max_cost is not None and own.price is None:
             raise JudgeSenseError(
-                "--requests-per-minute, --tokens-per-minute and --max-cost cannot be held by "
-                f"{processes()} processes that do not know of each other: start one process, which "
-                "asks as many questions at a time as --concurrency says"
-            )
-        money = [*(price or ()), 0.0 if max_cost is None else max_cost]
-        if not all(0 <= amount < math.inf for amount in money):
-            raise JudgeSenseError(
-                f"price and max_cost must be US dollars of 0 or more, got {price} and {max_cost}"
-            )
-        if max_cost is not None and price is None:
-            raise JudgeSenseError(
-                f"--max-cost needs the price of {model!r}: give --price INPUT,OUTPUT in US dollars "
+                f"--max-cost needs the price of {model!r}: --set price=INPUT,OUTPUT, in US dollars "
                 "per million tokens"
             )
         self.spent = 0.0
         self._admitted = 0.0
         self._proven, self._unanswered = False, 0
-        self.scorings = frozenset({"generate", "options"} if logprobs else {"generate"})
+        self.scorings = frozenset({"generate", "options"} if own.logprobs else {"generate"})
         described = json.dumps(self._fixed(), sort_keys=True).encode()
         self.name = f"{name or model}@{hashlib.sha256(described).hexdigest()[:8]}"
 
@@ -149,13 +101,16 @@ class ApiJudge:
             "engine": "api",
             "model": self.model,
             "endpoint": self.provider or self.base_url or "default",
-            "system_prompt": self._system_prompt,
+            "system_prompt": self.options.system_prompt,
             "decoding": {
-                "max_tokens": self._max_tokens,
-                "temperature": self._temperature,
-                "seed": self._seed,
+                "max_tokens": self.options.max_tokens,
+                "temperature": self.options.temperature,
+                "seed": self.options.seed,
             },
-            "style": {**vars(self._style), "extra_body": dict(self._style.extra_body)},
+            "style": {
+                **vars(self.options.style),
+                "extra_body": dict(self.options.style.extra_body),
+            },
         }
 
     def describe(self) -> Mapping[str, Any]:
@@ -168,7 +123,7 @@ class ApiJudge:
         return {
             **self._fixed(),
             "options": "first token's best 20 alternatives; option_mass is a lower bound",
-            "floating": self._floating,
+            "floating": self.options.floating,
             "client": f"{client} {metadata.version(client)}",
         }
 
@@ -182,20 +137,20 @@ class ApiJudge:
             requests,
             {
                 "price": self.price,
-                "system_prompt": self._system_prompt,
-                "max_tokens": self._max_tokens,
+                "system_prompt": self.options.system_prompt,
+                "max_tokens": self.options.max_tokens,
             },
         )
 
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why these requests must not be begun, or None: they would exceed ``max_cost``."""
-        if self._max_cost is None:
+        if self.options.max_cost is None:
             return None
         cost = self.estimate(requests) or 0.0
-        if self.spent + self._admitted + cost > self._max_cost:
+        if self.spent + self._admitted + cost > self.options.max_cost:
             return (
                 f"the next {len(requests)} prompts can cost ${cost:.4f} and ${self.spent:.4f} is "
-                f"spent: --max-cost {self._max_cost:g} would be exceeded"
+                f"spent: --max-cost {self.options.max_cost:g} would be exceeded"
             )
         self._admitted += cost
         return None
@@ -384,8 +339,8 @@ class _Session:
                     raise FatalError(
                         f"{answers[-1].error}; none of the first {_HOPELESS} prompts got an answer"
                     )
-            if judge._proven and len(self._workers) < judge._concurrency:
-                more = judge._concurrency - len(self._workers)
+            if judge._proven and len(self._workers) < judge.options.concurrency:
+                more = judge.options.concurrency - len(self._workers)
                 self._workers += [asyncio.create_task(self._work()) for _ in range(more)]
 
     async def _ask(self, request: Request) -> Answer:
@@ -395,16 +350,12 @@ class _Session:
         if by_request:
             await by_request.acquire()
         if by_token:
-            tokens = len(request.text) / 4 + judge._max_tokens
+            tokens = len(request.text) / 4 + judge.options.max_tokens
             await by_token.acquire(min(tokens, by_token.max_rate))
         body = body_of(
             request,
             model=judge.model,
-            style=judge._style,
-            system_prompt=judge._system_prompt,
-            max_tokens=judge._max_tokens,
-            temperature=judge._temperature,
-            seed=judge._seed + request.repeat,
+            options=judge.options,
             logprobs=self._logprobs,
         )
         answer = await ask(
@@ -415,7 +366,7 @@ class _Session:
             judge._timeout_s,
             self._noise,
             judge._proven,
-            judge._style.begins_thinking,
+            judge.options.style.begins_thinking,
             judge.hide,
         )
         if judge.price and answer.error is None:

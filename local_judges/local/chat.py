@@ -16,15 +16,6 @@ from judgesense.responses import BEGINS_THINKING
 
 log = logging.getLogger(__name__)
 
-SYSTEM_PROMPT = (
-    "You are an evaluation assistant. Give only the requested answer with no explanation."
-)
-"""The judges' system prompt of "JudgeSense: A Benchmark for Prompt Sensitivity in
-LLM-as-a-Judge Systems" (arXiv 2604.23478), section 4.2."""
-
-MAX_TOKENS = 20
-"""The cap on generated tokens of the same section."""
-
 TEMPLATE_SETTINGS: dict[str, Any] = {"date_string": "26 Jul 2024", "enable_thinking": False}
 """Variables given to every chat template. Llama's would otherwise write today's date into the
 prompt, so that answers changed from day to day (this is the date its template falls back to);

@@ -8,12 +8,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from judgesense.errors import JudgeSenseError
 from judgesense.responses import THINKING_TAG
 from local_judges.local.chat import ChatFormat
 from local_judges.local.decoding import Decoding
 from local_judges.local.model_loading import Source, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, build_trie, tokenise_option
+from local_judges.options import LocalOptions
 from local_judges.protocol import Answer, Request
 
 
@@ -22,40 +22,26 @@ class LocalModel:
 
     A model that thinks aloud offers no option scoring: where its answer should stand, its thinking
     begins. ``context`` is the most tokens that a prompt and its answer may have together. Raises
-    JudgeSenseError for a tokenizer or chat template that cannot be used, or for bad decoding.
+    JudgeSenseError for a tokenizer or chat template that cannot be used.
     """
 
     engine = ""
     scorings = frozenset({"generate", "options"})
 
-    def __init__(
-        self,
-        source: Source,
-        dtype: str,
-        system_prompt: str | None,
-        max_tokens: int,
-        temperature: float,
-        seed: int,
-        thinking: bool = False,
-    ) -> None:
+    def __init__(self, source: Source, dtype: str, options: LocalOptions) -> None:
         import transformers
 
-        if max_tokens < 1 or temperature < 0:
-            raise JudgeSenseError(
-                "max_tokens must be at least 1 and temperature at least 0, got "
-                f"{max_tokens} and {temperature}"
-            )
         self.source, self.dtype = source, dtype
         self.folder = plain_folder(source)
         self.tokenizer = load_tokenizer(self.folder)
-        self.chat = ChatFormat(self.tokenizer, system_prompt, source.name, thinking)
+        self.chat = ChatFormat(self.tokenizer, options.system_prompt, source.name, options.thinking)
         if self.chat.thinks:
             self.scorings = frozenset({"generate"})
         self._tags = self._thinking_tags()
         self.config = transformers.AutoConfig.from_pretrained(self.folder).get_text_config()
         self.context = int(getattr(self.config, "max_position_embeddings", None) or 1 << 30)
         self.stop_tokens = self._stop_tokens()
-        self.decoding = Decoding(max_tokens, temperature, seed)
+        self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
         self._tries: dict[tuple[str, ...], OptionTrie] = {}
 
     def encode(self, requests: Sequence[Request]) -> list[list[int]]:

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.local.chat import MAX_TOKENS, SYSTEM_PROMPT
+from judgesense.errors import MissingExtraError
 from local_judges.local.devices import choose_device, choose_dtype, hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model, load_model
 from local_judges.local.option_scoring import shared_prefix
+from local_judges.options import TransformersOptions, made
 from local_judges.protocol import Answer, Request
 
 log = logging.getLogger(__name__)
@@ -33,47 +33,30 @@ _CACHE_FACTOR = 8
 class TransformersJudge(LocalModel):
     """A judge that runs a causal language model with transformers.
 
-    ``model`` is a short name (``smollm2-135m``), a folder, a ``.gguf`` file or a Hub id (with
-    ``revision``, ``gguf_file``). ``dtype`` defaults to float32 on a CPU and bfloat16 on GPUs that
-    have it. ``system_prompt`` None or "" leaves the system text to the chat template.
-    ``temperature`` 0 is greedy; above it, each prompt's tokens are drawn from ``seed`` and its
-    ``prompt_id`` alone (another text for each repeat). ``thinking`` lets a model think aloud that
-    can (with ``max_tokens`` to match). ``batch_tokens`` is the number of tokens of one forward.
+    ``model`` is a short name (``smollm2-135m``), a folder, a ``.gguf`` file or a Hub id;
+    ``options`` are those of :class:`~local_judges.options.TransformersOptions`. ``dtype`` defaults
+    to float32 on a CPU and bfloat16 on GPUs that have it. An empty ``system_prompt`` leaves the
+    system text to the chat template. Above ``temperature`` 0, each prompt's tokens are drawn from
+    ``seed`` and its ``prompt_id`` alone (another text for each repeat).
 
-    Making one finds and hashes the weights and loads the tokenizer; the weights are loaded with
-    the first batch. Raises JudgeSenseError for a model, device or dtype that is not there.
+    The constructor finds and hashes the weights and loads the tokenizer; the weights are loaded
+    with the first batch. Raises JudgeSenseError for an unknown or wrong option, and for a model,
+    device or dtype that does not exist.
     """
 
     engine = "transformers"
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        name: str | None = None,
-        revision: str | None = None,
-        dtype: str | None = None,
-        device: str | None = None,
-        system_prompt: str | None = SYSTEM_PROMPT,
-        max_tokens: int = MAX_TOKENS,
-        temperature: float = 0.0,
-        seed: int = 0,
-        thinking: bool = False,
-        gguf_file: str | None = None,
-        batch_tokens: int | None = None,
-    ) -> None:
+    def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
+        own = made(TransformersOptions, options)
         try:
             import torch  # noqa: F401
             import transformers  # noqa: F401
         except ImportError as error:
             raise MissingExtraError(error.name or "torch", "local", "a local judge") from error
-        if batch_tokens is not None and batch_tokens < 1:
-            raise JudgeSenseError(f"batch_tokens must be at least 1, got {batch_tokens}")
-        self.device = choose_device(device)
-        dtype = choose_dtype(dtype, self.device)
-        source = find_model(model, revision=revision, gguf_file=gguf_file)
-        super().__init__(source, dtype, system_prompt, max_tokens, temperature, seed, thinking)
-        self.batch_tokens = batch_tokens or (
+        self.device = choose_device(own.device)
+        source = find_model(model, revision=own.revision, gguf_file=own.gguf_file)
+        super().__init__(source, choose_dtype(own.dtype, self.device), own)
+        self.batch_tokens = own.batch_tokens or (
             CPU_BATCH_TOKENS if self.device == "cpu" else GPU_BATCH_TOKENS
         )
         self.counters: Counter[str] = Counter()

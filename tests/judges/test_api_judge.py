@@ -14,14 +14,10 @@ from test_runner import benchmark, comparable, tells_parity
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import (
-    Retry,
-    Style,
-    diagnose,
-    without_secrets,
-)
+from local_judges.api.call import Retry, diagnose, without_secrets
 from local_judges.api.judge import ApiJudge
 from local_judges.callable_judge import CallableJudge
+from local_judges.options import Style
 from local_judges.protocol import Request
 from local_judges.registry import resolve
 from local_judges.runner import Interrupted, run_judge
@@ -205,16 +201,16 @@ def test_waits_grow_to_a_bound_at_any_number_of_tries_and_are_never_none() -> No
 
 @pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, math.inf])
 def test_a_retry_budget_that_is_no_time_is_refused(budget: float) -> None:
-    with pytest.raises(JudgeSenseError, match="--retry-budget must be"):
+    with pytest.raises(JudgeSenseError, match="retry_budget_s must be"):
         Retry.within(budget)
 
 
 def test_a_call_may_not_take_longer_than_all_tries_together() -> None:
     url = "http://localhost/v1"
-    with pytest.raises(JudgeSenseError, match="give a --retry-budget of 300"):
+    with pytest.raises(JudgeSenseError, match="set retry_budget_s to 300"):
         ApiJudge("m", base_url=url, timeout_s=300)
-    assert ApiJudge("m", base_url=url, timeout_s=300, retry=Retry.within(300)).client().timeout
-    assert ApiJudge("m", base_url=url, retry=Retry.within(30)).client().timeout == 30
+    assert ApiJudge("m", base_url=url, timeout_s=300, retry_budget_s=300).client().timeout
+    assert ApiJudge("m", base_url=url, retry_budget_s=30).client().timeout == 30
     assert ApiJudge("m", base_url=url).client().timeout == 60
 
 
@@ -232,7 +228,7 @@ def test_a_limit_is_not_given_to_each_of_several_processes(
     judge("http://localhost/v1", **limit)
     monkeypatch.setenv("WORLD_SIZE", "2")
     judge("http://localhost/v1")
-    with pytest.raises(JudgeSenseError, match="cannot be held by 2 processes"):
+    with pytest.raises(JudgeSenseError, match="cannot be shared by 2 processes"):
         judge("http://localhost/v1", **limit)
 
 
@@ -319,10 +315,10 @@ def test_a_url_with_a_secret_is_refused_before_a_judge_is_loaded(url: str) -> No
 
 
 def test_limits_of_nought_and_temperatures_below_are_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="above 0"):
+    with pytest.raises(JudgeSenseError, match="concurrency: must be a whole number of 1"):
         ApiJudge("m", base_url="http://localhost/v1", concurrency=0)
     for temperature in (-1.0, math.nan):
-        with pytest.raises(JudgeSenseError, match="temperature must be 0 or more"):
+        with pytest.raises(JudgeSenseError, match="temperature: must be a number of 0 or more"):
             ApiJudge("m", base_url="http://localhost/v1", temperature=temperature)
 
 

@@ -24,7 +24,7 @@ def test_each_cap_is_a_judge_of_its_own() -> None:
     assert [spec.name for spec in specs] == ["smollm2-135m-max20", "smollm2-135m-max2048"]
     assert [spec.options["max_tokens"] for spec in specs] == [20, 2048]
     assert resolve_each("smollm2-135m", max_tokens=20)[0].name == "smollm2-135m"
-    with pytest.raises(JudgeSenseError, match="different token caps"):
+    with pytest.raises(JudgeSenseError, match="caps must differ"):
         resolve_each("smollm2-135m", max_tokens=[20, 20])
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import json
 import os
 import subprocess
@@ -12,21 +10,12 @@ from pathlib import Path
 
 import pytest
 from judge_file import no_file_of_ones_own, own_file  # noqa: F401  (a fixture)
-from typer.testing import CliRunner
 
 import judgesense
-from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.published import papers
-from local_judges.api.call import Style
-from local_judges.api.judge import ApiJudge
-from local_judges.judge_files import (
-    OPTION_KINDS,
-    OPTIONS,
-    STYLE_KINDS,
-    entries,
-    require_values,
-)
+from local_judges.judge_files import entries
+from local_judges.options import ENGINES, ApiOptions, RayOptions, Style, rows, table
 from local_judges.protocol import Request
 from local_judges.registry import entry, resolve
 
@@ -180,22 +169,30 @@ def test_a_key_of_no_known_form_is_not_shown_when_the_endpoint_repeats_it(
     assert "AbCdEfGh" not in str(raised.value)
 
 
-def test_the_options_of_the_api_engine_are_those_of_its_judge() -> None:
-    parameters = set(inspect.signature(ApiJudge.__init__).parameters)
-    assert OPTIONS["api"] == parameters - {"self", "model", "name"}
+def test_every_option_has_a_help_text_and_appears_in_the_list() -> None:
+    listed = {row[0] for row in rows()}
+    for kind in (*ENGINES.values(), RayOptions):
+        for name, (field, _) in table(kind).items():
+            assert field.metadata["help"]
+            assert name in listed
+    assert {row[0] for row in rows("api")} == set(table(ApiOptions)) | {
+        f"style.{name}" for name in table(Style)
+    }
 
 
-def test_every_option_and_every_key_of_a_style_has_a_kind() -> None:
-    assert set(OPTION_KINDS) == set().union(*OPTIONS.values())
-    assert set(STYLE_KINDS) == {field.name for field in dataclasses.fields(Style)}
-    require_values({"style": vars(Style())}, "")
-
-
-def test_the_options_of_the_transformers_engine_are_those_of_its_judge() -> None:
+def test_the_options_of_an_engine_are_the_arguments_of_its_judge() -> None:
+    from local_judges.api.judge import ApiJudge
     from local_judges.local.transformers_judge import TransformersJudge
 
-    parameters = set(inspect.signature(TransformersJudge.__init__).parameters)
-    assert OPTIONS["transformers"] == parameters - {"self", "model", "name"}
+    for judge in (ApiJudge, TransformersJudge):
+        with pytest.raises(
+            JudgeSenseError, match=r"max_token: unknown option; did you mean max_tokens\?"
+        ):
+            judge("org/model", max_token=3)
+    url = "http://localhost:1/v1"
+    assert ApiJudge("m", base_url=url, concurrency=3).options == ApiOptions(
+        base_url=url, concurrency=3
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,16 +215,16 @@ def test_a_wrong_name_lists_the_names_the_close_ones_first(wrong: str, first: st
 @pytest.mark.parametrize(
     ("judge", "options", "says"),
     [
-        ("gpt-4o", {"dtype": "float32"}, "--dtype is no option of the engine api"),
-        ("smollm2-135m", {"price": (1.0, 2.0)}, "--price is no option of the engine transformers"),
-        ("gpt-4o", {"engine": "transformers"}, "is asked at an endpoint"),
-        ("smollm2-135m", {"model": "other"}, "--model other is for endpoints"),
-        ("org/model", {"model": "other"}, "--model other is for endpoints"),
+        ("gpt-4o", {"dtype": "float32"}, r"dtype: unknown option of the engine api"),
+        ("smollm2-135m", {"price": (1.0, 2.0)}, r"price: unknown option of the engine transf"),
+        ("gpt-4o", {"engine": "transformers"}, "is at an endpoint"),
+        ("smollm2-135m", {"model": "other"}, "--model other names a model at an endpoint"),
+        ("org/model", {"model": "other"}, "--model other names a model at an endpoint"),
         ("gpt-4o", {"style": {"sytem_role": False}}, r"style\.sytem_role: unknown key"),
-        ("gpt-4o", {"style": {"sends_seed": "false"}}, r"style\.sends_seed must be true or false"),
-        ("gpt-4o", {"concurrency": "8"}, r"judge gpt-4o: concurrency must be a whole number"),
-        ("gpt-4o", {"requests_per_minute": 0.5}, r"requests_per_minute must be a number of 1 or"),
-        ("org/model", {"temperature": "hot"}, r"judge org/model: temperature must be a number"),
+        ("gpt-4o", {"style": {"sends_seed": "false"}}, r"style\.sends_seed: must be true or false"),
+        ("gpt-4o", {"concurrency": "8"}, r"judge gpt-4o: concurrency: must be a whole number"),
+        ("gpt-4o", {"requests_per_minute": 0.5}, r"requests_per_minute: must be a number of 1 or"),
+        ("org/model", {"temperature": "hot"}, r"judge org/model: temperature: must be a number"),
         ("gpt-4o", {"engine": "abacus"}, "unknown engine 'abacus'"),
     ],
 )
@@ -329,9 +326,3 @@ def test_the_seed_of_a_run_reaches_a_judge_whose_file_says_that_it_draws(
     assert (
         json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["judges"][0]["seed"] == 7
     )
-
-
-def test_what_a_run_is_told_otherwise_is_no_engine_option() -> None:
-    done = CliRunner().invoke(app, ["run", "-j", "gpt-4o", "-o", "x", "--engine-option", "seed=3"])
-    assert isinstance(done.exception, JudgeSenseError)
-    assert "seed is no option of an engine" in str(done.exception)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from local_judges.local.chat import SYSTEM_PROMPT
 from local_judges.local.option_scoring import trie_floor
 from local_judges.local.transformers_judge import TransformersJudge
+from local_judges.options import SYSTEM_PROMPT
 from local_judges.protocol import Answer, Judge, Request
 
 pytestmark = pytest.mark.slow

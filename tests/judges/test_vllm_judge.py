@@ -46,7 +46,7 @@ def test_vllm_takes_its_own_options_and_no_device() -> None:
     # A run may go on with other GPUs, but not with other weights.
     assert "tensor_parallel_size" not in spec.identity()
     assert spec.identity()["quantization"] == "fp8"
-    with pytest.raises(JudgeSenseError, match="--device is no option of the engine vllm"):
+    with pytest.raises(JudgeSenseError, match="device: unknown option of the engine vllm"):
         resolve("smollm2-135m", engine="vllm", device="cpu")
 
 
