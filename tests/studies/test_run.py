@@ -120,7 +120,7 @@ def test_a_function_that_answers_too_little_is_told_so(tmp_path: Path) -> None:
         (["--judge", "smollm2-135m", "--templates", "x.yaml"], "needs --items"),
         (["--judge", "smollm2-135m", "--repeats", "0"], "at least 1"),
         (["--judge", "m", "--base-url", "https://example.org/v1"], "OPENAI_API_KEY"),
-        (["--judge", "m", "--base-url", "http://localhost:1/v1", "--max-cost", "1"], "--price"),
+        (["--judge", "m", "--base-url", "http://localhost:1/v1", "--max-cost", "1"], "--set price"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
