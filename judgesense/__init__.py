@@ -1,37 +1,80 @@
 """JudgeSense: how much an LLM judge's verdicts depend on how the question is worded.
 
-Everything here loads when it is first used (PEP 562), so ``import judgesense`` is quick and needs
-neither torch nor scipy.
+Each name loads its module on first use (PEP 562), so ``import judgesense`` is quick and needs
+neither torch nor scipy. Type checkers read the imports below.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgesense.version import __version__
 
-_HOMES: dict[str, str] = {
-    "run": "judgesense.pipeline",
+if TYPE_CHECKING:
+    from judgesense.importers import import_log
+    from judgesense.matching import match_answers
+    from judgesense.matching import match_answers as answer_match
+    from judgesense.pipeline import run
+    from judgesense.reporting.build import report_runs as report
+    from judgesense.reporting.compare import Comparison, compare
+    from judgesense.reporting.report import Report
+    from judgesense.responses import read_responses
+    from judgesense.scores import jss, metric_path
+    from judgesense.statistics.agreement import Agreement
+    from judgesense.statistics.bias import position_bias
+    from judgesense.statistics.ranking import prompt_sensitivity, ranking_stability
+    from judgesense.statistics.robustness import paraphrase_robustness
+    from judgesense.studies.check import CheckResult, check
+    from local_judges.responder import Question, respond
+
+__all__ = [
+    "Agreement",
+    "CheckResult",
+    "Comparison",
+    "Question",
+    "Report",
+    "__version__",
+    "answer_match",
+    "check",
+    "compare",
+    "import_log",
+    "jss",
+    "match_answers",
+    "metric_path",
+    "paraphrase_robustness",
+    "position_bias",
+    "prompt_sensitivity",
+    "ranking_stability",
+    "read_responses",
+    "report",
+    "respond",
+    "run",
+]
+
+_HOMES = {
+    "Agreement": "judgesense.statistics.agreement",
+    "CheckResult": "judgesense.studies.check",
+    "Comparison": "judgesense.reporting.compare",
+    "Question": "local_judges.responder",
+    "Report": "judgesense.reporting.report",
+    "answer_match": "judgesense.matching:match_answers",
     "check": "judgesense.studies.check",
-    "jss": "judgesense.scores",
-    "paraphrase_robustness": "judgesense.scores",
-    "prompt_sensitivity": "judgesense.scores",
-    "ranking_stability": "judgesense.scores",
-    "position_bias": "judgesense.scores",
-    "answer_match": "judgesense.scores",
-    "metric_path": "judgesense.scores",
-    "report": "judgesense.reporting.build:report_runs",
     "compare": "judgesense.reporting.compare",
     "import_log": "judgesense.importers",
+    "jss": "judgesense.scores",
     "match_answers": "judgesense.matching",
-    "respond": "local_judges.responder",
-    "Question": "local_judges.responder",
+    "metric_path": "judgesense.scores",
+    "paraphrase_robustness": "judgesense.statistics.robustness",
+    "position_bias": "judgesense.statistics.bias",
+    "prompt_sensitivity": "judgesense.statistics.ranking",
+    "ranking_stability": "judgesense.statistics.ranking",
     "read_responses": "judgesense.responses",
+    "report": "judgesense.reporting.build:report_runs",
+    "respond": "local_judges.responder",
+    "run": "judgesense.pipeline",
 }
-"""Public name -> the module that defines it (``module:name`` where it has another name there)."""
-
-__all__ = ["__version__", *_HOMES]
+"""Public name -> its module (``module:name`` if it has another name there), as imported above."""
 
 
 def __getattr__(name: str) -> Any:

@@ -100,7 +100,7 @@ def _main(kind: str, first: str, second: str) -> None:
     from judgesense.reporting.compare import compare as compare_runs
 
     try:
-        result = compare_runs(first, second)
+        result = compare_runs(first, second).to_dict()
     except JudgeSenseError as error:
         result = {"error": str(error)}
     print(json.dumps(result, allow_nan=False), flush=True)

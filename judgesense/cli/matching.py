@@ -13,7 +13,7 @@ from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
     from judgesense.cli.match_input import Response
-    from judgesense.matching import MatchResult
+    from judgesense.matching import AnswerMatch
     from judgesense.matching.scores import Disagreement, ModelScores
     from local_judges.llm_matcher import JudgedMatches
 
@@ -188,7 +188,7 @@ def _figure(value: float | None) -> str:
     return "     -" if value is None else f"{value:.4f}"
 
 
-def _show_unread(result: MatchResult, rows: Sequence[Response], examples: int) -> None:
+def _show_unread(result: AnswerMatch, rows: Sequence[Response], examples: int) -> None:
     if cut := sum(row.truncated for row in rows):
         typer.echo(f"{cut} of {len(rows)} responses were cut off at the token cap")
     unread = [i for i, value in enumerate(result.readings) if value is None]
@@ -208,7 +208,7 @@ def _show_unread(result: MatchResult, rows: Sequence[Response], examples: int) -
 def _show_judged(
     judged: JudgedMatches,
     differ: Disagreement,
-    result: MatchResult,
+    result: AnswerMatch,
     rows: Sequence[Response],
     examples: int,
 ) -> None:
@@ -248,7 +248,7 @@ def _write(
     source: Path,
     method: str,
     tables: dict[str, list[ModelScores]],
-    result: MatchResult,
+    result: AnswerMatch,
     judged: JudgedMatches | None,
     differ: Disagreement | None,
     rows: Sequence[Response],

@@ -93,6 +93,6 @@ def compare(
     if json_:
         import json
 
-        typer.echo(json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(result.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         typer.echo(render_comparison(result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -362,7 +363,7 @@ def _caps(text: str | None) -> int | list[int] | None:
     return caps[0] if len(caps) == 1 else caps
 
 
-def show(report: dict[str, Any]) -> None:
+def show(report: Mapping[str, Any]) -> None:
     """Print a report's table and advice."""
     from judgesense.reporting.terminal import print_report
 

@@ -13,13 +13,13 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching.choice import match_choice, read_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import last_boxed, match_math
-from judgesense.matching.result import MatchResult, Reading, Reference, check_pairs
+from judgesense.matching.result import AnswerMatch, Reading, Reference, check_pairs
 from judgesense.matching.words import match_exact, match_f1, normalize, word_f1
 from judgesense.responses import without_thinking
 
 __all__ = [
     "METHODS",
-    "MatchResult",
+    "AnswerMatch",
     "Reading",
     "last_boxed",
     "match_answers",
@@ -33,7 +33,7 @@ __all__ = [
     "word_f1",
 ]
 
-METHODS: dict[str, Callable[..., MatchResult]] = {
+METHODS: dict[str, Callable[..., AnswerMatch]] = {
     "choice": match_choice,
     "f1": match_f1,
     "math": match_math,
@@ -47,7 +47,7 @@ def match_answers(
     references: Sequence[Reference],
     method: str = "choice",
     **options: Any,
-) -> MatchResult:
+) -> AnswerMatch:
     """Score n responses against their references with a heuristic matcher.
 
     ``method`` is "choice" (options: ``n_options``, ``options``, ``labels``), "f1", "math"

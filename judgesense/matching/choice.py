@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from judgesense.errors import JudgeSenseError
-from judgesense.matching.result import MatchResult, Reading, Reference, accepted, collect
+from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
 from judgesense.matching.words import normalize
 
 LABEL_STYLES = ("auto", "letters", "numbers")
@@ -152,7 +152,7 @@ def match_choice(
     n_options: int = 4,
     options: Sequence[Sequence[str]] | None = None,
     labels: str = "auto",
-) -> MatchResult:
+) -> AnswerMatch:
     """1.0 where a response chose the correct option, else 0.0.
 
     ``references`` are letters, numbers from 1, or (with ``options``) the options' texts.

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 
 from judgesense.errors import JudgeSenseError
-from judgesense.matching.result import MatchResult, Reading, collect
+from judgesense.matching.result import AnswerMatch, Reading, collect
 
 
 def match_likelihood(
     option_logprobs: Sequence[Sequence[float]],
     references: Sequence[int],
     lengths: Sequence[Sequence[int]] | None = None,
-) -> MatchResult:
+) -> AnswerMatch:
     """1.0 where the correct option has the greatest log-likelihood, else 0.0.
 
     ``option_logprobs[i][j]`` is the log-probability in nats of option j of example i (its whole

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.matching.result import MatchResult, Reading, Reference, accepted, collect
+from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
 
 START_LIMIT_S = 120.0
 """Seconds for the comparing process to import sympy on a slow disk."""
@@ -58,7 +58,7 @@ def plain_latex(text: str) -> str:
 
 def match_math(
     predictions: Sequence[str], references: Sequence[Reference], time_limit_s: float = 5.0
-) -> MatchResult:
+) -> AnswerMatch:
     r"""1.0 where the response's answer equals an accepted one mathematically, else 0.0.
 
     The answer is what stands in the last ``\boxed`` or ``\fbox``; a response without one goes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.maths import last_boxed
-from judgesense.matching.result import MatchResult, Reading, Reference, accepted, collect
+from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
 
 _NUMBER = re.compile(r"(?<![\w.])-?\$?\d(?:[\d,]*\d)?(?:\.\d+)?(?![\d])")
 _MARKED = re.compile(r"####\s*(.*)")
@@ -34,7 +34,7 @@ def read_number(text: str) -> Reading:
     return Reading(None, "no number" if text.strip() else "empty response")
 
 
-def match_number(predictions: Sequence[str], references: Sequence[Reference]) -> MatchResult:
+def match_number(predictions: Sequence[str], references: Sequence[Reference]) -> AnswerMatch:
     """1.0 where a response's number equals an accepted one, else 0.0.
 
     Raises JudgeSenseError, naming the row (from 0), for a reference that is no number.

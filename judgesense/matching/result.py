@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.result import ResultMapping, data_frame
 
 Reference = str | Sequence[str]
 """One accepted answer, or several of which the best counts."""
@@ -20,15 +22,15 @@ class Reading:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class MatchResult:
+@dataclass(frozen=True, eq=False)
+class AnswerMatch(ResultMapping):
     """Scores of n responses against their references.
 
     ``per_example[i]`` in [0, 1] is the score of response i and ``score`` their mean.
-    ``readings[i]`` is the answer read out of response i; it is None where none could be read,
-    and ``problems[i]`` then says why. Such a response scores 0, as in the heuristic evaluation
-    of "Artifact or Flaw?" (section 3.1), and is counted in ``n_unread``: it is never given a
-    default answer.
+    ``readings[i]`` is the answer read from response i, or None if none could be read;
+    ``problems[i]`` then says why. Such a response scores 0, as in the heuristic evaluation of
+    "Artifact or Flaw?" (section 3.1), and is counted in ``n_unread``. No default answer is ever
+    assumed.
     """
 
     method: str
@@ -36,16 +38,23 @@ class MatchResult:
     per_example: list[float]
     readings: list[str | None] = field(repr=False)
     problems: list[str] = field(repr=False)
+    n_unread: int
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Score, method, and the unread responses with their reasons."""
+        told = [("score", f"{self.score:.3f} ({self.method}, {self.n} responses)")]
+        return [*told, *((f"unread: {why}", str(n)) for why, n in self.problem_counts.items())]
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with one row per response: score, reading, problem."""
+        return data_frame(
+            {"score": self.per_example, "reading": self.readings, "problem": self.problems}
+        )
 
     @property
     def n(self) -> int:
-        """How many responses were scored."""
+        """The number of responses."""
         return len(self.per_example)
-
-    @property
-    def n_unread(self) -> int:
-        """How many responses held no answer that the method could read."""
-        return sum(reading is None for reading in self.readings)
 
     @property
     def problem_counts(self) -> dict[str, int]:
@@ -53,15 +62,17 @@ class MatchResult:
         return dict(Counter(problem for problem in self.problems if problem).most_common())
 
 
-def collect(method: str, scored: Sequence[tuple[float, Reading]]) -> MatchResult:
+def collect(method: str, scored: Sequence[tuple[float, Reading]]) -> AnswerMatch:
     """The result of scores and readings in the responses' order."""
     per_example = [float(score) for score, _ in scored]
-    return MatchResult(
+    readings = [reading.value for _, reading in scored]
+    return AnswerMatch(
         method=method,
         score=sum(per_example) / len(per_example),
         per_example=per_example,
-        readings=[reading.value for _, reading in scored],
+        readings=readings,
         problems=[reading.problem for _, reading in scored],
+        n_unread=readings.count(None),
     )
 
 

@@ -7,7 +7,7 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
-from judgesense.matching.result import MatchResult, Reading, Reference, accepted, collect
+from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -36,7 +36,7 @@ def word_f1(prediction: str, reference: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> MatchResult:
+def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> AnswerMatch:
     """Word-level F1 of each response, the best over its accepted answers, as LongBench does.
 
     A response without a single word left after normalisation is unread (and scores 0).
@@ -52,7 +52,7 @@ def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> Mat
 
 def match_exact(
     predictions: Sequence[str], references: Sequence[Reference], normalized: bool = True
-) -> MatchResult:
+) -> AnswerMatch:
     """1.0 where a response equals an accepted answer, else 0.0.
 
     Both sides are normalised as for F1; with ``normalized=False`` only surrounding white space

@@ -18,6 +18,7 @@ from judgesense.run_folder import PROMPTS_FILE, REPORT_FILE, RunFolder
 from judgesense.storage import opened
 
 if TYPE_CHECKING:
+    from judgesense.reporting.report import Report
     from local_judges.distributed.ranks import Ranks
     from local_judges.distributed.ray_cluster import RayCluster
 
@@ -88,7 +89,7 @@ def run(
     limit: int | None = None,
     note: Note | None = None,
     **judge_options: Any,
-) -> dict[str, Any]:
+) -> Report:
     """Judge a benchmark and report on it: ``judgesense run`` in Python.
 
     Args:
@@ -115,11 +116,12 @@ def run(
             and so on.
 
     Returns:
-        The contents of ``report.json``.
+        The report.
 
     Raises:
         JudgeSenseError: for bad input, before a model is loaded where it can be known.
     """
+    from judgesense.reporting.report import Report
     from local_judges.distributed.ray_cluster import cluster_of
 
     judges = list(judge) if isinstance(judge, (list, tuple)) else [judge]
@@ -129,7 +131,7 @@ def run(
     specs = resolve_all(judges, scoring, options)
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
     data = data_reference(dataset, templates, items)
-    return execute(specs, data, settings, out, note or to_stderr, cluster)
+    return Report.of(execute(specs, data, settings, out, note or to_stderr, cluster))
 
 
 def resolve_all(

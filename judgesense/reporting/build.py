@@ -32,6 +32,7 @@ from judgesense.reporting.details import (
     template_pairs,
     wordings,
 )
+from judgesense.reporting.report import Report
 from judgesense.run_folder import read_run
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.conclusion import can_be_settled
@@ -178,14 +179,14 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-def report_runs(*run_dirs: str | Path) -> dict[str, Any]:
+def report_runs(*run_dirs: str | Path) -> Report:
     """Measure runs anew, write each one's report, and return ``report.json`` (of all).
 
     Args:
         run_dirs: folders of runs (``--out``), one or several.
 
     Returns:
-        The contents of ``report.json``; of several runs, their cells one after another.
+        The report; of several runs, their cells one after another.
 
     Raises:
         JudgeSenseError: a folder without decisions, an unreadable part, or a report that a newer
@@ -194,4 +195,4 @@ def report_runs(*run_dirs: str | Path) -> dict[str, Any]:
     if not run_dirs:
         raise JudgeSenseError("no run given; name the --out folder of at least one")
     reports = [write_report(Path(run_dir)) for run_dir in run_dirs]
-    return reports[0] if len(reports) == 1 else merge(reports)
+    return Report.of(reports[0] if len(reports) == 1 else merge(reports))

@@ -17,6 +17,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
 from judgesense.run_folder import read_run
 from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, number, percent, short_names
 
 SIGNIFICANT = 0.05
@@ -37,7 +38,36 @@ class Side:
     stream: Stream
 
 
-def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Comparison(ResultMapping):
+    """Two runs' judges on the pairs that both judged.
+
+    ``advice`` says which judge to prefer on each task. ``comparisons`` has one entry per couple of
+    judges, task, scoring and measure, with the keys ``task``, ``judge_a``, ``judge_b``,
+    ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or ``accuracy``), ``a``, ``b``,
+    ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not corrected), ``p_value``,
+    ``p_holm`` (over all comparisons), ``n``, ``n_items``, ``n_undecided`` (left out because one of
+    the judges gave no decision) and ``text``. ``runs`` are the two folders.
+    """
+
+    advice: list[str]
+    comparisons: list[dict[str, Any]]
+    n_tests: int
+    runs: list[str]
+
+    def to_pandas(self) -> Any:
+        """The comparisons as a `pandas.DataFrame`, one row each."""
+        return data_frame(self.comparisons)
+
+    def __str__(self) -> str:
+        return render_comparison(self)
+
+    def _repr_html_(self) -> str:
+        texts = [*self.advice, *(entry["text"] for entry in self.comparisons)]
+        return html_table((), [(text,) for text in texts])
+
+
+def compare(a: str | Path, b: str | Path) -> Comparison:
     """Compare every judge of run A with every judge of run B on the pairs that both judged.
 
     Mapped decisions are compared. A judge's scorings are compared like with like; where two runs
@@ -49,12 +79,7 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
         b: folder of the second run, or the first again.
 
     Returns:
-        ``{"advice": [...], "comparisons": [...], "n_tests", "runs": [A, B]}``. ``advice`` says what
-        to do about each two judges on each task. A comparison has ``task``, ``judge_a``,
-        ``judge_b``, ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or ``accuracy``), ``a``,
-        ``b``, ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not corrected),
-        ``p_value``, ``p_holm`` (over all comparisons), ``n``, ``n_items``, ``n_undecided`` (left
-        out because a judge had no decision) and ``text``.
+        The comparison; ``comparisons`` is never empty.
 
     Raises:
         JudgeSenseError: a folder without decisions, no pair in common, or one judge alone.
@@ -81,12 +106,12 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
     for entry in found:
         entry["text"] = _sentence(entry, names)
-    return {
-        "advice": list(_recommend(found, names)),
-        "comparisons": found,
-        "n_tests": sum(entry["p_value"] is not None for entry in found),
-        "runs": [str(path) for path in dirs],
-    }
+    return Comparison(
+        advice=list(_recommend(found, names)),
+        comparisons=found,
+        n_tests=sum(entry["p_value"] is not None for entry in found),
+        runs=[str(path) for path in dirs],
+    )
 
 
 def _sides(run_dir: Path) -> list[Side]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,23 +33,38 @@ from judgesense.statistics.labels import (
     encode_pair,
     numbers,
 )
+from judgesense.statistics.result import ResultMapping
 
 __all__ = ["UNDECIDED", "Agreement", "SoftAgreement", "cohen_kappa", "jss", "soft_jss"]
 
 UNDECIDED = ("UNCLEAR", "REFUSED", "ERROR")
-"""Decisions that are none: answered but not readable, refused, failed."""
+"""Labels without a decision: the answer cannot be read, the judge refused, the request failed."""
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How often two prompts led to the same decision.
+@dataclass(frozen=True, eq=False)
+class Agreement(ResultMapping):
+    """How often two prompts lead to the same decision.
 
-    `jss`, `flip_rate`, `kappa` and their intervals are over the `n_pairs` pairs decided on both
-    sides, which come from `n_items` items; the pairs left out are counted once each, by the worst
-    of their two sides (`n_error`, then `n_refused`, then `n_unclear`, which also takes any other
-    undecided label). `jss_low` and `jss_high` are JSS if all of those had disagreed, or agreed.
-    What is undefined is None, and `degenerate` then says why in words.
+    `jss`, `flip_rate`, `kappa` and their intervals cover the `n_pairs` pairs with a decision on
+    both sides, which come from `n_items` items. Every other pair is counted once, by the worse of
+    its two sides: `n_error`, then `n_refused`, then `n_unclear`, which also takes any other
+    undecided label. `jss_low` and `jss_high` are the JSS if all of those had disagreed, or agreed.
+    An undefined figure is None, and `degenerate` says why. `signature` says in one line how the
+    figures were made; `judgesense.jss` fills it in.
     """
+
+    labels: ClassVar = {
+        "jss": "same verdict after rewording (JSS)",
+        "flip_rate": "flip rate",
+        "kappa": "Cohen's kappa",
+        "n_pairs": "pairs",
+        "n_items": "items",
+        "n_unclear": "unclear",
+        "n_refused": "refused",
+        "n_error": "failed",
+        "degenerate": "note",
+        "signature": "signature",
+    }
 
     jss: float | None
     flip_rate: float | None
@@ -66,15 +81,12 @@ class Agreement:
     n_refused: int
     n_error: int
     degenerate: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
+    signature: str | None = None
 
 
 def jss(
-    references: Labels,
     predictions: Labels,
+    references: Labels,
     item_ids: Any = None,
     *,
     undecided: Collection[str] = UNDECIDED,
@@ -84,29 +96,33 @@ def jss(
     seed: int = 0,
     kappa_interval: bool = True,
 ) -> Agreement:
-    """Judge Sensitivity Score: the share of pairs on which both prompts got the same decision.
+    """Judge Sensitivity Score: the share of pairs with the same decision under both prompts.
 
     JSS = mean of [a_i == b_i] (JudgeSense, section 3.1, formula 1), flip rate = 1 - JSS, Cohen's
-    kappa over the same pairs (section 3.6). Intervals take the item as the sample.
+    kappa over the same pairs (section 3.6). The intervals treat items, not pairs, as the sample.
 
     Args:
-        references: decision under the pair's first prompt, shape (n,), strings.
-        predictions: decision under the pair's second prompt, shape (n,), strings.
-        item_ids: what each pair is about, shape (n,), strings or integers; rows of one item are not
-            independent. None makes every pair its own item.
-        undecided: labels that are no decision; pairs with one are left out, counted and bounded.
+        predictions: decision under each pair's second prompt, shape (n,), strings.
+        references: decision under each pair's first prompt, shape (n,), strings.
+        item_ids: the item of each pair, shape (n,), strings or integers; pairs of one item are not
+            independent. None makes every pair an item of its own.
+        undecided: labels without a decision; such pairs are left out, counted and bounded.
         confidence_level: of all intervals, within (0, 1).
         interval: "wilson" (`intervals.wilson_cluster`, `kappa.wilson_kappa`) or "bootstrap"
             (percentile, over items).
-        n_resamples: resamples of the bootstraps.
-        seed: of the bootstraps' `numpy.random.default_rng`.
-        kappa_interval: pass False to leave out kappa's interval.
+        n_resamples: number of bootstrap resamples.
+        seed: seed of the bootstraps, for `numpy.random.default_rng`.
+        kappa_interval: False leaves out kappa's interval.
 
     Returns:
         The agreement; with a single item the interval ends are None.
 
     Raises:
-        ValueError: labels that are no strings, unequal lengths, empty input, or a bad option.
+        ValueError: labels that are not strings, unequal lengths, empty input, or a bad option.
+
+    >>> result = jss(["YES", "NO", "NO"], ["YES", "YES", "NO"], ["q1", "q2", "q3"])
+    >>> round(result.jss, 3), result.n_pairs
+    (0.667, 3)
     """
     first, second, labels = encode_pair(references, predictions)
     return jss_of_codes(
@@ -136,25 +152,28 @@ def jss_of_codes(
     seed: int = 0,
     kappa_interval: bool = True,
 ) -> Agreement:
-    """`jss` of decisions that are encoded already.
+    """`jss` of encoded decisions; the options are those of `jss`.
 
     Args:
-        first: decision under the pair's first prompt, places in `labels`, shape (n,), n > 0.
-        second: decision under the pair's second prompt, shape (n,).
-        labels: what the codes stand for.
-        clusters: a code >= 0 for what each pair is about, shape (n,), or None.
-        undecided: as `jss`, and so are the others.
+        first: decision under each pair's first prompt, an index into `labels`, shape (n,), n > 0.
+        second: decision under each pair's second prompt, shape (n,).
+        labels: the label of each code.
+        clusters: the item of each pair as a code >= 0, shape (n,), or None.
+        undecided: labels without a decision.
         confidence_level: within (0, 1).
         interval: "wilson" or "bootstrap".
-        n_resamples: resamples of the bootstraps.
-        seed: of the bootstraps.
-        kappa_interval: pass False to leave out kappa's interval.
+        n_resamples: number of bootstrap resamples.
+        seed: seed of the bootstraps.
+        kappa_interval: False leaves out kappa's interval.
 
     Returns:
         The agreement.
 
     Raises:
         ValueError: a bad option.
+
+    >>> jss_of_codes(np.array([0, 0, 1]), np.array([0, 1, 1]), ["NO", "YES"]).flip_rate.__round__(3)
+    0.333
     """
     if interval not in ("wilson", "bootstrap"):
         raise ValueError(f"interval is {interval!r}: pass 'wilson' or 'bootstrap'")
@@ -229,8 +248,8 @@ def _rank(label: str, undecided: Collection[str]) -> int:
     return {"REFUSED": 2, "ERROR": 3}.get(label, 1)
 
 
-@dataclass(frozen=True)
-class SoftAgreement:
+@dataclass(frozen=True, eq=False)
+class SoftAgreement(ResultMapping):
     """Soft JSS with its interval; `flip_mass` is 1 - soft JSS, the mean total variation."""
 
     soft_jss: float
@@ -240,44 +259,44 @@ class SoftAgreement:
     n_pairs: int
     n_items: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
-
 
 def soft_jss(
     p: npt.ArrayLike, q: npt.ArrayLike, clusters: Any = None, confidence_level: float = 0.95
 ) -> SoftAgreement:
-    """JSS without the argmax: 1 - total variation between the two prompts' option distributions.
+    """JSS of option probabilities: 1 - total variation between the two prompts' distributions.
 
-    The total variation is the least share of decisions that must differ if each prompt's decision
-    is drawn from its distribution: soft JSS is the greatest JSS such a judge can reach.
+    The total variation is the smallest share of decisions that must differ if each prompt's
+    decision is drawn from its distribution, so soft JSS is the highest JSS such a judge can reach.
 
     Args:
         p: option probabilities under the first prompt, shape (n, L), rows that sum to 1.
-        q: the same under the second prompt, options in the same order (label maps applied).
-        clusters: one id a pair, or None.
+        q: the same under the second prompt, with the options in the same order (label maps
+            applied).
+        clusters: one id per pair, or None.
         confidence_level: within (0, 1).
 
     Returns:
-        The mean over pairs and its cluster-robust t interval, cut to [0, 1] (no interval with a
-        single cluster).
+        The mean over pairs and its cluster-robust t interval, clipped to [0, 1]; a single cluster
+        has no interval.
 
     Raises:
-        ValueError: shapes that differ, a probability outside [0, 1], a row that does not sum to 1
+        ValueError: unequal shapes, a probability outside [0, 1], or a row that does not sum to 1
             within 1e-3.
+
+    >>> soft_jss([[0.9, 0.1], [0.5, 0.5]], [[0.7, 0.3], [0.5, 0.5]]).soft_jss
+    0.9
     """
     first, second = numbers(p, "p", 2), numbers(q, "q", 2)
     if first.shape != second.shape:
         raise ValueError(
-            f"p has shape {first.shape} and q {second.shape}: pass one row a pair, one column an "
-            "option, in both"
+            f"p has shape {first.shape} and q {second.shape}: pass one row per pair and one "
+            "column per option in both"
         )
     for name, table in (("p", first), ("q", second)):
         bad = np.flatnonzero((table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 1e-3))
         if len(bad):
             raise ValueError(
-                f"{name}[{bad[0]}] is {table[bad[0]].tolist()}, no probabilities that sum to 1: "
+                f"{name}[{bad[0]}] is {table[bad[0]].tolist()}, not probabilities that sum to 1: "
                 "divide the options' probabilities by their sum (the option mass)"
             )
     same = 1 - np.abs(first - second).sum(axis=1) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from judgesense.statistics.labels import (
     encode,
     encode_pair,
 )
+from judgesense.statistics.result import ResultMapping
 
 OPTIONS = ("A", "B")
 TIES = ("TIE", "tie", "Tie", "C")
@@ -26,18 +27,28 @@ TIES = ("TIE", "tie", "Tie", "C")
 LABELS = ("position", "item")
 
 
-@dataclass(frozen=True)
-class PositionBias:
+@dataclass(frozen=True, eq=False)
+class PositionBias(ResultMapping):
     """Decisions on the same two options in both orders.
 
-    Of the `n` pairs with a choice in both orders, `position_consistency` chose the same item,
-    `consistent_first` the option shown first both times, `consistent_second` the one shown second;
-    the three add up to 1. `first_position_rate` is the share of the 2 n choices that fell on the
-    option shown first. `preference_fairness` = consistent_second - consistent_first: -1 always the
-    first, 0 no side preferred, 1 always the second. `n_excluded` pairs have a tie or no decision on
-    a side. Undefined is None, and `degenerate` then says why in words.
+    Of the `n` pairs with a choice in both orders, `position_consistency` is the share that chose
+    the same item, `consistent_first` the share that chose the option shown first both times, and
+    `consistent_second` the one shown second; the three add up to 1. `first_position_rate` is the
+    share of the 2 n choices that took the option shown first. `preference_fairness` =
+    consistent_second - consistent_first: -1 always the first, 0 no preference, 1 always the
+    second. `n_excluded` pairs have a tie or no decision on a side. An undefined figure is None,
+    and `degenerate` says why.
     """
 
+    labels: ClassVar = {
+        "position_consistency": "same choice in both orders",
+        "first_position_rate": "takes the first option",
+        "preference_fairness": "preference (-1 first, 1 second)",
+        "n": "pairs",
+        "n_items": "items",
+        "n_excluded": "left out",
+        "degenerate": "note",
+    }
     position_consistency: float | None
     position_consistency_ci_low: float | None
     position_consistency_ci_high: float | None
@@ -56,11 +67,11 @@ class PositionBias:
 
 
 def position_bias(
-    swapped: Any,
-    first_order: Any,
+    predictions: Any,
+    references: Any,
+    item_ids: Any = None,
     *,
     labels: str = "position",
-    item_ids: Any = None,
     options: Sequence[str] = OPTIONS,
     ties: Collection[str] = TIES,
     undecided: Collection[str] = UNDECIDED,
@@ -69,18 +80,18 @@ def position_bias(
     """Measure position bias from the same pairs judged in both option orders.
 
     Position consistency and the direction of preference fairness are those of Shi et al. (2024,
-    arXiv:2406.07791); fairness is not rescaled by what a data set makes reachable, so 0 is fair
-    for every data set.
+    arXiv:2406.07791). Fairness is not rescaled to the range that a dataset can reach, so 0 is fair
+    for every dataset.
 
     Args:
-        swapped: decisions with the options swapped (order BA), shape (n,), strings.
-        first_order: decisions in the first order (AB), shape (n,), strings.
+        predictions: decisions with the options swapped (order BA), shape (n,), strings.
+        references: decisions in the first order (AB), shape (n,), strings.
+        item_ids: one id per row if rows share an item; None makes every row an item.
         labels: "position": options[0] means "the one shown first", as in the decision log;
             "item": options[0] means the same item in both streams.
-        item_ids: one id a row, where rows share an item; None makes every row an item.
         options: the two labels.
         ties: labels that prefer neither; such pairs are counted in `n_excluded`.
-        undecided: labels that are no decision; counted likewise.
+        undecided: labels without a decision; counted likewise.
         confidence_level: within (0, 1).
 
     Returns:
@@ -89,11 +100,15 @@ def position_bias(
     Raises:
         ValueError: a label outside options, ties and undecided (names the row), unequal lengths,
             empty input, unknown `labels`.
+
+    >>> result = position_bias(["A", "B", "A"], ["A", "A", "B"])
+    >>> round(result.position_consistency, 3), round(result.consistent_first, 3)
+    (0.667, 0.333)
     """
     if labels not in LABELS:
         raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
     level = check_level(confidence_level)
-    in_ab, in_ba, seen = encode_pair(first_order, swapped)
+    in_ab, in_ba, seen = encode_pair(references, predictions)
     side = _sides(seen, options, ties, undecided)
     clusters, _ = cluster_codes(item_ids, len(in_ab))
     ab, ba = side[in_ab], side[in_ba]
@@ -107,14 +122,8 @@ def position_bias(
     kept = (ab >= 0) & (ba >= 0)
     n = int(kept.sum())
     if not n:
-        nothing: dict[str, Any] = dict.fromkeys(PositionBias.__dataclass_fields__)
-        nothing.update(
-            n=0,
-            n_items=0,
-            n_excluded=len(kept),
-            degenerate="no pair has a choice in both orders",
-        )
-        return PositionBias(**nothing)
+        reason = "no pair has a choice in both orders"
+        return PositionBias.undefined(n=0, n_items=0, n_excluded=len(kept), degenerate=reason)
     first_ab, first_ba = ab[kept] == 0, ba[kept] == 0
     if labels == "item":
         first_ba = ~first_ba
@@ -165,8 +174,8 @@ def _check_options(options: Sequence[str]) -> None:
         raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
 
 
-@dataclass(frozen=True)
-class FlipSources:
+@dataclass(frozen=True, eq=False)
+class FlipSources(ResultMapping):
     """Where the disagreement of two judgements of one item comes from.
 
     `flip_rate` is the share of pairs of judgements of one item that differ, where template and
@@ -349,7 +358,7 @@ def _split(
         reasons.append(f"one {'item' if whole.sum() == 1 else 'cluster'}: no interval")
     if values and not whole.all():
         reasons.append(f"{int((~whole).sum())} items lack judgements of some kind and are left out")
-    result: dict[str, Any] = dict.fromkeys(FlipSources.__dataclass_fields__)
+    result: dict[str, Any] = {}
     if whole.any():
         for name, column_values in values.items():
             result[name] = float(column_values[whole].mean())
@@ -359,4 +368,4 @@ def _split(
     result.update(
         n_items=int(whole.sum()), n_excluded=n_excluded, degenerate="; ".join(reasons) or None
     )
-    return FlipSources(**result)
+    return FlipSources.undefined(**result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from judgesense.statistics.agreement import UNDECIDED, jss
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster
 from judgesense.statistics.labels import Labels, check_labels, encode, encode_pair
 from judgesense.statistics.reliability import alpha_from_counts
+from judgesense.statistics.result import ResultMapping
 
 
 def per_template_pair_table(
@@ -113,8 +114,8 @@ def flips_by_item(
     return sorted(rows, key=lambda row: -int(row["n_flips"]))
 
 
-@dataclass(frozen=True)
-class FlipOverlap:
+@dataclass(frozen=True, eq=False)
+class FlipOverlap(ResultMapping):
     """Which pairs several judges flip on.
 
     Lists run over `pair_ids`, in the order given: `flip_count` judges of `judged_count` that
@@ -132,10 +133,6 @@ class FlipOverlap:
     jaccard: list[list[float | None]]
     all_flip: int
     none_flip: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
 
 
 def flip_overlap(
@@ -192,8 +189,8 @@ def flip_overlap(
     )
 
 
-@dataclass(frozen=True)
-class Consensus:
+@dataclass(frozen=True, eq=False)
+class Consensus(ResultMapping):
     """Agreement of several judges under the same prompts.
 
     `agreement` is the mean, over the `n_prompts` prompts that two judges or more decided, of the
@@ -209,10 +206,6 @@ class Consensus:
     pairwise: list[list[float | None]]
     n_prompts: int
     n_items: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
 
 
 def consensus(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.labels import numbers
+from judgesense.statistics.result import ResultMapping
 
 
-@dataclass(frozen=True)
-class TestResult:
+@dataclass(frozen=True, eq=False)
+class TestResult(ResultMapping):
     """A test: its statistic, p-value, degrees of freedom and effect size.
 
     `effect` is named by `effect_name` (eta squared, Cramer's V, the matched-pairs rank-biserial
@@ -29,10 +29,6 @@ class TestResult:
     effect_name: str
     n: int
     degenerate: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
 
 
 def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:

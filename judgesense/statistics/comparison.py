@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,13 @@ from judgesense.statistics.labels import (
     numbers,
 )
 from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.result import ResultMapping
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class PairedDifference:
+@dataclass(frozen=True, eq=False)
+class PairedDifference(ResultMapping):
     """Difference of two judges' shares on the same pairs: the second's minus the first's.
 
     `n_undecided` counts pairs left out because a judge left a side undecided. Interval and p-value
@@ -43,10 +44,6 @@ class PairedDifference:
     n_pairs: int
     n_items: int
     n_undecided: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
 
 
 def compare_jss(

@@ -13,11 +13,12 @@ from judgesense.statistics.intervals import Interval, cluster_codes
 from judgesense.statistics.labels import check_level, check_resamples, encode
 from judgesense.statistics.ranking import competition_ranks, kendall_matrix, leaders
 from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import Floats, is_finite
 
 
-@dataclass(frozen=True)
-class Consequence:
+@dataclass(frozen=True, eq=False)
+class Consequence(ResultMapping):
     """Rankings of the judged systems, one under each wording (template).
 
     `winner_change_rate` and `ranking_change_rate` are shares of the pairs of templates under which
@@ -203,8 +204,7 @@ def _optional_numbers(scores: Any) -> Floats:
 def _undefined(
     systems: list[str], templates: list[str], n_items: int, n_excluded: int, reasons: list[str]
 ) -> Consequence:
-    result: dict[str, Any] = dict.fromkeys(Consequence.__dataclass_fields__)
-    result.update(
+    return Consequence.undefined(
         modal_winner=[],
         winners=[],
         scores=[],
@@ -216,4 +216,3 @@ def _undefined(
         n_excluded=n_excluded,
         degenerate="; ".join(reasons),
     )
-    return Consequence(**result)

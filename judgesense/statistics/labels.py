@@ -47,9 +47,9 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
 
 
 def encode_pair(
-    references: Labels, predictions: Labels, names: tuple[str, str] = ("references", "predictions")
+    one: Labels, two: Labels, names: tuple[str, str] = ("references", "predictions")
 ) -> tuple[Codes, Codes, list[str]]:
-    """Encode two streams of equal length with one table of labels.
+    """Encode two streams of equal length with one table of labels; `names` are for messages.
 
     Returns:
         The codes of both, shape (n,) each, and the labels by code.
@@ -58,8 +58,8 @@ def encode_pair(
         ValueError: as `encode`; also unequal lengths and empty input.
     """
     table: dict[str, int] = {}
-    first = encode(references, names[0], table)
-    second = encode(predictions, names[1], table)
+    first = encode(one, names[0], table)
+    second = encode(two, names[1], table)
     if len(first) != len(second):
         raise ValueError(
             f"{names[0]} has {len(first)} rows and {names[1]} has {len(second)}: "

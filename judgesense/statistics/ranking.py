@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.labels import check_labels
+from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.statistics.tables import Floats, number_table, positive_number
 
 _TIE = 1e-12
@@ -73,18 +75,27 @@ def chosen(scores: Any) -> npt.NDArray[np.intp]:
     return index
 
 
-@dataclass(frozen=True)
-class PromptSensitivity:
+@dataclass(frozen=True, eq=False)
+class PromptSensitivity(ResultMapping):
     """Spread of each model's accuracy over prompts, and agreement of the models' rankings.
 
-    `std` (population) and `range` have one value a model, `spearman_pairs` one a pair of prompts
-    in the order (0, 1), (0, 2), ..., (1, 2), ...: None where all models tie under a prompt.
-    `mean_spearman` is the mean of those that are defined; None under 3 models. `degenerate` says in
-    words what is undefined, and is None otherwise.
+    `std` (population) and `range` have one value per model, by name if names were passed.
+    `spearman_pairs` has one value per pair of prompts in the order (0, 1), (0, 2), ..., (1, 2),
+    ...: None if all models tie under a prompt. `mean_spearman` is the mean of the defined ones;
+    None under 3 models. `degenerate` says what is undefined and why, and is None otherwise.
     """
 
-    std: list[float]
-    range: list[float]
+    labels: ClassVar = {
+        "mean_std": "mean standard deviation over prompts",
+        "mean_spearman": "rank correlation between prompts",
+        "std": "standard deviation per model",
+        "range": "range per model",
+        "n_models": "models",
+        "n_prompts": "prompts",
+        "degenerate": "note",
+    }
+    std: list[float] | dict[str, float]
+    range: list[float] | dict[str, float]
     mean_std: float
     mean_spearman: float | None
     spearman_pairs: list[float | None]
@@ -92,32 +103,41 @@ class PromptSensitivity:
     n_prompts: int
     degenerate: str | None
 
+    def to_pandas(self) -> Any:
+        """`std` and `range` as a `pandas.DataFrame`, one row per model."""
+        return data_frame({"std": self.std, "range": self.range})
 
-def prompt_sensitivity(accuracies: Any) -> PromptSensitivity:
+
+def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) -> PromptSensitivity:
     """Measure how accuracies, and the ranking of models by them, vary over prompts.
 
     Args:
-        accuracies: shape (models, prompts), at least two prompts.
+        predictions: accuracies, shape (models, prompts), at least two prompts.
+        models: the models' names, shape (models,); `std` and `range` are then dicts by name.
 
     Returns:
         A `PromptSensitivity`.
 
     Raises:
-        ValueError: no table of finite numbers, ragged rows, or fewer than two prompts.
+        ValueError: not a table of finite numbers, ragged rows, fewer than two prompts, or names
+            that do not match the rows.
+
+    >>> prompt_sensitivity([[0.50, 0.52], [0.61, 0.58], [0.70, 0.73]]).mean_spearman
+    1.0
     """
-    table = _scores(accuracies, "model")
+    table = _scores(predictions, "model")
     n_models, n_prompts = table.shape
     if n_prompts < 2:
         raise ValueError(
-            "predictions has one accuracy a model: give each model's accuracy under at least two "
-            "prompts, one prompt has no spread"
+            "predictions has one accuracy per model: pass each model's accuracy under at least two "
+            "prompts"
         )
     std = table.std(axis=1)
     reason = None
     pairs: list[float | None] = []
     mean = None
     if n_models < 3:
-        reason = f"mean_spearman needs 3 models or more, there are {n_models}"
+        reason = f"mean_spearman needs at least 3 models, got {n_models}"
     else:
         rho = _upper(spearman_matrix(table.T))
         pairs = [None if np.isnan(value) else float(value) for value in rho]
@@ -128,8 +148,8 @@ def prompt_sensitivity(accuracies: Any) -> PromptSensitivity:
                 "all models tie under a prompt"
             )
     return PromptSensitivity(
-        std=std.tolist(),
-        range=np.ptp(table, axis=1).tolist(),
+        std=_by_name(std, models),
+        range=_by_name(np.ptp(table, axis=1), models),
         mean_std=float(std.mean()),
         mean_spearman=mean,
         spearman_pairs=pairs,
@@ -139,17 +159,43 @@ def prompt_sensitivity(accuracies: Any) -> PromptSensitivity:
     )
 
 
-@dataclass(frozen=True)
-class RankingStability:
+def _by_name(values: Floats, models: Sequence[str] | None) -> list[float] | dict[str, float]:
+    """One value per model: a list, or a dict if the models have names."""
+    found: list[float] = values.tolist()
+    if models is None:
+        return found
+    if not len(check_labels(models, "models")) == len(models) == len(found):
+        raise ValueError(
+            f"models is {models}: pass {len(found)} different names, one for each row of "
+            "predictions"
+        )
+    return dict(zip(models, found, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class RankingStability(ResultMapping):
     """Stability of the ranking of M prompts over K conditions, and of the choice made from it.
 
     `*_pairwise_*`, `spearman_*` and `kendall_*` are over pairs of conditions; `top1_global` is the
     share of conditions with the most frequent winner, `topk_global` the mean overlap with the most
     frequent top-k set. `selected_*` are prompt indices; `lcb` has M values. `loso_*` are the scores
     in a held-out condition of the prompt chosen on the others. Every `*_std` is a population
-    standard deviation. Undefined is None, and `degenerate` then says why in words.
+    standard deviation. An undefined figure is None, and `degenerate` says why.
     """
 
+    labels: ClassVar = {
+        "spearman_mean": "rank correlation between conditions",
+        "top1_pairwise_mean": "same best prompt in two conditions",
+        "topk_pairwise_mean": "overlap of the top k in two conditions",
+        "selected_mean": "best prompt by mean",
+        "selected_lcb": "best prompt by lower bound",
+        "loso_mean_mean": "held-out score, chosen by mean",
+        "loso_lcb_mean": "held-out score, chosen by lower bound",
+        "k": "k",
+        "n_conditions": "conditions",
+        "n_prompts": "prompts",
+        "degenerate": "note",
+    }
     spearman_mean: float | None
     spearman_std: float | None
     kendall_mean: float | None
@@ -175,11 +221,11 @@ class RankingStability:
     degenerate: str | None
 
 
-def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStability:
+def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> RankingStability:
     """Measure how stable a ranking of prompts is over conditions (seeds, subsets, judges).
 
     Args:
-        scores: shape (K conditions, M prompts), higher is better.
+        predictions: scores, shape (K conditions, M prompts), higher is better.
         k: size of the top-k sets, 1 to M.
         z: weight of the standard error in LCB = mean - z * sd / sqrt(K), sd with K - 1.
 
@@ -189,9 +235,13 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
         top-k sets are the most frequent, the one with the best mean score counts.
 
     Raises:
-        ValueError: no table of finite numbers, ragged rows, k outside 1..M, z negative.
+        ValueError: not a table of finite numbers, ragged rows, k outside 1..M, z negative.
+
+    >>> scores = [[0.2, 0.5, 0.4], [0.3, 0.4, 0.5], [0.1, 0.6, 0.5]]
+    >>> ranking_stability(scores, k=2).selected_mean
+    1
     """
-    table = _scores(scores, "condition")
+    table = _scores(predictions, "condition")
     n_conditions, n_prompts = table.shape
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_prompts:
         raise ValueError(f"k is {k!r}: pass a whole number from 1 to the {n_prompts} prompts")
@@ -202,7 +252,7 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
     mean = table.mean(axis=0)
 
     if n_conditions < 2:
-        reasons.append("one condition: there is nothing to compare, and no lower bound")
+        reasons.append("one condition: no comparison and no lower bound")
         rho = tau = top1 = topk = np.empty(0)
         top1_global = topk_global = None
     else:
@@ -224,7 +274,7 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
     loso_mean = _held_out(table, None)
     loso_lcb = _held_out(table, z)
     if n_conditions == 2:
-        reasons.append("two conditions: leaving one out leaves no lower bound to choose by")
+        reasons.append("two conditions: no lower bound after leaving one out")
     rho_mean, rho_std = _mean_std(rho)
     tau_mean, tau_std = _mean_std(tau)
     top1_mean, top1_std = _mean_std(top1)
@@ -258,20 +308,26 @@ def ranking_stability(scores: Any, *, k: int = 3, z: float = 1.0) -> RankingStab
     )
 
 
-def lcb_sweep(scores: Any, z: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0)) -> list[dict[str, Any]]:
-    """Selection by lower confidence bound at several weights z; z = 0 is selection by the mean.
+def lcb_sweep(
+    predictions: Any, z: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0)
+) -> list[dict[str, Any]]:
+    """Selection by lower confidence bound at several weights z; z = 0 selects by the mean.
 
     Args:
-        scores: shape (K conditions, M prompts), K >= 3.
+        predictions: scores, shape (K conditions, M prompts), K >= 3.
         z: weights, each >= 0.
 
     Returns:
-        One dict a weight: `z`, `selected` (prompt index), `loso_mean`, `loso_std`.
+        One dict per weight: `z`, `selected` (prompt index), `loso_mean`, `loso_std`.
 
     Raises:
         ValueError: as `ranking_stability`; fewer than three conditions.
+
+    >>> rows = lcb_sweep([[0.2, 0.5], [0.3, 0.4], [0.1, 0.6]], z=[0.0, 1.0])
+    >>> [row["selected"] for row in rows]
+    [1, 1]
     """
-    table = _scores(scores, "condition")
+    table = _scores(predictions, "condition")
     if len(table) < 3:
         raise ValueError(
             f"predictions has {len(table)} conditions: leaving one out needs at least three"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from judgesense.statistics.intervals import (
 )
 from judgesense.statistics.labels import check_level, check_resamples
 from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import Floats, number_column, number_table, positive_number
 
 TOLERANCES = (0.25, 0.5, 1.0)
@@ -28,20 +29,32 @@ _SLACK = 1e-9
 """4.4 - 3.9 is 0.5 to a reader and 0.5000000000000004 to a float; 0.7 - 0.55 is below 0.15."""
 
 
-@dataclass(frozen=True)
-class Robustness:
-    """Scores of N items under k paraphrases against human scores.
+@dataclass(frozen=True, eq=False)
+class Robustness(ResultMapping):
+    """Scores of N items under k paraphrases, compared with human scores.
 
     `accuracy` and `accuracy_tolerance` are means over all N * k scores; `accuracy_per_paraphrase`
     has k values and `win_rate_gap` is their largest difference. `win_rate_gap_chance` is the gap
-    to expect if each item's k scores had been dealt to the paraphrases at random: a gap near it
-    shows no wording to be better. `sensitivity` is the coefficient of variation of an item's
-    scores, averaged over items; `consistency` the share of items with k equal scores; `stable`
-    whether gap and sensitivity are both below 0.15. Gap, sensitivity, consistency and stable are
-    None for a single paraphrase, sensitivity also if no item defines it, interval ends for a
-    single cluster; `degenerate` then says why and is None otherwise.
+    expected if each item's k scores had been dealt to the paraphrases at random; a gap near it
+    does not show that one wording is better. `sensitivity` is the coefficient of variation of an
+    item's scores, averaged over items; `consistency` the share of items with k equal scores;
+    `stable` whether gap and sensitivity are both below 0.15. Gap, sensitivity, consistency and
+    stable are None for a single paraphrase, sensitivity also if no item defines it, and interval
+    ends for a single cluster; `degenerate` then says why, and is None otherwise.
     """
 
+    labels: ClassVar = {
+        "accuracy": "accuracy",
+        "accuracy_tolerance": "accuracy within the tolerance",
+        "win_rate_gap": "best minus worst paraphrase",
+        "win_rate_gap_chance": "that gap by chance",
+        "sensitivity": "sensitivity (coefficient of variation)",
+        "consistency": "same score under all paraphrases",
+        "stable": "stable",
+        "n_items": "items",
+        "n_paraphrases": "paraphrases",
+        "degenerate": "note",
+    }
     accuracy: float
     accuracy_ci_low: float | None
     accuracy_ci_high: float | None
@@ -68,12 +81,12 @@ class Robustness:
 
 
 def paraphrase_robustness(
-    scores: Any,
+    predictions: Any,
     references: Any,
+    item_ids: Any = None,
     *,
     tolerance: float = 0.5,
     round_references: bool = False,
-    item_ids: Any = None,
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -81,27 +94,32 @@ def paraphrase_robustness(
     """Measure accuracy and its stability over paraphrases of one instruction.
 
     Intervals: clustered Wilson for accuracies and consistency; cluster-robust t for sensitivity;
-    percentile bootstrap over clusters for the win-rate gap (a largest difference is biased
-    upwards, in the estimate and in its interval: compare `win_rate_gap_chance`).
+    percentile bootstrap over clusters for the win-rate gap. A largest difference is biased
+    upwards, in the estimate and in its interval, so compare it with `win_rate_gap_chance`.
 
     Args:
-        scores: shape (N, k), the judge's score of each item under each paraphrase.
+        predictions: shape (N, k), the judge's score of each item under each paraphrase.
         references: shape (N,), the human scores.
+        item_ids: one id per row if rows share an item; None makes every row an item.
         tolerance: largest distance that counts as right in `accuracy_tolerance`.
-        round_references: round the human scores to whole ones first (halves up): mean ratings such
-            as 3.67 can never be matched exactly.
-        item_ids: one id a row, where rows share an item; None makes every row an item.
+        round_references: round the human scores to whole numbers first (halves up), because a mean
+            rating such as 3.67 never matches exactly.
         confidence_level: within (0, 1).
-        n_resamples: bootstrap resamples for the gap.
-        seed: of the bootstrap.
+        n_resamples: number of bootstrap resamples for the gap.
+        seed: seed of the bootstrap.
 
     Returns:
         A `Robustness`.
 
     Raises:
-        ValueError: ragged rows, unequal lengths, empty input, or anything that is no finite number.
+        ValueError: ragged rows, unequal lengths, empty input, or a value that is not a finite
+            number.
+
+    >>> result = paraphrase_robustness([[4, 4], [2, 3], [5, 5]], [4, 2, 5])
+    >>> [round(share, 3) for share in result.accuracy_per_paraphrase]
+    [1.0, 0.667]
     """
-    table, human = _checked(scores, references, round_references)
+    table, human = _checked(predictions, references, round_references)
     level = check_level(confidence_level)
     n, k = table.shape
     clusters, n_items = cluster_codes(item_ids, n)
@@ -172,17 +190,20 @@ def paraphrase_robustness(
 
 
 def tolerance_accuracies(
-    scores: Any,
+    predictions: Any,
     references: Any,
     tolerances: Sequence[float] = TOLERANCES,
     *,
     round_references: bool = False,
 ) -> dict[float, float]:
-    """Accuracy within each of several tolerances: {tolerance: share of scores that near}.
+    """Accuracy within each of several tolerances: {tolerance: share of scores within it}.
 
-    Args and errors as `paraphrase_robustness`.
+    Arguments and errors are those of `paraphrase_robustness`.
+
+    >>> tolerance_accuracies([[4], [2], [5]], [4.25, 2.5, 4])[0.5].__round__(3)
+    0.667
     """
-    table, human = _checked(scores, references, round_references)
+    table, human = _checked(predictions, references, round_references)
     return {
         float(tau): float(_within(table, human, positive_number(tau, "tolerances", "0.5")).mean())
         for tau in tolerances

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_from_sums
 from judgesense.statistics.labels import check_level, numbers
+from judgesense.statistics.result import ResultMapping
 
 
-@dataclass(frozen=True)
-class SampledAgreement:
+@dataclass(frozen=True, eq=False)
+class SampledAgreement(ResultMapping):
     """JSS over draws, the noise floor of the same prompts, and their difference.
 
     ``jss`` is the mean over pairs of the share of couples of draws, one of each prompt, that
@@ -31,10 +32,6 @@ class SampledAgreement:
     net_ci_high: float | None
     n_pairs: int
     n_items: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
 
 
 def sampled_jss(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.labels import numbers
+from judgesense.statistics.result import ResultMapping
 
 FACTORS = ("item", "template", "order")
 
 
-@dataclass(frozen=True)
-class Components:
+@dataclass(frozen=True, eq=False)
+class Components(ResultMapping):
     """Variance components of a crossed grid.
 
     `variances` maps a source to its estimate, negative estimates set to 0 (and listed in
@@ -31,10 +32,6 @@ class Components:
     shares: dict[str, float | None]
     negative: list[str]
     levels: dict[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
 
 
 def components(scores: npt.ArrayLike) -> Components:

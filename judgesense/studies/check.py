@@ -15,8 +15,10 @@ import pyarrow as pa
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
+from judgesense.reporting.report import Report
 from judgesense.run_folder import sha256_of
 from judgesense.statistics.consequence import Consequence
+from judgesense.statistics.result import ResultMapping
 from judgesense.studies.common.measures import (
     cases,
     cost_table,
@@ -38,12 +40,12 @@ PARAPHRASES = 4
 """So many wordings are proposed, unless another number is asked for."""
 
 
-@dataclass
-class Check:
-    """What a check found: its figures, whether they pass, and where the run lies."""
+@dataclass(frozen=True, eq=False)
+class CheckResult(ResultMapping):
+    """The outcome of a check: its figures, whether they pass, its tables, and the run's folder."""
 
     result: Result
-    report: Mapping[str, Any]
+    report: Report
     out: Path
     jss: float | None
     ci_low: float | None
@@ -55,6 +57,21 @@ class Check:
     """The share of the pairs that got two verdicts."""
     failed: int
     """Prompts without an answer."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, `passed` and `verdict`, and the tables (`study.json`) under `study`."""
+        kept = {name: self[name] for name in self if name not in ("result", "report", "out")}
+        told = {"passed": self.passed, "verdict": self.verdict, "out": str(self.out)}
+        return {**told, **kept, "study": self.result.as_json()}
+
+    def to_pandas(self) -> Any:
+        """The cells of the report as a `pandas.DataFrame`."""
+        return self.report.to_pandas()
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The verdict, then every finding."""
+        told = (text for text in self.result.findings if text != self.verdict)
+        return [("check", self.verdict), *(("finding", text) for text in told)]
 
     @property
     def passed(self) -> bool:
@@ -107,7 +124,7 @@ def check(
     out: str | Path | None = None,
     note: Callable[[str], None] | None = None,
     **judge_options: Any,
-) -> Check:
+) -> CheckResult:
     """Judge the data under several wordings of a rubric, and measure what that changes.
 
     Args:
@@ -187,8 +204,8 @@ def check(
         "repeats": repeats, "scoring": scoring, "signature": cell["signature"],
     }  # fmt: skip
     failed = sum(len(each["failed"]) for run in report["runs"] for each in run["judges"])
-    found = Check(
-        result, report, out, cell["jss"], cell["ci_low"], cell["ci_high"], threshold,
+    found = CheckResult(
+        result, Report.of(report), out, cell["jss"], cell["ci_low"], cell["ci_high"], threshold,
         cell["verdict"] == "degenerate", cell["coverage"], failed,
     )  # fmt: skip
     result.findings.insert(0, found.verdict)

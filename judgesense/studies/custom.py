@@ -17,8 +17,8 @@ import pyarrow as pa
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.pipeline import Settings, to_stderr
 from judgesense.run_folder import sha256_of
-from judgesense.scores import prompt_sensitivity
 from judgesense.statistics.intervals import Interval, wilson_cluster
+from judgesense.statistics.ranking import prompt_sensitivity
 from judgesense.studies.common import figures as pictures
 from judgesense.studies.common.measures import (
     cases,

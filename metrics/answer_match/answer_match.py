@@ -22,7 +22,7 @@ Args:
     time_limit_s: of "math": seconds for one response (default 5).
     normalized: of "exact": compare without case, articles and punctuation (default True).
 Returns:
-    score, per_example, method, n_unread, problems.
+    score, per_example, method, n_unread, readings, problems.
 Examples:
     >>> metric = evaluate.load(judgesense.metric_path("answer_match"))
     >>> metric.compute(predictions=["The answer is (B)."], references=["B"])["score"]
@@ -76,4 +76,4 @@ class AnswerMatch(judgesense.hub_metric.CheckedRows, evaluate.Metric):
             "normalized": normalized,
         }
         chosen = {name: value for name, value in given.items() if value is not None}
-        return judgesense.answer_match(predictions, references, method, **chosen)
+        return judgesense.answer_match(predictions, references, method, **chosen).to_dict()

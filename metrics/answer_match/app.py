@@ -19,7 +19,7 @@ def compute(rows, method):
         if len(table[0]) != 2:
             raise ValueError("give two cells a line: response, answer; quote cells with commas")
         responses, answers = (list(column) for column in zip(*table, strict=True))
-        return judgesense.answer_match(responses, answers, method)
+        return judgesense.answer_match(responses, answers, method).to_dict()
     except ValueError as error:
         raise gr.Error(str(error)) from error
 

@@ -22,7 +22,7 @@ def compute(rows, interval):
         if len(table[0]) != 3:
             raise ValueError("give three cells a line: item, first decision, second decision")
         items, first, second = (list(column) for column in zip(*table, strict=True))
-        return judgesense.jss(second, first, items, interval=interval)
+        return judgesense.jss(second, first, items, interval=interval).to_dict()
     except ValueError as error:
         raise gr.Error(str(error)) from error
 

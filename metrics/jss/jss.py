@@ -81,4 +81,4 @@ class JSS(judgesense.hub_metric.CheckedRows, evaluate.Metric):
             interval=interval,
             n_resamples=n_resamples,
             seed=seed,
-        )
+        ).to_dict()

@@ -23,7 +23,7 @@ def compute(rows, tolerance, round_references):
             [row[0] for row in table],
             tolerance=tolerance,
             round_references=round_references,
-        )
+        ).to_dict()
     except ValueError as error:
         raise gr.Error(str(error)) from error
 

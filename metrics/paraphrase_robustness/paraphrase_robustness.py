@@ -82,4 +82,4 @@ class ParaphraseRobustness(judgesense.hub_metric.CheckedRows, evaluate.Metric):
             confidence_level=confidence_level,
             n_resamples=n_resamples,
             seed=seed,
-        )
+        ).to_dict()

@@ -21,7 +21,7 @@ def compute(rows, labels):
         if len(table[0]) != 2:
             raise ValueError("give two cells a line: decision in order AB, decision in order BA")
         first, swapped = (list(column) for column in zip(*table, strict=True))
-        return judgesense.position_bias(swapped, first, labels=labels)
+        return judgesense.position_bias(swapped, first, labels=labels).to_dict()
     except ValueError as error:
         raise gr.Error(str(error)) from error
 

@@ -83,4 +83,4 @@ class PositionBias(judgesense.hub_metric.CheckedRows, evaluate.Metric):
             ties=ties,
             undecided=undecided,
             confidence_level=confidence_level,
-        )
+        ).to_dict()

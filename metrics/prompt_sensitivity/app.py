@@ -17,7 +17,7 @@ def compute(rows):
     try:
         table = parse_rows(rows)
         scores = parse_numbers([row[1:] for row in table])
-        return judgesense.prompt_sensitivity(scores, models=[row[0] for row in table])
+        return judgesense.prompt_sensitivity(scores, models=[row[0] for row in table]).to_dict()
     except ValueError as error:
         raise gr.Error(str(error)) from error
 

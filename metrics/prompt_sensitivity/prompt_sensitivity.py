@@ -50,4 +50,4 @@ class PromptSensitivity(judgesense.hub_metric.CheckedRows, evaluate.Metric):
         )
 
     def _compute(self, predictions, models=None):
-        return judgesense.prompt_sensitivity(predictions, models)
+        return judgesense.prompt_sensitivity(predictions, models).to_dict()

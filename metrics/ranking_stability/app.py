@@ -15,7 +15,9 @@ EXAMPLE = """\
 def compute(rows, k, z):
     """Score the pasted rows."""
     try:
-        return judgesense.ranking_stability(parse_numbers(parse_rows(rows)), k=int(k), z=z)
+        return judgesense.ranking_stability(
+            parse_numbers(parse_rows(rows)), k=int(k), z=z
+        ).to_dict()
     except ValueError as error:
         raise gr.Error(str(error)) from error
 

@@ -56,4 +56,4 @@ class RankingStability(judgesense.hub_metric.CheckedRows, evaluate.Metric):
         )
 
     def _compute(self, predictions, k=3, z=1.0):
-        return judgesense.ranking_stability(predictions, k=k, z=z)
+        return judgesense.ranking_stability(predictions, k=k, z=z).to_dict()

@@ -35,6 +35,7 @@ def test_importing_an_app_builds_its_interface_without_starting_it(name):
     # What the visitor sees first is a row set that scores.
     options = [part.value for part in module.demo.input_components]
     result = module.compute(*options)
+    assert type(result) is dict
     assert set(result) == set(METRICS[name](**_example(name)))
 
 

@@ -252,8 +252,8 @@ def test_constant_streams_have_no_kappa(load):
     assert "kappa is undefined" in result["degenerate"]
 
 
-def test_an_unknown_metric_lists_those_there_are():
-    with pytest.raises(ValueError, match="no metric 'jsd'; there are jss, paraphrase_robustness"):
+def test_an_unknown_metric_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"'jsd'; .*jss, paraphrase_robustness"):
         judgesense.metric_path("jsd")
 
 

@@ -181,7 +181,7 @@ def test_a_bad_row_far_down_is_named_by_its_own_number() -> None:
     stream: list[object] = ["A"] * 200_000
     stream[150_001] = None
     with pytest.raises(ValueError, match=r"predictions\[150001\] is None"):
-        jss(["A"] * 200_000, stream)  # type: ignore[arg-type]
+        jss(stream, ["A"] * 200_000)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching.choice import match_choice, read_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import match_math
-from judgesense.matching.result import MatchResult
+from judgesense.matching.result import AnswerMatch
 from judgesense.matching.words import match_f1
 from judgesense.responses import without_thinking
 from judgesense.statistics.tables import Floats
@@ -196,7 +196,7 @@ def _score(answers: Answers) -> None:
     answers.scores[HEURISTIC[kind]] = _shaped(result, answers)
 
 
-def _shaped(result: MatchResult, answers: Answers) -> Floats:
+def _shaped(result: AnswerMatch, answers: Answers) -> Floats:
     return np.array(result.per_example, dtype=np.float64).reshape(answers.shape)
 
 

@@ -18,7 +18,7 @@ from judgesense.importers.files import read_table
 from judgesense.matching.choice import match_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.numbers import match_number
-from judgesense.matching.result import MatchResult
+from judgesense.matching.result import AnswerMatch
 from judgesense.statistics.tables import Floats
 from judgesense.studies.common.question_sets import BenchmarkItem, Drawn, fill
 from local_judges.responder import Question, respond
@@ -156,14 +156,14 @@ def _by_cell(log: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["template_id"], row["item_id"]): row for row in log.select(columns).to_pylist()}
 
 
-def _read(task: str, said: Sequence[str], items: Sequence[BenchmarkItem]) -> MatchResult:
+def _read(task: str, said: Sequence[str], items: Sequence[BenchmarkItem]) -> AnswerMatch:
     if task == "gsm8k":
         return match_number(said, [item.answers for item in items])
     right = [LETTERS[item.correct or 0] for item in items]
     return match_choice(said, right, options=[item.options for item in items], labels="letters")
 
 
-def _table(result: MatchResult, shape: tuple[int, int]) -> Floats:
+def _table(result: AnswerMatch, shape: tuple[int, int]) -> Floats:
     return np.array(result.per_example, dtype=np.float64).reshape(shape)
 
 

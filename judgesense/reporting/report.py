@@ -1,0 +1,56 @@
+"""`Report`: the contents of report.json as `judgesense.run` and `judgesense.report` return them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from judgesense.reporting.table import COLUMNS, rows
+from judgesense.reporting.terminal import render_terminal
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
+
+
+@dataclass(frozen=True, eq=False)
+class Report(ResultMapping):
+    """Every figure of a run or of several runs, with the keys of ``report.json``.
+
+    ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
+    `judgesense.report_file.CELL_KEYS` names its keys. ``advice`` holds the findings as sentences.
+    ``str()`` is the plain table of ``judgesense report``; a notebook shows the same table.
+    """
+
+    schema: int
+    cells: list[dict[str, Any]]
+    advice: list[str]
+    findings: list[dict[str, Any]]
+    template_pairs: list[dict[str, Any]]
+    templates: list[dict[str, Any]]
+    examples: list[dict[str, Any]]
+    diagnostics: list[dict[str, Any]]
+    to_settle: list[dict[str, Any]]
+    repeated: list[dict[str, Any]]
+    runs: list[dict[str, Any]]
+    notes: list[str]
+
+    @classmethod
+    def of(cls, contents: Mapping[str, Any]) -> Report:
+        """The report with the contents of a ``report.json``."""
+        return cls(**{name: contents[name] for name in cls.__dataclass_fields__})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of ``report.json``."""
+        return dict(self)
+
+    def to_pandas(self) -> Any:
+        """The cells as a `pandas.DataFrame`, one row per cell."""
+        return data_frame(self.cells)
+
+    def __str__(self) -> str:
+        return str(render_terminal(self))
+
+    def _repr_html_(self) -> str:
+        advice = "".join(f"<li>{escape(text)}</li>" for text in self.advice)
+        table = html_table(list(COLUMNS.values()), [list(row.texts.values()) for row in rows(self)])
+        return table + f"<ul>{advice}</ul>"

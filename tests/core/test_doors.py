@@ -1,0 +1,115 @@
+"""The public face: lazy names, the types that a user's checker sees, results that print."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import judgesense
+import judgesense.statistics
+from judgesense.report_file import LISTS
+from judgesense.scores import METRICS
+from judgesense.statistics.result import ResultMapping
+
+ROOT = Path(judgesense.__file__).parents[1]
+STATISTICS = [each.name for each in pkgutil.iter_modules(judgesense.statistics.__path__)]
+EXAMPLES = [
+    *(f"judgesense.statistics.{name}" for name in STATISTICS),
+    "judgesense.scores", "judgesense.hub_metric", "judgesense.published", "judgesense.responses",
+    *(f"judgesense.matching.{name}" for name in ("choice", "maths", "numbers", "result", "words")),
+    "judgesense.matching", "judgesense.pipeline", "judgesense.importers",
+    "judgesense.reporting.build", "judgesense.reporting.compare", "judgesense.studies.check",
+    "local_judges.responder",
+]  # fmt: skip
+ROWS = {
+    "jss": (["A", "B", "A"], ["A", "A", "A"]),
+    "paraphrase_robustness": ([[4, 4, 5], [2, 3, 2]], [4, 2]),
+    "prompt_sensitivity": ([[0.5, 0.6], [0.7, 0.4], [0.2, 0.9]],),
+    "ranking_stability": ([[0.1, 0.5, 0.4], [0.3, 0.2, 0.6], [0.2, 0.3, 0.4]],),
+    "position_bias": (["A", "B"], ["B", "B"]),
+    "answer_match": (["The answer is B.", "no idea"], ["B", "D"]),
+}
+
+
+def test_every_public_name_loads_from_its_home() -> None:
+    assert set(judgesense.__all__) == {"__version__", *judgesense._HOMES}
+    assert set(judgesense.__all__) <= set(dir(judgesense))
+    for name in judgesense.__all__:
+        assert getattr(judgesense, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = judgesense.nothing
+
+
+def test_a_users_type_checker_sees_the_result_types(tmp_path: Path) -> None:
+    calls = {
+        'run("judge", out="out")': "judgesense.reporting.report.Report",
+        'report("out")': "judgesense.reporting.report.Report",
+        'jss(["A"], ["A"])': "judgesense.statistics.agreement.Agreement",
+        'check("rubric.txt", "data.csv", "judge")': "judgesense.studies.check.CheckResult",
+        'compare("a", "b")': "judgesense.reporting.compare.Comparison",
+        'position_bias(["A"], ["B"])': "judgesense.statistics.bias.PositionBias",
+    }
+    script = tmp_path / "user.py"
+    lines = ["import judgesense", *(f"reveal_type(judgesense.{call})" for call in calls)]
+    script.write_text("\n".join(lines) + "\n", "utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
+    told = subprocess.run(
+        [*command, "--cache-dir", str(tmp_path / "cache"), str(script)],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    for line, kind in zip(told.stdout.splitlines(), calls.values(), strict=False):
+        assert line.endswith(f'Revealed type is "{kind}"')
+    assert (ROOT / "judgesense" / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_in_docstrings_run(name: str) -> None:
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_result_is_a_frozen_mapping_that_prints_itself(name: str) -> None:
+    result = METRICS[name](*ROWS[name])
+    assert isinstance(result, ResultMapping)
+    assert result == result.to_dict() == dict(result)
+    first = next(iter(result))
+    assert first in result
+    assert result[first] == getattr(result, first)
+    with pytest.raises(KeyError):
+        _ = result["nothing"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(result, first, None)
+    assert len(str(result).splitlines()) == len(result.lines()) > 1
+    assert result._repr_html_().startswith("<table>")
+
+
+def test_an_agreement_prints_its_figure_interval_n_and_signature() -> None:
+    result = judgesense.jss(["A", "B", "A", "B"], ["A", "A", "A", "B"])
+    text = str(result)
+    assert f"0.750 [{result.ci_low:.3f}, {result.ci_high:.3f}]" in text
+    assert result.signature is not None
+    assert result.signature in text
+
+
+def test_a_report_has_the_keys_of_its_file() -> None:
+    assert set(judgesense.Report.__dataclass_fields__) == {"schema", *LISTS}
+    contents = {"schema": 1, **{name: [] for name in LISTS}}
+    report = judgesense.Report.of(contents)
+    assert report == report.to_dict() == contents
+    assert "judge" in str(report)
+    assert "<th>judge</th>" in report._repr_html_()
+    assert len(report.to_pandas()) == 0
