@@ -223,6 +223,38 @@ def scatter(
     return figure
 
 
+def line_style(index: int) -> dict[str, Any]:
+    """Colour, marker and line of the series at ``index``, as arguments of ``Axes.plot``."""
+    colour, marker = _look(index)
+    return {
+        "color": colour, "marker": marker, "ls": LINES[index % len(LINES)], "lw": 1.8, "ms": 6,
+        "mec": "white",
+    }  # fmt: skip
+
+
+def panel(figure: Any, rows: int = 1, columns: int = 1, place: int = 1) -> Any:
+    """Add axes in the studies' style at a place of a figure's grid, counted from 1."""
+    axes = figure.add_subplot(rows, columns, place)
+    axes.tick_params(colors=SOFT, labelsize=8, length=3)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("bottom", "left"))
+        spine.set_color(LINE)
+    return axes
+
+
+def legend_below(figure: Any) -> None:
+    """Lay out a figure of several panels with one legend below them."""
+    handles, labels = max(
+        (axes.get_legend_handles_labels() for axes in figure.axes), key=lambda found: len(found[1])
+    )
+    fitting = int(13 * figure.get_figwidth() / (max(map(len, labels), default=0) + 8))
+    columns = max(1, min(fitting, len(labels)))
+    height = 0.02 + 0.26 / figure.get_figheight() * -(-len(labels) // columns)
+    figure.tight_layout(rect=(0, height, 1, 1))
+    figure.legend(handles, labels, loc="lower center", ncols=columns, fontsize=8, frameon=False)
+
+
 def _look(index: int) -> tuple[str, str]:
     return CYCLE[index % len(CYCLE)], MARKERS[index % len(MARKERS)]
 
@@ -233,10 +265,5 @@ def _canvas(width: float, height: float) -> tuple[Any, Any]:
     except ImportError as error:
         raise MissingExtraError("matplotlib", "plots", "drawing figures") from error
     figure = Figure(figsize=(width, height))
-    axes = figure.add_subplot()
-    axes.tick_params(colors=SOFT, labelsize=8, length=3)
-    axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("bottom", "left"))
-        spine.set_color(LINE)
+    axes = panel(figure)
     return figure, axes

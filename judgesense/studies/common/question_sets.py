@@ -1,4 +1,7 @@
-"""The public question sets that the studies ask: from the Hub or a mirror, drawn with a seed."""
+"""The public question sets of the studies, and the models that answer them.
+
+Sets are read from the Hub or a mirror and drawn with a seed.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import require_writable, writing
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
+from local_judges.registry import resolve
+from local_judges.responder import Question, respond
 
 N_OPTIONS = 4
 """The studies' multiple-choice templates show four options."""
@@ -71,31 +77,29 @@ class QuestionSet:
 
 
 def check_models(models: Sequence[Any]) -> None:
-    """Raise JudgeSenseError unless every model is known (nothing is loaded) and given once.
+    """Raise JudgeSenseError unless every model is known and named once; nothing is loaded.
 
     A model is a name, Hub id, folder or GGUF file, a function from messages to texts, or a
     loaded judge.
     """
-    from local_judges.registry import resolve
-
     for model in models:
         if isinstance(model, (str, Path)):
             resolve(str(model))
     names = folder_names(models)
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise JudgeSenseError(f"{repeated[0]} is given twice; each model needs a name of its own")
+        raise JudgeSenseError(f"{repeated[0]} is given twice; each model needs its own name")
 
 
 def folder_name(model: Any) -> str:
-    """What a model's folder of answers is called where no other model ends the same."""
+    """The name of a model's answer folder: the last part of its id or path."""
     if isinstance(model, (str, Path)):
         return Path(model).name
     return str(getattr(model, "name", None) or model.__name__)
 
 
 def folder_names(models: Sequence[Any]) -> list[str]:
-    """What each model's folder of answers is called: `folder_name`, but the whole id or path, with
-    ``--`` for ``/``, of those whose last parts are the same ("org/x" and "team/x")."""
+    """A distinct `folder_name` per model: models that share a last part ("org/x" and "team/x") get
+    the whole id or path, with ``--`` for ``/``."""
     names = [folder_name(model) for model in models]
     return [
         Path(model).as_posix().strip("/").replace("/", "--")
@@ -105,11 +109,70 @@ def folder_names(models: Sequence[Any]) -> list[str]:
     ]
 
 
+def ask_all(
+    responders: Sequence[Any],
+    questions: Sequence[Question],
+    out: Path,
+    prefix: str,
+    *,
+    max_tokens: int,
+    seed: int,
+    note: Callable[[str], None],
+) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
+    """Ask every responder the same questions; finished folders are read, not asked again.
+
+    Args:
+        out: the study's folder; a responder's answers go to ``out/answers/<prefix>-<name>``.
+        max_tokens: the most tokens of an answer.
+        seed: fixes what is drawn above temperature 0.
+
+    Returns:
+        model -> (template_id, item_id) -> row of its response log.
+
+    Raises:
+        JudgeSenseError: two responders are the same model.
+    """
+    found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for responder, name in zip(responders, folder_names(responders), strict=True):
+        folder = out / "answers" / f"{prefix}-{name}"
+        log = respond(responder, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
+        model = str(log["model"][0])
+        if model in found:
+            raise JudgeSenseError(f"{name} is {model}, as is another responder; name it once")
+        found[model] = {(row["template_id"], row["item_id"]): row for row in log.to_pylist()}
+    return found
+
+
 def fill(text: str, values: Mapping[str, str]) -> str:
     """The text with each ``{name}`` of ``values`` filled in, in one pass: other braces, and those
     inside the values, stay text."""
     names = "|".join(map(re.escape, values))
     return re.sub(rf"\{{({names})\}}", lambda found: values[found[1]], text)
+
+
+def read_wordings(path: Path, section: str, kind: str) -> list[Any]:
+    """The list ``section.kind`` of a YAML file, such as ``tasks: {mmlu: [text, text, ...]}``.
+
+    Raises JudgeSenseError for a missing or unreadable file, and for fewer than two wordings.
+    """
+    if not path.is_file():
+        raise JudgeSenseError(f"no file {path}")
+    try:
+        content = yaml.safe_load(path.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise JudgeSenseError(f"{path}: not YAML ({error})") from error
+    lists = content.get(section) if isinstance(content, dict) else None
+    found = lists.get(kind) if isinstance(lists, dict) else None
+    if not isinstance(found, list) or len(found) < 2:
+        raise JudgeSenseError(f"{path}, {section}.{kind}: must be a list of at least two templates")
+    return found
+
+
+def require_fields(text: Any, fields: Sequence[str], place: str) -> None:
+    """Raise JudgeSenseError, naming ``place``, unless a wording is a text with every field."""
+    for name in fields:
+        if not isinstance(text, str) or f"{{{name}}}" not in text:
+            raise JudgeSenseError(f"{place}: does not show {{{name}}}: {text!r:.80}")
 
 
 def draw(
@@ -126,7 +189,7 @@ def draw(
     if name not in SETS:
         raise JudgeSenseError(f"unknown benchmark {name!r}; known: {', '.join(SETS)}")
     if n is not None and n < 1:
-        raise JudgeSenseError(f"--items must be at least 1, got {n}")
+        raise JudgeSenseError(f"limit must be at least 1, got {n}")
     asked = {"benchmark": name, "items": n, "seed": seed}
     path = None if keep is None else keep / ITEMS_FOLDER / f"{name}.json"
     if path is not None and path.is_file():
@@ -151,12 +214,12 @@ def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
         content = json.loads(path.read_text("utf-8"))
         before, source, rows = content["asked"], content["source"], content["items"]
     except (OSError, ValueError, KeyError) as error:
-        raise JudgeSenseError(f"{path} is damaged ({error}); delete it and draw again") from error
+        raise JudgeSenseError(f"{path} is damaged ({error}); delete it and rerun") from error
     if before != asked:
         differing = next(key for key in asked if before.get(key) != asked[key])
         raise JudgeSenseError(
-            f"{path} was drawn with {differing} {before.get(differing)} and now {asked[differing]} "
-            "is asked for; give --out another folder"
+            f"{path} was drawn with {differing} {before.get(differing)}, not {asked[differing]}; "
+            "choose another --out folder"
         )
     items = (
         BenchmarkItem(**{**row, "answers": tuple(row["answers"]), "options": tuple(row["options"])})
