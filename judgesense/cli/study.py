@@ -189,16 +189,16 @@ def answer_matching_command(
     """Is prompt sensitivity the models' or the matcher's? 12 templates, matched by two means."""
     from judgesense.studies import answer_matching as study
 
-    plan = study.Plan(
+    plan = study.MatchingPlan(
         benchmarks=tuple(benchmark or (study.BENCHMARKS[:1] if quick else study.BENCHMARKS)),
-        items=items or (study.QUICK_ITEMS if quick else study.ITEMS),
-        templates=templates,
+        limit=items or (study.QUICK_ITEMS if quick else study.ITEMS),
+        n_templates=templates,
         max_tokens=max_tokens or (study.QUICK_TOKENS if quick else None),
-        judge_tokens=judge_tokens or (study.QUICK_JUDGE_TOKENS if quick else study.JUDGE_TOKENS),
+        grader_tokens=judge_tokens or (study.QUICK_GRADER_TOKENS if quick else study.GRADER_TOKENS),
         seed=seed,
     )
     result = study.answer_matching(
-        responder, out, judge=judge, plan=plan, templates=templates_file, grader=grader,
+        responder, out, grader=judge, plan=plan, templates=templates_file, prompt=grader,
         mirror=mirror, note=_note,
     )  # fmt: skip
     finish(result, out)
@@ -238,9 +238,9 @@ def prompt_ranking_command(
     from judgesense.studies import prompt_ranking as study
     from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS
 
-    plan = study.Plan(
+    plan = study.RankingPlan(
         tasks=tuple(task or TASKS),
-        items=items or (study.QUICK_ITEMS if quick else study.ITEMS),
+        limit=items or (study.QUICK_ITEMS if quick else study.ITEMS),
         sizes=_subset_sizes(sizes) or (study.QUICK_SIZES if quick else study.SIZES),
         seeds=seeds,
         scorings=SCORINGS if scoring == "both" else (scoring,),
@@ -254,7 +254,7 @@ def prompt_ranking_command(
         finish(study.rank_scores(scores, plan=plan), out)
         return
     result = study.prompt_ranking(
-        responder or [], out, plan=plan, prompts=prompts, mirror=mirror, note=_note
+        responder or [], out, plan=plan, templates=prompts, mirror=mirror, note=_note
     )
     finish(result, out)
 

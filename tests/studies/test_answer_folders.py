@@ -1,4 +1,4 @@
-"""What answer-matching and prompt-ranking ask, and where it lies: seeds, folders, templates."""
+"""Answer-matching and prompt-ranking: seeds, answer folders and template files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.answer_matching import Plan, answer_matching
+from judgesense.studies.answer_matching import MatchingPlan, answer_matching
 from judgesense.studies.answer_matching.templates import CHOICE, paper_templates
 from judgesense.studies.common.question_sets import check_models, folder_names
-from judgesense.studies.prompt_ranking import Plan as RankingPlan
-from judgesense.studies.prompt_ranking import prompt_ranking, rank_scores
+from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
 
 
 def quiet(_: str) -> None:
@@ -50,8 +49,8 @@ def seeds_in(out: Path) -> set[int]:
 @pytest.mark.parametrize("seed", [0, 7])
 def test_answers_and_verdicts_are_drawn_by_the_seed_of_the_study(tmp_path: Path, seed: int) -> None:
     out = stored_items(tmp_path, "arc-challenge", 2, seed)
-    plan = Plan(("arc-challenge",), items=2, templates=2, seed=seed)
-    answer_matching([says_a], out, judge=says_a, plan=plan, note=quiet)
+    plan = MatchingPlan(("arc-challenge",), limit=2, n_templates=2, seed=seed)
+    answer_matching([says_a], out, grader=says_a, plan=plan, note=quiet)
     assert len(list(out.glob("*/*/run.json"))) == 2
     assert seeds_in(out) == {seed}
 
@@ -59,7 +58,7 @@ def test_answers_and_verdicts_are_drawn_by_the_seed_of_the_study(tmp_path: Path,
 @pytest.mark.slow
 def test_prompts_are_answered_by_the_seed_of_the_study(tmp_path: Path) -> None:
     out = stored_items(tmp_path, "mmlu", 6, 7)
-    plan = RankingPlan(("mmlu",), items=6, sizes=(2,), seed=7)
+    plan = RankingPlan(("mmlu",), limit=6, sizes=(2,), seed=7)
     prompt_ranking([says_a], out, plan=plan, note=quiet)
     assert seeds_in(out) == {7}
 
@@ -83,7 +82,7 @@ def own_file(folder: Path, n: int) -> Path:
 @pytest.mark.slow
 def test_fourteen_templates_of_ones_own_are_not_called_the_papers(tmp_path: Path) -> None:
     out = stored_items(tmp_path / "out", "arc-challenge", 2, 0)
-    plan = Plan(("arc-challenge",), items=2)
+    plan = MatchingPlan(("arc-challenge",), limit=2)
     mine = own_file(tmp_path, 14)
     result = answer_matching([says_a], out, plan=plan, templates=mine, note=quiet)
     assert "many" not in [table.name for table in result.tables]
@@ -102,15 +101,16 @@ def test_grids_of_unequal_numbers_of_prompts_share_one_k(tmp_path: Path) -> None
     path = tmp_path / "scores.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     both = rank_scores(path, plan=RankingPlan(sizes=(6,))).table("stability")
-    at = both.columns.index("top-2 overlap")
+    assert "top-2 overlap" in both.headings
     path.write_text("".join(json.dumps(row) + "\n" for row in rows if row["task"] == "many"))
     alone = rank_scores(path, plan=RankingPlan(sizes=(6,), k=2)).table("stability")
     three = rank_scores(path, plan=RankingPlan(sizes=(6,), k=3)).table("stability")
-    (many,) = (row for row in both.rows if row[0].startswith("many"))
-    assert many[at] == alone.rows[0][at] != three.rows[0][at]
+    (many,) = (row for row in both.rows if row["task"].startswith("many"))
+    overlaps = [table.rows[0]["topk_pairwise_mean"] for table in (alone, three)]
+    assert many["topk_pairwise_mean"] == overlaps[0] != overlaps[1]
 
 
 @pytest.mark.parametrize("z", [float("nan"), float("inf"), -1.0])
 def test_a_weight_of_the_bound_that_is_none_is_refused_before_anything_is_asked(z: float) -> None:
-    with pytest.raises(JudgeSenseError, match="--z must be a finite number from 0"):
+    with pytest.raises(JudgeSenseError, match="z must be a finite number"):
         RankingPlan(z=z)

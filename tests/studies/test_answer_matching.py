@@ -22,7 +22,7 @@ from judgesense.statistics.templates import (
     template_means,
     template_spread,
 )
-from judgesense.studies.answer_matching import Plan, answer_matching
+from judgesense.studies.answer_matching import MatchingPlan, answer_matching
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
     SET_OF,
@@ -36,6 +36,9 @@ from local_judges.callable_judge import CallableJudge
 
 HOME = Path(__file__).resolve().parents[2] / "judgesense" / "studies" / "answer_matching"
 ITEM = BenchmarkItem("i", "Which {context} flies?", ("bird",), ("cat", "bird", "dog", "cow"), 1)
+
+
+WORTH = ("right_accepted", "wrong_rejected", "balanced_accuracy")
 
 
 def quiet(_: str) -> None:
@@ -86,8 +89,11 @@ def test_recombined_templates_use_every_part_equally_and_none_twice() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("sets: {simpleqa: ['x', 'y']}", "sets.multiple-choice: must be a list"),
-        ("sets: {multiple-choice: ['only one']}", "one template has no spread"),
+        ("sets: {simpleqa: ['x', 'y']}", "sets.multiple-choice"),
+        (
+            "sets: {multiple-choice: ['only one']}",
+            "at least two templates",
+        ),
         ("sets: {multiple-choice: ['Hello {question}', 'x']}", "template 1: does not show {first"),
         ("sets: [", "not YAML"),
         (
@@ -112,9 +118,9 @@ def test_a_template_file_that_cannot_be_used_is_refused(
         ({"responders": []}, "no responder given"),
         ({"responders": ["no-such-model"]}, "unknown judge 'no-such-model'"),
         ({"responders": ["smollm2-135m", "smollm2-135m"]}, "given twice"),
-        ({"judge": "no-such-judge"}, "unknown judge 'no-such-judge'"),
-        ({}, "simpleqa has no heuristic matcher: give --judge"),
-        ({"grader": "no/such/file"}, "no file no/such/file"),
+        ({"grader": "no-such-judge"}, "unknown judge 'no-such-judge'"),
+        ({}, "simpleqa has no heuristic matcher"),
+        ({"prompt": "no/such/file"}, "no file no/such/file"),
         ({"templates": "no/such/file"}, "no file no/such/file"),
         ({"mirror": "no/such/folder"}, "no mirror folder"),
     ],
@@ -124,7 +130,7 @@ def test_bad_input_is_refused_before_a_model_is_loaded(
 ) -> None:
     given: dict[str, Any] = {
         "responders": ["smollm2-135m"],
-        "judge": "smollm2-135m" if changes else None,
+        "grader": "smollm2-135m" if changes else None,
         **changes,
     }
     with pytest.raises(JudgeSenseError, match=said):
@@ -133,8 +139,8 @@ def test_bad_input_is_refused_before_a_model_is_loaded(
 
 
 def test_an_unknown_benchmark_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(JudgeSenseError, match="unknown benchmark 'arc'; known: arc-challenge"):
-        Plan(benchmarks=("arc",))
+    with pytest.raises(JudgeSenseError, match=r"unknown benchmark .arc.; .*arc-challenge"):
+        MatchingPlan(benchmarks=("arc",))
 
 
 def test_templates_that_do_not_matter_spread_as_chance_does() -> None:
@@ -246,22 +252,28 @@ def models(request: pytest.FixtureRequest) -> list[Any]:
 def test_a_judge_finds_what_the_heuristic_misses_and_the_examples_show_it(
     tmp_path: Path, mirror: Path, models: list[Any]
 ) -> None:
-    plan = Plan(("arc-challenge",), items=6)
-    result = answer_matching(models, tmp_path, judge=_oracle, plan=plan, mirror=mirror, note=quiet)
-    accuracy = {(row[1], row[2]): row[3] for row in result.table("accuracy").rows}
+    plan = MatchingPlan(("arc-challenge",), limit=6)
+    result = answer_matching(models, tmp_path, grader=_oracle, plan=plan, mirror=mirror, note=quiet)
+    accuracy = {
+        (row["model"], row["matcher"]): row["accuracy"] for row in result.table("accuracy").rows
+    }
     assert accuracy["states", "choice"] == accuracy["describes", "choice"] == 1.0
     assert accuracy["hints", "choice"] == 0.0
     assert accuracy["states", "judge"] == accuracy["describes", "judge"] == 1.0
-    worth = {row[1].split("@")[0]: row[2:5] for row in result.table("matchers").rows}
+    worth = {
+        row["matcher"].split("@")[0]: tuple(row[name] for name in WORTH)
+        for row in result.table("matchers").rows
+    }
     assert worth["judge _oracle"] == (1.0, 1.0, 1.0)
     assert worth["choice"] == (1.0, 1.0, 1.0)
     missed = result.table("missed").rows[0]
-    assert missed[1:3] == ("all templates", 3 * 12 * 6)
-    assert missed[4] == 12 * 6
-    unread = [row for row in result.table("examples").rows if row[1] == "unread"]
-    assert {row[2] for row in unread} == {"hints"}
-    ranking = {row[1]: row for row in result.table("ranking").rows}
-    assert ranking["choice"][5] == 3
+    assert (missed["template"], missed["n_answers"]) == ("all templates", 3 * 12 * 6)
+    assert missed["unread"] == 12 * 6
+    examples = result.table("examples").rows
+    unread = [row for row in examples if row["difference"].startswith("unread")]
+    assert {row["model"] for row in unread} == {"hints"}
+    ranking = {row["matcher"]: row for row in result.table("ranking").rows}
+    assert ranking["choice"]["n_models"] == 3
     result.write(tmp_path)
     assert (tmp_path / "figures" / "missed.png").stat().st_size > 5000
 
@@ -283,22 +295,24 @@ def test_an_item_without_an_answer_is_left_out_for_every_model(
 
     losing = Losing(models[0], name="losing")
     notes: list[str] = []
-    plan = Plan(("arc-challenge",), items=6)
+    plan = MatchingPlan(("arc-challenge",), limit=6)
     result = answer_matching(
         [losing, *models[1:]], tmp_path, plan=plan, mirror=mirror, note=notes.append
     )
-    accuracy = {(row[1], row[2]): row[3] for row in result.table("accuracy").rows}
+    accuracy = {
+        (row["model"], row["matcher"]): row["accuracy"] for row in result.table("accuracy").rows
+    }
     assert accuracy["losing", "choice"] == accuracy["describes", "choice"] == 1.0
-    assert any("no answer (content filter); 1 of 6 items are left out" in text for text in notes)
-    assert any("1 items are left out for every model" in text for text in result.limits)
+    assert any("(content filter); 1 of 6 items" in text for text in notes)
+    assert any("1 items are left out" in text for text in result.limits)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "worth", "unknown", "said"),
     [
-        (_says_yes, (1.0, 0.0, 0.5), 0.0, "its accuracies are not accuracies"),
-        (_mumbles, (0.0, 0.0, 0.0), 1.0, "its accuracies are not accuracies"),
+        (_says_yes, (1.0, 0.0, 0.5), 0.0, "do not use its accuracies"),
+        (_mumbles, (0.0, 0.0, 0.0), 1.0, "do not use its accuracies"),
     ],
 )
 def test_a_judge_that_cannot_tell_right_from_wrong_is_found_out(
@@ -310,17 +324,18 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_found_out(
     unknown: float,
     said: str,
 ) -> None:
-    plan = Plan(("arc-challenge",), items=3, templates=4)
+    plan = MatchingPlan(("arc-challenge",), limit=3, n_templates=4)
     result = answer_matching(
-        models[:1], tmp_path, judge=judge, plan=plan, mirror=mirror, note=quiet
+        models[:1], tmp_path, grader=judge, plan=plan, mirror=mirror, note=quiet
     )
-    row = next(r for r in result.table("matchers").rows if str(r[1]).startswith("judge"))
-    assert row[2:5] == worth
-    assert row[5] == unknown
+    row = next(r for r in result.table("matchers").rows if r["matcher"].startswith("judge"))
+    assert tuple(row[name] for name in WORTH) == worth
+    assert row["no_verdict"] == unknown
     assert any(said in finding for finding in result.findings)
     # One model: no ranking, and the table says why.
     assert all(
-        row[2] is None and "needs 3 models" in row[6] for row in result.table("ranking").rows
+        row["mean_spearman"] is None and "3 models" in row["undefined"]
+        for row in result.table("ranking").rows
     )
 
 
@@ -328,32 +343,33 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_found_out(
 def test_twelve_templates_stand_beside_more(
     tmp_path: Path, mirror: Path, models: list[Any]
 ) -> None:
-    plan = Plan(("arc-challenge",), items=3, templates=120)
+    plan = MatchingPlan(("arc-challenge",), limit=3, n_templates=120)
     result = answer_matching(models, tmp_path, plan=plan, mirror=mirror, note=quiet)
     many = result.table("many").rows
-    assert [row[2] for row in many] == ["the paper's 12", "108 recombined", "all 120"]
+    assert [row["templates"] for row in many] == ["the paper's 12", "108 recombined", "all 120"]
     result.write(tmp_path)
 
 
 @pytest.mark.slow
 def test_one_real_model_answers_every_set_of_the_mirror(tmp_path: Path, mirror: Path) -> None:
-    plan = Plan(
-        ("arc-challenge", "openbookqa", "math", "simpleqa"), items=1, templates=3, max_tokens=8
+    plan = MatchingPlan(
+        ("arc-challenge", "openbookqa", "math", "simpleqa"), limit=1, n_templates=3, max_tokens=8
     )
     result = answer_matching(
-        ["smollm2-135m"], tmp_path, judge=_grades_a, plan=plan, mirror=mirror, note=quiet
+        ["smollm2-135m"], tmp_path, grader=_grades_a, plan=plan, mirror=mirror, note=quiet
     )
-    matchers = {(row[0], row[2]) for row in result.table("accuracy").rows}
+    matchers = {(row["benchmark"], row["matcher"]) for row in result.table("accuracy").rows}
     assert matchers == {
         ("arc-challenge", "choice"), ("arc-challenge", "likelihood"), ("openbookqa", "choice"),
         ("openbookqa", "likelihood"), ("math", "math"),
         *((name, "judge") for name in plan.benchmarks),
     }  # fmt: skip
-    graded = [row for row in result.table("accuracy").rows if row[0] == "simpleqa"]
-    assert [(row[3], row[11]) for row in graded] == [(1.0, 0.0)]
-    missed = {row[0]: row for row in result.table("missed").rows if row[1] == "all templates"}
-    assert missed["simpleqa"][2] == 3
-    assert missed["simpleqa"][4] is None
+    graded = [row for row in result.table("accuracy").rows if row["benchmark"] == "simpleqa"]
+    assert [(row["accuracy"], row["no_verdict"]) for row in graded] == [(1.0, 0.0)]
+    totals = [row for row in result.table("missed").rows if row["template"] == "all templates"]
+    missed = {row["benchmark"]: row for row in totals}
+    assert missed["simpleqa"]["n_answers"] == 3
+    assert missed["simpleqa"]["unread"] is None
     result.write(tmp_path)
     assert (tmp_path / "figures" / "templates-simpleqa.png").stat().st_size > 5000
 
@@ -378,18 +394,18 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
         environment = {**os.environ, "JUDGESENSE_JUDGES": str(judges)}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
-        assert "What the matchers are worth" in done.stdout
+        assert "## How accurate the matchers are" in done.stdout
         found: dict[str, Any] = json.loads((out / "study.json").read_text())
         return found
 
     tables = run()["tables"]
-    assert {row[2] for row in tables["accuracy"]["rows"]} == {
+    assert {row["matcher"] for row in tables["accuracy"]["rows"]} == {
         "likelihood", "choice", "judge", "judge, options",
     }  # fmt: skip
-    assert {row[1] for row in tables["accuracy"]["rows"]} == {
+    assert {row["model"] for row in tables["accuracy"]["rows"]} == {
         "smollm2-135m", "gemma3-270m", "smollm2-135m-bf16",
     }  # fmt: skip
-    assert all(row[5] == 3 for row in tables["ranking"]["rows"])
+    assert all(row["n_models"] == 3 for row in tables["ranking"]["rows"])
     # A lost part is answered again; nothing else is, and the figures are the same.
     parts = sorted(out.glob("*/*/responses/*.parquet"))
     lost = next(part for part in parts if "arc-challenge-smollm2-135m/" in str(part))

@@ -24,10 +24,10 @@ from judgesense.statistics.selection import (
     selection_gain,
 )
 from judgesense.studies.common.result import published
-from judgesense.studies.prompt_ranking import Plan, prompt_ranking, rank_scores
+from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
 from judgesense.studies.prompt_ranking.grid import prompts_of, render
 
-SMALL = Plan(sizes=(10, 20), tasks=("mmlu",), items=30)
+SMALL = RankingPlan(sizes=(10, 20), tasks=("mmlu",), limit=30)
 
 
 def population(means: Iterable[float], sds: Iterable[float], draws: int = 4000) -> np.ndarray:
@@ -165,14 +165,16 @@ def test_a_score_table_of_ones_own_needs_no_model(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     means = np.linspace(0.2, 0.8, 6)
     rows = [(f"p{p}", i, int(rng.random() < m)) for p, m in enumerate(means) for i in range(60)]
-    result = rank_scores(write_scores(tmp_path / "mine.csv", rows), plan=Plan(sizes=(20, 40)))
+    result = rank_scores(
+        write_scores(tmp_path / "mine.csv", rows), plan=RankingPlan(sizes=(20, 40))
+    )
     result.write(tmp_path / "out")
     stability = result.table("stability")
-    assert [row[2] for row in stability.rows] == [20, 40]
-    assert all(isinstance(row[4], float) and row[4] > 0.6 for row in stability.rows)
-    assert result.table("prompts").rows[0][2] == "p5"
+    assert [row["size"] for row in stability.rows] == [20, 40]
+    assert all(row["spearman_mean"] > 0.6 for row in stability.rows)
+    assert result.table("prompts").rows[0]["prompt"] == "p5"
     written = json.loads((tmp_path / "out" / "study.json").read_text())
-    assert written["tables"]["consistency"]["rows"][0][-1] == 5
+    assert written["tables"]["consistency"]["rows"][0]["n_conditions"] == 5
     assert (tmp_path / "out" / "figures" / "flips-by-gap.png").stat().st_size > 5000
 
 
@@ -181,7 +183,7 @@ def test_a_score_table_of_ones_own_needs_no_model(tmp_path: Path) -> None:
     [
         ([("a", 1, 1), ("b", 1, "good")], "row 2, column score: 'good' is not a finite number"),
         ([("a", 1, 1), ("b", 1, "nan")], "not a finite number"),
-        ([("a", 1, 1), ("a", 1, 0)], "stands there twice"),
+        ([("a", 1, 1), ("a", 1, 0)], "row 2: prompt 'a' on item '1' appears twice"),
         ([("a", 1, 1), ("b", 2, 0)], "no score of prompt 'a' on item '2'"),
         ([("a", 1, ""), ("b", 1, 0)], "row 1, column score: no value"),
         ([("a", 1, 1), ("a", 2, 0)], "one prompt only"),
@@ -196,10 +198,10 @@ def test_a_damaged_score_table_is_refused_with_its_place(
 
 def test_subsets_that_would_be_the_whole_set_are_refused(tmp_path: Path) -> None:
     rows = [(p, i, (p + i) % 2) for p in range(3) for i in range(20)]
-    with pytest.raises(JudgeSenseError, match="subsets of 20 of 20 items are the same"):
+    with pytest.raises(JudgeSenseError, match="subsets of 20 of 20 items"):
         rank_scores(write_scores(tmp_path / "mine.csv", rows), plan=SMALL)
-    with pytest.raises(JudgeSenseError, match="--seeds must be at least 3"):
-        Plan(seeds=2)
+    with pytest.raises(JudgeSenseError, match="seeds must be at least 3"):
+        RankingPlan(seeds=2)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +222,7 @@ def test_bad_input_is_refused_before_a_model_is_loaded(
         file = tmp_path / "prompts.yaml"
         file.write_text(prompts)
     with pytest.raises(JudgeSenseError, match=said):
-        prompt_ranking(responders, tmp_path / "out", plan=SMALL, prompts=file)
+        prompt_ranking(responders, tmp_path / "out", plan=SMALL, templates=file)
     assert not (tmp_path / "out" / "answers").exists()
 
 
@@ -239,7 +241,7 @@ def knows_every_second(messages: list[str]) -> list[str]:
 def test_a_function_can_answer_and_a_finished_study_is_measured_without_asking(
     tmp_path: Path, mirror: Path
 ) -> None:
-    plan = Plan(tasks=("mmlu",), items=24, sizes=(8, 16))
+    plan = RankingPlan(tasks=("mmlu",), limit=24, sizes=(8, 16))
     asked: list[str] = []
 
     def answers(messages: list[str]) -> list[str]:
@@ -251,20 +253,23 @@ def test_a_function_can_answer_and_a_finished_study_is_measured_without_asking(
     # Neither the mirror nor the function is needed again; other sizes are subsets of the grid.
     again = prompt_ranking([answers], tmp_path, plan=plan, note=lambda _: None)
     other = prompt_ranking(
-        [answers], tmp_path, plan=Plan(("mmlu",), 24, (4, 12), seeds=6), note=lambda _: None
+        [answers], tmp_path, plan=RankingPlan(("mmlu",), 24, (4, 12), seeds=6), note=lambda _: None
     )
     assert len(asked) == 20 * 24
     assert again.as_json() == first.as_json()
-    assert {row[2] for row in other.table("stability").rows} == {4, 12}
+    assert {row["size"] for row in other.table("stability").rows} == {4, 12}
 
 
 @pytest.mark.slow
 def test_items_drawn_otherwise_are_not_mixed_into_a_folder(tmp_path: Path, mirror: Path) -> None:
-    plan = Plan(tasks=("gsm8k",), items=8, sizes=(4,))
+    plan = RankingPlan(tasks=("gsm8k",), limit=8, sizes=(4,))
     prompt_ranking([knows_every_second], tmp_path, plan=plan, mirror=mirror, note=lambda _: None)
-    with pytest.raises(JudgeSenseError, match="was drawn with seed 0 and now 1"):
+    with pytest.raises(JudgeSenseError, match="was drawn with seed 0, not 1"):
         prompt_ranking(
-            [knows_every_second], tmp_path, plan=Plan(("gsm8k",), 8, (4,), seed=1), mirror=mirror
+            [knows_every_second],
+            tmp_path,
+            plan=RankingPlan(("gsm8k",), 8, (4,), seed=1),
+            mirror=mirror,
         )
 
 
@@ -292,10 +297,10 @@ def test_a_real_model_from_the_command_line_stopped_and_continued(
     first = run()
     tables = first["tables"]
     assert isinstance(tables, dict)
-    names = {row[0] for row in tables["stability"]["rows"]}
+    names = {row["task"] for row in tables["stability"]["rows"]}
     assert names == {"mmlu, generate", "mmlu, options"}
     assert len(tables["prompts"]["rows"]) == 12
-    paper = {row[4] for row in tables["published"]["rows"]}
+    paper = {row["paper"] for row in tables["published"]["rows"]}
     assert paper == {figure.value for figure in published("prompt-ranking").values()}
     # A part that is lost is asked again, and nothing else.
     parts = sorted((tmp_path / "answers" / "mmlu-smollm2-135m" / "responses").iterdir())

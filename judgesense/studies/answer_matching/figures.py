@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from judgesense.reporting.figures import INK, LINE, SOFT, plain
-from judgesense.studies.answer_matching.missed import PAPERS_TEMPLATES, RIGHT, text_heuristic
+from judgesense.reporting.figures import INK, SOFT, plain
+from judgesense.studies.answer_matching.measures import (
+    PAPERS_TEMPLATES,
+    RIGHT,
+    Cell,
+    text_heuristic,
+)
 from judgesense.studies.answer_matching.scoring import JUDGE, Answers
-from judgesense.studies.common.figures import CYCLE, LINES, MARKERS, forest
+from judgesense.studies.common.figures import (
+    CYCLE,
+    forest,
+    legend_below,
+    line_style,
+    new_figure,
+    panel,
+)
+from judgesense.studies.common.result import Picture
 
-if TYPE_CHECKING:
-    from judgesense.studies.answer_matching.tables import Cell
+
+def pictures(cells: Sequence[Cell], found: Sequence[Answers]) -> Iterator[Picture]:
+    """The study's figures; nothing is drawn before a picture's ``draw`` is called."""
+    yield Picture(
+        "accuracy",
+        "Accuracy of each model by each matcher: mean over templates, plus and minus one standard "
+        "deviation",
+        partial(accuracy, list(cells)),
+    )
+    for answers in found:
+        own = [cell for cell in cells if cell.answers is answers]
+        if any(cell.no_verdict < 1 for cell in own):
+            yield Picture(
+                f"templates-{answers.benchmark}",
+                f"{answers.benchmark}: accuracy of the models under each template, by matcher",
+                partial(by_template, own),
+            )
+    if read := [answers for answers in found if text_heuristic(answers) is not None]:
+        yield Picture(
+            "missed",
+            "Answers that the text heuristic could not read, by template, and those that only the "
+            "judge counts as right",
+            partial(missed, read),
+        )
 
 
 def accuracy(cells: Sequence[Cell]) -> Any:
-    """Mean ± std over templates, a row a model and matcher."""
+    """Mean ± std over templates, a row per model and matcher."""
     rows = []
     for cell in cells:
         s = cell.spread
@@ -28,29 +64,22 @@ def accuracy(cells: Sequence[Cell]) -> Any:
 
 
 def by_template(cells: Sequence[Cell]) -> Any:
-    """How the models' accuracies and their order change over templates; a panel a matcher."""
-    from matplotlib.figure import Figure
-
-    matchers = list(dict.fromkeys(cell.matcher for cell in cells if cell.unknown < 1))
+    """How the models' accuracies change over templates; a panel per matcher."""
+    matchers = list(dict.fromkeys(cell.matcher for cell in cells if cell.no_verdict < 1))
     n = len(cells[0].scores)
     tall = n > PAPERS_TEMPLATES
     size = (9.0, 2.1 * len(matchers) + 0.9) if tall else (4.2 * len(matchers), 3.6)
-    figure = Figure(figsize=size)
-    names: list[str] = []
+    figure = new_figure(*size)
     for place, matcher in enumerate(matchers, 1):
-        axes = _axes(figure, len(matchers), place, tall)
+        places = (len(matchers), 1) if tall else (1, len(matchers))
+        axes = panel(figure, *places, place, grid=True)
         own = [cell for cell in cells if cell.matcher == matcher]
-        names = [cell.model for cell in own]
         for index, cell in enumerate(own):
             known = ~np.isnan(cell.scores)
             sums = np.where(known, cell.scores, 0.0).sum(axis=1)
             means = np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
-            axes.plot(
-                range(1, n + 1), means, color=CYCLE[index % len(CYCLE)],
-                ls=LINES[index % len(LINES)], marker=MARKERS[index % len(MARKERS)],
-                ms=5 if n <= 24 else 2.5, lw=1.6, mec="white", mew=0.5, clip_on=False,
-                label=plain(cell.model),
-            )  # fmt: skip
+            style = line_style(index) | {"ms": 5 if n <= 24 else 2.5, "lw": 1.6, "mew": 0.5}
+            axes.plot(range(1, n + 1), means, **style, clip_on=False, label=plain(cell.model))
         axes.set_ylim(0, 1)
         axes.set_xticks(_ticks(n))
         if tall:
@@ -60,18 +89,16 @@ def by_template(cells: Sequence[Cell]) -> Any:
             axes.set_xlabel("template", color=SOFT, size=9)
         if tall or place == 1:
             axes.set_ylabel("accuracy", color=SOFT, size=9)
-    _legend(figure, names)
+    legend_below(figure)
     return figure
 
 
 def missed(found: Sequence[Answers]) -> Any:
     """Bars by template: unread answers, and those that only the judge counts as right."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.4 * len(found) + 0.4, 3.5))
+    figure = new_figure(4.4 * len(found) + 0.4, 3.5)
     labels = ["unread by the text heuristic", "read as wrong, right by the judge"]
     for place, answers in enumerate(found, 1):
-        axes = _axes(figure, len(found), place)
+        axes = panel(figure, 1, len(found), place, grid=True)
         heuristic = text_heuristic(answers) or ""
         unread = np.array([reading is None for reading in answers.readings]).reshape(answers.shape)
         wrong = answers.scores[heuristic] < RIGHT
@@ -94,30 +121,9 @@ def missed(found: Sequence[Answers]) -> Any:
         axes.set_xlabel("template", color=SOFT, size=9)
         if place == 1:
             axes.set_ylabel("share of all models' answers", color=SOFT, size=9)
-    _legend(figure, labels)
+    legend_below(figure)
     return figure
 
 
 def _ticks(n: int) -> range:
     return range(1, n + 1) if n <= PAPERS_TEMPLATES else range(12, n + 1, 12)
-
-
-def _axes(figure: Any, panels: int, place: int, stacked: bool = False) -> Any:
-    axes = figure.add_subplot(*((panels, 1) if stacked else (1, panels)), place)
-    axes.tick_params(colors=SOFT, labelsize=8, length=3)
-    axes.set_axisbelow(True)
-    axes.grid(axis="y", color=LINE, lw=0.6)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("bottom", "left"))
-        spine.set_color(LINE)
-    return axes
-
-
-def _legend(figure: Any, labels: Sequence[str]) -> None:
-    """One legend below all panels."""
-    handles, names = max(
-        (axes.get_legend_handles_labels() for axes in figure.axes), key=lambda found: len(found[1])
-    )
-    figure.tight_layout(rect=(0, 0.09, 1, 1))
-    figure.legend(handles, names, loc="lower center", ncols=max(len(labels), 1), fontsize=8,
-                  frameon=False)  # fmt: skip

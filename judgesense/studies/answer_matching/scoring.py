@@ -1,7 +1,7 @@
-"""Answers of one benchmark, and what each matcher makes of them.
+"""The answers to one benchmark, and their scores by each matcher.
 
 Matchers are the paper's heuristics (log-likelihood over the options, word F1, mathematical
-comparison), the extraction of a stated choice, and a judge that is shown the reference.
+comparison), the extraction of a stated choice, and a judge that sees the reference.
 """
 
 from __future__ import annotations
@@ -28,9 +28,15 @@ from judgesense.studies.answer_matching.templates import (
     SET_OF,
     STORY,
     AnswerTemplate,
-    grader,
+    simpleqa_grader,
 )
-from judgesense.studies.common.question_sets import BenchmarkItem, fill, folder_name, folder_names
+from judgesense.studies.common.question_sets import (
+    BenchmarkItem,
+    ask_all,
+    fill,
+    folder_name,
+    require_fields,
+)
 from local_judges.llm_matcher import matching_prompt, read_verdict
 from local_judges.responder import Question, respond
 
@@ -39,7 +45,7 @@ Note = Callable[[str], None]
 LIKELIHOOD, EXTRACTION = "likelihood", "choice"
 JUDGE, JUDGE_OPTIONS = "judge", "judge, options"
 VERDICTS = ("{'match': true", "{'match': false")
-"""How the two replies that the judge's prompt asks for begin: the judge's options."""
+"""The judge's options: the beginnings of the two replies that its prompt asks for."""
 
 GRADES = ("A", "B", "C")
 
@@ -51,7 +57,7 @@ GRADER_FIELDS = ("question", "target", "predicted_answer")
 
 @dataclass(frozen=True)
 class Response:
-    """One answer. ``text`` is None where the model gave none."""
+    """One answer; ``text`` is None if there is none, ``cut`` if the token cap cut it off."""
 
     model: str
     template: AnswerTemplate
@@ -65,9 +71,10 @@ class Response:
 class Answers:
     """The answers of all models to one benchmark, in the order model, template, item.
 
-    ``scores[matcher]`` has shape (models, templates, items): 1 right, 0 wrong, parts for F1, NaN
-    where there is no verdict. ``readings`` are what the extraction read, ``probes`` the judge's
-    (and the heuristic's) verdicts on answers whose rightness is known.
+    ``scores[matcher]`` has shape (models, templates, items): 1 right, 0 wrong, fractions for F1,
+    NaN without a verdict. ``readings`` hold what the text heuristic read. ``probes[matcher]`` are
+    verdicts on answers that are known to be right or wrong; ``reasons`` and ``grader`` are the
+    judge's reasons and name.
     """
 
     benchmark: str
@@ -78,10 +85,10 @@ class Answers:
     scores: dict[str, Floats] = field(default_factory=dict)
     readings: list[str | None] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    judge: str | None = None
+    grader: str | None = None
     probes: dict[str, list[tuple[bool, float | None]]] = field(default_factory=dict)
     left_out: int = 0
-    """Items that some model under some template gave no answer to."""
+    """Number of items without an answer by some model under some template."""
 
     @property
     def kind(self) -> str:
@@ -94,16 +101,12 @@ class Answers:
         return len(self.models), len(self.templates), len(self.items)
 
     def chosen(self, matcher: str) -> list[str | None]:
-        """The option that each response chose, as a letter; nothing for matchers of other kinds."""
+        """The letter that each response chose; empty unless the matcher reads choices."""
         if matcher == EXTRACTION:
             return self.readings
         if matcher == LIKELIHOOD:
             return ["ABCD"[int(np.argmax(response.logprobs or ()))] for response in self.responses]
         return []
-
-    def at(self, matcher: str, place: int) -> float:
-        """A response's score by a matcher; ``place`` is its index in ``responses``."""
-        return float(self.scores[matcher].reshape(-1)[place])
 
 
 def ask(
@@ -118,9 +121,10 @@ def ask(
 ) -> Answers:
     """Ask every responder every item under every template, and score by the heuristics.
 
-    Options are scored in the same forward as the text is begun. An item that got no answer from
-    one model under one template is left out for all, so that all are compared on the same items;
-    the first such failure of a model is noted. ``seed`` fixes what is drawn above temperature 0.
+    Options are scored in the forward pass that starts the text. An item without an answer by one
+    model under one template is left out for all models, so that all are compared on the same
+    items; the first such failure is noted. ``seed`` fixes what is drawn above temperature 0.
+
     Raises JudgeSenseError if no item is left, or if two responders are one model.
     """
     questions = [
@@ -128,15 +132,9 @@ def ask(
         for template in templates
         for item in items
     ]
-    logs: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-    for responder, name in zip(responders, folder_names(responders), strict=True):
-        folder = out / "answers" / f"{benchmark}-{name}"
-        log = respond(responder, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
-        rows = {(row["template_id"], row["item_id"]): row for row in log.to_pylist()}
-        model = str(log["model"][0])
-        if model in logs:
-            raise JudgeSenseError(f"{name} is {model}, as another responder is; give it once")
-        logs[model] = rows
+    logs = ask_all(
+        responders, questions, out, benchmark, max_tokens=max_tokens, seed=seed, note=note
+    )
     failures = [
         (model, template, item, row["error"])
         for model, rows in logs.items()
@@ -149,7 +147,7 @@ def ask(
         model, name, identity, error = failures[0]
         said = f"{model}, {benchmark}, {name}, {identity}: no answer ({error})"
         if not kept:
-            raise JudgeSenseError(f"{said}; no item is left: ask another model, or fewer tokens")
+            raise JudgeSenseError(f"{said}; no item is left: try another model or fewer tokens")
         note(f"{said}; {len(failed)} of {len(items)} items are left out for every model")
     responses = []
     for model, rows in logs.items():
@@ -206,7 +204,7 @@ def _reading(text: str, response: Response) -> str | None:
 
 @dataclass(frozen=True)
 class Probe:
-    """An answer made from the reference (right) or against it (wrong)."""
+    """An answer written from the reference (right) or from a wrong one."""
 
     name: str
     text: str
@@ -216,11 +214,11 @@ class Probe:
 
 
 def probes_of(answers: Answers) -> list[Probe]:
-    """Answers whose rightness is known, two to four an item: what a matcher is worth on them.
+    """Answers that are known to be right or wrong, two to four per item.
 
-    A multiple-choice item gives the right and a wrong option, as a statement of its label and as
-    its text; others give the reference and another item's. Templates take turns, so that every
-    style of labels occurs.
+    A multiple-choice item gives the right and a wrong option, each as a statement of its label and
+    as its text; other items give the reference and another item's. Templates alternate, so that
+    every style of labels occurs.
     """
     found: list[Probe] = []
     for number, item in enumerate(answers.items):
@@ -244,10 +242,10 @@ def probes_of(answers: Answers) -> list[Probe]:
     return found
 
 
-def judge_answers(
+def grade(
     answers: Answers,
-    judge: Any,
-    grading: str,
+    grader: Any,
+    prompt: str,
     max_tokens: int,
     out: Path,
     note: Note,
@@ -255,26 +253,30 @@ def judge_answers(
 ) -> None:
     """Have a judge score the answers and the probes; equal messages are judged once.
 
-    ``grading`` is the prompt for SimpleQA's answers. A reply without a verdict scores NaN. Where
-    the engine offers it, the more probable of the verdicts is a matcher of its own ("judge,
-    options"): small models know the format less well than the answer.
+    ``prompt`` grades SimpleQA's answers. A reply without a verdict scores NaN. Where the engine
+    gives option probabilities, the more probable verdict is a matcher of its own ("judge,
+    options"): small models often know the answer but not the format.
     """
     probes = probes_of(answers)
     options = GRADES if answers.kind == FACTS else VERDICTS
     cells = [
-        (r.item.item_id, f"{r.model}|{r.template.name}", _message(answers, r, grading))
+        (
+            r.item.item_id,
+            f"{r.model}|{r.template.name}",
+            _judged(answers, r.item, r.template, r.text or "", prompt),
+        )
         for r in answers.responses
     ]
     cells += [
-        (p.item.item_id, p.name, _judged(answers, p.item, p.template, p.text, grading))
+        (p.item.item_id, p.name, _judged(answers, p.item, p.template, p.text, prompt))
         for p in probes
     ]
     questions = [Question(*cell, options) for cell in cells]
-    folder = out / "verdicts" / f"{answers.benchmark}-{folder_name(judge)}"
-    log = respond(judge, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
+    folder = out / "verdicts" / f"{answers.benchmark}-{folder_name(grader)}"
+    log = respond(grader, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
     by_cell = {(row["item_id"], row["template_id"]): row for row in log.to_pylist()}
     rows = [by_cell[item, template] for item, template, _ in cells]
-    answers.judge = str(log["model"][0])
+    answers.grader = str(log["model"][0])
     said = [_verdict(row["text"], answers.kind) for row in rows]
     answers.reasons = [reason for _, reason in said[: len(answers.responses)]]
     _enter(answers, JUDGE, [verdict for verdict, _ in said], probes)
@@ -286,7 +288,7 @@ def judge_answers(
 def _enter(
     answers: Answers, matcher: str, verdicts: Sequence[float | None], probes: Sequence[Probe]
 ) -> None:
-    """Enter verdicts on the answers, and then on the probes, under a matcher's name."""
+    """Store verdicts on the answers, followed by those on the probes, under a matcher's name."""
     n = len(answers.responses)
     flat = [np.nan if verdict is None else verdict for verdict in verdicts[:n]]
     answers.scores[matcher] = np.array(flat).reshape(answers.shape)
@@ -296,7 +298,7 @@ def _enter(
 
 
 def probe_heuristics(answers: Answers) -> None:
-    """The extraction, F1 (from 0.5 on) and mathematical comparison on the same probes."""
+    """Score the probes by the text heuristic: extraction, F1 (right from 0.5 on) or maths."""
     probes = probes_of(answers)
     texts = [probe.text for probe in probes]
     if not probes or answers.kind == FACTS:
@@ -318,10 +320,6 @@ def probe_heuristics(answers: Answers) -> None:
     ]
 
 
-def _message(answers: Answers, response: Response, grading: str) -> str:
-    return _judged(answers, response.item, response.template, response.text or "", grading)
-
-
 def _judged(
     answers: Answers, item: BenchmarkItem, template: AnswerTemplate, said: str, grading: str
 ) -> str:
@@ -332,8 +330,8 @@ def _judged(
     if item.options:
         shown = [f"{a}: {b}" for a, b in zip(template.labels, item.options, strict=True)]
         question, reference = "\n".join([question, *shown]), [shown[item.correct or 0]]
-    prompt = "gpqa" if answers.benchmark == "gpqa-diamond" else "figure-3"
-    return matching_prompt(question, reference, said, prompt)
+    wording = "gpqa" if answers.benchmark == "gpqa-diamond" else "figure-3"
+    return matching_prompt(question, reference, said, wording)
 
 
 def _verdict(reply: str | None, kind: str) -> tuple[float | None, str]:
@@ -346,14 +344,12 @@ def _verdict(reply: str | None, kind: str) -> tuple[float | None, str]:
     return (None if match is None else float(match)), reason or reply.strip()[:80]
 
 
-def check_grader(path: Path | None) -> str:
-    """The grading prompt: this project's, or a file that shows question, target and answer."""
+def grading_prompt(path: Path | None) -> str:
+    """The prompt that grades SimpleQA's answers: this project's, or a file with its fields."""
     if path is None:
-        return grader()
+        return simpleqa_grader()
     if not path.is_file():
         raise JudgeSenseError(f"no file {path}")
     text = path.read_text("utf-8")
-    for name in GRADER_FIELDS:
-        if f"{{{name}}}" not in text:
-            raise JudgeSenseError(f"{path}: the grader does not show {{{name}}}")
+    require_fields(text, GRADER_FIELDS, f"{path}, grading prompt")
     return text

@@ -1,4 +1,4 @@
-"""The template sets of answer-matching: read, checked, rendered, and recombined to more."""
+"""The template sets of answer-matching: read, check, render and recombine templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ import numpy as np
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.common.question_sets import BenchmarkItem, fill
+from judgesense.studies.common.question_sets import (
+    BenchmarkItem,
+    fill,
+    read_wordings,
+    require_fields,
+)
 
 CHOICE, STORY, MATH, FACTS = "multiple-choice", "narrativeqa", "math", "simpleqa"
 SET_OF: Mapping[str, str] = {
@@ -25,10 +30,10 @@ SET_OF: Mapping[str, str] = {
     "math": MATH,
     "simpleqa": FACTS,
 }
-"""The benchmarks of the study, and which templates they are asked with."""
+"""The benchmarks of the study and their template sets."""
 
 RECOMBINED = "recombined-"
-"""How the names of recombined templates begin."""
+"""Prefix of the names of recombined templates."""
 
 OPTION_FIELDS = ("first_option", "second_option", "third_option", "fourth_option")
 
@@ -44,7 +49,7 @@ _LABEL = re.compile(r"(?<!\w)[A-D1-4](?!\w)")
 
 @dataclass(frozen=True)
 class AnswerTemplate:
-    """One wording. ``labels`` are those that a multiple-choice template gives its options."""
+    """One wording; ``labels`` are the option labels of a multiple-choice template."""
 
     name: str
     text: str
@@ -52,16 +57,16 @@ class AnswerTemplate:
 
     @property
     def recombined(self) -> bool:
-        """Whether it is made of parts of the paper's (see `recombined`), not the paper's or own."""
+        """Whether it is made of parts of the paper's templates (see `recombined`)."""
         return self.name.startswith(RECOMBINED)
 
     @property
     def style(self) -> str:
-        """ "letters" or "numbers": what the labels are, as the matcher calls it."""
+        """The kind of labels, as the matcher names it: "letters" or "numbers"."""
         return "numbers" if self.labels and self.labels[0].isdigit() else "letters"
 
     def render(self, item: BenchmarkItem) -> str:
-        """The message: places filled in one pass, so that braces in an item stay text."""
+        """The message; braces in the item stay text."""
         values = {"question": item.question, "context": item.context}
         values.update(zip(OPTION_FIELDS, item.options, strict=False))
         return fill(self.text, values)
@@ -73,8 +78,8 @@ def _content() -> Mapping[str, Any]:
     return content
 
 
-def grader() -> str:
-    """This project's grader of SimpleQA answers."""
+def simpleqa_grader() -> str:
+    """This project's prompt that grades SimpleQA answers."""
     return str(_content()["grader"])
 
 
@@ -85,23 +90,12 @@ def paper_templates(kind: str) -> tuple[AnswerTemplate, ...]:
 
 
 def own_templates(path: Path, kind: str) -> tuple[AnswerTemplate, ...]:
-    """Templates from a YAML file of one's own, ``sets: {multiple-choice: [text, ...], ...}``.
+    """Your templates from a YAML file ``sets: {multiple-choice: [text, ...], ...}``.
 
-    Raises JudgeSenseError for a file that cannot be read, a set that it lacks, fewer than two
-    templates, and a template that does not show what its set must show, naming the place.
+    Raises JudgeSenseError, naming the place, for an unreadable file, a missing set, fewer than two
+    templates, and a template that lacks a field.
     """
-    if not path.is_file():
-        raise JudgeSenseError(f"no file {path}")
-    try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"{path}: not YAML ({error})") from error
-    sets = content.get("sets") if isinstance(content, dict) else None
-    if not isinstance(sets, dict) or not isinstance(sets.get(kind), list):
-        raise JudgeSenseError(f"{path}, sets.{kind}: must be a list of templates")
-    if len(sets[kind]) < 2:
-        raise JudgeSenseError(f"{path}, sets.{kind}: one template has no spread; give two or more")
-    return _templates(kind, sets[kind], str(path))
+    return _templates(kind, read_wordings(path, "sets", kind), str(path))
 
 
 def _templates(kind: str, entries: Sequence[Any], where: str) -> tuple[AnswerTemplate, ...]:
@@ -109,9 +103,7 @@ def _templates(kind: str, entries: Sequence[Any], where: str) -> tuple[AnswerTem
     for number, entry in enumerate(entries, 1):
         place = f"{where}, sets.{kind}, template {number}"
         text = _text(kind, entry, place)
-        for field in _FIELDS[kind]:
-            if f"{{{field}}}" not in text:
-                raise JudgeSenseError(f"{place}: does not show {{{field}}}")
+        require_fields(text, _FIELDS[kind], place)
         labels = _labels(text, place) if kind == CHOICE else ()
         found.append(AnswerTemplate(f"{kind}-{number:02d}", text, labels))
     return tuple(found)
@@ -123,14 +115,13 @@ def _text(kind: str, entry: Any, place: str) -> str:
         parts = [f"{entry['before']}{asked}{entry['after']}" for asked, _ in shown]
         solved = [solution for _, solution in entry["examples"]]
         return "\n\n".join([*map("".join, zip(parts, solved, strict=False)), parts[-1]])
-    if not isinstance(entry, str):
-        raise JudgeSenseError(f"{place}: must be a text, got {entry!r:.60}")
-    # SimpleQA's are instructions that stand before the question.
-    return entry + "{question}" if kind == FACTS and "{question}" not in entry else entry
+    require_fields(entry, (), place)
+    # SimpleQA's are instructions that precede the question.
+    return entry + "{question}" if kind == FACTS and "{question}" not in entry else str(entry)
 
 
 def _labels(text: str, place: str) -> tuple[str, ...]:
-    """What stands last before each option on its line: "Option A: " shows A."""
+    """The last label before each option on its line: "Option A: " gives A."""
     found = []
     for field in OPTION_FIELDS:
         line = text[: text.index(f"{{{field}}}")].rpartition("\n")[2]
@@ -147,8 +138,8 @@ def recombined(n: int, seed: int) -> tuple[AnswerTemplate, ...]:
     """n further multiple-choice templates made from the parts of the paper's 12.
 
     A template has four parts: the instruction before the question, the line that introduces the
-    options, the options' format, and the request after them. In every 12 templates each part of
-    each of the 12 occurs once, in a random arrangement (the paper tried "over 100" templates and
+    options, the options' format, and the request after them. Every 12 templates use each part of
+    each of the paper's 12 once, in a random arrangement (the paper tried "over 100" templates and
     does not say how it made them).
     """
     parts = [_parts(template.text) for template in paper_templates(CHOICE)]

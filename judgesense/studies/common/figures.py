@@ -232,9 +232,23 @@ def line_style(index: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def panel(figure: Any, rows: int = 1, columns: int = 1, place: int = 1) -> Any:
-    """Add axes in the studies' style at a place of a figure's grid, counted from 1."""
+def new_figure(width: float, height: float, **options: Any) -> Any:
+    """An empty figure of a size in inches; raises MissingExtraError without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plots", "drawing figures") from error
+    return Figure(figsize=(width, height), **options)
+
+
+def panel(
+    figure: Any, rows: int = 1, columns: int = 1, place: int = 1, *, grid: bool = False
+) -> Any:
+    """Add axes in the studies' style at a place of a figure, counted from 1; ``grid`` draws
+    horizontal lines."""
     axes = figure.add_subplot(rows, columns, place)
+    if grid:
+        axes.grid(axis="y", color=LINE, lw=0.6)
     axes.tick_params(colors=SOFT, labelsize=8, length=3)
     axes.set_axisbelow(True)
     for side, spine in axes.spines.items():
@@ -260,10 +274,5 @@ def _look(index: int) -> tuple[str, str]:
 
 
 def _canvas(width: float, height: float) -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "plots", "drawing figures") from error
-    figure = Figure(figsize=(width, height))
-    axes = panel(figure)
-    return figure, axes
+    figure = new_figure(width, height)
+    return figure, panel(figure)

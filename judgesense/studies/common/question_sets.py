@@ -170,8 +170,10 @@ def read_wordings(path: Path, section: str, kind: str) -> list[Any]:
 
 def require_fields(text: Any, fields: Sequence[str], place: str) -> None:
     """Raise JudgeSenseError, naming ``place``, unless a wording is a text with every field."""
+    if not isinstance(text, str):
+        raise JudgeSenseError(f"{place}: {text!r:.60} is not a text")
     for name in fields:
-        if not isinstance(text, str) or f"{{{name}}}" not in text:
+        if f"{{{name}}}" not in text:
             raise JudgeSenseError(f"{place}: does not show {{{name}}}: {text!r:.80}")
 
 

@@ -1,16 +1,15 @@
-"""The grids of prompt-ranking: a score for every prompt and item, asked for or from a file."""
+"""The scores of prompt-ranking: every prompt on every item, from a model or from a file."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import yaml
 
 from judgesense.errors import JudgeSenseError
@@ -20,8 +19,14 @@ from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.numbers import match_number
 from judgesense.matching.result import AnswerMatch
 from judgesense.statistics.tables import Floats
-from judgesense.studies.common.question_sets import BenchmarkItem, Drawn, fill
-from local_judges.responder import Question, respond
+from judgesense.studies.common.question_sets import (
+    BenchmarkItem,
+    ask_all,
+    fill,
+    read_wordings,
+    require_fields,
+)
+from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")
 SCORINGS = ("generate", "options")
@@ -29,17 +34,17 @@ LETTERS = ("A", "B", "C", "D")
 
 _PROMPTS = Path(__file__).parent / "prompts.yaml"
 _FIELDS: Mapping[str, tuple[str, ...]] = {
-    "gsm8k": ("{question}",),
-    "mmlu": ("{question}", "{options}"),
+    "gsm8k": ("question",),
+    "mmlu": ("question", "options"),
 }
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Scores of M prompts on N items, ``scores`` of shape (M, N), for one task and model.
+class PromptScores:
+    """Scores of M prompts on N items by one model on one task; ``scores`` has shape (M, N).
 
     ``unread`` is the share of answers that could not be read (they score 0), ``cut`` the share
-    that the token cap cut off; None where the scores come from a file or from options.
+    that the token cap cut off; both None for scores from a file or from options.
     """
 
     task: str
@@ -66,94 +71,87 @@ def prompts_of(task: str) -> Mapping[str, str]:
 
 
 def prompts_from(path: Path, task: str) -> Mapping[str, str]:
-    """One's own wordings: a YAML file ``tasks: {task: [text, ...]}`` like the study's own.
+    """Your wordings from a YAML file ``tasks: {task: [text, ...]}``, like the study's own.
 
-    Raises JudgeSenseError for a file that cannot be read, a task without at least two prompts,
-    and a prompt that does not show the question (or the options).
+    Raises JudgeSenseError for an unreadable file, a task with fewer than two prompts, and a prompt
+    that does not show the question (or the options).
     """
-    if not path.is_file():
-        raise JudgeSenseError(f"no file {path}")
-    try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"{path}: not YAML ({error})") from error
-    tasks = content.get("tasks") if isinstance(content, dict) else None
-    texts = tasks.get(task) if isinstance(tasks, dict) else None
-    if not isinstance(texts, list) or len(texts) < 2:
-        raise JudgeSenseError(f"{path}, tasks.{task}: must be a list of at least two prompts")
+    texts = read_wordings(path, "tasks", task)
     for number, text in enumerate(texts, 1):
-        for place in _FIELDS[task]:
-            if not isinstance(text, str) or place not in text:
-                raise JudgeSenseError(
-                    f"{path}, tasks.{task}, prompt {number}: does not show {place}: {text!r:.80}"
-                )
+        require_fields(text, _FIELDS[task], f"{path}, tasks.{task}, prompt {number}")
     return {f"{task}-{number:02d}": text for number, text in enumerate(texts, 1)}
 
 
 def render(text: str, item: BenchmarkItem) -> str:
-    """The message that a prompt makes of an item; options are lines "A. ..."."""
+    """The message of a prompt and an item; options are lines "A. ..."."""
     lines = (f"{letter}. {option}" for letter, option in zip(LETTERS, item.options, strict=False))
     return fill(text, {"question": item.question, "options": "\n".join(lines)})
 
 
 def ask(
     task: str,
-    responder: Any,
-    drawn: Drawn,
+    responders: Sequence[Any],
+    items: Sequence[BenchmarkItem],
     prompts: Mapping[str, str],
     scorings: Sequence[str],
     max_tokens: int,
     out: Path,
     note: Callable[[str], None],
     seed: int = 0,
-) -> Iterator[Grid]:
-    """Ask every prompt with every item once, and score the answers: a grid for each scoring.
+) -> Iterator[PromptScores]:
+    """Ask every prompt with every item once, and score the answers by each scoring.
 
-    Items on which any prompt got an error instead of an answer are left out for all prompts.
-    ``seed`` fixes what is drawn above temperature 0.
-    Raises JudgeSenseError if no item is left, or if options are asked of an engine without them.
+    Items on which any prompt of a model got an error are left out for all its prompts. ``seed``
+    fixes what is drawn above temperature 0.
+
+    Raises JudgeSenseError if no item is left, if two responders are one model, or if an engine
+    without option probabilities is asked for options.
     """
     by_options = task == "mmlu" and "options" in scorings
     texts = task == "gsm8k" or "generate" in scorings
     questions = [
         Question(item.item_id, name, render(text, item), LETTERS if by_options else ())
         for name, text in prompts.items()
-        for item in drawn.items
+        for item in items
     ]
-    log = respond(
-        responder, questions, out, max_tokens=max_tokens if texts else 1, seed=seed, note=note
-    )
-    rows = _by_cell(log)
-    failed = {item for (_, item), row in rows.items() if row["text"] is None}
-    items = [item for item in drawn.items if item.item_id not in failed]
-    if not items:
-        raise JudgeSenseError(f"{out}: no item was answered under every prompt; see its run.json")
-    cells = [rows[name, item.item_id] for name in prompts for item in items]
-    wanted = items * len(prompts)
-    shape = (len(prompts), len(items))
-    model = str(log["model"][0])
-    names, ids = tuple(prompts), tuple(item.item_id for item in items)
-    if texts:
-        said = [cell["text"] for cell in cells]
-        result = _read(task, said, wanted)
-        cut = sum(cell["finish_reason"] == "length" for cell in cells) / len(cells)
-        yield Grid(
-            task, model, "generate", names, ids, _table(result, shape),
-            result.n_unread / result.n, cut, len(failed),
-        )  # fmt: skip
-    if by_options:
-        if any(cell["option_logprobs"] is None for cell in cells):
+    logs = ask_all(
+        responders, questions, out, task, max_tokens=max_tokens if texts else 1, seed=seed,
+        note=note,
+    )  # fmt: skip
+    for model, rows in logs.items():
+        failed = {item for (_, item), row in rows.items() if row["text"] is None}
+        kept = [item for item in items if item.item_id not in failed]
+        if not kept:
             raise JudgeSenseError(
-                f"{model} gives no probabilities of options; give --scoring generate"
+                f"{model}, {task}: no item was answered under every prompt; see the error column "
+                f"of its answers in {out / 'answers'}"
             )
-        logprobs = [[each["logprob"] for each in cell["option_logprobs"]] for cell in cells]
-        result = match_likelihood(logprobs, [item.correct or 0 for item in wanted])
-        yield Grid(task, model, "options", names, ids, _table(result, shape), left_out=len(failed))
+        cells = [rows[name, item.item_id] for name in prompts for item in kept]
+        wanted = kept * len(prompts)
 
-
-def _by_cell(log: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
-    columns = ["template_id", "item_id", "text", "finish_reason", "option_logprobs"]
-    return {(row["template_id"], row["item_id"]): row for row in log.select(columns).to_pylist()}
+        scored = partial(
+            PromptScores,
+            task=task,
+            model=model,
+            prompts=tuple(prompts),
+            items=tuple(item.item_id for item in kept),
+            left_out=len(failed),
+        )
+        if texts:
+            result = _read(task, [cell["text"] for cell in cells], wanted)
+            cut = sum(cell["finish_reason"] == "length" for cell in cells) / len(cells)
+            yield scored(
+                scoring="generate", scores=_by_prompt(result, len(kept)), cut=cut,
+                unread=result.n_unread / result.n,
+            )  # fmt: skip
+        if by_options:
+            if any(cell["option_logprobs"] is None for cell in cells):
+                raise JudgeSenseError(
+                    f"{model} gives no option probabilities; use scoring generate"
+                )
+            logprobs = [[each["logprob"] for each in cell["option_logprobs"]] for cell in cells]
+            result = match_likelihood(logprobs, [item.correct or 0 for item in wanted])
+            yield scored(scoring="options", scores=_by_prompt(result, len(kept)))
 
 
 def _read(task: str, said: Sequence[str], items: Sequence[BenchmarkItem]) -> AnswerMatch:
@@ -163,16 +161,16 @@ def _read(task: str, said: Sequence[str], items: Sequence[BenchmarkItem]) -> Ans
     return match_choice(said, right, options=[item.options for item in items], labels="letters")
 
 
-def _table(result: AnswerMatch, shape: tuple[int, int]) -> Floats:
-    return np.array(result.per_example, dtype=np.float64).reshape(shape)
+def _by_prompt(result: AnswerMatch, n_items: int) -> Floats:
+    return np.array(result.per_example, dtype=np.float64).reshape(-1, n_items)
 
 
-def read_scores(path: Path) -> list[Grid]:
-    """Grids from a table with the columns prompt, item and score, and if there model and task.
+def read_scores(path: Path) -> list[PromptScores]:
+    """Read a table with the columns prompt, item and score, and optionally model and task.
 
-    CSV, TSV, JSONL or Parquet, a row for each prompt and item; scores are finite numbers, higher
-    is better. Raises JudgeSenseError naming the row (or the cell) that is missing, not a number or
-    there twice.
+    CSV, TSV, JSONL or Parquet, a row per prompt and item; scores are finite numbers, higher is
+    better. Raises JudgeSenseError naming the row, or the prompt and item, of a score that is
+    missing, not a number, or repeated.
     """
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for record in read_table(path):
@@ -180,7 +178,7 @@ def read_scores(path: Path) -> list[Grid]:
         for column in ("prompt", "item", "score"):
             if values.get(column) in (None, ""):
                 raise JudgeSenseError(
-                    f"{record.place}, column {column}: no value; a score table has the columns "
+                    f"{record.place}, column {column}: no value; a score table needs the columns "
                     f"prompt, item and score, this one has {', '.join(map(str, values))}"
                 )
         group = (str(values.get("task") or path.stem), str(values.get("model") or "-"))
@@ -188,10 +186,10 @@ def read_scores(path: Path) -> list[Grid]:
         score = _number(values["score"], record.place)
         if cell in cells.setdefault(group, {}):
             raise JudgeSenseError(
-                f"{record.place}: prompt {cell[0]!r} on item {cell[1]!r} stands there twice"
+                f"{record.place}: prompt {cell[0]!r} on item {cell[1]!r} appears twice"
             )
         cells[group][cell] = score
-    return [_grid_of(path, task, model, found) for (task, model), found in cells.items()]
+    return [_scores_of(path, task, model, found) for (task, model), found in cells.items()]
 
 
 def _number(value: Any, place: str) -> float:
@@ -204,17 +202,18 @@ def _number(value: Any, place: str) -> float:
     return score
 
 
-def _grid_of(path: Path, task: str, model: str, cells: Mapping[tuple[str, str], float]) -> Grid:
+def _scores_of(
+    path: Path, task: str, model: str, cells: Mapping[tuple[str, str], float]
+) -> PromptScores:
     prompts = tuple(dict.fromkeys(prompt for prompt, _ in cells))
     items = tuple(dict.fromkeys(item for _, item in cells))
     if len(prompts) < 2:
-        raise JudgeSenseError(f"{path}: {task}, {model} has one prompt only; there is no ranking")
-    for prompt in prompts:
-        for item in items:
-            if (prompt, item) not in cells:
-                raise JudgeSenseError(
-                    f"{path}: no score of prompt {prompt!r} on item {item!r}; every prompt needs "
-                    "one on every item"
-                )
+        raise JudgeSenseError(f"{path}: {task}, {model} has one prompt only; a ranking needs two")
+    if missing := [(p, i) for p in prompts for i in items if (p, i) not in cells]:
+        prompt, item = missing[0]
+        raise JudgeSenseError(
+            f"{path}: no score of prompt {prompt!r} on item {item!r}; every prompt needs a score "
+            "on every item"
+        )
     table = np.array([[cells[prompt, item] for item in items] for prompt in prompts])
-    return Grid(task, model, "", prompts, items, table)
+    return PromptScores(task, model, "", prompts, items, table)

@@ -1,245 +1,183 @@
-"""Tables, findings and figures of prompt-ranking, from grids of item-level scores."""
+"""The tables of prompt-ranking."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_cluster
-from judgesense.statistics.ranking import RankingStability, lcb_sweep, ranking_stability
-from judgesense.statistics.selection import (
-    PairFlips,
-    SelectionGain,
-    pair_flips,
-    redrawn_scores,
-    seed_scores,
-    selection_gain,
-)
+from judgesense.statistics.ranking import competition_ranks, lcb_sweep
+from judgesense.statistics.selection import PairFlips, selection_gain
 from judgesense.statistics.tables import Floats
-from judgesense.studies.common.result import Picture, Result, Table, Value, published
-from judgesense.studies.prompt_ranking.grid import Grid
-from judgesense.text import join, percent
+from judgesense.studies.common.result import Column, Record, Table, Value, published
+from judgesense.studies.prompt_ranking.grid import PromptScores
+from judgesense.studies.prompt_ranking.measures import REDRAWS, Measured
 
-if TYPE_CHECKING:
-    from judgesense.studies.prompt_ranking import Plan
-
-STUDY, TITLE = "prompt-ranking", "Stability of prompt rankings"
+STUDY = "prompt-ranking"
 SWEEP = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-REDRAWS = 500
-"""Sets of seeds over which expectations are taken: five seeds are too few to compare selections."""
 
 GAPS = (0.0, 0.01, 0.02, 0.05, 0.10, 1.01)
 """Edges of the gaps between two prompts' mean scores; the last bin is open upwards."""
 
-
-@dataclass(frozen=True)
-class Measured:
-    """One grid at one subset size: the study's seeds, and many redrawn sets of them."""
-
-    grid: Grid
-    model: str
-    size: int
-    scores: Floats
-    redrawn: Floats
-    stability: RankingStability
-    gain: SelectionGain
-    flips: PairFlips
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """The first cells of a row."""
-        return (self.grid.name, self.model, self.size)
-
-    @property
-    def overlap(self) -> float:
-        """The share of items that two seeds' subsets share on average."""
-        return self.size / len(self.grid.items)
+_KEY = ("task", "model", "size")
 
 
-def measure(grid: Grid, model: str, size: int, plan: Plan, k: int) -> Measured:
-    """Subsample a grid and measure its rankings; ``k`` is the size of the top sets."""
-    seeds = [(plan.seed, number) for number in range(plan.seeds)]
-    scores = seed_scores(grid.scores, size, seeds)
-    redrawn = redrawn_scores(grid.scores, size, plan.seeds, REDRAWS, plan.seed)
-    return Measured(
-        grid, model, size, scores, redrawn,
-        ranking_stability(scores, k=k, z=plan.z),
-        selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
-    )  # fmt: skip
+def _mean_std(field: str, heading: str) -> tuple[Column, Column]:
+    return Column(f"{field}_mean", heading), Column(f"{field}_std", "± std")
 
 
-def result_of(
-    grids: Sequence[Grid],
-    names: Mapping[str, str],
-    plan: Plan,
-    settings: Mapping[str, Any],
-    texts: Mapping[str, str],
-) -> Result:
-    """The study's result. ``names`` are the models' short names, ``texts`` the wordings."""
-    # One k: a column holds the same measure in every row.
-    k = min(plan.k, min(len(grid.prompts) for grid in grids))
-    cells = [
-        measure(grid, names[grid.model], size, plan, k)
-        for grid in grids
-        for size in sorted(plan.sizes)
-    ]
-    found = {
-        **settings,
-        "subset sizes": list(plan.sizes),
-        "seeds": plan.seeds,
-        "z": plan.z,
-        "seed": plan.seed,
-    }
-    tables = [
-        _stability(cells, k), _consistency(cells, k), _selection(cells), _sweep(cells),
-        _near_ties(cells), _prompts(grids, names, cells, texts),
-    ]  # fmt: skip
-    if settings.get("prompts"):
-        tables.append(_published(cells))
-    result = Result(STUDY, TITLE, found, tables)
-    result.findings = list(_findings(cells, k))
-    result.limits = list(_limits(cells, grids))
-    result.pictures = list(_pictures(cells, k))
-    return result
+def _table(
+    name: str, title: str, cells: Sequence[Measured], columns: Sequence[Column], note: str
+) -> Table:
+    """A row per cell, with the figures that the columns name."""
+    rows = [{**c.key, **{one.id: c.figures[one.id] for one in columns}} for c in cells]
+    return Table(name, title, (*_KEY, *columns), rows, note)
 
 
-def _stability(cells: Sequence[Measured], k: int) -> Table:
-    rows: list[Sequence[Value]] = []
-    for cell in cells:
-        s = cell.stability
-        rows.append(
-            (*cell.key, cell.overlap, s.spearman_mean, s.spearman_std, s.kendall_mean,
-             s.kendall_std, s.top1_pairwise_mean, s.top1_pairwise_std, s.topk_pairwise_mean,
-             s.topk_pairwise_std)
-        )  # fmt: skip
-    return Table(
+def stability_table(cells: Sequence[Measured]) -> Table:
+    """Rank correlations and common winners between seeds."""
+    first = cells[0].stability
+    return _table(
         "stability",
         "Rankings of the prompts between seeds (the layout of Table 1)",
-        ("task", "model", "size", "shared items", "Spearman", "± std", "Kendall", "± std ",
-         "same top-1", "± std  ", f"top-{k} overlap", "± std   "),
-        rows,
-        f"Mean ± population std over the {_pairs(cells)} pairs of seeds. Shared items: the share "
-        "of a subset that another seed's subset holds too, on average; it makes seeds agree.",
-    )  # fmt: skip
+        cells,
+        [
+            Column("shared_items"),
+            *_mean_std("spearman", "Spearman"),
+            *_mean_std("kendall", "Kendall"),
+            *_mean_std("top1_pairwise", "same top-1"),
+            *_mean_std("topk_pairwise", f"top-{first.k} overlap"),
+        ],
+        f"Mean ± population std over the {first.n_conditions * (first.n_conditions - 1) // 2} "
+        "pairs of seeds. shared items: the mean share of a subset that is also in another seed's "
+        "subset; it makes seeds agree.",
+    )
 
 
-def _consistency(cells: Sequence[Measured], k: int) -> Table:
-    rows = [
-        (*cell.key, s.top1_global, s.topk_global, s.unique_top1, s.n_conditions)
-        for cell in cells
-        for s in (cell.stability,)
-    ]
-    return Table(
+def consistency_table(cells: Sequence[Measured]) -> Table:
+    """How many prompts win, and how often the same one does."""
+    k = cells[0].stability.k
+    return _table(
         "consistency",
         "Whether seeds agree on the best prompt (the layout of Table 2)",
-        ("task", "model", "size", "top-1 consistency", f"top-{k} consistency", "unique top-1",
-         "seeds"),
-        rows,
+        cells,
+        [
+            Column("top1_global", "top-1 consistency"),
+            Column("topk_global", f"top-{k} consistency"),
+            Column("unique_top1", "unique top-1"),
+            Column("n_conditions", "seeds"),
+        ],
         "Consistency: the share of seeds with the most frequent winner, and the mean overlap with "
-        f"the most frequent top-{k} set. Unique top-1: how many prompts win under some seed.",
-    )  # fmt: skip
+        f"the most frequent top-{k} set. unique top-1: how many prompts win under some seed.",
+    )
 
 
-def _selection(cells: Sequence[Measured]) -> Table:
-    rows: list[Sequence[Value]] = []
-    for cell in cells:
-        s, g = cell.stability, cell.gain
-        rows.append(
-            (*cell.key, s.loso_mean_mean, s.loso_mean_std, s.loso_lcb_mean, s.loso_lcb_std,
-             g.by_mean, g.by_lcb, g.gain, g.low, g.high, g.better, g.equal, g.worse)
-        )  # fmt: skip
-    z = cells[0].stability.z
-    return Table(
+def selection_table(cells: Sequence[Measured]) -> Table:
+    """The prompt chosen by the mean against the one chosen by LCB."""
+    return _table(
         "selection",
         "Choosing by the mean against LCB, scored on the seed left out (the layout of Table 3)",
-        ("task", "model", "size", "mean", "± std", f"LCB z={z:g}", "± std ", "mean, redrawn",
-         "LCB, redrawn", "gain", "low", "high", "LCB better", "equal", "worse"),
-        rows,
-        f"Left: the study's seeds. Right: expectations over {REDRAWS} redrawn sets of as many "
-        "seeds from the same grid; low to high hold the middle 95% of the sets' gains, and the "
-        "last columns are shares of the sets.",
-    )  # fmt: skip
+        cells,
+        [
+            *_mean_std("loso_mean", "mean"),
+            *_mean_std("loso_lcb", f"LCB z={cells[0].stability.z:g}"),
+            Column("mean_redrawn", "mean, redrawn"),
+            Column("lcb_redrawn", "LCB, redrawn"),
+            *(Column(name) for name in ("gain", "gain_low", "gain_high")),
+            *(Column(name) for name in ("lcb_better", "equal", "lcb_worse")),
+        ],
+        f"The first two means use the study's seeds; the redrawn ones are expectations over "
+        f"{REDRAWS} sets of as many seeds from the same scores. gain low to gain high holds the "
+        "middle 95% of the sets' gains; the last three columns are shares of the sets.",
+    )
 
 
-def _sweep(cells: Sequence[Measured]) -> Table:
-    rows: list[Sequence[Value]] = []
+def sweep_table(cells: Sequence[Measured]) -> Table:
+    """The held-out score by the weight z."""
+    columns = [Column(f"z_{z:g}".replace(".", "_"), f"z = {z:g}") for z in SWEEP]
+    rows: list[Record] = []
     for cell in cells:
         own = [row["loso_mean"] for row in lcb_sweep(cell.scores, SWEEP)]
         redrawn = [selection_gain(cell.redrawn, z).by_lcb for z in SWEEP]
-        rows += [(*cell.key, "the study's", *own), (*cell.key, "redrawn", *redrawn)]
+        for seeds, values in (("the study's", own), ("redrawn", redrawn)):
+            scores = {one.id: value for one, value in zip(columns, values, strict=True)}
+            rows.append({**cell.key, "seeds": seeds, **scores})
     return Table(
         "sweep",
         "The weight z of the variance penalty: score on the seed left out",
-        ("task", "model", "size", "seeds", *(f"z = {z:g}" for z in SWEEP)),
+        (*_KEY, "seeds", *columns),
         rows,
-        f"z = 0 chooses by the mean. Redrawn: expectation over {REDRAWS} sets of seeds.",
+        f"z = 0 chooses by the mean. redrawn: expectation over {REDRAWS} sets of seeds.",
         digits=4,
     )
 
 
-def _near_ties(cells: Sequence[Measured]) -> Table:
-    rows: list[Sequence[Value]] = []
+def near_ties_table(cells: Sequence[Measured]) -> Table:
+    """How often pairs of prompts flip, by the gap between them."""
+    rows: list[Record] = []
     for cell in cells:
         flips = cell.flips
-        for low, high in pairwise(GAPS):
-            inside = (flips.gap >= low) & (flips.gap < (high if high <= 1 else np.inf))
-            rows.append((*cell.key, _bin(low, high), *_share(flips, inside)))
-        rows.append((*cell.key, "not told apart by all items", *_share(flips, flips.near_tied)))
+        bins = {
+            f"{low:.2f} to {high:.2f}" if high <= 1 else f"{low:.2f} or more": (flips.gap >= low)
+            & (flips.gap < (high if high <= 1 else np.inf))
+            for low, high in pairwise(GAPS)
+        }
+        bins["not told apart by all items"] = flips.near_tied
+        rows += [{**cell.key, "gap": gap, **_flips(flips, pairs)} for gap, pairs in bins.items()]
     return Table(
         "near_ties",
-        "Where the instability lies: pairs of prompts by the gap between them",
-        ("task", "model", "size", "gap between the means", "pairs", "share of pairs",
-         "how often a pair flips", "share of all flips"),
+        "Which pairs of prompts flip, by the gap between them",
+        (*_KEY, Column("gap", "gap between the means"), Column("n_pairs", "pairs"),
+         "share_of_pairs", Column("flip_rate", "how often a pair flips"),
+         Column("share_of_flips", "share of all flips")),
         rows,
-        "Gap: difference of two prompts' means over all items of the grid. A pair flips between "
-        f"two seeds that order it oppositely (ties are no order), over {REDRAWS} redrawn sets of "
-        "seeds. Not told apart: the 95% interval of the gap, paired over all items, holds 0.",
+        "gap: difference of two prompts' means over all items. A pair flips between two seeds that "
+        f"order it oppositely (ties are no order), over {REDRAWS} redrawn sets of seeds. not told "
+        "apart: the 95% interval of the gap, paired over all items, contains 0.",
     )  # fmt: skip
 
 
-def _share(flips: PairFlips, inside: Any) -> tuple[int, float, float | None, float | None]:
-    n = int(inside.sum())
-    rate = float(flips.flips[inside].mean()) if n else None
-    return n, n / len(flips.gap), rate, flips.share_of_flips(inside)
+def _flips(flips: PairFlips, pairs: Any) -> dict[str, Value]:
+    n = int(pairs.sum())
+    return {
+        "n_pairs": n,
+        "share_of_pairs": n / len(flips.gap),
+        "flip_rate": float(flips.flips[pairs].mean()) if n else None,
+        "share_of_flips": flips.share_of_flips(pairs),
+    }
 
 
-def _bin(low: float, high: float) -> str:
-    return f"{low:.2f} to {high:.2f}" if high <= 1 else f"{low:.2f} and more"
-
-
-def _prompts(
-    grids: Sequence[Grid],
+def prompts_table(
+    grids: Sequence[PromptScores],
     names: Mapping[str, str],
     cells: Sequence[Measured],
     texts: Mapping[str, str],
 ) -> Table:
-    rows: list[Sequence[Value]] = []
+    """Every prompt on all items; ``texts`` are the wordings by prompt name."""
+    rows = []
     for grid in grids:
-        own = [cell for cell in cells if cell.grid is grid]
-        wins = sum(
-            (np.bincount(cell.scores.argmax(axis=1), minlength=len(grid.prompts)) for cell in own),
-            np.zeros(len(grid.prompts), dtype=np.intp),
-        )
-        for at in np.argsort(-grid.scores.mean(axis=1), kind="stable").tolist():
+        winners = np.concatenate([cell.winners for cell in cells if cell.grid is grid])
+        wins = np.bincount(winners, minlength=len(grid.prompts))
+        means = grid.scores.mean(axis=1)
+        for at in np.argsort(competition_ranks(means), kind="stable").tolist():
             interval = _interval(grid.scores[at])
             text = " ".join(texts.get(grid.prompts[at], "").split())
             rows.append(
-                (grid.name, names[grid.model], grid.prompts[at], float(grid.scores[at].mean()),
-                 interval.low, interval.high, int(wins[at]), text)
+                (grid.name, names[grid.model], grid.prompts[at], float(means[at]), interval.low,
+                 interval.high, int(wins[at]), text)
             )  # fmt: skip
-    return Table(
+    return Table.of(
         "prompts",
-        "Every prompt on all items of the grid, best first",
-        ("task", "model", "prompt", "mean score", "low", "high", "wins", "wording"),
+        "Every prompt on all items, best first",
+        ("task", "model", "prompt", Column("score", "mean score"), "ci_low", "ci_high", "wins",
+         "wording"),
         rows,
-        "95% intervals over items: Wilson's where scores are 0 or 1, else Student's t. Wins: over "
+        "95% intervals over items: Wilson's where scores are 0 or 1, else Student's t. wins: over "
         "all seeds and sizes.",
-    )
+    )  # fmt: skip
 
 
 def _interval(scores: Floats) -> Interval:
@@ -248,150 +186,27 @@ def _interval(scores: Floats) -> Interval:
     return mean_t_cluster(scores)
 
 
-def _published(cells: Sequence[Measured]) -> Table:
-    rows: list[Sequence[Value]] = []
+def published_table(cells: Sequence[Measured]) -> Table:
+    """The figures that the paper states, beside this study's."""
+    rows = []
     for key, figure in published(STUDY).items():
-        task, size, model, measure_name = key.split("/")
+        task, size, model, measure = key.split("/")
         own = [
             value
             for cell in cells
             if cell.grid.task == task and cell.size == int(size)
-            if (value := _ours(cell, measure_name)) is not None
+            if (value := cell.figures[measure.removesuffix("_at_most")]) is not None
         ]
         rows.append(
-            (task, int(size), model, measure_name.replace("_", " "), figure.value, figure.place,
-             min(own) if own else None, max(own) if own else None)
+            (task, int(size), model, measure.replace("_", " "), figure.value, figure.place,
+             min(own, default=None), max(own, default=None))
         )  # fmt: skip
-    return Table(
+    return Table.of(
         "published",
-        "What the paper states, beside ours",
-        ("task", "size", "paper's model", "measure", "paper", "place", "ours, lowest",
-         "ours, highest"),
+        "The paper's figures beside this study's",
+        ("task", "size", Column("model", "paper's model"), "measure", "paper", "place",
+         Column("lowest", "ours, lowest"), Column("highest", "ours, highest")),
         rows,
-        "Other models, other prompts and other items: the figures are set side by side, not "
+        "Other models, other prompts and other items: the figures are shown side by side, not "
         "compared. Ours are the lowest and the highest of this study's models at that size.",
     )  # fmt: skip
-
-
-def _ours(cell: Measured, name: str) -> float | None:
-    fields = {
-        "spearman": "spearman_mean", "kendall": "kendall_mean", "loso_lcb": "loso_lcb_mean",
-        "loso_mean": "loso_mean_mean", "top1_global_at_most": "top1_global",
-    }  # fmt: skip
-    value: float | None = getattr(cell.stability, fields.get(name, name))
-    return value
-
-
-def _findings(cells: Sequence[Measured], k: int) -> Iterator[str]:
-    for grid in dict.fromkeys(cell.grid.name + "\0" + cell.model for cell in cells):
-        name, model = grid.split("\0")
-        own = [cell for cell in cells if cell.key[:2] == (name, model)]
-        small, large = own[0], own[-1]
-        yield (
-            f"for {model} on {name}, rank correlation between seeds is {_rho(small)} at "
-            f"{small.size} items"
-            + (f" and {_rho(large)} at {large.size}" if large is not small else "")
-            + f"; {small.stability.unique_top1} of {len(small.grid.prompts)} prompts win under "
-            f"some of {small.stability.n_conditions} seeds at {small.size} items"
-            + (f", {large.stability.unique_top1} at {large.size}" if large is not small else "")
-        )
-        near = small.flips.near_tied
-        share = small.flips.share_of_flips(near)
-        if share is not None:
-            yield (
-                f"for {model} on {name}, {percent(share)} of all flips at {small.size} items lie "
-                f"among the {percent(float(near.mean()))} of prompt pairs that all "
-                f"{len(small.grid.items)} items do not tell apart"
-            )
-    clear = [cell for cell in cells if cell.gain.low > 0 or cell.gain.high < 0]
-    best = max(cells, key=lambda cell: cell.gain.gain)
-    worst = min(cells, key=lambda cell: cell.gain.gain)
-    yield (
-        f"LCB (z = {cells[0].stability.z:g}) against the mean, in expectation over {REDRAWS} sets "
-        f"of seeds: from {_signed(worst.gain.gain)} ({_where(worst)}) to "
-        f"{_signed(best.gain.gain)} ({_where(best)}); "
-        + (
-            f"the middle 95% of the sets leave out 0 for {join([_where(cell) for cell in clear])}"
-            if clear
-            else "nowhere does the middle 95% of the sets leave out 0"
-        )
-    )
-
-
-def _rho(cell: Measured) -> str:
-    value = cell.stability.spearman_mean
-    return "undefined" if value is None else f"{value:z.2f}".replace("-", "−")
-
-
-def _signed(value: float) -> str:
-    return f"{value:+z.4f}".replace("-", "−")
-
-
-def _where(cell: Measured) -> str:
-    return f"{cell.model} on {cell.grid.name}, {cell.size} items"
-
-
-def _limits(cells: Sequence[Measured], grids: Sequence[Grid]) -> Iterator[str]:
-    largest = max(cells, key=lambda cell: cell.overlap)
-    if largest.overlap > 0.1:
-        yield (
-            f"subsets come from {len(largest.grid.items)} items: two seeds' subsets of "
-            f"{largest.size} share {percent(largest.overlap)} of their items, so their agreement "
-            "is higher than that of fresh samples"
-        )
-    for grid in grids:
-        if grid.unread or grid.cut:
-            yield (
-                f"for {grid.model} on {grid.name}, {percent(grid.unread)} of the answers could not "
-                f"be read and score 0; the token cap cut off {percent(grid.cut)}"
-            )
-        if grid.left_out:
-            yield (
-                f"for {grid.model} on {grid.name}, {grid.left_out} items had an error under some "
-                "prompt and were left out for all"
-            )
-    yield (
-        "the intervals and expectations hold for these prompts; other wordings of the same task "
-        "are not covered"
-    )
-
-
-def _pairs(cells: Sequence[Measured]) -> int:
-    k = cells[0].stability.n_conditions
-    return k * (k - 1) // 2
-
-
-def _pictures(cells: Sequence[Measured], k: int) -> Iterator[Picture]:
-    from judgesense.studies.prompt_ranking import figures as pictures
-
-    smallest = min(cell.size for cell in cells)
-    for cell in cells:
-        if cell.size == smallest:
-            name = _file_name(f"ranks-{cell.grid.name}-{cell.model}")
-            yield Picture(
-                name,
-                f"{cell.grid.name}, {cell.model}: ranks of the prompts under each seed's "
-                f"{cell.size} items; prompts that win under some seed are coloured",
-                partial(pictures.ranks, cell),
-            )
-    yield Picture(
-        "stability-by-size",
-        "Agreement between seeds by subset size: rank correlation, and the same winner",
-        partial(pictures.by_size, list(cells)),
-    )
-    yield Picture(
-        "flips-by-gap",
-        f"How often two seeds of {smallest} items order a pair of prompts oppositely, against the "
-        "gap between the prompts on all items",
-        partial(pictures.flips, [cell for cell in cells if cell.size == smallest]),
-    )
-    yield Picture(
-        "lcb-sweep",
-        f"What the LCB wins over the mean on the seed left out, by its weight z (expectation over "
-        f"{REDRAWS} sets of seeds)",
-        partial(pictures.sweep, list(cells), SWEEP),
-    )
-
-
-def _file_name(text: str) -> str:
-    return "".join(c if c.isalnum() or c in "-." else "-" for c in text).replace("--", "-")
