@@ -15,7 +15,7 @@ from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.reporting.beside import side_tables
 from judgesense.reporting.markdown import METHOD, run_facts
-from judgesense.reporting.style import CSS, MARKS, TEMPLATES, TONES
+from judgesense.reporting.style import CSS, LOWEST_AGREEMENT, MARKS, RAW_APART, TEMPLATES, TONES
 from judgesense.reporting.table import COLUMNS, LEGEND, TEXT_COLUMNS, Row, rows, undecided_share
 from judgesense.text import (
     interval,
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 MOST_CARDS = 12
 MANY_TEMPLATES, LONG_NAME = 6, 4
 LONGEST_NAME, LONGEST_ANSWER = 34, 300
-RAW_APART = 0.005
-"""A raw JSS this near to the mapped one is not drawn beside it."""
-LOWEST = 0.5
-"""Heatmaps show agreement from here to 1, neutral at the threshold."""
 
 _ROW, _HEAD, _TOP = 26, 34, 12
 
@@ -241,7 +237,7 @@ def _heat_cell(row: Mapping[str, Any] | None, same: bool) -> Data:
         return {"css": "same" if same else "none", "text": "" if same else "·", "title": ""}
     jss = row["jss"]
     high = jss >= STEADY_JSS
-    share = (jss - STEADY_JSS) / (1 - STEADY_JSS if high else LOWEST - STEADY_JSS)
+    share = (jss - STEADY_JSS) / (1 - STEADY_JSS if high else LOWEST_AGREEMENT - STEADY_JSS)
     return {
         "css": "high" if high else "low",
         "strength": round(100 * min(1.0, share)),

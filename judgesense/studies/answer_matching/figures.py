@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.reporting.figures import INK, SOFT, plain
+from judgesense.reporting.plots import INK, SOFT, plain
 from judgesense.studies.answer_matching.measures import (
     PAPERS_TEMPLATES,
     RIGHT,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from judgesense.reporting.figures import INK, SOFT, plain
+from judgesense.reporting.plots import INK, SOFT, plain
 from judgesense.statistics.ranking import competition_ranks
 from judgesense.statistics.selection import selection_gain
 from judgesense.studies.common.figures import (

@@ -1,0 +1,232 @@
+"""The drawing that reports and studies share: one style, one forest plot, one heatmap.
+
+Colours are Okabe and Ito's (colour-blind safe); series and verdicts also differ in marker, line or
+hatching, so that a black-and-white print says the same. Nothing needs matplotlib before it draws.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judgesense.errors import MissingExtraError
+from judgesense.reporting.style import COLOURS, SHAPES
+from judgesense.text import interval, number
+
+INK, SOFT, LINE = "#1c1e21", "#5c6166", "#d8d8d2"
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07D00", "#56B4E9", SOFT)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", "-.", ":")
+DASHES = (0, (4, 3))
+"""The line style of thresholds."""
+DPI = 200
+LONGEST_NAME = 34
+
+
+class ForestRow(NamedTuple):
+    """A row of a forest plot: a value with an interval, in a group of rows."""
+
+    group: str
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    hollow: float | None = None
+    """A second value, drawn hollow."""
+    verdict: str | None = None
+    """Gives the row its colour and shape and is printed beside it; ``baseline`` is only drawn."""
+
+
+def new_figure(width: float, height: float, **options: Any) -> Any:
+    """An empty figure of a size in inches; raises MissingExtraError without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plots", "drawing figures") from error
+    return Figure(figsize=(width, height), **options)
+
+
+def panel(
+    figure: Any, rows: int = 1, columns: int = 1, place: int = 1, *, grid: bool = False
+) -> Any:
+    """Add axes in the common style at a place of a figure, counted from 1; ``grid`` draws
+    horizontal lines."""
+    axes = figure.add_subplot(rows, columns, place)
+    if grid:
+        axes.grid(axis="y", color=LINE, lw=0.6)
+    axes.tick_params(colors=SOFT, labelsize=8, length=3)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("bottom", "left"))
+        spine.set_color(LINE)
+    return axes
+
+
+def canvas(width: float, height: float) -> tuple[Any, Any]:
+    """An empty figure of a size in inches, and its only axes."""
+    figure = new_figure(width, height)
+    return figure, panel(figure)
+
+
+def save(figure: Any, folder: Path, name: str, kinds: Sequence[str] = ("png", "svg")) -> None:
+    """Write a figure in each format, each file whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in kinds:
+        path = folder / f"{name}.{kind}"
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            figure.savefig(
+                temporary, dpi=DPI, format=kind, bbox_inches="tight", facecolor="white",
+                metadata={"Date": None} if kind == "svg" else None,
+            )  # fmt: skip
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def plain(name: object) -> str:
+    """Text that matplotlib does not read as mathematics."""
+    return str(name).replace("$", r"\$")
+
+
+def look(index: int) -> tuple[str, str]:
+    """Colour and marker of a series."""
+    return CYCLE[index % len(CYCLE)], MARKERS[index % len(MARKERS)]
+
+
+def forest(
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    xlabel: str,
+    threshold: float | None = None,
+    xlim: tuple[float, float] = (0.0, 1.0),
+) -> Any:
+    """Draw values with intervals; each row has the fields of `ForestRow`, groups are adjacent.
+
+    A value that is undefined is printed as a dash; a row without an interval is a mark alone. With
+    verdicts, the zone above the threshold is shaded.
+    """
+    lines = [ForestRow(*row) for row in rows]
+    groups = list(dict.fromkeys(row.group for row in lines))
+    judged = any(row.verdict for row in lines)
+    figure, axes = canvas(8.2 if judged else 7.2, 0.9 + 0.28 * (len(lines) + 1.3 * len(groups)))
+    beside = axes.get_yaxis_transform()
+    right = 1.46 if judged else 1.0
+    if threshold is not None:
+        axes.axvline(threshold, color=SOFT, lw=0.9, ls=DASHES)
+        if judged:
+            axes.axvspan(threshold, 1.0, color=COLOURS["reliable"], alpha=0.07, lw=0)
+    y, before = 0.0, None
+    for row in lines:
+        if row.group != before:
+            before, y = row.group, y + 1.3
+            axes.text(-0.42, y, plain(row.group), transform=beside, weight="bold", size=10,
+                      va="center")  # fmt: skip
+            axes.plot([-0.42, right], [y + 0.45] * 2, transform=beside, color=LINE, lw=0.8,
+                      clip_on=False)  # fmt: skip
+        y += 1.0
+        _forest_row(axes, row, y, look(groups.index(row.group)), beside)
+    axes.set_ylim(y + 0.9, 0.4)
+    axes.set_xlim(*xlim)
+    axes.set_yticks([])
+    axes.grid(axis="x", color=LINE, lw=0.6)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(xlabel, color=SOFT, size=9)
+    return figure
+
+
+def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], beside: Any) -> None:
+    colour, marker = own if row.verdict is None else (COLOURS[row.verdict], SHAPES[row.verdict])
+    tone = SOFT if row.verdict == "baseline" else INK
+    name = row.name if len(row.name) <= LONGEST_NAME else f"{row.name[: LONGEST_NAME - 1]}…"
+    axes.text(-0.39, y, plain(name), transform=beside, size=9, va="center", color=tone)
+    text = number(row.value)
+    if row.low is not None and row.high is not None:
+        axes.plot([row.low, row.high], [y, y], color=colour, lw=2.2, solid_capstyle="round")
+        text += f"  {interval({'ci_low': row.low, 'ci_high': row.high}, 2)}"
+    if row.hollow is not None:
+        axes.plot(row.hollow, y, marker, mfc="white", mec=colour, mew=1.2, ms=5.5, zorder=3)
+    if row.value is not None:
+        axes.plot(row.value, y, marker, color=colour, mec="white", mew=0.8, clip_on=False,
+                  ms=6.5 if row.verdict == "baseline" else 7.5, zorder=4)  # fmt: skip
+    axes.text(1.03, y, text, transform=beside, size=9, va="center", color=tone)
+    if row.verdict not in (None, "baseline"):
+        axes.text(1.46, y, row.verdict, transform=beside, size=9, va="center", ha="right",
+                  color=colour, weight="bold")  # fmt: skip
+
+
+def heatmap(
+    axes: Any,
+    values: Sequence[Sequence[float | None]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    limits: tuple[float, float] = (0.0, 1.0),
+    middle: float | None = None,
+    digits: int = 2,
+    hatched: Collection[tuple[int, int]] = (),
+) -> Any:
+    """Draw a table as colours with its numbers in the cells; undefined cells are grey.
+
+    Args:
+        axes: where to draw.
+        values: one sequence per row; None is undefined.
+        rows: names of the rows.
+        columns: names of the columns.
+        limits: values of the two ends of the colour scale.
+        middle: value of its neutral middle; by default half way.
+        digits: digits of the numbers.
+        hatched: (row, column) of the cells to read with care.
+
+    Returns:
+        The image, for `colour_bar`.
+    """
+    import numpy as np
+    from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+    from matplotlib.patches import Rectangle
+
+    low, high = limits
+    table = np.array([[np.nan if v is None else v for v in row] for row in values], dtype=float)
+    image = axes.imshow(
+        np.ma.masked_invalid(table),
+        cmap=LinearSegmentedColormap.from_list("share", ["#D55E00", "#F7F7F4", "#3C8FC7"]),
+        norm=TwoSlopeNorm((low + high) / 2 if middle is None else middle, low, high),
+        aspect="auto",
+    )
+    axes.set_facecolor("#ECECE8")
+    axes.set_xticks(range(len(columns)), [plain(name) for name in columns], size=8)
+    axes.set_yticks(range(len(rows)), [plain(name) for name in rows], size=8)
+    if max(map(len, columns)) > 7:
+        axes.tick_params(axis="x", labelrotation=35)
+        for tick in axes.get_xticklabels():
+            tick.set_ha("right")
+    axes.tick_params(length=0, colors=SOFT)
+    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", lw=1.5)
+    axes.tick_params(which="minor", length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    for one, two in np.argwhere(np.isfinite(table)):
+        tone = "white" if table[one, two] < low + 0.15 * (high - low) else INK
+        text = number(table[one, two], digits)
+        axes.text(two, one, text, ha="center", va="center", size=8, color=tone)
+    for one, two in hatched:
+        axes.add_patch(
+            Rectangle(
+                (two - 0.5, one - 0.5), 1, 1, fill=False, hatch="///", ec=SOFT, lw=0, alpha=0.6
+            )
+        )
+    return image
+
+
+def colour_bar(figure: Any, image: Any, axes: Any, label: str) -> Any:
+    """The key of a heatmap's colours beside one or several axes."""
+    bar = figure.colorbar(image, ax=axes, shrink=0.9, aspect=22, pad=0.02)
+    bar.set_label(label, size=9, color=SOFT)
+    bar.outline.set_edgecolor(LINE)
+    bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
+    return bar
