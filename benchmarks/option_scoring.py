@@ -16,7 +16,7 @@ import argparse
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,8 @@ from torch.nn import functional
 
 from local_judges.local.option_scoring import trie_floor
 from local_judges.local.transformers_judge import TransformersJudge
-from local_judges.protocol import Answer, Request
+from local_judges.protocol import Request
+from local_judges.runner import ask_all
 
 SURE = 0.05
 """Margin in nats of lm-eval from which decisions must be equal."""
@@ -44,18 +45,6 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = work()
     return time.perf_counter() - start, result
-
-
-def judge_all(
-    judge: TransformersJudge, requests: Sequence[Request], *scorings: str
-) -> list[Answer]:
-    """The answers in the requests' order."""
-    plan = judge.plan(requests, frozenset(scorings))
-    batches = ((n, [requests[m] for m in batch]) for n, batch in enumerate(plan))
-    answers: dict[int, Answer] = {}
-    for n, batch in judge.judge(batches, frozenset(scorings)):
-        answers.update(zip(plan[n], batch, strict=True))
-    return [answers[n] for n in range(len(requests))]
 
 
 def products_time(judge: TransformersJudge, rows: int) -> float:
@@ -88,7 +77,7 @@ def compare(dtype: str, requests: list[Request], source: str, slices: int, batch
     peer = HFLM(judge.model, tokenizer=judge.tokenizer, batch_size=batch, device="cpu")
     prompts = [judge.chat.render(request.text) for request in requests]
     floor = trie_floor(judge.tokenizer(prompts, add_special_tokens=False).input_ids)
-    judge_all(judge, requests[:8], "options")
+    ask_all(judge, requests[:8], ["options"])
 
     def theirs(part: range) -> list[list[float]]:
         asked = [
@@ -99,8 +88,8 @@ def compare(dtype: str, requests: list[Request], source: str, slices: int, batch
         found = iter(peer.loglikelihood(asked, disable_tqdm=True))
         return [[next(found)[0] for _ in requests[n].options] for n in part]
 
-    def ours() -> tuple[float, list[Answer]]:
-        return timed(lambda: judge_all(judge, requests, "options"))
+    def ours() -> tuple[float, list[Any]]:
+        return timed(lambda: ask_all(judge, requests, ["options"]))
 
     judge.counters.clear()
     seconds, answers = ours()
@@ -155,11 +144,11 @@ def compare(dtype: str, requests: list[Request], source: str, slices: int, batch
 def both_scorings(requests: list[Request], source: str, rounds: int) -> Any:
     """Greedy text and options in one pass, against greedy text alone."""
     judge = TransformersJudge("smollm2-135m", dtype="float32", device="cpu")
-    judge_all(judge, requests[:8], "generate")
+    ask_all(judge, requests[:8], ["generate"])
     alone, both = [], []
     for _ in range(rounds):
-        alone.append(timed(lambda: judge_all(judge, requests, "generate"))[0])
-        both.append(timed(lambda: judge_all(judge, requests, "generate", "options"))[0])
+        alone.append(timed(lambda: ask_all(judge, requests, ["generate"]))[0])
+        both.append(timed(lambda: ask_all(judge, requests, ["generate", "options"]))[0])
     return {
         "name": "greedy and options together over greedy alone, float32",
         "time_ratio": round(median(b / a for a, b in zip(alone, both, strict=True)), 3),

@@ -167,19 +167,11 @@ def generate(judge: Any, texts: Sequence[str]) -> list[str | None]:
 
     Raises JudgeSenseError, before anything is asked, if they could exceed its ``max_cost``.
     """
-    from local_judges.protocol import Budgeted, Request
+    from local_judges.protocol import Request
+    from local_judges.runner import ask_all
 
     requests = [Request(prompt_id(text), text, ()) for text in texts]
-    scorings, name = frozenset({"generate"}), judge.name
-    if isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
-        raise JudgeSenseError(f"judge {name}: {reason}")
-    plan = judge.plan(requests, scorings)
-    answers: list[str | None] = [None] * len(texts)
-    batches = ((number, [requests[at] for at in batch]) for number, batch in enumerate(plan))
-    for number, batch in judge.judge(batches, scorings):
-        for at, answer in zip(plan[number], batch, strict=True):
-            answers[at] = answer.text
-    return answers
+    return [answer.text for answer in ask_all(judge, requests, ["generate"])]
 
 
 def _clean(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A judge that is any Python function: prompts in, texts or option log-probabilities out."""
+"""A judge made from a Python function: messages in, texts or option log-probabilities out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ JudgeFunction: TypeAlias = Callable[[list[str]], Sequence[Reply]]
 
 
 class CallableJudge:
-    """A function that is given a list of user messages and returns one reply to each.
+    """A function that takes a list of user messages and returns one reply to each.
 
-    A reply is the judge's text, or a mapping from every option to its log-probability in nats.
-    ``scoring`` says which of the two the function returns. The name is the function's own (or
-    ``name``) with ``@callable``: nothing fixes its answers but the caller's word.
+    A reply is the judge's text, or a mapping from every option to its log-probability in nats;
+    ``scoring`` says which of the two. The judge's name is the function's own, or ``name``, with
+    ``@callable``: nothing about the function can be recorded that would fix its answers.
+
+    >>> judge = CallableJudge(lambda messages: ["YES"] * len(messages), name="yes")
+    >>> judge.name, sorted(judge.scorings)
+    ('yes@callable', ['generate'])
     """
 
     def __init__(
@@ -38,7 +42,7 @@ class CallableJudge:
         self.scorings = frozenset({scoring})
 
     def describe(self) -> Mapping[str, Any]:
-        """The function's qualified name; its answers are fixed by nothing that can be recorded."""
+        """The engine and the qualified name of the function."""
         module = getattr(self._function, "__module__", None)
         qualified = getattr(self._function, "__qualname__", type(self._function).__qualname__)
         return {"engine": "callable", "function": f"{module}.{qualified}"}
@@ -50,13 +54,13 @@ class CallableJudge:
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
-        """One call of the function a batch; what it raises stops the run."""
+        """Call the function once per batch; an exception stops the run."""
         for index, requests in batches:
             replies = self._function([request.text for request in requests])
             if len(replies) != len(requests):
                 raise JudgeSenseError(
                     f"judge {self.name} returned {len(replies)} replies to {len(requests)} prompts;"
-                    " it must return one reply to each, in their order"
+                    " it must return one reply per prompt, in the same order"
                 )
             yield index, [self._answer(*both) for both in zip(requests, replies, strict=True)]
 
@@ -76,13 +80,13 @@ class CallableJudge:
             if any(math.isnan(value) or value > 0 for value in values):
                 raise JudgeSenseError(
                     f"judge {self.name}, prompt {request.prompt_id}: log-probabilities must be "
-                    f"numbers not above 0, got {dict(reply)}"
+                    f"numbers of at most 0, got {dict(reply)}"
                 )
             return Answer(option_logprobs=values, option_mass=sum(map(math.exp, values)))
         wanted = (
-            "a text (or give scoring='options' and return log-probabilities)"
+            "text (for log-probabilities, set scoring='options')"
             if "generate" in self.scorings
-            else "a mapping option -> log-probability"
+            else "a mapping from option to log-probability"
         )
         raise JudgeSenseError(
             f"judge {self.name}, prompt {request.prompt_id}: the reply must be {wanted}, "

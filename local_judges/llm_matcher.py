@@ -21,7 +21,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.responses import without_thinking
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
-from local_judges.protocol import Budgeted, Judge, Request
+from local_judges.protocol import Judge, Request
+from local_judges.runner import ask_all, require_scorings
 
 MAX_TOKENS = 256
 """Tokens that a verdict with its reason may take; the 20 of a bare decision cut it off."""
@@ -100,8 +101,7 @@ def judge_matches(
             f"questions has {len(questions)} rows and predictions {len(predictions)}; "
             "give each response's question"
         )
-    if "generate" not in judge.scorings:
-        raise JudgeSenseError(f"judge {judge.name} does not generate text, which matching needs")
+    require_scorings(judge.name, judge.scorings, ["generate"])
     name, template = _template(prompt)
     texts = [
         _fill(template, question, " or ".join(accepted(reference)), without_thinking(prediction))
@@ -184,26 +184,20 @@ def _fill(template: str, question: str, reference: str, prediction: str) -> str:
 def _ask(judge: Judge, texts: Sequence[str]) -> dict[str, tuple[float | None, str, str]]:
     """Verdict (1.0, 0.0 or None), outcome and reason for each distinct prompt."""
     requests = [Request(prompt_id(text), text, ("true", "false")) for text in texts]
-    scorings = frozenset({"generate"})
-    if isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
-        raise JudgeSenseError(f"judge {judge.name}: {reason}")
-    plan = judge.plan(requests, scorings)
-    batches = ((number, [requests[i] for i in batch]) for number, batch in enumerate(plan))
     verdicts: dict[str, tuple[float | None, str, str]] = {}
-    for number, answers in judge.judge(batches, scorings):
-        for index, answer in zip(plan[number], answers, strict=True):
-            if answer.error is not None:
-                verdict: tuple[float | None, str, str] = (None, ERROR, answer.error)
-            elif answer.refused:
-                verdict = (None, REFUSED, answer.text or "")
-            else:
-                match, reason = read_verdict(answer.text or "")
-                if match is None:
-                    cut = ", cut off at the token cap" if answer.truncated else ""
-                    verdict = (None, UNCLEAR, f"{reason}{cut}: {(answer.text or '')[:200]}")
-                else:
-                    verdict = (float(match), "ok", reason)
-            verdicts[texts[index]] = verdict
+    for text, answer in zip(texts, ask_all(judge, requests, ["generate"]), strict=True):
+        if answer.error is not None:
+            verdicts[text] = (None, ERROR, answer.error)
+        elif answer.refused:
+            verdicts[text] = (None, REFUSED, answer.text or "")
+        else:
+            match, reason = read_verdict(answer.text or "")
+            cut = ", cut off at the token cap" if answer.truncated else ""
+            verdicts[text] = (
+                (None, UNCLEAR, f"{reason}{cut}: {(answer.text or '')[:200]}")
+                if match is None
+                else (float(match), "ok", reason)
+            )
     return verdicts
 
 

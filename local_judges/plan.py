@@ -1,7 +1,7 @@
-"""What is asked, in which batches, in which part files: all fixed before anything is judged.
+"""The plan of a run: which prompts are asked, in which batches, and in which part files.
 
-Everything here is a pure function of the benchmark and the settings, so that a run taken up again
-meets the same batches and writes the same parts.
+Everything here is a pure function of the benchmark and the settings, so that a resumed run has
+the same batches and writes the same parts.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ Indices = npt.NDArray[np.int64]
 
 @lru_cache(maxsize=4096)
 def options_of(label_map: str) -> tuple[str, ...]:
-    """The raw answers that a prompt admits, in its label map's order; "" admits any text."""
+    """The raw answers that a prompt allows, in the order of its label map; "" allows any text."""
     return tuple(load_label_map(label_map)) if label_map else ()
 
 
 class Requests(Sequence[Request]):
     """The distinct prompts of a benchmark, in order of first appearance.
 
-    A view on a table with at least ``prompt_id, text, label_map``: a million prompts are not a
-    million objects. ``rows(i)`` are the rows of the table that request ``i`` answers for.
+    A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
+    prompts need not be a million objects. ``rows(i)`` are the rows of the table that the answer to
+    request ``i`` is for.
     """
 
     def __init__(self, prompts: pa.Table) -> None:
@@ -56,7 +57,7 @@ class Requests(Sequence[Request]):
             yield from self.take(range(start, min(start + 4096, len(self))))
 
     def take(self, indices: Sequence[int] | Indices, repeat: int = 0) -> list[Request]:
-        """These requests, read from the table in one go."""
+        """The requests at these indices, read from the table at once."""
         table = take_rows(self._table, self._first[np.asarray(indices, dtype=np.int64)])
         return [
             Request(identity, text, options_of(label_map), repeat)
@@ -64,12 +65,12 @@ class Requests(Sequence[Request]):
         ]
 
     def rows(self, index: int) -> Indices:
-        """Rows of the prompts table that this request answers for."""
+        """The rows of the prompts table that share this request."""
         return self._by_request[self._starts[index] : self._starts[index + 1]]
 
     def require_same_options(self) -> None:
-        """Raise JudgeSenseError if rows that share a message admit other options: their
-        log-probabilities are asked for once. Another order of the same options is no other."""
+        """Raise JudgeSenseError if rows that share a message allow different options, whose
+        log-probabilities are requested only once. The order of the options may differ."""
         maps = self._table["label_map"].combine_chunks().dictionary_encode()
         codes = maps.indices.to_numpy(zero_copy_only=False)
         first = np.repeat(self._first, np.diff(self._starts))
@@ -80,27 +81,32 @@ class Requests(Sequence[Request]):
             if set(asked) != set(own):
                 identity = self._table["prompt_id"][int(first[at])].as_py()
                 raise JudgeSenseError(
-                    f"prompt {identity}: the same message is to be answered with "
-                    f"{', '.join(asked) or 'any text'} and with {', '.join(own) or 'any text'}; "
-                    "give the templates different words, or leave out options scoring "
-                    "(--scoring generate)"
+                    f"prompt {identity}: the same message allows "
+                    f"{', '.join(asked) or 'any text'} in one template and "
+                    f"{', '.join(own) or 'any text'} in another; reword one of them, or use "
+                    "--scoring generate"
                 )
 
     def prompt_ids(self, part: Part) -> npt.NDArray[np.object_]:
-        """The prompts' ids of the rows that a part answers for, in the part's order."""
-        asked = np.fromiter(part.requests, dtype=np.int64)
-        starts, stops = self._starts[asked], self._starts[asked + 1]
-        # The row that each of the part's rows would have if the requests stood one after the other.
-        before = np.cumsum(stops - starts) - (stops - starts)
-        places = np.repeat(starts - before, stops - starts)
-        rows = self._by_request[places + np.arange(len(places))]
+        """The prompt ids of the rows of a part, in its order."""
+        rows, _ = self.rows_of(part)
         return take_rows(self._table.select(["prompt_id"]), rows)["prompt_id"].to_numpy()  # type: ignore[no-any-return]
+
+    def rows_of(self, part: Part) -> tuple[Indices, Indices]:
+        """The rows of a part in its order, and for each the position of its request in the part."""
+        asked = np.fromiter(part.requests, dtype=np.int64)
+        starts, counts = self._starts[asked], self._starts[asked + 1] - self._starts[asked]
+        # The row number that each row would have if the requests were consecutive.
+        before = np.cumsum(counts) - counts
+        places = np.repeat(starts - before, counts)
+        rows = self._by_request[places + np.arange(len(places))]
+        return rows, np.repeat(np.arange(len(asked)), counts)
 
 
 def take_rows(table: pa.Table, rows: Indices) -> pa.Table:
-    """These rows of a table, at a cost that does not grow with the table.
+    """The rows of a table at these indices, at a cost that does not grow with the table.
 
-    Arrow's own ``take`` joins all chunks of a column first; this takes chunk by chunk.
+    Arrow's own ``take`` concatenates all chunks of a column first; this takes chunk by chunk.
     """
     if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
         return table.slice(int(rows[0]), len(rows))
@@ -128,7 +134,7 @@ class Part:
 
     @property
     def requests(self) -> Iterator[int]:
-        """The requests in the order in which the part logs them."""
+        """The indices of the requests, in the order of the part's rows."""
         for batch in self.batches:
             yield from batch
 
@@ -144,12 +150,11 @@ def plan_parts(
 ) -> list[Part]:
     """The part files of a judge's run.
 
-    Repeats after the first meet other batch shapes, so that their disagreement with it is the
-    noise floor: the requests are shuffled and cut at random before the judge plans each piece.
+    Repeats after the first use other batch shapes, so that their disagreement with the first is
+    the noise floor: the requests are shuffled and cut at random, and the judge plans each piece.
     A part holds enough requests to be worth a file and few enough that a kill loses little.
 
-    Raises JudgeSenseError if ``options`` scoring is asked for and one message has several sets of
-    options.
+    Raises JudgeSenseError for ``options`` scoring if one message has several sets of options.
     """
     if "options" in scorings:
         requests.require_same_options()
@@ -189,5 +194,9 @@ def _batches(
 
 
 def plan_by_count(n: int, size: int) -> list[Sequence[int]]:
-    """Batches of ``size`` consecutive requests: the plan of judges to whom shapes do not matter."""
+    """Batches of ``size`` consecutive requests, for judges whose answers do not depend on shapes.
+
+    >>> plan_by_count(5, 2)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
     return [range(start, min(start + size, n)) for start in range(0, n, size)]

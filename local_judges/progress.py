@@ -1,4 +1,4 @@
-"""Progress of a run: a bar on a terminal, a plain line now and then elsewhere."""
+"""The progress of a run: a bar on a terminal, otherwise a plain line every 15 seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINE_EVERY_S = 15.0
 
 
 class Progress:
-    """Done/total, prompts/s and time left, on stderr, so that stdout stays the result's."""
+    """Prompts done, prompts per second and time left, on stderr; stdout is for results."""
 
     def __init__(self, name: str, total: int, done: int = 0) -> None:
         self.name, self.total, self.done = name, total, done
@@ -58,7 +58,7 @@ class Progress:
             self._say()
 
     def advance(self, count: int) -> None:
-        """Count ``count`` prompts as judged."""
+        """Count ``count`` more prompts as judged."""
         self.done += count
         self._fresh += count
         if self._bar:
@@ -68,7 +68,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Prompts a second since this start, those judged before left out."""
+        """Prompts per second since this start, without those judged earlier."""
         return self._fresh / max(time.monotonic() - self._started, 1e-9)
 
     def _say(self) -> None:

@@ -1,7 +1,7 @@
-"""What a judge is to the runner: three small types.
+"""The interface between the runner and a judge: a request, an answer, and the judge itself.
 
 The runner does not know which engine it drives. A judge plans its batches as a pure function of
-all requests, and answers batches in any order.
+all requests, and may answer the batches in any order.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One distinct user message and the raw answers it admits, in the task's order.
+    """One distinct user message and the raw answers that it allows, in the task's order.
 
-    ``repeat`` counts how often it was asked before: it changes nothing but what a judge draws at
+    ``repeat`` is the number of times it was asked before; it affects only what a judge samples at
     a temperature above 0.
     """
 
@@ -27,13 +27,14 @@ class Request:
 
 @dataclass(slots=True)
 class Answer:
-    """What a judge said to one request.
+    """The answer of a judge to one request.
 
-    ``text`` is the generated text (None if not asked for). ``option_logprobs`` is the
-    log-probability in nats of each option's whole token sequence, in the request's option order
-    (None if not asked for or not offered); ``option_mass`` is the sum of their probabilities, or
-    a lower bound where the engine shows only its best tokens. ``error`` is set when there is no
-    answer; it never holds a key. ``refused`` marks a provider's own refusal.
+    ``text`` is the generated text (None if not requested). ``option_logprobs`` is the
+    log-probability in nats of each option's whole token sequence, in the order of the request's
+    options (None if not requested or not available); ``option_mass`` is the sum of their
+    probabilities, or a lower bound where the engine shows only its most probable tokens.
+    ``error`` is the reason for a missing answer and never contains a key. ``refused`` marks a
+    refusal by the provider itself.
     """
 
     text: str | None = None
@@ -53,10 +54,10 @@ class Judge(Protocol):
     """A model plus everything that fixes its answers."""
 
     name: str
-    """``name@fingerprint``: what the decision log calls it."""
+    """``name@fingerprint``, as in the decision log."""
 
     scorings: frozenset[str]
-    """The scorings it offers, of ``generate`` and ``options``."""
+    """The scorings it supports: ``generate``, ``options`` or both."""
 
     def describe(self) -> Mapping[str, Any]:
         """Everything that fixes its answers (revision or weights' hash, dtype, chat template,
@@ -64,17 +65,16 @@ class Judge(Protocol):
         ...
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
-        """Partition the indices of ``requests`` into batches: a pure function of its arguments."""
+        """Split the indices of ``requests`` into batches. A pure function of the arguments."""
         ...
 
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
-        """Answer numbered batches, in any order, each batch's answers in its requests' order.
+        """Answer numbered batches in any order, with the answers in the order of the requests.
 
-        ``batches`` is lazy: an engine that works concurrently draws ahead as far as it needs.
-        A request that cannot be answered yields an Answer with ``error``; only what stops the
-        whole run is raised.
+        ``batches`` is lazy: a concurrent engine reads ahead as far as it needs. A request that
+        cannot be answered yields an Answer with ``error``; raise only what must stop the run.
         """
         ...
 
@@ -85,15 +85,15 @@ class Judge(Protocol):
 
 @runtime_checkable
 class Budgeted(Protocol):
-    """A judge that costs money: asked before each part, told what was spent before."""
+    """A judge that costs money; the runner asks it before each part if the budget allows it."""
 
     spent: float
-    """US dollars spent so far, the parts kept from an earlier start included."""
+    """US dollars spent so far, including the parts of earlier starts."""
 
     def estimate(self, requests: Sequence[Request]) -> float | None:
-        """The most these requests can cost in US dollars, or None without a price."""
+        """The highest possible cost of these requests in US dollars; None without a price."""
         ...
 
     def admit(self, requests: Sequence[Request]) -> str | None:
-        """Why these requests must not be begun, or None."""
+        """Why the budget does not allow these requests; None if it does."""
         ...

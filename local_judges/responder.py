@@ -1,7 +1,7 @@
-"""Models that answer questions in free text: the engines of the judges, without their cap.
+"""Models that answer questions in free text, on the engines of the judges.
 
 Answers go to a response log (:mod:`judgesense.responses`) in ``DIR/responses/part-*.parquet``,
-beside ``DIR/run.json``; stopped at any moment and given again, the same call finishes it.
+next to ``DIR/run.json``. Interrupt a run at any time; the same call resumes it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,14 @@ from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
 from local_judges.registry import JudgeSpec, entries, resolve
 from local_judges.rows import logprob_column
-from local_judges.runner import Outcome, PartLog, ask_parts, leave_planned, together
+from local_judges.runner import (
+    JudgeOutcome,
+    PartLog,
+    ask_parts,
+    leave_planned,
+    require_scorings,
+    together,
+)
 
 MAX_TOKENS = 512
 
@@ -39,10 +47,13 @@ _QUESTIONS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One user message to a responder, and what it belongs to.
+    """One user message to a responder, with the item and the template that it comes from.
 
-    With ``options`` (the answers between which it asks to choose) the log also holds the
-    log-probability of each, where the engine offers them.
+    With ``options``, the answers of a multiple-choice question, the log also holds the
+    log-probability of each option if the engine provides it.
+
+    >>> Question("capital-fr", "t1", "What is the capital of France?").prompt_id
+    '115049a298532be2'
     """
 
     item_id: str
@@ -52,7 +63,7 @@ class Question:
 
     @property
     def prompt_id(self) -> str:
-        """The hash of the message, as a judge's prompt has it."""
+        """The hash of the message, as for a judge's prompt."""
         return id_of(self.message)
 
 
@@ -71,25 +82,33 @@ def respond(
     """Let a model answer questions in free text: ``judgesense respond`` in Python.
 
     Args:
-        responder: a registered name, Hub id, model folder or GGUF file; a function that is given
-            a list of messages and returns a text for each; or a judge already loaded, whose
-            decoding is its own.
-        questions: what to ask; a message that several share is asked once and logged for each.
-        out: the folder; given again, it goes on where it stopped.
-        max_tokens: the most tokens of an answer.
-        temperature: 0 is greedy; above it each repeat is drawn anew. By default what a judge file
-            says of a named responder, else 0.
-        seed: fixes what is drawn, and the other batches of the repeats.
+        responder: a registered name, Hub id, model folder or GGUF file; a function that takes a
+            list of messages and returns a text for each; or a loaded judge, which keeps its own
+            decoding.
+        questions: the questions; a message that several of them share is asked once and logged
+            for each.
+        out: the folder of the run. Call again with the same folder to resume.
+        max_tokens: the maximum number of tokens in an answer.
+        temperature: 0 is greedy; above it each repeat is sampled separately. The default is the
+            value in the judge file of a named responder, else 0.
+        seed: the seed of the samples and of the batches of later repeats.
         repeats: how often each question is asked.
-        note: hears what a person should know on the way; by default it goes to stderr.
-        options: the engine's own (``engine``, ``base_url``, ``dtype``, ``system_prompt``, ...).
-            No system prompt is sent unless one is given, here or in a judge file.
+        note: receives messages for the user; by default they go to stderr.
+        options: options of the engine (``engine``, ``base_url``, ``dtype``, ``system_prompt``,
+            ...). No system prompt is sent unless you set one here or in a judge file.
 
     Returns:
-        The response log. A question that has no answer is a row with ``error``.
+        The response log. A question without an answer is a row with ``error``.
 
     Raises:
-        JudgeSenseError: for bad input, before a model is loaded where it can be known.
+        JudgeSenseError: for bad input, before a model is loaded where possible.
+
+    >>> import tempfile
+    >>> questions = [Question("sum-1", "t1", "1 + 1 = ?"), Question("sum-2", "t1", "1 + 2 = ?")]
+    >>> adds = lambda messages: [str(int(m[0]) + int(m[4])) for m in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     respond(adds, questions, folder)["text"].to_pylist()
+    ['2', '3']
     """
     out, note = Path(out), note or _to_stderr
     if repeats < 1 or max_tokens < 1 or (temperature or 0) < 0:
@@ -119,7 +138,7 @@ def respond(
     run.leave(outcome.seconds, outcome.counts, outcome.failed)
     run.finish()
     if outcome.failed:
-        note(f"{len(outcome.failed)} questions have no answer; the first: {outcome.failed[0]}")
+        note(f"{len(outcome.failed)} questions have no answer, e.g. {outcome.failed[0]}")
     return read_responses(out)
 
 
@@ -135,24 +154,23 @@ def _spec_of(
     if isinstance(responder, Judge):
         if options:
             raise JudgeSenseError(
-                f"{responder.name} is loaded already: give {', '.join(sorted(options))} when it "
-                "is loaded"
+                f"{responder.name} is already loaded; set {', '.join(sorted(options))} when you "
+                "load it"
             )
         judge: Judge = responder
     elif callable(responder):
         judge = CallableJudge(responder, **options)
     else:
         raise JudgeSenseError(
-            "a responder is a name, a Hub id, a path, a function or a loaded judge, got "
+            "responder must be a name, a Hub id, a path, a function or a loaded judge, got "
             f"{type(responder).__name__}"
         )
-    if "generate" not in judge.scorings:
-        raise JudgeSenseError(f"{judge.name} does not generate text, which a responder must")
+    require_scorings(judge.name, judge.scorings, ["generate"])
     return judge
 
 
 def _table_of(questions: Iterable[Question]) -> pa.Table:
-    """The questions as a table; raises JudgeSenseError naming the question that cannot be asked."""
+    """The questions as a table. Raises JudgeSenseError naming the question that is invalid."""
     columns: dict[str, list[str]] = {name: [] for name in _QUESTIONS.names}
     cells: set[tuple[str, str]] = set()
     choices: dict[str, str] = {}
@@ -161,27 +179,29 @@ def _table_of(questions: Iterable[Question]) -> pa.Table:
         for name in ("item_id", "template_id", "message"):
             value = getattr(question, name)
             if not isinstance(value, str) or not value:
-                raise JudgeSenseError(f"{place}: {name} must be a text, got {value!r}")
+                raise JudgeSenseError(f"{place}: {name} must be text, got {value!r}")
         cell = (question.item_id, question.template_id)
         if cell in cells:
-            raise JudgeSenseError(f"{place}: this item and template stand there twice")
+            raise JudgeSenseError(f"{place}: this item and template appear twice")
         cells.add(cell)
         if question.options and len(set(question.options)) < len(question.options):
-            raise JudgeSenseError(f"{place}: an option stands there twice")
+            raise JudgeSenseError(f"{place}: an option appears twice")
         label_map = dump_label_map({o: o for o in question.options}) if question.options else ""
         identity = question.prompt_id
         if choices.setdefault(identity, label_map) != label_map:
-            raise JudgeSenseError(f"{place}: an earlier question has this message, other options")
+            raise JudgeSenseError(
+                f"{place}: an earlier question has this message with other options"
+            )
         row = (identity, question.item_id, question.template_id, question.message, label_map)
         for column, value in zip(columns.values(), row, strict=True):
             column.append(value)
     if not cells:
-        raise JudgeSenseError("no questions given; nothing to ask")
+        raise JudgeSenseError("no questions to ask")
     return pa.table(columns, schema=_QUESTIONS)
 
 
 def _digest(table: pa.Table) -> str:
-    """SHA-256 of everything asked, in its order."""
+    """The SHA-256 of all questions, in their order."""
     digest = hashlib.sha256()
     for batch in table.drop_columns(["prompt_id"]).to_batches(max_chunksize=4096):
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -196,8 +216,8 @@ def _ask(
     repeats: int,
     seed: int,
     note: Callable[[str], None],
-) -> Outcome:
-    """Ask what has no answer yet; those with options first, which are scored as well."""
+) -> JudgeOutcome:
+    """Ask the questions without an answer; first those with options, which are also scored."""
     outcomes = []
     has_options = np.array([bool(text) for text in table["label_map"].to_pylist()])
     for index, chosen in enumerate((has_options, ~has_options)):
@@ -206,53 +226,50 @@ def _ask(
         rows = table.filter(pa.array(chosen))
         wanted = {"generate", "options"} if index == 0 else {"generate"}
         if absent := wanted - responder.scorings:
-            note(f"{responder.name} offers no {absent.pop()} scoring: texts only")
+            note(f"{responder.name} does not support {absent.pop()} scoring; it only writes text")
         scorings = frozenset(wanted) & responder.scorings
         requests = Requests(rows)
         parts = plan_parts(
             responder, requests, scorings, judge_index=index, repeats=repeats, seed=seed
         )
-        rows_of = _Rows(responder.name, rows, requests)
-        log = PartLog(run.place.parts, 1, conform_responses, rows_of)
+        table_of = partial(_part_table, model=responder.name, questions=rows, requests=requests)
+        log = PartLog(run.place.parts, 1, conform_responses, table_of)
         run.begin()
         leave_planned(log.parts, [part.name for part in parts], index, note)
         outcomes.append(ask_parts(responder, requests, parts, scorings, log, note))
     return together(outcomes)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Makes a part's rows of answers: its requests in planned order, for each its questions."""
-
-    model: str
-    questions: pa.Table
-    requests: Requests
-
-    def __call__(self, part: Part, answers: Mapping[int, Answer]) -> pa.Table:
-        indices = list(part.requests)
-        rows_of = [self.requests.rows(index) for index in indices]
-        answer_of = np.repeat(np.arange(len(indices)), [len(found) for found in rows_of])
-        taken = take_rows(self.questions, np.concatenate(rows_of))
-        ordered = [answers[index] for index in indices]
-        said: Sequence[Answer] = [ordered[at] for at in answer_of.tolist()]
-        columns = {
-            "model": pa.repeat(self.model, len(said)),
-            **{name: taken[name] for name in ("prompt_id", "item_id", "template_id")},
-            "text": [None if a.error is not None else a.text or "" for a in said],
-            "finish_reason": [finish_reason(a) for a in said],
-            "tokens": [a.output_tokens for a in said],
-            "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(said)),
-            "input_tokens": [a.input_tokens for a in said],
-            "option_logprobs": logprob_column(ordered, answer_of, taken["label_map"].to_pylist()),
-            "latency_s": [a.latency_s for a in said],
-            "cost_usd": [a.cost_usd for a in said],
-            "error": [a.error for a in said],
-        }
-        return pa.table(columns, schema=SCHEMA)
+def _part_table(
+    part: Part,
+    answers: Mapping[int, Answer],
+    model: str,
+    questions: pa.Table,
+    requests: Requests,
+) -> pa.Table:
+    """The rows of a part: by request in the planned order, then by question."""
+    rows, answer_of = requests.rows_of(part)
+    taken = take_rows(questions, rows)
+    ordered = [answers[index] for index in part.requests]
+    said: Sequence[Answer] = [ordered[at] for at in answer_of.tolist()]
+    columns = {
+        "model": pa.repeat(model, len(said)),
+        **{name: taken[name] for name in ("prompt_id", "item_id", "template_id")},
+        "text": [None if a.error is not None else a.text or "" for a in said],
+        "finish_reason": [finish_reason(a) for a in said],
+        "tokens": [a.output_tokens for a in said],
+        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(said)),
+        "input_tokens": [a.input_tokens for a in said],
+        "option_logprobs": logprob_column(ordered, answer_of, taken["label_map"].to_pylist()),
+        "latency_s": [a.latency_s for a in said],
+        "cost_usd": [a.cost_usd for a in said],
+        "error": [a.error for a in said],
+    }
+    return pa.table(columns, schema=SCHEMA)
 
 
 def finish_reason(answer: Answer) -> str:
-    """Why the text ends: one of ``judgesense.responses.FINISH_REASONS``."""
+    """Why the text of an answer ends: one of :data:`judgesense.responses.FINISH_REASONS`."""
     if answer.error is not None:
         return "error"
     if answer.refused:

@@ -1,4 +1,4 @@
-"""Answers to rows of the decision log, a part at a time."""
+"""Turn the answers of a part into rows of the decision log."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ _FROM_PROMPTS = (
 
 
 def decide(answer: Answer, scoring: str, options: tuple[str, ...]) -> str:
-    """The raw decision in an answer: an option, or UNCLEAR, REFUSED or ERROR.
+    """The raw decision of an answer: an option, or UNCLEAR, REFUSED or ERROR.
 
-    ``options`` scoring takes the most probable option, the first of equals.
+    With ``options`` scoring it is the most probable option, and the first one of a tie.
+
+    >>> decide(Answer(option_logprobs=(-2.0, -0.1)), "options", ("YES", "NO"))
+    'NO'
     """
     if answer.error is not None:
         return ERROR
@@ -43,13 +46,9 @@ def part_table(
     judge: str,
     scorings: Sequence[str],
 ) -> pa.Table:
-    """The part's rows: its requests in planned order, for each the prompts it answers for, for
-    each the scorings."""
-    indices = list(part.requests)
-    rows_of = [requests.rows(index) for index in indices]
-    rows = np.concatenate(rows_of)
-    answer_of = np.repeat(np.arange(len(indices)), [len(found) for found in rows_of])
-    ordered = [answers[index] for index in indices]
+    """The rows of a part: by request in the planned order, then by prompt, then by scoring."""
+    rows, answer_of = requests.rows_of(part)
+    ordered = [answers[index] for index in part.requests]
     taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map")), rows)
     label_maps = taken["label_map"].to_pylist()
     asked_maps = _asked_maps(answer_of, label_maps)
@@ -88,7 +87,7 @@ def part_table(
 
 
 def _answer_columns(answers: Sequence[Answer], scoring: str) -> pa.Table:
-    """What each answer says whatever its prompt, one row an answer."""
+    """The columns that depend on the answer alone, one row per answer."""
     n = len(answers)
     columns: dict[str, Sequence[object]] = {
         "input_tokens": [answer.input_tokens for answer in answers],
@@ -121,8 +120,7 @@ def _margin(logprobs: Sequence[float]) -> float:
 def logprob_column(
     answers: Sequence[Answer], answer_of: np.ndarray, label_maps: Sequence[str]
 ) -> pa.Array:
-    """Each row's options with their log-probabilities, in the row's order, null where there are
-    none."""
+    """The options of each row with their log-probabilities, in the row's order; null if absent."""
     kind = SCHEMA.field("option_logprobs").type
     values = [
         _reordered(answers[at].option_logprobs, asked, own)
@@ -145,8 +143,8 @@ def logprob_column(
 
 
 def _asked_maps(answer_of: np.ndarray, label_maps: Sequence[str]) -> list[str]:
-    """For each row the label map whose options its answer was asked with: the first row's of those
-    that share the answer, as in a :class:`~local_judges.plan.Requests`."""
+    """For each row the label map whose options were in the request: that of the first row that
+    shares the answer, as in :class:`~local_judges.plan.Requests`."""
     return [label_maps[first] for first in np.searchsorted(answer_of, answer_of).tolist()]
 
 

@@ -1,8 +1,9 @@
-"""Prompts to a log: each distinct prompt asked once, in parts, resumable at any moment.
+"""Run a judge over prompts: ask each distinct prompt once and write the log part by part.
 
-The runner drives a :class:`~local_judges.protocol.Judge` and knows nothing of its engine. Parts
-are fixed before anything is judged; a part file exists whole or not at all; a part that cannot be
-read or does not hold what was planned is set aside under another name and judged again.
+The runner drives a :class:`~local_judges.protocol.Judge` and knows nothing about its engine. The
+parts are planned before the first prompt is asked. A part file is complete or absent; one that is
+damaged or holds other prompts is renamed and judged again. So a run can be interrupted at any
+time and resumed.
 """
 
 from __future__ import annotations
@@ -33,12 +34,18 @@ from local_judges.rows import part_table
 
 
 class Interrupted(JudgeSenseError):
-    """The run was stopped by Ctrl-C or by its budget, after its current part was written."""
+    """Ctrl-C or the budget stopped the run, after its current part was written."""
+
+    def __init__(self, done: int, planned: int, reason: str | None = None) -> None:
+        why = f": {reason}" if reason else ""
+        super().__init__(
+            f"stopped at {done} of {planned} prompts{why}; rerun the same command to resume"
+        )
 
 
 @dataclass
-class Outcome:
-    """What a judge's run did: counts of distinct prompts, over all repeats."""
+class JudgeOutcome:
+    """The counts of one judge's run: distinct prompts, over all repeats."""
 
     judge: str
     planned: int = 0
@@ -66,21 +73,40 @@ def run_judge(
     ranks: Ranks = Ranks(),  # noqa: B008  (frozen)
     begin: Callable[[], None] = lambda: None,
     note: Callable[[str], None] = lambda _: None,
-) -> Outcome:
-    """Judge what of the benchmark is not judged yet, and write the decision log's parts.
+) -> JudgeOutcome:
+    """Judge the prompts of a benchmark that are not judged yet, and write the decision log.
 
-    ``out`` is the run's folder, or where its parts lie. Of several processes (``ranks``) each
-    judges its share of the parts; all are given the outcome of the whole. ``begin`` is called once
-    the plan stands, before anything is asked; ``note`` hears what a person should know (a part
-    set aside). Raises Interrupted after Ctrl-C once the parts begun are written; JudgeSenseError
-    if a scoring is not offered or the folder cannot be written.
+    Args:
+        judge: the judge.
+        benchmark: the prompts.
+        out: the run's folder, or the folder of its parts.
+        scorings: ``generate``, ``options`` or both.
+        judge_index: the position of the judge among the judges of the run.
+        repeats: how often each prompt is asked.
+        seed: shuffles the batches of the later repeats.
+        ranks: the processes that share the run; each judges its share of the parts.
+        begin: called once the parts are planned, before the first prompt is asked.
+        note: receives messages for the user, such as a part that was set aside.
+
+    Returns:
+        The counts of the whole run, in every process.
+
+    Raises:
+        Interrupted: after Ctrl-C, once the parts in progress are written.
+        JudgeSenseError: if the judge lacks a scoring or the folder cannot be written.
+
+    >>> import tempfile
+    >>> from judgesense_dataset.embedded import load_embedded
+    >>> from local_judges.callable_judge import CallableJudge
+    >>> judge = CallableJudge(lambda messages: ["A"] * len(messages), name="always-a")
+    >>> benchmark = load_embedded().select(["relevance"], limit=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     outcome = run_judge(judge, benchmark, Path(folder), ["generate"])
+    >>> outcome.judged, outcome.failed
+    (20, [])
     """
     asked = frozenset(scorings)
-    if unknown := asked - judge.scorings:
-        raise JudgeSenseError(
-            f"judge {judge.name} does not offer {', '.join(sorted(unknown))} scoring; "
-            f"it offers {', '.join(sorted(judge.scorings))}"
-        )
+    require_scorings(judge.name, judge.scorings, asked)
     requests = Requests(benchmark.prompts)
     parts = plan_parts(judge, requests, asked, judge_index=judge_index, repeats=repeats, seed=seed)
     log = decision_log(
@@ -92,13 +118,13 @@ def run_judge(
     )
     if others := set(ranks.gather(judge.name)) - {judge.name}:
         raise JudgeSenseError(
-            f"the processes run different judges, {judge.name} and {others.pop()}: their machines "
-            "must have the same weights and the same kind of device"
+            f"the processes run different judges, {judge.name} and {others.pop()}; use machines "
+            "with the same weights and the same kind of device"
         )
     names = [part.name for part in parts]
     if len(set(ranks.gather(digest_of(parts)))) > 1:
         raise JudgeSenseError(
-            "the processes plan different batches: their machines must have the same kind of device"
+            "the processes plan different batches; use machines with the same kind of device"
         )
     begin()
     if ranks.first:
@@ -110,8 +136,39 @@ def run_judge(
     return whole
 
 
+def require_scorings(judge: str, offered: Collection[str], asked: Collection[str]) -> None:
+    """Raise JudgeSenseError if the judge of that name lacks one of the scorings."""
+    if lacking := sorted(set(asked) - set(offered)):
+        raise JudgeSenseError(
+            f"judge {judge} does not support {', '.join(lacking)} scoring; it supports "
+            f"{', '.join(sorted(offered))}"
+        )
+
+
+def ask_all(judge: Judge, requests: Sequence[Request], scorings: Collection[str]) -> list[Answer]:
+    """Ask all requests at once, without a log; returns the answers in the order of the requests.
+
+    Raises JudgeSenseError, before anything is asked, if the requests could exceed the judge's
+    budget.
+
+    >>> from local_judges.callable_judge import CallableJudge
+    >>> judge = CallableJudge(lambda messages: [message.upper() for message in messages])
+    >>> ask_all(judge, [Request("1", "yes", ("YES", "NO"))], ["generate"])[0].text
+    'YES'
+    """
+    if isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
+        raise JudgeSenseError(f"judge {judge.name}: {reason}")
+    wanted = frozenset(scorings)
+    plan = judge.plan(requests, wanted)
+    batches = ((number, [requests[i] for i in batch]) for number, batch in enumerate(plan))
+    answers: dict[int, Answer] = {}
+    for number, batch in judge.judge(batches, wanted):
+        answers.update(zip(plan[number], batch, strict=True))
+    return [answers[index] for index in range(len(requests))]
+
+
 def digest_of(parts: Sequence[Part]) -> str:
-    """A hash of which prompts each part holds, in their order."""
+    """A hash of the prompts of each part, in their order."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.name.encode())
@@ -123,21 +180,21 @@ def digest_of(parts: Sequence[Part]) -> str:
 def leave_planned(
     parts: PartFolder, planned: Collection[str], judge_index: int, note: Callable[[str], None]
 ) -> None:
-    """Set aside a judge's parts that the plan does not have.
+    """Rename the parts of a judge that the plan does not contain.
 
-    Another device or batch size plans other parts; left where they are, those of an earlier start
-    would stand in the log a second time.
+    Another device or batch size leads to other parts; the parts of an earlier start would then
+    repeat rows of the log.
     """
     foreign = set(parts.names()) - set(planned)
     for name in sorted(foreign):
         if name.startswith(f"part-{judge_index:02d}-"):
             aside = parts.set_aside(name)
-            note(f"{name} is not of this run's plan; set aside as {aside}")
+            note(f"{name} is not in this run's plan; renamed to {aside}")
 
 
-def together(outcomes: Sequence[Outcome]) -> Outcome:
+def together(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
     """The sum of the outcomes of one judge."""
-    whole = Outcome(outcomes[0].judge)
+    whole = JudgeOutcome(outcomes[0].judge)
     for outcome in outcomes:
         whole.planned += outcome.planned
         whole.judged += outcome.judged
@@ -150,10 +207,10 @@ def together(outcomes: Sequence[Outcome]) -> Outcome:
 
 @dataclass(frozen=True)
 class PartLog:
-    """A log in parts: where they lie, what makes one of answers, and what one must hold.
+    """A log in parts: where they are, and how answers become the rows of one.
 
-    ``conform`` (table, where) gives a part the log's columns or raises JudgeSenseError; ``copies``
-    rows stand for each row that a request answers for, one after the other.
+    ``conform(table, where)`` gives a part the columns of the log or raises JudgeSenseError. Each
+    row that a request answers becomes ``copies`` consecutive rows of the log.
     """
 
     parts: PartFolder
@@ -163,7 +220,11 @@ class PartLog:
 
 
 def decision_log(
-    parts: PartFolder, judge: str, requests: Requests, prompts: pa.Table, scorings: Sequence[str]
+    parts: PartFolder,
+    judge: str,
+    requests: Requests,
+    prompts: pa.Table,
+    scorings: Sequence[str],
 ) -> PartLog:
     """The decision log of a judge on these prompts."""
     return PartLog(
@@ -181,13 +242,13 @@ def ask_parts(
     scorings: frozenset[str],
     log: PartLog,
     note: Callable[[str], None],
-) -> Outcome:
-    """Ask what of the planned parts is not in the log yet, and write its parts.
+) -> JudgeOutcome:
+    """Ask the planned parts that are not in the log yet, and write them.
 
-    Raises Interrupted after Ctrl-C or at the end of a budget, once the parts begun are written;
-    JudgeSenseError if the folder cannot be written.
+    Raises Interrupted after Ctrl-C or when the budget is spent, once the parts in progress are
+    written; JudgeSenseError if the folder cannot be written.
     """
-    outcome = Outcome(judge.name, planned=sum(len(b) for part in parts for b in part.batches))
+    outcome = JudgeOutcome(judge.name, planned=sum(len(b) for part in parts for b in part.batches))
     todo = []
     for part in parts:
         rows = _stored(log, part, requests, note)
@@ -199,7 +260,7 @@ def ask_parts(
             if isinstance(judge, Budgeted):
                 judge.spent += _spent(rows)
     if isinstance(judge, Budgeted):
-        _say_what_it_can_cost(judge, todo, requests, note)
+        _note_cost(judge, todo, requests, note)
     started = time.perf_counter()
     with Progress(judge.name, outcome.planned, done=outcome.kept) as progress, _ctrl_c() as stop:
         halt = _Halt(stop, judge)
@@ -216,23 +277,19 @@ def ask_parts(
                 outcome.counters["output_tokens"] += answer.output_tokens or 0
     outcome.seconds = time.perf_counter() - started
     if (halt.reason or stop.is_set()) and outcome.judged + outcome.kept < outcome.planned:
-        raise Interrupted(
-            f"stopped at {outcome.judged + outcome.kept} of {outcome.planned} prompts"
-            f"{f': {halt.reason}' if halt.reason else ''}; give the same command again to go on "
-            "from there"
-        )
+        raise Interrupted(outcome.judged + outcome.kept, outcome.planned, halt.reason)
     return outcome
 
 
 class _Halt:
-    """Why no further part is begun: Ctrl-C, or a judge whose budget is spent."""
+    """Decides whether to stop before the next part: after Ctrl-C, or if the budget is spent."""
 
     def __init__(self, stop: threading.Event, judge: Judge) -> None:
         self._stop, self._judge = stop, judge
         self.reason: str | None = None
 
     def before(self, part: Part, requests: Requests) -> bool:
-        """Whether to stop before this part."""
+        """Whether to stop before this part; sets ``reason`` if the budget is why."""
         if not self._stop.is_set() and isinstance(self._judge, Budgeted):
             self.reason = self._judge.admit(requests.take(list(part.requests)))
         return self._stop.is_set() or self.reason is not None
@@ -246,10 +303,10 @@ def _answered(
     halt: _Halt,
     progress: Progress,
 ) -> Iterator[tuple[Part, dict[int, Answer]]]:
-    """Feed the parts' batches to the judge; yield each part when all its batches are back.
+    """Feed the batches of the parts to the judge; yield each part once it is complete.
 
-    Batches may come back in any order, so a few parts can be open at once; after Ctrl-C those
-    that have begun are finished and no other is begun.
+    Batches may return in any order, so several parts can be open at once. After Ctrl-C the open
+    parts are completed and no other part is started.
     """
     batches: list[tuple[int, Sequence[int]]] = [
         (number, batch) for number, part in enumerate(parts) for batch in part.batches
@@ -270,7 +327,7 @@ def _answered(
         number, batch = batches[index]
         if len(answers) != len(batch):
             raise RuntimeError(
-                f"judge {judge.name} gave {len(answers)} answers to a batch of {len(batch)}"
+                f"judge {judge.name} returned {len(answers)} answers to a batch of {len(batch)}"
             )
         gathered.setdefault(number, {}).update(zip(batch, answers, strict=True))
         progress.advance(len(batch))
@@ -282,7 +339,7 @@ def _answered(
 def _stored(
     log: PartLog, part: Part, requests: Requests, note: Callable[[str], None]
 ) -> pa.Table | None:
-    """The part as it lies on disk, or None; one that is damaged or foreign is set aside."""
+    """The part as stored, or None. One that is damaged or holds other prompts is renamed."""
     try:
         table = log.parts.read(part.name)
         if table is None:
@@ -292,18 +349,21 @@ def _stored(
             table["prompt_id"].to_numpy(), np.repeat(requests.prompt_ids(part), log.copies)
         ):
             return table
-        reason = "it does not hold the prompts that this run plans for it"
+        reason = "it holds other prompts than this run plans for it"
     except ConnectionError as error:
         raise JudgeSenseError(f"cannot read {log.parts}/{part.name}: {error}") from error
     except (pa.ArrowInvalid, OSError, JudgeSenseError) as error:
         reason = str(error)
     aside = log.parts.set_aside(part.name)
-    note(f"{part.name} is damaged ({reason}); set aside as {aside}, judging its prompts again")
+    note(f"{part.name} is damaged ({reason}); renamed to {aside}, its prompts are judged again")
     return None
 
 
-def _say_what_it_can_cost(
-    judge: Budgeted, parts: Sequence[Part], requests: Requests, note: Callable[[str], None]
+def _note_cost(
+    judge: Budgeted,
+    parts: Sequence[Part],
+    requests: Requests,
+    note: Callable[[str], None],
 ) -> None:
     cost = 0.0
     for part in parts:
@@ -316,13 +376,14 @@ def _say_what_it_can_cost(
 
 
 def _spent(table: pa.Table) -> float:
-    """What a part's answers cost: each once, however many rows share it."""
+    """The cost of a part's answers in US dollars; an answer counts once, however many rows share
+    it."""
     costs = zip(table["prompt_id"].to_pylist(), table["cost_usd"].to_pylist(), strict=True)
     return sum(cost for cost in dict(costs).values() if cost is not None)
 
 
 def _failures(table: pa.Table) -> list[str]:
-    """One line for each prompt of a part that has no answer: its id and why."""
+    """One line for each prompt of a part without an answer: its id and the reason."""
     failed = table.filter(pc.is_valid(table["error"]))
     reasons = zip(failed["prompt_id"].to_pylist(), failed["error"].to_pylist(), strict=True)
     return [f"{identity}: {reason}" for identity, reason in dict(reasons).items()]
@@ -330,9 +391,9 @@ def _failures(table: pa.Table) -> list[str]:
 
 @contextmanager
 def _ctrl_c() -> Iterator[threading.Event]:
-    """An event set by the first Ctrl-C; a second one interrupts at once.
+    """An event that the first Ctrl-C sets; the second one interrupts at once.
 
-    Only the main thread may set handlers; elsewhere Ctrl-C is the caller's affair.
+    Only the main thread may install handlers; in other threads the caller handles Ctrl-C.
     """
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():

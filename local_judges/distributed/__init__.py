@@ -1,1 +1,1 @@
-"""Many processes: ranks of one launcher, and Ray."""
+"""Runs on several processes or machines: ranks of one launcher, and Ray."""

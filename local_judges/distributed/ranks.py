@@ -1,6 +1,6 @@
-"""One run by several processes of one machine or more, as ``accelerate launch`` starts them.
+"""One run by several processes, on one machine or more, started by ``accelerate launch``.
 
-Each process takes every so-many-th part of the plan; the first one keeps the record and reports.
+Of n processes each judges every n-th part of the plan; the first one keeps the record and reports.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from judgesense.errors import JudgeSenseError, MissingExtraError
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _PATIENCE = timedelta(days=30)
-"""A process that dies is noticed at once; this is for those that have more to judge."""
+"""How long a process waits for the slower ones. One that dies is noticed at once."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among all that share a run; ``rank`` 0 keeps the record."""
+    """This process among those that share a run; ``rank`` 0 keeps the record."""
 
     rank: int = 0
     size: int = 1
@@ -32,9 +32,12 @@ class Ranks:
         return self.rank == 0
 
     def gather(self, value: Any) -> list[Any]:
-        """Every process's value, in the order of their ranks; waits for all.
+        """The values of all processes in the order of their ranks; waits for all of them.
 
         Raises JudgeSenseError if one of them has ended.
+
+        >>> Ranks().gather("alone")
+        ['alone']
         """
         if self.size == 1:
             return [value]
@@ -45,29 +48,28 @@ class Ranks:
             dist.all_gather_object(values, value)
         except RuntimeError as error:
             raise JudgeSenseError(
-                f"process {self.rank} of {self.size}: another one has ended early and said why; "
-                "what was judged is kept: give the same command again"
+                f"process {self.rank} of {self.size}: another process ended early (see its error "
+                "above); finished parts are kept. Rerun the same command to resume"
             ) from error
         return values
 
 
 def processes() -> int:
-    """How many processes share a run, from the variable ``WORLD_SIZE``."""
+    """The number of processes that share a run, from the variable ``WORLD_SIZE``."""
     return _number("WORLD_SIZE", 1)
 
 
 def keeps_the_record() -> bool:
-    """Whether this process is the only one, or the first of those that share a run."""
+    """Whether this process is the only one of a run, or the first."""
     return processes() <= 1 or _number("RANK", 0) == 0
 
 
 @contextmanager
 def joined() -> Iterator[Ranks]:
-    """The processes that share this run, from the variables ``RANK`` and ``WORLD_SIZE``.
+    """Join the processes that share this run, by the variables ``RANK`` and ``WORLD_SIZE``.
 
-    ``accelerate launch`` and ``torchrun`` set these. Each process sees one GPU of its machine,
-    the ``LOCAL_RANK``-th of those visible. Raises JudgeSenseError for variables that do not go
-    together.
+    ``accelerate launch`` and ``torchrun`` set them. Each process sees one GPU of its machine: of
+    the visible ones, number ``LOCAL_RANK``. Raises JudgeSenseError for inconsistent variables.
     """
     size = processes()
     if size <= 1:
@@ -93,15 +95,15 @@ def joined() -> Iterator[Ranks]:
 
 
 def take_a_gpu(local_rank: int, local_size: int) -> None:
-    """Leave one GPU visible, before anything has looked; one that is assigned already stays."""
+    """Leave one GPU visible, before CUDA starts; a GPU that is already assigned is kept."""
     named = os.environ.get(_VISIBLE)
     visible = [str(n) for n in range(local_size)] if named is None else named.split(",")
     if local_size == 1 or len(visible) == 1:
         return
     if local_rank >= len(visible):
         raise JudgeSenseError(
-            f"{local_size} processes on this machine, but {_VISIBLE} names {len(visible)} GPUs: "
-            "start one process a GPU"
+            f"{local_size} processes on this machine, but {_VISIBLE} names {len(visible)} GPUs; "
+            "start one process per GPU"
         )
     os.environ[_VISIBLE] = visible[local_rank]
 
@@ -111,5 +113,5 @@ def _number(variable: str, default: int) -> int:
     if not text:
         return default
     if not text.isdigit():
-        raise JudgeSenseError(f"the environment variable {variable} is no number: {text!r}")
+        raise JudgeSenseError(f"the environment variable {variable} is not a number: {text!r}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Which Ray cluster, and what an actor there takes: options to a connection."""
+"""The Ray cluster of a run: the options for it, and the connection to it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ _REACH_WITHIN_S = 5.0
 
 @dataclass(frozen=True)
 class RayCluster:
-    """Where a run's actors live, and what each of them takes.
+    """The cluster that a run uses, and the resources of each actor.
 
-    ``actors`` is their number, or the least and the most of a pool that grows; None is one for
-    each ``gpus`` of the cluster, or one. ``gpus`` may be a fraction; None is one where the cluster
-    has any. ``address`` is ``auto`` or ``HOST:PORT`` of a cluster that runs; None takes
-    $RAY_ADDRESS or else starts Ray on this machine alone.
+    ``actors`` is their number, or the minimum and maximum of a pool that grows; None means one
+    for each ``gpus`` of the cluster, or one. ``gpus`` may be a fraction; None means one if the
+    cluster has any. ``address`` is ``auto`` or the ``HOST:PORT`` of a running cluster; None uses
+    $RAY_ADDRESS, or else starts Ray on this machine alone.
+
+    >>> RayCluster(actors=(1, 4)).pool()
+    (1, 4)
     """
 
     actors: int | tuple[int, int] | None = None
@@ -36,26 +39,26 @@ class RayCluster:
         sizes = alone if isinstance(alone, tuple) else (alone, alone)
         if not 1 <= sizes[0] <= sizes[1]:
             raise JudgeSenseError(
-                f"the actors must be a number, or the least and the most, got {self.actors}"
+                f"actors must be a number, or a minimum and a maximum, got {self.actors}"
             )
         gpus = self.gpus or 0
         if gpus < 0 or self.cpus < 0 or (gpus > 1 and gpus != int(gpus)):
             raise JudgeSenseError(
-                "an actor takes a share of one GPU or a whole number of them, and no less than 0 "
+                "an actor needs a fraction of one GPU or a whole number of GPUs, and at least 0 "
                 f"CPUs, got {self.gpus} GPUs and {self.cpus} CPUs"
             )
 
     @contextmanager
     def connected(self) -> Iterator[None]:
-        """Connected to the cluster. Raises JudgeSenseError within seconds if it is not there."""
+        """Connect to the cluster. Raises JudgeSenseError within seconds if it does not answer."""
         address = self.address or os.environ.get("RAY_ADDRESS")
         _require_reachable(address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if address in (None, "local"):
-            # Who reaches Ray's ports may run code. Told that there are no clusters on this system,
-            # it listens on 127.0.0.1 alone; giving it that address does not do so.
+            # Whoever reaches Ray's ports can run code. Without clusters on this system it listens
+            # only on 127.0.0.1; setting that address would not do so.
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        # What goes wrong in Ray reaches us as an exception; its own log would go to our terminal.
+        # Errors in Ray reach us as exceptions; its own log would go to the user's terminal.
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         try:
             import ray
@@ -83,7 +86,7 @@ class RayCluster:
             ray.shutdown()
 
     def resources(self) -> dict[str, float]:
-        """What one actor takes, as Ray names it."""
+        """The resources of one actor, in Ray's names."""
         import ray
 
         gpus = self.gpus
@@ -92,9 +95,9 @@ class RayCluster:
         return {"num_cpus": self.cpus, "num_gpus": gpus}
 
     def require_room(self, note: Callable[[str], None]) -> None:
-        """Say that no machine of the cluster has what an actor takes, if so: one may yet join.
+        """Note it if no machine of the cluster has room for an actor yet: one may join later.
 
-        Raises JudgeSenseError where none can, on this machine alone.
+        Raises JudgeSenseError if none can, because Ray runs on this machine alone.
         """
         import ray
 
@@ -102,16 +105,16 @@ class RayCluster:
         offered = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         if any(has.get("GPU", 0) >= gpus and has.get("CPU", 0) >= cpus for has in offered):
             return
-        takes = f"an actor takes {gpus:g} GPUs and {cpus:g} CPUs"
+        takes = f"an actor needs {gpus:g} GPUs and {cpus:g} CPUs"
         if (self.address or os.environ.get("RAY_ADDRESS")) is None:
             raise JudgeSenseError(
-                f"{takes}, and this machine has {offered[0].get('GPU', 0):g} and "
-                f"{offered[0].get('CPU', 0):g}; give --ray-gpus and --ray-cpus"
+                f"{takes}, but this machine has {offered[0].get('GPU', 0):g} and "
+                f"{offered[0].get('CPU', 0):g}; set ray_gpus and ray_cpus"
             )
-        note(f"{takes}, and no machine of the Ray cluster has these now; waiting for one to join")
+        note(f"{takes}, but no machine of the Ray cluster has them now; waiting for one to join")
 
     def pool(self) -> tuple[int, int]:
-        """The least and the most actors."""
+        """The minimum and the maximum number of actors."""
         if isinstance(self.actors, tuple):
             return self.actors
         if self.actors is not None:
@@ -124,10 +127,13 @@ class RayCluster:
 
 
 def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str, Any]]:
-    """The cluster that a judge's options name, if any, and the options that are left.
+    """The cluster that a judge's options describe, if any, and the remaining options.
 
-    ``engine="ray"`` asks for one; ``actor_engine`` then names what runs the model there.
-    Raises JudgeSenseError for options of Ray without it.
+    ``engine="ray"`` asks for one; ``actor_engine`` is then the engine of the actors. Raises
+    JudgeSenseError for options of Ray without ``engine="ray"``.
+
+    >>> cluster_of({"engine": "ray", "ray_actors": 2, "dtype": "float32"})[1]
+    {'dtype': 'float32'}
     """
     left = dict(options)
     asked = {
@@ -149,16 +155,16 @@ def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str,
 
 
 def _require_reachable(address: str | None) -> None:
-    """Raise JudgeSenseError if nobody answers at HOST:PORT; Ray itself would try for a minute."""
+    """Raise JudgeSenseError if HOST:PORT does not answer; Ray itself would try for a minute."""
     if address is None or address in ("auto", "local"):
         return
     if address.startswith("ray://"):
         raise JudgeSenseError(
-            f"{address} is a Ray client's address, through which Ray Data does not work: give "
-            "--ray-address auto on a machine of the cluster (ray job submit runs a command there)"
+            f"{address} is the address of a Ray client, which does not support Ray Data; run with "
+            "ray_address=auto on a machine of the cluster (ray job submit runs a command there)"
         )
     if not (parts := re.fullmatch(r"\[?([^\]]+?)\]?:(\d+)", address)):
-        raise JudgeSenseError(f"--ray-address must be auto or HOST:PORT, got {address!r}")
+        raise JudgeSenseError(f"ray_address must be auto or HOST:PORT, got {address!r}")
     try:
         socket.create_connection((parts[1], int(parts[2])), _REACH_WITHIN_S).close()
     except OSError as error:

@@ -1,9 +1,9 @@
-"""A run on a Ray cluster: actors that each load the judge once and judge part after part.
+"""A run on a Ray cluster: each actor loads the judge once and judges one part after another.
 
-The parts are planned as for any run, by one actor of the pool's kind, so that what the device
-decides (dtype, batch size) is decided where the judging happens. Then they go as a Ray dataset
-through a pool of actors, which write the log themselves; only counts come back. An actor that is
-lost is started again, its parts are given to another, and parts that are there already are kept.
+An actor with the resources of the pool plans the parts as for any run, so that the settings that
+depend on the device (dtype, batch size) fit the machines that judge. The parts then pass as a Ray
+dataset through the pool; the actors write the log and return only counts. Ray restarts a lost
+actor and gives its parts to another one; finished parts are kept.
 """
 
 from __future__ import annotations
@@ -30,28 +30,36 @@ from local_judges.protocol import Judge
 from local_judges.registry import JudgeSpec
 from local_judges.runner import (
     Interrupted,
-    Outcome,
+    JudgeOutcome,
     ask_parts,
     decision_log,
     leave_planned,
+    require_scorings,
     together,
 )
 
 PARTS_A_CALL = 16
-"""The most parts that an actor is given at once: engines like to see far ahead."""
+"""The maximum number of parts in one call: engines work best when they can read ahead."""
 CALLS_AN_ACTOR = 4
-"""At least so many calls for each actor, where there are parts enough: the load is spread."""
+"""The minimum number of calls per actor, if there are enough parts: this spreads the load."""
 _LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute")
 LOSSES_A_CALL = 5
-"""How often the actors that a call was given to may be lost before the run is given up."""
+"""How many actors may be lost over the same call before the run fails."""
 
 
 class RayJudge:
-    """A judge that lives on a cluster; what is known of it here was told by an actor there.
+    """A judge on a cluster; an actor there reports its name, scorings and description.
 
-    ``source`` is how an actor gets it. ``beside`` is a file of the run, beside its parts, by which
-    an actor sees that its machine shares the run's place. ``note`` hears what a person should
-    know. Raises JudgeSenseError for what stops an actor from loading the judge.
+    Args:
+        cluster: the cluster and the resources of an actor.
+        source: the judge that each actor loads.
+        parts: the parts of the run's log.
+        beside: a file of the run next to its parts; an actor that does not see it is on a machine
+            that does not share the folder.
+        note: receives messages for the user.
+
+    Raises:
+        JudgeSenseError: if an actor cannot load the judge.
     """
 
     def __init__(
@@ -66,8 +74,8 @@ class RayJudge:
         given = source.options if isinstance(source, JudgeSpec) else {}
         if limit := next((name for name in _LIMITS if given.get(name) is not None), None):
             raise JudgeSenseError(
-                f"--{limit.replace('_', '-')} cannot be held by actors that do not know of each "
-                "other; set a limit at the provider"
+                f"--{limit.replace('_', '-')} cannot be shared by the actors of a cluster; set a "
+                "limit at the provider"
             )
         import ray
 
@@ -83,7 +91,7 @@ class RayJudge:
         self._describe: dict[str, Any] = told["describe"]
 
     def describe(self) -> dict[str, Any]:
-        """What the actor's judge says of itself, and what the actors are."""
+        """The description by the actor's judge, with the resources of the actors."""
         import ray
 
         least, most = self._cluster.pool()
@@ -99,28 +107,25 @@ class RayJudge:
         repeats: int,
         seed: int,
         begin: Callable[[], None],
-    ) -> Outcome:
-        """Judge what is not judged yet; the actors write the log.
+    ) -> JudgeOutcome:
+        """Judge the prompts that are not judged yet; the actors write the log.
 
-        ``begin`` is called once the plan stands, before anything is asked. Raises Interrupted
-        after Ctrl-C, which leaves what was written; JudgeSenseError for what an actor meets.
+        ``begin`` is called once the parts are planned, before the first prompt is asked. Raises
+        Interrupted after Ctrl-C, which keeps the finished parts, and JudgeSenseError for errors
+        of an actor.
         """
         import ray
 
-        if unknown := set(scorings) - self.scorings:
-            raise JudgeSenseError(
-                f"judge {self.name} does not offer {', '.join(sorted(unknown))} scoring; "
-                f"it offers {', '.join(sorted(self.scorings))}"
-            )
+        require_scorings(self.name, self.scorings, scorings)
         prompts = ray.put(benchmark.prompts)
         planned = self._planner.plan.remote(prompts, tuple(scorings), judge_index, repeats, seed)
         parts: list[str] = _heard(planned)
-        # Its GPU is needed for the pool.
+        # The pool needs the planner's GPU.
         self.close()
         begin()
         names = [json.loads(part)["name"] for part in parts]
         leave_planned(self._home.parts, names, judge_index, self._note)
-        outcomes = [Outcome(self.name)]
+        outcomes = [JudgeOutcome(self.name)]
         total = len(Requests(benchmark.prompts)) * repeats
         started = time.perf_counter()
         try:
@@ -128,14 +133,10 @@ class RayJudge:
                 for told in self._answered(parts, prompts, tuple(scorings)):
                     for line in told["notes"]:
                         self._note(line)
-                    outcomes.append(Outcome(**told["outcome"]))
+                    outcomes.append(JudgeOutcome(**told["outcome"]))
                     progress.advance(outcomes[-1].planned)
         except KeyboardInterrupt:
-            done = together(outcomes).planned
-            raise Interrupted(
-                f"stopped at {done} of {total} prompts; give the same command again to go on from "
-                "there"
-            ) from None
+            raise Interrupted(together(outcomes).planned, total) from None
         whole = together(outcomes)
         whole.seconds = time.perf_counter() - started
         return whole
@@ -156,7 +157,7 @@ class RayJudge:
             [{"part": part} for part in parts], override_num_blocks=-(-len(parts) // a_call)
         )
         with warnings.catch_warnings():
-            # Ray below 2.64 takes the two limits so, and has no other way yet.
+            # Before Ray 2.64 there is no other way to set these two limits.
             warnings.filterwarnings("ignore", "`ray_remote_args`")
             answered = calls.map_batches(
                 _PartJudge,
@@ -176,13 +177,13 @@ class RayJudge:
                 yield told
         except ray.exceptions.RayActorError as error:
             raise JudgeSenseError(
-                f"actors of the Ray cluster were lost {LOSSES_A_CALL + 1} times over the same "
-                f"prompts ({' '.join(str(error).split())}); what was judged is kept. A model that "
-                "outgrows its machine's memory looks like this"
+                f"the Ray cluster lost {LOSSES_A_CALL + 1} actors over the same prompts "
+                f"({' '.join(str(error).split())}); finished parts are kept. The model may need "
+                "more memory than the machine has"
             ) from error
 
     def close(self) -> None:
-        """End the planning actor, if it still lives."""
+        """Stop the planning actor, if it is still running."""
         import ray
 
         if self._planner is not None:
@@ -191,7 +192,7 @@ class RayJudge:
 
 
 def _heard(reference: Any) -> Any:
-    """What the planning actor tells. Raises JudgeSenseError for its errors, and for its loss."""
+    """The reply of the planning actor. Raises JudgeSenseError for its errors and if it is lost."""
     import ray
 
     try:
@@ -209,7 +210,7 @@ def _heard(reference: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Home:
-    """What an actor needs to begin: how to get the judge, where the log lies, whose run it is."""
+    """Everything that an actor needs to load the judge and write the log."""
 
     source: JudgeSpec | Judge
     parts: PartFolder
@@ -217,10 +218,11 @@ class _Home:
     version: str = __version__
 
     def load(self) -> Judge:
-        """The judge. Raises JudgeSenseError if this machine is not fit for the run."""
+        """The judge. Raises JudgeSenseError if this machine cannot take part in the run."""
         if self.version != __version__:
             raise JudgeSenseError(
-                f"judgesense is {__version__} here and {self.version} where the run was started"
+                f"this machine has judgesense {__version__}, but the run was started with "
+                f"{self.version}"
             )
         self.parts.require_usable(self.beside)
         return self.source.load() if isinstance(self.source, JudgeSpec) else self.source
@@ -231,7 +233,7 @@ def _on_this_machine(error: JudgeSenseError) -> dict[str, str]:
 
 
 class _Planner:
-    """The actor that says what the judge is and plans the parts."""
+    """The actor that describes the judge and plans the parts."""
 
     def __init__(self, home: _Home) -> None:
         self._home = home
@@ -260,13 +262,13 @@ class _Planner:
         return {"told": [_as_json(part) for part in parts]}
 
     def _loaded(self) -> Judge:
-        # Not in __init__: a restarted actor has only what it does now.
+        # Not in __init__, because a restarted actor calls only the method in progress.
         self._judge = self._judge or self._home.load()
         return self._judge
 
 
 class _PartJudge:
-    """The actors of the pool: each judges the parts that it is given, and writes them."""
+    """An actor of the pool: judges parts and writes them."""
 
     def __init__(self, home: _Home, name: str, prompts: Any, scorings: tuple[str, ...]) -> None:
         import ray
@@ -277,7 +279,7 @@ class _PartJudge:
         self._judge: Judge | None = None
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        """One row for each call: the outcome and notes, or what stops the run."""
+        """One row per call: the outcome and the notes, or the error that stops the run."""
         try:
             told = self._answer([_of_json(text) for text in batch["part"]])
         except JudgeSenseError as error:
@@ -288,8 +290,8 @@ class _PartJudge:
         self._judge = judge = self._judge or self._home.load()
         if judge.name != self._name:
             raise JudgeSenseError(
-                f"the judge is {judge.name} here and {self._name} where the run was planned: the "
-                "machines must have the same weights and the same kind of device"
+                f"the judge is {judge.name} on this machine, but {self._name} where the run was "
+                "planned; use machines with the same weights and the same kind of device"
             )
         log = decision_log(
             self._home.parts, judge.name, self._requests, self._prompts, self._scorings

@@ -20,7 +20,7 @@ from local_judges.api.call import Retry, answer_of, diagnose, first_token_option
 from local_judges.api.judge import ApiJudge
 from local_judges.plan import Requests
 from local_judges.protocol import Answer, Request
-from local_judges.runner import run_judge
+from local_judges.runner import ask_all, run_judge
 
 ASKED = Request("p", "?", ("YES", "NO"))
 GENERATE = frozenset({"generate"})
@@ -38,8 +38,7 @@ class Replying(FakeEndpoint):
 
 
 def ask(judge: ApiJudge, *requests: Request) -> list[Answer]:
-    batches = ((number, [request]) for number, request in enumerate(requests or (ASKED,)))
-    return [answer for _, found in judge.judge(batches, GENERATE) for answer in found]
+    return ask_all(judge, requests or (ASKED,), ["generate"])
 
 
 def judge(url: str, **options: Any) -> ApiJudge:

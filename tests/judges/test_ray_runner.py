@@ -194,13 +194,13 @@ def test_actors_that_die_over_and_over_end_the_run(ray: None, tmp_path: Path) ->
         os.kill(os.getpid(), signal.SIGKILL)
         return []
 
-    with pytest.raises(JudgeSenseError, match="lost 6 times over the same prompts"):
+    with pytest.raises(JudgeSenseError, match="lost 6 actors"):
         judgesense.run(dies, tasks=["coherence"], out=tmp_path, engine="ray", ray_actors=1)
 
 
 @pytest.mark.slow
 def test_an_actor_that_this_machine_has_no_room_for_is_refused(ray: None, tmp_path: Path) -> None:
-    with pytest.raises(JudgeSenseError, match="takes 0 GPUs and 4096 CPUs, and this machine has"):
+    with pytest.raises(JudgeSenseError, match="0 GPUs and 4096 CPUs, but this machine has"):
         judgesense.run("smollm2-135m", out=tmp_path, engine="ray", ray_cpus=4096, ray_gpus=0)
 
 
@@ -233,9 +233,9 @@ def test_two_processes_share_a_run(alone: list[dict[str, object]], tmp_path: Pat
     [
         ({"ray_actors": 2}, "--ray-actors is for --engine ray"),
         ({"engine": "vllm", "actor_engine": "vllm"}, "--actor-engine is for --engine ray"),
-        ({"engine": "ray", "ray_actors": 0}, "the least and the most"),
-        ({"engine": "ray", "ray_actors": (4, 2)}, "the least and the most"),
-        ({"engine": "ray", "ray_gpus": 1.5}, "a share of one GPU or a whole number"),
+        ({"engine": "ray", "ray_actors": 0}, "a minimum and a maximum"),
+        ({"engine": "ray", "ray_actors": (4, 2)}, "a minimum and a maximum"),
+        ({"engine": "ray", "ray_gpus": 1.5}, "fraction of one GPU"),
         ({"engine": "ray", "ray_disk": 1}, "unknown option ray_disk"),
     ],
 )
@@ -250,7 +250,7 @@ def test_options_of_ray_that_do_not_go_together_are_refused(
 def test_a_limit_is_not_given_to_each_actor(limit: str, tmp_path: Path) -> None:
     options = {limit: 60.0, "price": (1.0, 1.0), "base_url": "http://localhost/v1"}
     spec = resolve("m", engine="api", **options)
-    flag = f"--{limit.replace('_', '-')} cannot be held by actors"
+    flag = f"--{limit.replace('_', '-')} cannot be shared by the actors"
     with pytest.raises(JudgeSenseError, match=flag):
         RayJudge(RayCluster(), spec, PartFolder(tmp_path), beside="-", note=print)
 
@@ -278,7 +278,7 @@ def test_the_actors_engine_is_that_of_the_judge() -> None:
     [
         ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
         ("ray://127.0.0.1:10001", "Ray client"),
-        ("somewhere", "must be auto or HOST:PORT"),
+        ("somewhere", "auto or HOST:PORT"),
     ],
 )
 def test_an_address_without_a_cluster_is_refused_before_ray_is_loaded(

@@ -17,6 +17,7 @@ from local_judges.local.option_scoring import trie_floor
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.options import SYSTEM_PROMPT
 from local_judges.protocol import Answer, Judge, Request
+from local_judges.runner import ask_all
 
 pytestmark = pytest.mark.slow
 BOTH = ("generate", "options")
@@ -31,13 +32,7 @@ def judge() -> Iterator[TransformersJudge]:
 
 
 def ask(judge: TransformersJudge, requests: Sequence[Request], *scorings: str) -> list[Answer]:
-    plan = judge.plan(requests, frozenset(scorings))
-    assert sorted(n for batch in plan for n in batch) == list(range(len(requests)))
-    found: dict[int, Answer] = {}
-    batches = ((n, [requests[m] for m in batch]) for n, batch in enumerate(plan))
-    for n, answers in judge.judge(batches, frozenset(scorings)):
-        found.update(zip(plan[n], answers, strict=True))
-    return [found[n] for n in range(len(requests))]
+    return ask_all(judge, requests, scorings)
 
 
 def mixed_requests(n: int) -> list[Request]:

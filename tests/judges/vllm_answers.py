@@ -15,6 +15,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from local_judges.local.vllm_judge import VllmJudge
 from local_judges.protocol import Answer, Request
+from local_judges.runner import ask_all
 
 SETTINGS = {
     "dtype": "float32",
@@ -50,11 +51,7 @@ def ask(judge: VllmJudge, requests: Sequence[Request], *scorings: str) -> list[A
     plan = judge.plan(requests, frozenset(scorings))
     assert plan == judge.plan(requests, frozenset(scorings))
     assert sorted(n for batch in plan for n in batch) == list(range(len(requests)))
-    found: dict[int, Answer] = {}
-    batches = ((n, [requests[m] for m in batch]) for n, batch in enumerate(plan))
-    for n, answers in judge.judge(batches, frozenset(scorings)):
-        found.update(zip(plan[n], answers, strict=True))
-    return [found[n] for n in range(len(requests))]
+    return ask_all(judge, requests, scorings)
 
 
 def refusal(model: Path, **settings: object) -> str:

@@ -46,7 +46,7 @@ def test_a_resumed_run_that_plans_other_batches_holds_every_row_once(tmp_path: P
     assert len(rows) == len({tuple(row.values()) for row in rows})
     judgesense.run(CallableJudge(_steady, name="j"), out=tmp_path / "whole")
     assert len(log) == len(read_log(tmp_path / "whole"))
-    assert any("not of this run's plan" in text for text in notes)
+    assert any("not in this run's plan" in text for text in notes)
 
 
 def test_the_second_judge_of_a_stopped_run_is_not_forgotten(tmp_path: Path) -> None:
