@@ -23,7 +23,6 @@ from local_judges.protocol import Answer, Request
 from local_judges.runner import ask_all, run_judge
 
 ASKED = Request("p", "?", ("YES", "NO"))
-GENERATE = frozenset({"generate"})
 
 
 class Replying(FakeEndpoint):

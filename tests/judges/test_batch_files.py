@@ -242,7 +242,7 @@ def test_judges_that_no_batch_service_has_are_refused(tmp_path: Path) -> None:
     for name in ("smollm2-135m", "llama-3.1-70b-instruct"):
         with pytest.raises(JudgeSenseError, match="OpenAI-style endpoint"):
             write(resolve(name), tmp_path)
-    with pytest.raises(JudgeSenseError, match="does not offer options scoring"):
+    with pytest.raises(JudgeSenseError, match="options scoring"):
         write(resolve("claude-haiku-4-5"), tmp_path)
 
 

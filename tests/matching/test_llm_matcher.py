@@ -144,7 +144,7 @@ def test_a_prompt_of_ones_own_is_read_from_a_file(tmp_path: Path) -> None:
 
 def test_a_judge_that_only_scores_options_is_refused() -> None:
     judge = CallableJudge(lambda prompts: [{"true": -1.0, "false": -1.0}], scoring="options")
-    with pytest.raises(JudgeSenseError, match="does not generate"):
+    with pytest.raises(JudgeSenseError, match="generate scoring"):
         judge_matches(judge, ["Q"], ["a"], ["b"])
 
 

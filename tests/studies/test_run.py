@@ -100,7 +100,7 @@ def test_a_judge_that_offers_one_scoring_is_scored_by_it_unless_both_are_asked_f
     assert heard == ["says_rude@callable offers generate scoring only"]
     from local_judges.callable_judge import CallableJudge
 
-    with pytest.raises(JudgeSenseError, match="does not offer options scoring"):
+    with pytest.raises(JudgeSenseError, match="options scoring"):
         judgesense.run(CallableJudge(says_rude), **OWN, scoring="both", out=tmp_path / "two")
 
 
