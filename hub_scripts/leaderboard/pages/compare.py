@@ -15,10 +15,10 @@ from hub_scripts.leaderboard.sources import Source
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
 from judgesense.reporting.html import h
-from judgesense.text import number, percent
+from judgesense.text import p_value, percent, signed
+from judgesense.trust.compare import winner
 
 WHAT = {"jss": "JSS", "accuracy": "accuracy"}
-SIGNIFICANT = 0.05
 
 
 def render(source: Source, one: str | None, two: str | None) -> str:
@@ -118,7 +118,7 @@ def _differences(own: Sequence[Mapping[str, Any]], one: str, two: str) -> Iterat
             f"<td>{WHAT[entry['measure']]}</td><td>{percent(entry['a'])}</td>"
             f"<td>{percent(entry['b'])}</td><td>{_delta(entry)}</td>"
             f'<td class="whole">{_signed(entry)}</td>'
-            f'<td class="whole">{_p(entry["p_holm"])}</td>'
+            f'<td class="whole">{h(p_value(entry["p_holm"], ""))}</td>'
             f"<td>{entry['n']} of {entry['n_items']} items</td>"
             f"<td>{_words(entry, one, two)}</td></tr>"
         )
@@ -140,39 +140,20 @@ def _delta(entry: Mapping[str, Any]) -> str:
         low, high = (50 + 50 * entry[key] for key in ("ci_low", "ci_high"))
         parts.append(f'<i class="span" style="left:{low:.1f}%;width:{high - low:.1f}%"></i>')
     parts.append(f'<i class="dot" style="left:{50 + 50 * entry["difference"]:.1f}%"></i>')
-    tone = "undecided" if _ahead(entry) is None else "reliable"
+    tone = "undecided" if winner(entry) is None else "reliable"
     drawn = f"<span>{''.join(parts)}</span>"
     return f'<span class="bar signed {tone}" aria-hidden="true">{drawn}</span>'
 
 
 def _signed(entry: Mapping[str, Any]) -> str:
     if entry["difference"] is None:
-        return "–"
-    low, high = (_plus(entry[key]) for key in ("ci_low", "ci_high"))
-    return f"<b>{_plus(entry['difference'])}</b> <small class='soft'>[{low}, {high}]</small>"
-
-
-def _plus(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{'+' if value > 0 else ''}{number(value)}"
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else "&lt; 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _ahead(entry: Mapping[str, Any]) -> str | None:
-    """``a`` or ``b`` where interval and corrected test both say so."""
-    if entry["p_holm"] is None or entry["p_holm"] >= SIGNIFICANT or entry["ci_low"] is None:
-        return None
-    if entry["ci_low"] <= 0 <= entry["ci_high"]:
-        return None
-    return "b" if entry["difference"] > 0 else "a"
+        return signed(None)
+    low, high = (signed(entry[key]) for key in ("ci_low", "ci_high"))
+    return f"<b>{signed(entry['difference'])}</b> <small class='soft'>[{low}, {high}]</small>"
 
 
 def _words(entry: Mapping[str, Any], one: str, two: str) -> str:
-    ahead = _ahead(entry)
+    ahead = winner(entry)
     if ahead is None:
         return '<span class="soft">no clear difference</span>'
     what = "is steadier" if entry["measure"] == "jss" else "is more often right"

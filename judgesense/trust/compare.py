@@ -1,0 +1,258 @@
+"""Which of two judges is steadier and which more often right: paired tests on what both judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions.frames import Log, Pairs, TaskWords, read_frames
+from judgesense.decisions.streams import Stream, streams
+from judgesense.errors import JudgeSenseError
+from judgesense.report_file import task_rank
+from judgesense.run_folder import read_run
+from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
+from judgesense.text import join, p_value, percent, short_names, signed
+from judgesense.trust.thresholds import SIGNIFICANT
+
+WORDS = {
+    "jss": ("pairs", "agrees with itself on", "is steadier under rewording"),
+    "accuracy": ("prompts", "matches gold on", "is more often right"),
+}
+"""Unit, figure and advantage of each measure."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One judge of a run on one task: its stream, and the pairs by whose ids it is matched."""
+
+    log: Log
+    pairs: Pairs
+    stream: Stream
+
+
+def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
+    """The fields of a `judgesense.reporting.compare.Comparison`, which says what they hold.
+
+    Raises JudgeSenseError for a folder without decisions, no pair in common, or one judge alone.
+    """
+    dirs = [Path(a), Path(b)]
+    same_run = dirs[0].resolve() == dirs[1].resolve()
+    first = _sides(dirs[0])
+    second = first if same_run else _sides(dirs[1])
+    if same_run and len({side.stream.judge for side in first}) < 2:
+        raise JudgeSenseError(
+            f"{dirs[0]} holds one judge, {first[0].stream.judge}, and nothing to compare it with; "
+            "name the folder of another run"
+        )
+    found: list[dict[str, Any]] = []
+    for one, two in _couples(first, second, same_run):
+        found += _compare(one, two)
+    if not found:
+        raise JudgeSenseError(
+            f"the runs share no pairs: {dirs[0]} judged {_described(first)}, {dirs[1]} judged "
+            f"{_described(second)}. Run both judges on the same data"
+        )
+    for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
+        entry["p_holm"] = adjusted
+    names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
+    for entry in found:
+        entry["text"] = _sentence(entry, names)
+    return {
+        "advice": list(_recommend(found, names)),
+        "comparisons": found,
+        "n_tests": sum(entry["p_value"] is not None for entry in found),
+        "runs": [str(path) for path in dirs],
+    }
+
+
+def _sides(run_dir: Path) -> list[Side]:
+    run = read_run(run_dir)
+    frame, tasks, of_task = read_frames(run.log, run.pairs, run.record)
+    judges: dict[str, TaskWords] = tasks
+    found = [
+        Side(frame, of_task[stream.task.name], stream)
+        for stream in streams(frame, judges, of_task)
+        if stream.row_a is not None
+    ]
+    return sorted(found, key=lambda side: (task_rank(side.stream.task.name), side.stream.judge))
+
+
+def _couples(first: list[Side], second: list[Side], same_run: bool) -> Iterator[tuple[Side, Side]]:
+    shared = {s.stream.scoring for s in first} & {s.stream.scoring for s in second}
+    for one in first:
+        for two in second:
+            if one.stream.task.name != two.stream.task.name:
+                continue
+            if shared and one.stream.scoring != two.stream.scoring:
+                continue
+            if same_run and one.stream.judge >= two.stream.judge:
+                continue
+            yield one, two
+
+
+def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
+    matched = _match(_pair_table(one), _pair_table(two), ["first", "second"])
+    if matched is None:
+        return
+    left, right, clusters = matched
+    difference = compare_jss(
+        tuple(one.log.labels[side[left]] for side in one.stream.sides("mapped")),
+        tuple(two.log.labels[side[right]] for side in two.stream.sides("mapped")),
+        clusters,
+    )
+    yield _entry(one, two, "jss", difference)
+    matched = _match(_prompt_table(one), _prompt_table(two), ["prompt_id", "item_id"])
+    if matched is None:
+        return
+    left, right, clusters = matched
+    gold = one.log.labels[one.log.gold[one.stream.rows[left]]]
+    decisions = [
+        side.log.labels[side.stream.decision[rows]] for side, rows in ((one, left), (two, right))
+    ]
+    undecided = np.isin(decisions, one.log.labels[one.log.undecided]).any(axis=0)
+    if undecided.all():
+        return
+    kept = ~undecided
+    test = paired_test(
+        decisions[0][kept] == gold[kept], decisions[1][kept] == gold[kept], clusters[kept]
+    )
+    yield _entry(one, two, "accuracy", test, int(undecided.sum()))
+
+
+def _pair_table(side: Side) -> pa.Table:
+    """The pairs that a judge has judged: both prompts' ids, the cluster, and their place.
+
+    The ids are sorted within a pair: runs and imports may differ in which prompt comes first.
+    """
+    rows = np.flatnonzero(side.stream.known)
+    one, two = (ids.take(pa.array(rows)) for ids in side.pairs.prompt_ids)
+    swap = pc.greater(one, two)
+    first, second = pc.if_else(swap, two, one), pc.if_else(swap, one, two)
+    return pa.table(
+        {"first": first, "second": second, "cluster": side.pairs.cluster[rows], "row": rows}
+    )
+
+
+def _prompt_table(side: Side) -> pa.Table:
+    """The judged prompts with a gold label, each once."""
+    place = np.flatnonzero(side.log.gold[side.stream.rows] >= 0)
+    rows = pa.array(side.stream.rows[place])
+    table = side.log.table.select(["prompt_id", "item_id"]).take(rows)
+    return table.append_column(
+        "cluster", pa.array(side.log.cluster[rows.to_numpy()])
+    ).append_column("row", pa.array(place))
+
+
+def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Any, Any, Any] | None:
+    """Places of the rows that both tables hold, and their clusters, in the first table's order."""
+    one, two = (
+        table.group_by(keys, use_threads=False).aggregate([("row", "first"), ("cluster", "first")])
+        for table in (one, two)
+    )
+    both = one.join(two, keys, right_suffix="_b", join_type="inner").sort_by("row_first")
+    if not both.num_rows:
+        return None
+    return tuple(both[name].to_numpy() for name in ("row_first", "row_first_b", "cluster_first"))
+
+
+def _entry(
+    one: Side, two: Side, measure: str, difference: PairedDifference, lost: int | None = None
+) -> dict[str, Any]:
+    return {
+        "task": one.stream.task.name,
+        "judge_a": one.stream.judge,
+        "judge_b": two.stream.judge,
+        "scoring_a": one.stream.scoring,
+        "scoring_b": two.stream.scoring,
+        "measure": measure,
+        "a": difference.first,
+        "b": difference.second,
+        "difference": difference.difference,
+        "ci_low": difference.ci_low,
+        "ci_high": difference.ci_high,
+        "p_value": difference.p_value,
+        "n": difference.n_pairs,
+        "n_items": difference.n_items,
+        "n_undecided": difference.n_undecided if lost is None else lost,
+    }
+
+
+def winner(entry: Mapping[str, Any]) -> str | None:
+    """``a`` or ``b``, the side that is clearly ahead; None if neither is.
+
+    Interval and test are different methods: a difference is clear only if both say so.
+    """
+    if entry["p_holm"] is None or entry["p_holm"] >= SIGNIFICANT:
+        return None
+    if entry["ci_low"] is None or entry["ci_low"] <= 0 <= entry["ci_high"]:
+        return None
+    return "b" if entry["difference"] > 0 else "a"
+
+
+def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """One comparison in words, with its figures."""
+    one, two = (_name(entry, side, names) for side in "ab")
+    unit, what, ahead = WORDS[entry["measure"]]
+    if entry["difference"] is None:
+        return f"{entry['task']}: no {unit[:-1]} was decided by both {one} and {two}."
+    figures = f"{one} {what} {percent(entry['a'])}, {two} {percent(entry['b'])}; "
+    figures += f"difference {signed(entry['difference'])}"
+    sample = f"{entry['n']} {unit} of {entry['n_items']} items"
+    if entry["p_holm"] is None:
+        return f"{entry['task']}: {figures}, {sample}: too few items to test the difference."
+    figures += f" [{signed(entry['ci_low'])}, {signed(entry['ci_high'])}], "
+    figures += f"{p_value(entry['p_holm'], 'corrected p')}, {sample}"
+    side = winner(entry)
+    said = "no clear difference" if side is None else f"{_name(entry, side, names)} {ahead}"
+    return f"{entry['task']}: {said} ({figures})."
+
+
+def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterator[str]:
+    """Which judge to prefer on each task, for each couple of judges."""
+    keys = ("task", "judge_a", "judge_b", "scoring_a", "scoring_b")
+    couples: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for entry in found:
+        couples.setdefault(tuple(entry[k] for k in keys), {})[entry["measure"]] = entry
+    for couple in couples.values():
+        jss, accuracy = couple["jss"], couple.get("accuracy")
+        name = {side: _name(jss, side, names) for side in "ab"}
+        steady = winner(jss)
+        right = None if accuracy is None else winner(accuracy)
+        best = right or steady
+        if best is None:
+            text = f"{name['a']} and {name['b']} cannot be told apart: add items, or take either."
+        elif steady and right and steady != right:
+            text = (
+                f"{name[steady]} is steadier, but {name[right]} is more often right: prefer "
+                f"{name[right]}, and keep to one wording."
+            )
+        else:
+            unknown = "without gold labels" if accuracy is None else "from their accuracy"
+            why = (
+                "steadier under rewording and more often right"
+                if steady and right
+                else "more often right; which is steadier cannot be told"
+                if right
+                else f"steadier; which is more often right cannot be told {unknown}"
+            )
+            other = name["b" if best == "a" else "a"]
+            text = f"prefer {name[best]} to {other}: it is {why}."
+        yield f"{jss['task']}: {text}"
+
+
+def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
+    name = names[entry[f"judge_{side}"]]
+    if entry["judge_a"] == entry["judge_b"] and entry["scoring_a"] == entry["scoring_b"]:
+        return f"{name} ({side.upper()})"
+    return f"{name} ({entry[f'scoring_{side}']})"
+
+
+def _described(sides: list[Side]) -> str:
+    pairs = {side.stream.task.name: len(side.pairs) for side in sides}
+    return f"{sum(pairs.values())} pairs of {join(list(pairs))}"
