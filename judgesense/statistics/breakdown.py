@@ -1,4 +1,4 @@
-"""Where the flips come from: template pairs, items, and judges that flip on the same pairs."""
+"""Several judges on the same prompts: the pairs they flip on together, and how far they agree."""
 
 from __future__ import annotations
 
@@ -8,121 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.agreement import UNDECIDED, jss
+from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster
 from judgesense.statistics.labels import Labels, check_labels, encode, encode_pair
 from judgesense.statistics.reliability import alpha_from_counts
 from judgesense.statistics.result import ResultMapping
 
 
-def per_template_pair_table(
-    template_a: Labels,
-    template_b: Labels,
-    references: Labels,
-    predictions: Labels,
-    item_ids: Any = None,
-    **options: Any,
-) -> list[dict[str, Any]]:
-    """JSS of every pair of templates, whichever of the two came first.
-
-    Args:
-        template_a: template of the first prompt, shape (n,), strings.
-        template_b: template of the second prompt, shape (n,), strings.
-        references: decision under the first prompt, shape (n,).
-        predictions: decision under the second prompt, shape (n,).
-        item_ids: one id a row, or None.
-        **options: of `agreement.jss`.
-
-    Returns:
-        One dict a template pair, `template_a` <= `template_b` and the fields of `Agreement`, in the
-        order of the templates' names.
-
-    Raises:
-        ValueError: as `agreement.jss`; also templates of another length.
-    """
-    first, second, names = encode_pair(template_a, template_b, ("template_a", "template_b"))
-    decided = [np.asarray(values, dtype=object) for values in (references, predictions)]
-    for name, values in zip(("references", "predictions"), decided, strict=True):
-        if len(values) != len(first):
-            raise ValueError(
-                f"{name} has {len(values)} rows and template_a {len(first)}: pass one row a pair"
-            )
-    clusters = None if item_ids is None else cluster_codes(item_ids, len(first))[0]
-    rank = np.argsort(np.argsort(names))
-    low, high = np.minimum(rank[first], rank[second]), np.maximum(rank[first], rank[second])
-    by_rank = sorted(names)
-    key = low * len(names) + high
-    table = []
-    for pair in np.unique(key).tolist():
-        rows = key == pair
-        cell = jss(
-            decided[0][rows],
-            decided[1][rows],
-            None if clusters is None else clusters[rows],
-            **options,
-        )
-        one, two = divmod(pair, len(names))
-        table.append({"template_a": by_rank[one], "template_b": by_rank[two], **cell.to_dict()})
-    return table
-
-
-def flips_by_item(
-    references: Labels,
-    predictions: Labels,
-    item_ids: Any,
-    undecided: Collection[str] = UNDECIDED,
-) -> list[dict[str, Any]]:
-    """Count the pairs and flips of every item.
-
-    Args:
-        references: decision under the first prompt, shape (n,).
-        predictions: decision under the second prompt, shape (n,).
-        item_ids: one id a pair.
-        undecided: labels that are no decision.
-
-    Returns:
-        One dict an item, most flips first, then in order of appearance: `item_id`, `n_pairs` (both
-        sides decided), `n_flips`, `n_undecided`, `flip_rate` (None without a decided pair).
-
-    Raises:
-        ValueError: as `agreement.jss`.
-    """
-    undecided = check_labels(undecided, "undecided")
-    first, second, labels = encode_pair(references, predictions)
-    if item_ids is None:
-        raise ValueError("item_ids is None: pass one id a pair, to count its flips by")
-    codes, k = cluster_codes(item_ids, len(first))
-    ids, names = list(item_ids), [None] * k
-    for row in np.unique(codes, return_index=True)[1].tolist():
-        name = ids[row]
-        names[codes[row]] = name.item() if isinstance(name, np.generic) else name
-    empty = [code for code, label in enumerate(labels) if label in undecided]
-    left_out = np.isin(first, empty) | np.isin(second, empty)
-    pairs = np.bincount(codes[~left_out], minlength=k)
-    flips = np.bincount(codes[~left_out & (first != second)], minlength=k)
-    undecided_pairs = np.bincount(codes[left_out], minlength=k)
-    rows = [
-        {
-            "item_id": names[item],
-            "n_pairs": int(pairs[item]),
-            "n_flips": int(flips[item]),
-            "n_undecided": int(undecided_pairs[item]),
-            "flip_rate": float(flips[item] / pairs[item]) if pairs[item] else None,
-        }
-        for item in range(k)
-    ]
-    return sorted(rows, key=lambda row: -int(row["n_flips"]))
-
-
 @dataclass(frozen=True, eq=False)
 class FlipOverlap(ResultMapping):
-    """Which pairs several judges flip on.
+    """The pairs on which several judges flip.
 
-    Lists run over `pair_ids`, in the order given: `flip_count` judges of `judged_count` that
-    decided both sides flipped, namely `flipping_judges`. `jaccard[a][b]` is the share of the pairs
-    decided by both judges a and b, and flipped by either, that both flipped; None where neither
-    flips. `all_flip` and `none_flip` count the pairs on which every judge that decided, or none,
-    flips.
+    Lists follow the order of `pair_ids`: `flip_count` of the `judged_count` judges with a decision
+    on both sides flipped, namely `flipping_judges`. `jaccard[a][b]` is, among the pairs decided by
+    both judges and flipped by either, the share that both flipped; None if neither flips.
+    `all_flip` and `none_flip` count the pairs on which every judge with decisions, or none, flips.
     """
 
     judges: list[str]
@@ -142,18 +42,23 @@ def flip_overlap(
 ) -> FlipOverlap:
     """Count, for each pair, the judges that flip on it (JudgeSense, section 5.3).
 
-    A pair that every judge flips on speaks against its wording, not against the judges.
+    If every judge flips on a pair, the wording is the likelier cause, not the judges.
 
     Args:
-        decisions: judge -> (references, predictions), shape (n,) each, the same pairs for all.
-        pair_ids: one id a pair, shape (n,).
-        undecided: labels that are no decision.
+        decisions: judge -> (decisions under one prompt, under the other), shape (n,) each, the
+            same pairs for all judges.
+        pair_ids: one id per pair, shape (n,).
+        undecided: labels without a decision.
 
     Returns:
         The overlap.
 
     Raises:
-        ValueError: no judge, or a judge with another number of rows than `pair_ids`.
+        ValueError: no judge, or a judge whose number of rows differs from `pair_ids`.
+
+    >>> streams = {"one": (["A", "A"], ["B", "A"]), "two": (["A", "A"], ["B", "B"])}
+    >>> flip_overlap(streams, ["p1", "p2"]).flip_count
+    [2, 1]
     """
     if not decisions:
         raise ValueError("decisions is empty: pass at least one judge")
@@ -193,9 +98,9 @@ def flip_overlap(
 class Consensus(ResultMapping):
     """Agreement of several judges under the same prompts.
 
-    `agreement` is the mean, over the `n_prompts` prompts that two judges or more decided, of the
-    share of judge pairs that agree; `alpha` is Krippendorff's nominal alpha; `pairwise[a][b]` the
-    agreement of judges a and b on the prompts both decided (None without one).
+    `agreement` is the share of judge pairs that agree, averaged over the `n_prompts` prompts with
+    at least two decisions. `alpha` is Krippendorff's nominal alpha. `pairwise[a][b]` is the
+    agreement of judges a and b on the prompts that both decided, or None without one.
     """
 
     agreement: float | None
@@ -218,15 +123,18 @@ def consensus(
 
     Args:
         decisions: judge -> decisions, shape (n,), the same prompts in the same order for all.
-        item_ids: one id a prompt; None makes every prompt its own item.
-        undecided: labels that are no decision.
+        item_ids: one id per prompt; None makes every prompt an item of its own.
+        undecided: labels without a decision.
         confidence_level: within (0, 1).
 
     Returns:
-        The consensus; its interval is the cluster-robust t interval cut to [0, 1].
+        The consensus with its cluster-robust t interval, clipped to [0, 1].
 
     Raises:
         ValueError: fewer than two judges, or judges with unequal numbers of rows.
+
+    >>> consensus({"one": ["A", "B", "A"], "two": ["A", "B", "B"]}).agreement.__round__(3)
+    0.667
     """
     if len(decisions) < 2:
         raise ValueError(f"decisions holds {len(decisions)} judge(s): pass at least two")

@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 
 from judgesense.statistics.agreement import jss
-from judgesense.statistics.breakdown import (
-    consensus,
-    flip_overlap,
-    flips_by_item,
-    per_template_pair_table,
-)
+from judgesense.statistics.breakdown import consensus, flip_overlap
 from judgesense.statistics.comparison import compare_jss
-from judgesense.statistics.reliability import consistency_of_k, gwet_ac1, krippendorff_alpha
+from judgesense.statistics.reliability import krippendorff_alpha
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal"])
@@ -64,64 +59,6 @@ def test_alpha_refuses_ragged_ratings_and_numbers() -> None:
         krippendorff_alpha([[1, 2], [1, 2]])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="'nominal' or 'ordinal'"):
         krippendorff_alpha([["A"], ["B"]], "ratio")
-
-
-def test_ac1_follows_its_formula_where_kappa_collapses() -> None:
-    a = ["+"] * 118 + ["-"] * 7
-    b = ["+"] * 118 + ["+"] * 5 + ["-"] * 2
-    share = (118 + 123) / 250
-    chance = 2 * share * (1 - share)
-    expected = (120 / 125 - chance) / (1 - chance)
-    assert gwet_ac1(a, b) == pytest.approx(expected)
-    assert gwet_ac1(a, b) > 0.9 > 0.5 > jss(a, b).kappa  # type: ignore[operator]
-
-
-def test_ac1_of_one_label_needs_the_scale() -> None:
-    assert gwet_ac1(["A", "A"], ["A", "A"]) is None
-    assert gwet_ac1(["A", "A"], ["A", "A"], ["A", "B"]) == 1.0
-
-
-def test_consistency_of_two_is_jss() -> None:
-    rng = np.random.default_rng(2)
-    rows = rng.choice(["A", "B", "UNCLEAR"], (80, 2), p=[0.5, 0.4, 0.1]).tolist()
-    items = [row // 4 for row in range(80)]
-    ours = consistency_of_k(rows, items)
-    pairs = jss([row[0] for row in rows], [row[1] for row in rows], items)
-    assert ours.consistency == pairs.jss
-    assert (ours.ci_low, ours.ci_high) == (pairs.ci_low, pairs.ci_high)
-    assert (ours.low, ours.high, ours.n_undecided) == (
-        pairs.jss_low, pairs.jss_high, pairs.n_unclear,
-    )  # fmt: skip
-
-
-def test_consistency_falls_with_every_further_paraphrase() -> None:
-    rows = [["4", "4", "4"], ["4", "4", "3"], ["2", "5", "1"]]
-    result = consistency_of_k(rows)
-    assert result.consistency == pytest.approx(1 / 3)
-    assert result.majority_share == pytest.approx((1 + 2 / 3 + 1 / 3) / 3)
-    with pytest.raises(ValueError, match=r"decisions\[1\] has 2 entries"):
-        consistency_of_k([["4", "4", "4"], ["4", "4"]])
-    with pytest.raises(ValueError, match="at least two paraphrases"):
-        consistency_of_k([["4"], ["4"]])
-
-
-def test_a_template_pair_is_the_same_pair_in_either_order() -> None:
-    table = per_template_pair_table(
-        ["T1", "T2", "T1", "T10"], ["T2", "T1", "T3", "T1"], ["A", "A", "A", "B"],
-        ["A", "B", "A", "B"], ["x", "y", "x", "y"],
-    )  # fmt: skip
-    assert [(row["template_a"], row["template_b"], row["jss"]) for row in table] == [
-        ("T1", "T10", 1.0), ("T1", "T2", 0.5), ("T1", "T3", 1.0),
-    ]  # fmt: skip
-    assert table[1]["n_pairs"] == 2
-
-
-def test_flips_are_counted_by_item() -> None:
-    rows = flips_by_item(["A", "A", "B", "A"], ["A", "B", "A", "UNCLEAR"], ["x", "y", "y", "x"])
-    assert rows == [
-        {"item_id": "y", "n_pairs": 2, "n_flips": 2, "n_undecided": 0, "flip_rate": 1.0},
-        {"item_id": "x", "n_pairs": 1, "n_flips": 0, "n_undecided": 1, "flip_rate": 0.0},
-    ]
 
 
 def test_flip_overlap_gives_back_the_published_table(published: Path) -> None:
@@ -185,8 +122,6 @@ def test_consensus_of_three_judges_averages_their_pairs() -> None:
     [
         lambda labels: consensus({"x": ["A", "A"], "y": ["A", "B"]}, undecided=labels),
         lambda labels: flip_overlap({"x": (["A"], ["B"])}, ["p"], undecided=labels),
-        lambda labels: flips_by_item(["A"], ["B"], ["i"], undecided=labels),
-        lambda labels: consistency_of_k([["A", "B"]], undecided=labels),
         lambda labels: krippendorff_alpha([["A", "B"], ["A", "A"]], missing=labels),
         lambda labels: compare_jss((["A"], ["B"]), (["A"], ["B"]), undecided=labels),
     ],
@@ -195,10 +130,3 @@ def test_one_word_for_the_undecided_is_refused_since_it_contains_other_labels(me
     with pytest.raises(ValueError, match="is 'UNCLEAR': pass a list"):
         measure("UNCLEAR")
     measure(["UNCLEAR"])
-
-
-def test_the_clusters_of_consistency_are_checked() -> None:
-    with pytest.raises(ValueError, match="have 1 rows"):
-        consistency_of_k([["A", "A"], ["B", "B"]], clusters=["x"])
-    with pytest.raises(ValueError, match="row 1 is None"):
-        consistency_of_k([["A", "A"], ["B", "B"]], clusters=["x", None])
