@@ -1,13 +1,11 @@
-"""What the metric modules for `evaluate` share: every row is checked before evaluate changes it."""
+"""What the metric modules for `evaluate` share (their Spaces: `judgesense.hub_app`)."""
 
 from __future__ import annotations
 
-import csv
+import dataclasses
 import inspect
-import io
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +35,7 @@ def answer_rows(values: Any, name: str) -> None:
     for row, answers in enumerate(values):
         if isinstance(answers, (str, bytes)) or not hasattr(answers, "__len__"):
             raise ValueError(
-                f"{name}[{row}] is {answers!r} and {name}[0] a list: pass a list of accepted "
+                f"{name}[{row}] is {answers!r} and {name}[0] is a list: pass a list of accepted "
                 "answers in every row, or a string in every row"
             )
         text_rows(answers, f"{name}[{row}]")
@@ -55,38 +53,69 @@ def score_rows(values: Any, name: str) -> None:
 
 def _check_list(values: Any, name: str, of: str) -> None:
     if not is_ordered(values):
-        raise ValueError(f"{name} is a {type(values).__name__}: pass a list with one {of} a row")
+        raise ValueError(f"{name} is a {type(values).__name__}: pass a list with one {of} per row")
+
+
+ROWS: Mapping[str, Mapping[str, Callable[[Any, str], None]]] = {
+    "jss": {"predictions": text_rows, "references": text_rows},
+    "paraphrase_robustness": {"predictions": score_rows, "references": number_rows},
+    "prompt_sensitivity": {"predictions": score_rows},
+    "ranking_stability": {"predictions": score_rows},
+    "position_bias": {"predictions": text_rows, "references": text_rows},
+    "answer_match": {"predictions": text_rows, "references": answer_rows},
+}
+"""The inputs of each metric, each with the function that refuses bad rows of it."""
 
 
 class CheckedRows:
-    """What the modules for `evaluate` share; stands before `evaluate.Metric` among the bases.
+    """Everything a module for `evaluate` needs beside `evaluate.Metric`, its second base class.
 
     evaluate checks the type of row 0 only and turns every other row into text or a number (NaN
-    becomes "nan", ["x"] becomes "['x']"), so rows are checked before it sees them. Rows stay in
-    memory, where no other process can meet them, unless several processes share one evaluation.
-    `evaluate.combine` sends each option to every module, so options of sibling metrics are let
-    pass; an option that none of them has is refused.
+    becomes "nan", ["x"] becomes "['x']"), so rows are checked before evaluate sees them. Rows stay
+    in memory, unseen by other processes, unless several processes share one evaluation.
+    `evaluate.combine` sends each option to every module, so a module ignores the options of other
+    metrics; an option that no metric has is refused.
     """
 
-    row_checks: tuple[tuple[str, Callable[[Any, str], None]], ...]
-    """Names of inputs, each with the function that refuses bad rows of it."""
+    metric: ClassVar[str]
+    """Name of the metric in `judgesense.scores.METRICS`."""
+    description: ClassVar[str]
+    citation_text: ClassVar[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["keep_in_memory"] = kwargs.get("num_process", 1) == 1
         super().__init__(*args, **kwargs)
 
+    def _info(self) -> Any:
+        import evaluate
+
+        function = METRICS[self.metric]
+        kind = function.__annotations__["return"]
+        result = vars(inspect.getmodule(function))[kind] if isinstance(kind, str) else kind
+        returned = ", ".join(field.name for field in dataclasses.fields(result))
+        return evaluate.MetricInfo(
+            description=self.description,
+            citation=self.citation_text,
+            inputs_description=f"{inspect.getdoc(function)}\n\nFields returned: {returned}.",
+            features=_features(ROWS[self.metric]),
+        )
+
+    def _compute(self, predictions: Any, references: Any = None, **options: Any) -> dict[str, Any]:
+        rows = (predictions,) if references is None else (predictions, references)
+        return METRICS[self.metric](*rows, **options).to_dict()
+
     def add_batch(self, *, predictions: Any = None, references: Any = None, **others: Any) -> None:
         """Add rows; see `evaluate.EvaluationModule.add_batch`."""
-        rows = {"predictions": predictions, "references": references}
-        rows = {name: rows[name] for name, _ in self.row_checks}
-        for name, check in self.row_checks:
+        given = {"predictions": predictions, "references": references}
+        rows = {name: given[name] for name in ROWS[self.metric]}
+        for name, check in ROWS[self.metric].items():
             check(rows[name], name)
             if not len(rows[name]):
                 raise ValueError(f"{name} is empty: pass at least one row")
         lengths = {name: len(values) for name, values in rows.items()}
         if len(set(lengths.values())) > 1:
-            told = " and ".join(f"{name} has {n} rows" for name, n in lengths.items())
-            raise ValueError(f"{told}: pass one of each for every row")
+            counts = " and ".join(f"{name} has {n} rows" for name, n in lengths.items())
+            raise ValueError(f"{counts}: pass one of each for every row")
         # evaluate looks for row 0 by its label, which a filtered pandas series may not have.
         plain = {name: _plain(values) for name, values in rows.items()}
         super().add_batch(**plain, **others)  # type: ignore[misc]
@@ -94,22 +123,43 @@ class CheckedRows:
     def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
         """Add one row; see `evaluate.EvaluationModule.add`."""
         row = {"predictions": prediction, "references": reference}
-        for name, check in self.row_checks:
+        for name, check in ROWS[self.metric].items():
             check([row[name]], name)
         super().add(prediction=prediction, reference=reference, **others)  # type: ignore[misc]
 
     def compute(self, *, predictions: Any = None, references: Any = None, **options: Any) -> Any:
         """Compute the metric; see `evaluate.EvaluationModule.compute`."""
         if predictions is None and references is None and not len(self):  # type: ignore[arg-type]
-            raise ValueError("there are no rows: pass predictions, or call add_batch first")
-        own = _options(self._compute)  # type: ignore[attr-defined]
+            raise ValueError("no rows: pass predictions, or call add_batch first")
+        own = _options(METRICS[self.metric])
+        if self.metric == "answer_match":
+            own = own.union(*map(_options, METHODS.values()))
         every = own.union(*map(_options, (*METRICS.values(), *METHODS.values())))
         if unknown := sorted(set(options) - every):
             raise ValueError(
-                f"there is no option {unknown[0]!r}; there are {', '.join(sorted(own))}"
+                f"unknown option {unknown[0]!r}; choose one of {', '.join(sorted(own))}"
             )
         kept = {name: value for name, value in options.items() if name in own}
         return super().compute(predictions=predictions, references=references, **kept)  # type: ignore[misc]
+
+
+def _features(rows: Mapping[str, Callable[[Any, str], None]]) -> Any:
+    """The inputs as evaluate declares them; answers may be texts, or lists of texts."""
+    import datasets
+
+    text, number = datasets.Value("string"), datasets.Value("float64")
+    kinds: dict[Any, Any] = {
+        text_rows: text,
+        number_rows: number,
+        score_rows: datasets.Sequence(number),
+    }
+
+    def declared(answers: Any) -> Any:
+        return datasets.Features({name: kinds.get(check, answers) for name, check in rows.items()})
+
+    if answer_rows in rows.values():
+        return [declared(text), declared(datasets.Sequence(text))]
+    return declared(text)
 
 
 def _plain(values: Any) -> Any:
@@ -120,46 +170,4 @@ def _plain(values: Any) -> Any:
 
 def _options(function: Callable[..., Any]) -> set[str]:
     parameters = inspect.signature(function).parameters.values()
-    rows = ("self", "predictions", "references")
-    return {p.name for p in parameters if p.name not in rows and p.kind is not p.VAR_KEYWORD}
-
-
-def parse_rows(text: str) -> list[list[str]]:
-    """Lines of comma-separated cells, without blank lines and surrounding spaces: an app's input.
-
-    Raises:
-        ValueError: there is no line, or lines differ in their number of cells (names the line).
-    """
-    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text.strip()))]
-    rows = [row for row in rows if any(row)]
-    if not rows:
-        raise ValueError("there are no rows: give one line for each row")
-    for line, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise ValueError(
-                f"line {line} has {len(row)} cells and line 1 has {len(rows[0])}: "
-                "give every line the same cells, separated by commas"
-            )
-    return rows
-
-
-def parse_numbers(rows: list[list[str]]) -> list[list[float]]:
-    """Cells as numbers.
-
-    Raises:
-        ValueError: a cell that is no number; names line and cell.
-    """
-    table: list[list[float]] = []
-    for line, row in enumerate(rows, 1):
-        table.append([])
-        for place, cell in enumerate(row, 1):
-            try:
-                table[-1].append(float(cell))
-            except ValueError:
-                raise ValueError(f"line {line}, cell {place}: {cell!r} is not a number") from None
-    return table
-
-
-def card(app_file: str) -> str:
-    """The text of the README.md beside an app, without its front matter."""
-    return (Path(app_file).parent / "README.md").read_text(encoding="utf-8").split("---\n", 2)[2]
+    return {p.name for p in parameters if p.name not in ROWS["jss"] and p.kind is not p.VAR_KEYWORD}

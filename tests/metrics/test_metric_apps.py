@@ -34,7 +34,7 @@ def test_importing_an_app_builds_its_interface_without_starting_it(name):
     assert "## When it misleads" in module.demo.article
     # What the visitor sees first is a row set that scores.
     options = [part.value for part in module.demo.input_components]
-    result = module.compute(*options)
+    result = module.demo.fn(*options)
     assert type(result) is dict
     assert set(result) == set(METRICS[name](**_example(name)))
 
@@ -53,7 +53,7 @@ def _example(name):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ("q1,YES", "three cells a line"),
+        ("q1,YES", "2 cells, not 3"),
         ("q1,YES,NO\nq2,YES", "line 2 has 2 cells"),
         ("  \n", "no rows"),
     ],
@@ -62,14 +62,14 @@ def test_an_app_tells_the_visitor_what_is_wrong(rows, told):
     import gradio
 
     with pytest.raises(gradio.Error, match=told):
-        demo_of("jss").compute(rows, "wilson")
+        demo_of("jss").demo.fn(rows, "wilson")
 
 
 def test_a_cell_that_is_no_number_is_named():
     import gradio
 
     with pytest.raises(gradio.Error, match="line 2, cell 3: 'x' is not a number"):
-        demo_of("ranking_stability").compute("1,2,3\n4,5,x", 1, 1.0)
+        demo_of("ranking_stability").demo.fn("1,2,3\n4,5,x", 1, 1.0)
 
 
 def test_a_running_app_scores_rows_that_a_client_sends():
@@ -82,7 +82,7 @@ def test_a_running_app_scores_rows_that_a_client_sends():
         client = gradio_client.Client(url, verbose=False)
         result = client.predict("q1,YES,YES\nq2,NO,YES", "wilson", api_name="/compute")
         assert result["jss"] == 0.5
-        with pytest.raises(gradio_client.exceptions.AppError, match="three cells a line"):
+        with pytest.raises(gradio_client.exceptions.AppError, match="2 cells, not 3"):
             client.predict("q1,YES", "wilson", api_name="/compute")
     finally:
         demo.close()
