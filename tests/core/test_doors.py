@@ -23,7 +23,7 @@ ROOT = Path(judgesense.__file__).parents[1]
 STATISTICS = [each.name for each in pkgutil.iter_modules(judgesense.statistics.__path__)]
 EXAMPLES = [
     *(f"judgesense.statistics.{name}" for name in STATISTICS),
-    "judgesense.scores", "judgesense.hub_app", "judgesense.hub_metric", "judgesense.published", "judgesense.responses",
+    *(f"judgesense.{name}" for name in ("scores", "hub_app", "published", "responses")),
     *(f"judgesense.matching.{name}" for name in ("choice", "maths", "numbers", "result", "words")),
     "judgesense.matching", "judgesense.pipeline", "judgesense.importers",
     "judgesense.reporting.build", "judgesense.reporting.compare", "judgesense.studies.check",
