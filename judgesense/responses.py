@@ -80,6 +80,15 @@ def read_responses(path: str | Path) -> pa.Table:
 
     Raises JudgeSenseError if there is none, if the run is not finished, or if a part cannot be
     read or lacks a column.
+
+    >>> import pathlib, tempfile
+    >>> row = {"model": "m@1", "prompt_id": "p1", "item_id": "q1", "template_id": "t1"}
+    >>> row |= {"text": "B", "finish_reason": "stop", "tokens": 1}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "answers.jsonl"
+    ...     _ = path.write_text(json.dumps(row))
+    ...     read_responses(path)["text"].to_pylist()
+    ['B']
     """
     path = Path(path)
     if path.is_dir():

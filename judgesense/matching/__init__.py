@@ -48,18 +48,30 @@ def match_answers(
     method: str = "choice",
     **options: Any,
 ) -> AnswerMatch:
-    """Score n responses against their references with a heuristic matcher.
+    """Whether responses give the reference answers, by a heuristic matcher.
 
-    ``method`` is "choice" (options: ``n_options``, ``options``, ``labels``), "f1", "math"
-    (``time_limit_s``) or "exact" (``normalized``). A reference is a string, or a list of
-    accepted answers of which the best counts. What a reasoning model thought aloud
-    (``<think>...</think>``) is left out first.
+    What a reasoning model thought aloud (``<think>...</think>``) is left out first.
 
-    Raises JudgeSenseError for an unknown method or option, unequal or empty input and values
-    that are not text, naming the argument and the row.
+    Args:
+        predictions: one response per row.
+        references: per row, the answer or a list of accepted answers, of which the best counts.
+        method: "choice", "f1", "math" or "exact".
+        **options: of "choice": ``n_options``, ``options``, ``labels``; of "math":
+            ``time_limit_s``; of "exact": ``normalized``.
+
+    Returns:
+        Scores in [0, 1] by row and their mean, and which responses could not be read.
+
+    Raises:
+        JudgeSenseError: an unknown method or option, unequal or empty input, or a value that is not
+            text; names the argument and the row.
+
+    >>> result = match_answers(["The answer is (B).", "I cannot say."], ["B", "A"])
+    >>> result.score, result.n_unread
+    (0.5, 1)
     """
     if method not in METHODS:
-        raise JudgeSenseError(f"unknown method {method!r}; there are {', '.join(METHODS)}")
+        raise JudgeSenseError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     check_pairs(predictions, references)
     matcher = METHODS[method]
     code = matcher.__code__

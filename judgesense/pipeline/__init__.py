@@ -120,6 +120,14 @@ def run(
 
     Raises:
         JudgeSenseError: for bad input, before a model is loaded where it can be known.
+
+    >>> import tempfile
+    >>> def judge(messages):
+    ...     return ["YES" for _ in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = run(judge, tasks=["factuality"], limit=4, out=f"{folder}/run", note=str)
+    >>> {cell["judge"]: cell["jss"] for cell in report.cells if cell["labels"] == "raw"}
+    {'judge@callable': 1.0, 'oracle': 0.6}
     """
     from judgesense.reporting.report import Report
     from local_judges.distributed.ray_cluster import cluster_of

@@ -191,6 +191,15 @@ def report_runs(*run_dirs: str | Path) -> Report:
     Raises:
         JudgeSenseError: a folder without decisions, an unreadable part, or a report that a newer
             version wrote.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     judge = lambda messages: ["YES" for _ in messages]
+    ...     _ = run(judge, tasks=["factuality"], limit=4, out=f"{folder}/run", note=str)
+    ...     report = report_runs(f"{folder}/run")
+    >>> len(report.cells)
+    4
     """
     if not run_dirs:
         raise JudgeSenseError("no run given; name the --out folder of at least one")

@@ -56,6 +56,18 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
 
     Raises:
         JudgeSenseError: a folder without decisions, no pair in common, or one judge alone.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> def yes(messages):
+    ...     return ["YES" for _ in messages]
+    >>> def no(messages):
+    ...     return ["NO" for _ in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run([yes, no], tasks=["factuality"], limit=4, out=f"{folder}/run", note=str)
+    ...     result = compare(f"{folder}/run", f"{folder}/run")
+    >>> result.n_tests, result.comparisons[0]["difference"]
+    (2, 0.0)
     """
     return Comparison(**conclusions.compare(a, b))
 

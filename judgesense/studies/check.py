@@ -152,6 +152,19 @@ def check(
 
     Raises:
         JudgeSenseError: for bad input, before the data are judged.
+
+    >>> import pathlib, tempfile
+    >>> def judge(messages):
+    ...     return ["YES" if "Go away" in text else "NO" for text in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     home = pathlib.Path(folder)
+    ...     _ = (home / "rude.txt").write_text("Is this rude? YES or NO.\\n\\n{reply}\\n")
+    ...     _ = (home / "other.txt").write_text("Is the reply impolite? YES or NO.\\n")
+    ...     _ = (home / "replies.csv").write_text("reply,gold\\nGo away.,YES\\nGladly!,NO\\n")
+    ...     files = {"wordings": home / "other.txt", "out": home / "out"}
+    ...     result = check(home / "rude.txt", home / "replies.csv", judge, note=str, **files)
+    >>> result.jss
+    1.0
     """
     from judgesense_dataset.items import load_items
     from judgesense_dataset.pairing import build

@@ -81,6 +81,12 @@ def test_the_examples_in_docstrings_run(name: str) -> None:
     assert doctest.testmod(module).failed == 0
 
 
+@pytest.mark.parametrize("name", judgesense.__all__)
+def test_every_public_function_has_an_example(name: str) -> None:
+    if callable(found := getattr(judgesense, name)) and not isinstance(found, type):
+        assert ">>> " in (found.__doc__ or "")
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_result_is_a_frozen_mapping_that_prints_itself(name: str) -> None:
     result = METRICS[name](*ROWS[name])
