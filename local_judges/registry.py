@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import require_loggable
+from local_judges.api.endpoint import require_loggable
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import ENGINES, KEY_VARIABLE, check, suggest, table

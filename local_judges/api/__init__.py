@@ -1,1 +1,5 @@
-"""Judges behind an OpenAI-compatible endpoint, and batch files for it."""
+"""Judges at an OpenAI-compatible endpoint, and batch files for such endpoints.
+
+To add a provider, add an entry under ``endpoints`` in ``local_judges/data/judges.yaml``, or in your
+own judge file: its URL, the variable of its key, and how its requests differ (``style``).
+"""

@@ -1,7 +1,7 @@
-"""OpenAI-style batch files: a run's requests written for a provider's batch service, answers back.
+"""Batch files: write the requests of a run for a provider's batch service, and read the answers.
 
-A provider works such a file off within a day, usually at half price. The answers go through the
-ordinary runner into the ordinary log: :class:`BatchFileJudge` is a judge that reads them.
+A provider processes such a file within a day, usually at half price. :class:`BatchFileJudge` is a
+judge that reads the answers, so they reach the log through the ordinary runner.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import answer_of, body_of, without_secrets
+from local_judges.api.endpoint import body_of
+from local_judges.api.judge import cost_of
+from local_judges.api.replies import answer_of
+from local_judges.api.retry import without_secrets
 from local_judges.options import ApiOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 from local_judges.registry import JudgeSpec
+from local_judges.runner import require_scorings
 
 MAX_REQUESTS, MAX_BYTES = 50_000, 200_000_000
-"""What one input file may hold at OpenAI."""
+"""OpenAI's limits of one input file."""
 
 URL = "/v1/chat/completions"
 ABSENT = "not in the batch output"
@@ -30,7 +34,7 @@ ABSENT = "not in the batch output"
 
 @dataclass(frozen=True)
 class BatchFile:
-    """An input file: its requests and its length in bytes."""
+    """An input file: the number of its requests and its size in bytes."""
 
     path: Path
     requests: int
@@ -46,22 +50,18 @@ def write_batch(
     max_requests: int = MAX_REQUESTS,
     max_bytes: int = MAX_BYTES,
 ) -> list[BatchFile]:
-    """Write ``folder/input-0000.jsonl`` and so on: one line a request, split at the limits.
+    """Write ``folder/input-0000.jsonl`` and so on: one line per request, split at the limits.
 
-    A line's ``custom_id`` is the prompt's id and a hash of all that is asked beside the prompt,
-    so that answers to other settings are not taken for answers to these.
+    The ``custom_id`` of a line is the prompt's id and a hash of the rest of the request, so that
+    answers to other settings are not mistaken for answers to these. No key is needed.
 
-    Raises JudgeSenseError if the judge is not asked at an OpenAI-style endpoint, offers no such
-    scoring, or the folder holds a batch already; no key is needed.
+    Raises JudgeSenseError if the judge is not at an OpenAI-compatible endpoint or lacks a scoring,
+    and if the folder already holds a batch.
     """
     form = _Form(spec, "options" in scorings)
-    if unknown := set(scorings) - form.scorings:
-        raise JudgeSenseError(
-            f"judge {spec.name} does not offer {', '.join(sorted(unknown))} scoring; it offers "
-            f"{', '.join(sorted(form.scorings))}"
-        )
+    require_scorings(spec.name, form.scorings, scorings)
     if any(folder.glob("input-*.jsonl")):
-        raise JudgeSenseError(f"{folder} holds a batch already; remove the folder to write another")
+        raise JudgeSenseError(f"{folder} already holds a batch; remove the folder to write another")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return list(_write(form, requests, folder, max_requests, max_bytes))
@@ -78,7 +78,7 @@ def _write(
         line = form.line(request)
         if len(line) > max_bytes:
             raise JudgeSenseError(
-                f"prompt {request.prompt_id} alone takes {len(line):,} bytes; a batch file takes "
+                f"prompt {request.prompt_id} alone has {len(line):,} bytes; a batch file may have "
                 f"{max_bytes:,}"
             )
         if held and (len(held) == max_requests or size + len(line) > max_bytes):
@@ -100,12 +100,12 @@ def _save(folder: Path, number: int, lines: Sequence[bytes]) -> BatchFile:
 
 
 class _Form:
-    """How a judge is asked: every request's body but for the prompt."""
+    """The requests to a judge: everything except the prompt."""
 
     def __init__(self, spec: JudgeSpec, logprobs: bool) -> None:
         if spec.engine != "api" or "provider" in spec.options:
             raise JudgeSenseError(
-                f"judge {spec.name}: batch files are for judges at an OpenAI-style endpoint"
+                f"judge {spec.name}: batch files need a judge at an OpenAI-compatible endpoint"
             )
         self._model, self._logprobs = str(spec.model), logprobs
         self._options = made(ApiOptions, spec.options)
@@ -116,7 +116,7 @@ class _Form:
 
     def body(self, request: Request) -> dict[str, Any]:
         body = body_of(request, model=self._model, options=self._options, logprobs=self._logprobs)
-        # The SDK lifts what is in extra_body to the top of a request; a file has no SDK.
+        # The SDK moves extra_body to the top level of a request; a file has no SDK.
         extra = body.pop("extra_body", {})
         return {**body, **extra}
 
@@ -130,8 +130,8 @@ class _Form:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an answer stands, and whether it is one (not a failure)."""
+class _Line:
+    """The position of a line of output, and whether it is an answer or a failure."""
 
     file: int
     offset: int
@@ -139,31 +139,31 @@ class _Place:
 
 
 class BatchFileJudge:
-    """A judge whose answers come from a batch's output (and error) files.
+    """A judge whose answers come from the output (and error) files of a batch.
 
-    ``spec`` is the judge as it was when the batch was written. The name's fingerprint covers the
-    settings and the files. A prompt that no file answers is an ERROR, ``not in the batch output``
-    or the provider's reason; of a failure and an answer to the same prompt the answer counts.
+    ``spec`` is the judge as it was when the batch was written. The fingerprint in the name covers
+    the settings and the files. A prompt without an answer is an ERROR, with the provider's reason
+    or ``not in the batch output``; if a prompt has a failure and an answer, the answer counts.
 
-    Raises JudgeSenseError for a file that is no batch output and for two answers to one prompt.
+    Raises JudgeSenseError for a file that is not batch output and for two answers to one prompt.
     """
 
     def __init__(self, spec: JudgeSpec, files: Sequence[Path]) -> None:
         if not files:
-            raise JudgeSenseError("no batch output given")
+            raise JudgeSenseError("no batch output to read")
         self._spec, self._paths = spec, tuple(Path(path) for path in files)
         plain, scored = _Form(spec, False), _Form(spec, True)
         self._forms = {False: plain, True: scored}
         self.scorings = plain.scorings
         self.price: tuple[float, float] | None = spec.options.get("price")
         self._begins_thinking = bool(spec.options.get("style", {}).get("begins_thinking"))
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _Line] = {}
         self._digests = [self._index(number) for number in range(len(self._paths))]
         described = json.dumps([spec.identity(), sorted(self._digests)], sort_keys=True)
         self.name = f"{spec.name}@{hashlib.sha256(described.encode()).hexdigest()[:8]}"
 
     def describe(self) -> Mapping[str, Any]:
-        """What was asked for and the SHA-256 of each file."""
+        """The judge's settings and the SHA-256 of each file."""
         return {
             **self._spec.identity(),
             "engine": "batch files",
@@ -172,7 +172,7 @@ class BatchFileJudge:
         }
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
-        """Batches of 256. Raises JudgeSenseError if the files answer none of the requests."""
+        """Batches of 256. Raises JudgeSenseError if no request has an answer in the files."""
         form = self._forms["options" in scorings]
         if requests and not any(form.id_of(request) in self._places for request in requests):
             known = {identity.partition(".")[0] for identity in self._places}
@@ -180,10 +180,10 @@ class BatchFileJudge:
             raise JudgeSenseError(
                 f"{', '.join(map(str, self._paths))}: "
                 + (
-                    "the prompts are this run's, but were asked with other settings (model, system "
-                    "prompt, decoding or scoring); give those that the batch was written with"
+                    "the prompts are those of this run, but with other settings (model, system "
+                    "prompt, decoding or scoring); use the settings that the batch was written with"
                     if settings
-                    else "none of the answers is to a prompt of this run; give the judge, data and "
+                    else "none of the answers is for a prompt of this run; use the judge, data and "
                     "tasks that the batch was written with"
                 )
             )
@@ -192,7 +192,7 @@ class BatchFileJudge:
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
-        """The answers, read from the files as they are asked for."""
+        """The answers, each read from its file when it is needed."""
         form = self._forms["options" in scorings]
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("rb")) for path in self._paths]
@@ -200,10 +200,10 @@ class BatchFileJudge:
                 yield index, [self._answer(files, form.id_of(r), r) for r in requests]
 
     def close(self) -> None:
-        """Nothing to free: the files are open only while they are read."""
+        """Nothing to free: the files are open only while ``judge`` reads them."""
 
     def _index(self, number: int) -> str:
-        """Note where each answer of a file stands; the file's SHA-256."""
+        """Record the position of each line of a file; returns the SHA-256 of the file."""
         path, digest, offset = self._paths[number], hashlib.sha256(), 0
         try:
             with path.open("rb") as file:
@@ -220,26 +220,26 @@ class BatchFileJudge:
         try:
             entry = json.loads(line)
         except ValueError as error:
-            raise JudgeSenseError(f"{where}: not JSON ({error}); is the file whole?") from error
+            raise JudgeSenseError(f"{where}: not JSON ({error}); is the file complete?") from error
         if not isinstance(entry, dict) or not isinstance(entry.get("custom_id"), str):
-            raise JudgeSenseError(f"{where}: no line of batch output (it has no custom_id)")
+            raise JudgeSenseError(f"{where}: not a line of batch output (no custom_id)")
         if "response" not in entry and "error" not in entry:
             raise JudgeSenseError(
-                f"{where}: no line of batch output (neither response nor error); an input file?"
+                f"{where}: not a line of batch output (no response or error); an input file?"
             )
         identity = entry["custom_id"]
-        place = _Place(file, offset, self._says_something(entry))
+        place = _Line(file, offset, self._says_something(entry))
         before = self._places.get(identity)
         if before and before.answered and place.answered:
             raise JudgeSenseError(
                 f"{where}: a second answer to {identity} (the first is in "
-                f"{self._paths[before.file]}); give one of the two files"
+                f"{self._paths[before.file]}); leave out one of the two files"
             )
         if before is None or place.answered:
             self._places[identity] = place
 
     def _says_something(self, entry: Mapping[str, Any]) -> bool:
-        """Whether a line is an answer: a success whose reply can be read."""
+        """Whether a line is an answer: a success with a valid reply."""
         if _problem(entry) is not None:
             return False
         try:
@@ -262,18 +262,16 @@ class BatchFileJudge:
         try:
             answer = self._read(entry, request)
         except ValueError as error:
-            return Answer(error=f"the batch output's reply says nothing: {error}")
-        if self.price and answer.input_tokens is not None:
-            read, written = answer.input_tokens, answer.output_tokens or 0
-            answer.cost_usd = (read * self.price[0] + written * self.price[1]) / 1e6
+            return Answer(error=f"invalid reply in the batch output: {error}")
+        answer.cost_usd = cost_of(answer, self.price)
         return answer
 
 
 def _problem(entry: Mapping[str, Any]) -> str | None:
-    """Why a line of batch output is no answer, without secrets; None if it is one."""
+    """Why a line of batch output is not an answer, without secrets; None if it is one."""
     response = entry.get("response") or {}
     if not isinstance(response, dict):
-        return f"the response is no object: {without_secrets(str(response))[:300]}"
+        return f"the response is not an object: {without_secrets(str(response))[:300]}"
     status = response.get("status_code")
     body = response.get("body")
     error = entry.get("error") or (body.get("error") if isinstance(body, dict) else None)

@@ -14,8 +14,8 @@ from test_runner import benchmark, comparable, tells_parity
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import Retry, diagnose, without_secrets
 from local_judges.api.judge import ApiJudge
+from local_judges.api.retry import Retry, diagnose, without_secrets
 from local_judges.callable_judge import CallableJudge
 from local_judges.options import Style
 from local_judges.protocol import Request
@@ -123,7 +123,7 @@ def test_the_key_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_an_endpoint_that_is_not_there_is_given_up_in_seconds(tmp_path: Path) -> None:
     started = time.monotonic()
-    with pytest.raises(JudgeSenseError, match="is it up"):
+    with pytest.raises(JudgeSenseError, match="never answered"):
         run_judge(
             judge("http://127.0.0.1:9/v1", retry=Retry(first_s=0.05)),
             benchmark(),
@@ -183,7 +183,7 @@ def test_a_retry_budget_alone_bounds_the_tries(tmp_path: Path) -> None:
     patient.first_s = patient.most_s = 0.02
     with serving(endpoint) as url:
         asked = judge(url, retry=patient, timeout_s=0.1, concurrency=1)
-        asked._proven = True  # else three stalls in a row end the run
+        asked.endpoint.proven = True  # else three stalls in a row end the run
         ((_, (answer,)),) = asked.judge([(0, requests(benchmark(1))[:1])], frozenset({"generate"}))
     assert answer.error is not None
     assert len(endpoint.bodies) > 8  # six is the default
@@ -209,9 +209,9 @@ def test_a_call_may_not_take_longer_than_all_tries_together() -> None:
     url = "http://localhost/v1"
     with pytest.raises(JudgeSenseError, match="set retry_budget_s to 300"):
         ApiJudge("m", base_url=url, timeout_s=300)
-    assert ApiJudge("m", base_url=url, timeout_s=300, retry_budget_s=300).client().timeout
-    assert ApiJudge("m", base_url=url, retry_budget_s=30).client().timeout == 30
-    assert ApiJudge("m", base_url=url).client().timeout == 60
+    assert ApiJudge("m", base_url=url, timeout_s=300, retry_budget_s=300).endpoint.client().timeout
+    assert ApiJudge("m", base_url=url, retry_budget_s=30).endpoint.client().timeout == 30
+    assert ApiJudge("m", base_url=url).endpoint.client().timeout == 60
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_limit_is_not_given_to_each_of_several_processes(
 def test_a_loaded_judge_is_not_sent_to_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
     held = judge("http://localhost/v1", key_variable="FAKE_KEY")
-    with pytest.raises(JudgeSenseError, match="give the judge's name") as caught:
+    with pytest.raises(JudgeSenseError, match="name and options") as caught:
         pickle.dumps(held)
     assert KEY not in str(caught.value)
 
@@ -295,7 +295,7 @@ def test_an_endpoint_from_the_environment_is_recorded_and_is_part_of_the_name(
     assert moved.describe()["endpoint"] == "http://localhost:7/v1"
     assert moved.name != default.name
     assert moved.name == ApiJudge("m", base_url="http://localhost:7/v1").name
-    assert str(moved.client().base_url) == "http://localhost:7/v1/"
+    assert str(moved.endpoint.client().base_url) == "http://localhost:7/v1/"
 
 
 @pytest.mark.parametrize(

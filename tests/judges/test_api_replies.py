@@ -16,8 +16,9 @@ from test_runner import benchmark
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.api.call import Retry, answer_of, diagnose, first_token_options
 from local_judges.api.judge import ApiJudge
+from local_judges.api.replies import answer_of, first_token_options
+from local_judges.api.retry import Retry, diagnose
 from local_judges.plan import Requests
 from local_judges.protocol import Answer, Request
 from local_judges.runner import ask_all, run_judge
@@ -141,7 +142,7 @@ def test_what_cannot_be_read_is_tried_again_and_then_an_error(body: bytes) -> No
 def test_an_endpoint_that_only_stalls_ends_the_run(tmp_path: Path) -> None:
     endpoint = FakeEndpoint(lambda _: "YES", delay_s=5)
     retry = Retry(budget_s=0.5, first_s=0.01)
-    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="not answered once"):
+    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="never answered"):
         run_judge(judge(url, retry=retry, timeout_s=0.3), benchmark(3), tmp_path, ["generate"])
 
 
@@ -171,7 +172,7 @@ def test_a_key_that_no_header_can_carry_is_refused(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_KEY", key)
-    with pytest.raises(JudgeSenseError, match="FAKE_KEY holds no key") as caught:
+    with pytest.raises(JudgeSenseError, match="FAKE_KEY holds characters") as caught:
         ApiJudge("m", base_url="https://example.org/v1", key_variable="FAKE_KEY")
     assert key not in str(caught.value)
 

@@ -143,7 +143,7 @@ def test_a_success_that_says_nothing_is_a_failure_whatever_comes_beside_it(
         assert run_judge(judge, benchmark(20), run, ["generate"]).failed == []
     alone = run_judge(BatchFileJudge(SPEC, [silent]), benchmark(20), tmp_path / "run", ["generate"])
     assert len(alone.failed) == 40
-    assert all("no choices" in line or "no object: " in line for line in alone.failed)
+    assert all("no choices" in line or "not an object: " in line for line in alone.failed)
 
 
 def test_a_usage_that_is_no_object_costs_nothing_known(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_answers_to_other_settings_are_not_taken(tmp_path: Path) -> None:
     output = service([path], answered, tmp_path / "out.jsonl")
     other = resolve("fake", engine="api", base_url="http://localhost:1/v1", max_tokens=5)
     for spec, scorings in ((other, ("generate",)), (SPEC, BOTH)):
-        with pytest.raises(JudgeSenseError, match="asked with other settings"):
+        with pytest.raises(JudgeSenseError, match="other settings"):
             run_judge(BatchFileJudge(spec, [output]), benchmark(20), tmp_path / "run", scorings)
 
 
@@ -182,7 +182,7 @@ def test_answers_of_another_run_are_refused(tmp_path: Path) -> None:
         "prompt_id",
         [[hashlib.sha256(text.encode()).hexdigest()[:15] + "x" for text in ids_of(data)]],
     )
-    with pytest.raises(JudgeSenseError, match="none of the answers is to a prompt of this run"):
+    with pytest.raises(JudgeSenseError, match="none of the answers is for a prompt"):
         BatchFileJudge(SPEC, [output]).plan(Requests(others), frozenset(BOTH))
 
 
@@ -210,22 +210,22 @@ def test_files_are_split_at_both_limits_and_lose_nothing(tmp_path: Path) -> None
         ids = [json.loads(line)["custom_id"].partition(".")[0] for line in lines]
         assert ids == [request.prompt_id for request in requests]
         assert max(len(json.loads(line)["custom_id"]) for line in lines) <= 64
-    with pytest.raises(JudgeSenseError, match=r"alone takes [\d,]+ bytes; a batch file takes 100"):
+    with pytest.raises(JudgeSenseError, match=r"alone has [\d,]+ bytes; a batch file may have 100"):
         write_batch(SPEC, requests, BOTH, tmp_path / "small", max_bytes=100)
 
 
 def test_a_batch_is_not_written_over_another(tmp_path: Path) -> None:
     write(SPEC, tmp_path)
-    with pytest.raises(JudgeSenseError, match="holds a batch already"):
+    with pytest.raises(JudgeSenseError, match="already holds a batch"):
         write(SPEC, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"custom_id": "a", "resp', r"line 1: not JSON .* is the file whole\?"),
-        ('{"id": "a", "response": {}}', r"line 1: no line of batch output \(it has no custom_id"),
-        ("[1]", r"line 1: no line of batch output"),
+        ('{"custom_id": "a", "resp', r"line 1: not JSON .* is the file complete\?"),
+        ('{"id": "a", "response": {}}', r"line 1: not a line of batch output \(no custom_id"),
+        ("[1]", r"line 1: not a line of batch output"),
         ('{"custom_id": "a", "method": "POST", "body": {}}', r"an input file\?"),
     ],
 )
@@ -240,7 +240,7 @@ def test_what_is_no_batch_output_is_refused(tmp_path: Path, text: str, says: str
 
 def test_judges_that_no_batch_service_has_are_refused(tmp_path: Path) -> None:
     for name in ("smollm2-135m", "llama-3.1-70b-instruct"):
-        with pytest.raises(JudgeSenseError, match="OpenAI-style endpoint"):
+        with pytest.raises(JudgeSenseError, match="OpenAI-compatible endpoint"):
             write(resolve(name), tmp_path)
     with pytest.raises(JudgeSenseError, match="options scoring"):
         write(resolve("claude-haiku-4-5"), tmp_path)
@@ -293,7 +293,7 @@ def test_the_command_writes_without_a_key_and_finishes_with_a_report(tmp_path: P
     assert (tmp_path / "report.json").is_file()
     other = command("--batch-in", str(output), "--max-tokens", "5", "--out", str(tmp_path / "o"))
     assert other.returncode == 2
-    assert "asked with other settings" in other.stderr
+    assert "other settings" in other.stderr
     assert not (tmp_path / "o" / "run.json").exists()
     refused = command("--batch-in", str(output), "--repeats", "2")
     assert refused.returncode == 2

@@ -261,7 +261,7 @@ def test_a_loaded_judge_with_a_key_is_not_sent_to_a_cluster(
 ) -> None:
     monkeypatch.setenv("FAKE_KEY", "sk-test-0123456789abcdef")
     held = ApiJudge("m", base_url="http://localhost:1/v1", key_variable="FAKE_KEY")
-    with pytest.raises(JudgeSenseError, match="give the judge's name"):
+    with pytest.raises(JudgeSenseError, match="name and options"):
         judgesense.run(held, **ASKED, engine="ray", ray_actors=1, out=tmp_path)
 
 

@@ -1,0 +1,195 @@
+"""An endpoint: its key, its client, the body of a request, and one prompt asked with retries."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.api.replies import answer_of
+from local_judges.api.retry import FatalError, Retry, diagnose, without_secrets
+from local_judges.options import ApiOptions
+from local_judges.protocol import Answer, Request
+
+TOP_LOGPROBS = 20
+"""The largest number of alternatives per token that OpenAI-compatible endpoints return."""
+
+TIMEOUT_S = 60.0
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_NO_KEY = "none"
+
+Create = Callable[..., Awaitable[Any]]
+"""Sends one request, given the arguments of ``chat.completions.create``."""
+
+
+class Endpoint:
+    """A model at an endpoint: a base URL, or an inference provider of huggingface_hub.
+
+    ``proven`` becomes true with the first answer: an endpoint that cannot be reached before it is
+    given up. Raises JudgeSenseError for a URL that holds a secret, a missing key (names the
+    variable) and a ``timeout_s`` above the retry budget.
+    """
+
+    def __init__(self, model: str, options: ApiOptions, retry: Retry | None = None) -> None:
+        self.model, self.options, self.provider = model, options, options.provider
+        self.base_url = options.base_url
+        if self.provider is None and self.base_url is None:
+            self.base_url = os.environ.get("OPENAI_BASE_URL") or None
+        if self.base_url:
+            require_loggable(self.base_url, options.key_variable)
+        self._key = _read_key(options.key_variable, self.base_url)
+        budget_s = options.retry_budget_s
+        self.retry = retry or (Retry.within(budget_s) if budget_s else Retry())
+        self.timeout_s = options.timeout_s or min(TIMEOUT_S, self.retry.budget_s)
+        if self.timeout_s > self.retry.budget_s:
+            raise JudgeSenseError(
+                f"timeout_s is {self.timeout_s:g} for one request, but all tries of a prompt may "
+                f"take {self.retry.budget_s:g} s; set retry_budget_s to {self.timeout_s:g} or more"
+            )
+        self.proven = False
+        self._noise = random.Random(0).random
+
+    def __str__(self) -> str:
+        return f"{self.model} at {self.provider or self.base_url or 'the default endpoint'}"
+
+    def hide(self, text: str) -> str:
+        """The text without the key and without anything that looks like one."""
+        return without_secrets(text if self._key == _NO_KEY else text.replace(self._key, "***"))
+
+    def client(self) -> Any:
+        """A new asynchronous client. Raises MissingExtraError if its package is not installed."""
+        if self.provider:
+            try:
+                from huggingface_hub import AsyncInferenceClient
+            except ImportError as error:
+                raise MissingExtraError(
+                    "huggingface_hub", "api", "an inference provider"
+                ) from error
+            return AsyncInferenceClient(
+                provider=self.provider, api_key=self._key, timeout=self.timeout_s
+            )
+        try:
+            from openai import AsyncOpenAI, DefaultAioHttpClient
+        except ImportError as error:
+            raise MissingExtraError("openai", "api", "an API judge") from error
+        if importlib.util.find_spec("aiohttp") is None:
+            raise MissingExtraError("aiohttp", "api", "an API judge")
+        # A request over aiohttp takes two thirds of the processor time of one over httpx.
+        return AsyncOpenAI(
+            api_key=self._key,
+            base_url=self.base_url,
+            timeout=self.timeout_s,
+            max_retries=0,
+            http_client=DefaultAioHttpClient(),
+        )
+
+    async def ask(self, create: Create, request: Request, logprobs: bool) -> Answer:
+        """The answer to one prompt, after as many tries as the retry budget allows.
+
+        Raises FatalError for failures that no other try and no other prompt can avoid.
+        """
+        body = body_of(request, model=self.model, options=self.options, logprobs=logprobs)
+        started = time.perf_counter()
+        for attempt in range(self.retry.attempts):
+            left = self.retry.budget_s - (time.perf_counter() - started)
+            try:
+                async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
+                    reply = await create(**body)
+                answer = answer_of(reply, request, self.options.style.begins_thinking)
+                answer.latency_s = time.perf_counter() - started
+                return answer
+            except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
+                kind, reason, retry_after = diagnose(error, self.hide)
+            if kind == "fatal":
+                raise FatalError(reason)
+            if kind == "bad request":
+                return Answer(error=reason, latency_s=time.perf_counter() - started)
+            wait = self.retry.wait(attempt, retry_after, self._noise())
+            late = time.perf_counter() - started + wait > self.retry.budget_s
+            last = late or attempt + 1 == self.retry.attempts
+            if not self.proven and kind == "unreachable" and (last or attempt >= 2):
+                raise FatalError(
+                    f"{reason}; the endpoint has never answered: check that it is up and that the "
+                    "URL is right"
+                )
+            if last:
+                break
+            await asyncio.sleep(wait)
+        tried = f"{attempt + 1} tries in {time.perf_counter() - started:.0f} s"
+        return Answer(error=f"{reason} ({tried})", latency_s=time.perf_counter() - started)
+
+
+def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool) -> dict[str, Any]:
+    """The arguments of ``chat.completions.create`` for one prompt."""
+    style, system_prompt = options.style, options.system_prompt
+    messages = [{"role": "user", "content": request.text}]
+    if system_prompt and style.system_role:
+        messages.insert(0, {"role": "system", "content": system_prompt})
+    elif system_prompt:
+        messages[0]["content"] = f"{system_prompt}\n\n{request.text}"
+    body: dict[str, Any] = {
+        "model": model, "messages": messages, style.token_parameter: options.max_tokens
+    }  # fmt: skip
+    if style.sends_temperature:
+        body["temperature"] = max(options.temperature, style.min_temperature)
+    if style.sends_seed:
+        body["seed"] = options.seed + request.repeat
+    if logprobs:
+        body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    if style.extra_body:
+        body["extra_body"] = dict(style.extra_body)
+    return body
+
+
+def sender(client: Any) -> Create:
+    """The function that sends one request through a client."""
+    if not hasattr(client, "post"):  # a client of huggingface_hub
+
+        async def create(**body: Any) -> Any:
+            reply = await client.chat.completions.create(**body)
+            choices = getattr(reply, "choices", None) or ()
+            # As mappings its messages lack fields that it does not list, such as a refusal.
+            return {**reply, "choices": [{**c, "message": vars(c.message)} for c in choices]}
+
+        return create
+
+    async def post(extra_body: Mapping[str, Any] | None = None, **body: Any) -> Any:
+        # create() without the type checks of request and reply, which take 40% of its time.
+        whole = {**body, **(extra_body or {})}
+        reply = await client.post("/chat/completions", cast_to=object, body=whole)
+        return json.loads(reply) if isinstance(reply, str) else reply
+
+    return post
+
+
+def require_loggable(url: str, key_variable: str) -> None:
+    """Raise JudgeSenseError if an endpoint's URL may hold a secret, because logs name the URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise JudgeSenseError(f"the endpoint's URL is invalid: {error}") from None
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise JudgeSenseError(
+            "the endpoint's URL holds a name, a password or a query, which would be logged; put "
+            f"the key into the environment variable {key_variable}"
+        )
+
+
+def _read_key(variable: str, base_url: str | None) -> str:
+    if key := os.environ.get(variable, "").strip():
+        if not (key.isascii() and key.isprintable()):
+            raise JudgeSenseError(
+                f"the environment variable {variable} holds characters that an HTTP header cannot "
+                "carry; copy the key again"
+            )
+        return key
+    if base_url and urlsplit(base_url).hostname in _LOOPBACK:
+        return _NO_KEY
+    raise JudgeSenseError(f"no key: set the environment variable {variable}")
