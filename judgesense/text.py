@@ -86,6 +86,15 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if first.replace("'", "").isalpha() else text
 
 
+def shorten(text: str, longest: int = 34) -> str:
+    """Text of at most ``longest`` characters, with an ellipsis if it is cut.
+
+    >>> shorten("a long name", 6)
+    'a lon…'
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def short_names(judges: Collection[str]) -> dict[str, str]:
     """Judges without the fingerprint after ``@``, unless two would then share a name.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.reporting import plots
-from judgesense.reporting.style import LOWEST_AGREEMENT, RAW_APART
+from judgesense.reporting.style import LOWEST_AGREEMENT
 from judgesense.reporting.table import Row, rows
 from judgesense.text import short_names, short_templates
 from judgesense.trust.thresholds import STEADY_JSS
@@ -53,12 +53,9 @@ def _forest(table: Sequence[Row]) -> Any:
     lines = []
     for row in table:
         cell, name = row.cell, row.texts["judge"]
-        apart = cell["jss"] is not None and row.raw is not None
-        apart = apart and abs(row.raw - cell["jss"]) > RAW_APART
         ends = (None, None) if row.is_baseline else (cell["ci_low"], cell["ci_high"])
         name += "" if row.is_baseline else f" · {cell['scoring']}"
-        raw = row.raw if apart else None
-        lines.append((cell["task"], name, cell["jss"], *ends, raw, row.tone))
+        lines.append((cell["task"], name, cell["jss"], *ends, row.hollow, row.tone))
     xlabel = "JSS, mapped (hollow: raw), with its 95% interval"
     return plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from judgesense.errors import MissingExtraError
 from judgesense.reporting.style import COLOURS, SHAPES
-from judgesense.text import interval, number
+from judgesense.text import interval, number, shorten
 
 INK, SOFT, LINE = "#1c1e21", "#5c6166", "#d8d8d2"
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07D00", "#56B4E9", SOFT)
@@ -22,7 +22,6 @@ LINES = ("-", "--", "-.", ":")
 DASHES = (0, (4, 3))
 """The line style of thresholds."""
 DPI = 200
-LONGEST_NAME = 34
 
 
 class ForestRow(NamedTuple):
@@ -141,8 +140,8 @@ def forest(
 def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], beside: Any) -> None:
     colour, marker = own if row.verdict is None else (COLOURS[row.verdict], SHAPES[row.verdict])
     tone = SOFT if row.verdict == "baseline" else INK
-    name = row.name if len(row.name) <= LONGEST_NAME else f"{row.name[: LONGEST_NAME - 1]}…"
-    axes.text(-0.39, y, plain(name), transform=beside, size=9, va="center", color=tone)
+    name = plain(shorten(row.name))
+    axes.text(-0.39, y, name, transform=beside, size=9, va="center", color=tone)
     text = number(row.value)
     if row.low is not None and row.high is not None:
         axes.plot([row.low, row.high], [y, y], color=colour, lw=2.2, solid_capstyle="round")

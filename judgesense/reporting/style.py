@@ -28,9 +28,6 @@ SHAPES = {"reliable": "o", "unstable": "s", "undecided": "^", "degenerate": "X",
 LOWEST_AGREEMENT = 0.5
 """Heatmaps show agreement from here to 1, neutral at the threshold."""
 
-RAW_APART = 0.005
-"""A raw JSS nearer than this to the mapped one is not drawn beside it."""
-
 TEMPLATES = Path(__file__).parent / "templates"
 LIGHT, DARK, _PAGE = (
     (TEMPLATES / f"{name}.css").read_text("utf-8") for name in ("light", "dark", "page")

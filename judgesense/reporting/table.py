@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import identity, main_cells, task_rank
-from judgesense.text import interval, number, percent, short_names
+from judgesense.reporting.style import TONES
+from judgesense.text import interval, number, percent, sentence, short_names
 
 COLUMNS = {
     "judge": "judge",
@@ -39,6 +41,10 @@ BASELINE_NOTE = (
 )
 
 
+RAW_APART = 0.005
+"""A raw JSS nearer than this to the mapped one is not drawn beside it."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One row: the text of each column, the mapped cell behind it, and the raw JSS."""
@@ -51,6 +57,13 @@ class Row:
     def is_baseline(self) -> bool:
         """Whether it is no judge, but the score of a perfect or a blind one."""
         return self.cell["judge"] in BASELINES
+
+    @property
+    def hollow(self) -> float | None:
+        """The raw JSS if it is worth drawing beside the mapped one."""
+        mapped = self.cell["jss"]
+        near = self.raw is None or mapped is None or abs(self.raw - mapped) <= RAW_APART
+        return None if near else self.raw
 
     @property
     def tone(self) -> str:
@@ -98,6 +111,26 @@ def _texts(
         f"{mapped['n_items']}/{mapped['n_pairs']}",
         verdict if items is None or verdict == "baseline" else f"{verdict} (≈{items} items)",
     )
+
+
+def advice_by_case(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The findings of each judge, task and scoring: its names, a ``tone`` and the ``texts``."""
+    names = short_names({f["judge"] for f in report["findings"]} | set(BASELINES))
+    cells = main_cells(report)
+    found = []
+    for key, group in groupby(report["findings"], key=identity):
+        findings = list(group)
+        degenerate = key in cells and cells[key]["mapped"]["verdict"] == "degenerate"
+        found.append(
+            {
+                "judge": names[key[1]],
+                "task": key[2],
+                "scoring": key[3],
+                "tone": "degenerate" if degenerate else TONES[findings[0]["kind"]],
+                "texts": [sentence(finding["text"]) for finding in findings],
+            }
+        )
+    return found
 
 
 def undecided_share(cell: Mapping[str, Any]) -> float | None:

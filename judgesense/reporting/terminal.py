@@ -13,11 +13,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judgesense.decisions.streams import BASELINES
-from judgesense.report_file import identity
 from judgesense.reporting.beside import side_tables
-from judgesense.reporting.table import BASELINE_NOTE, COLUMNS, LEGEND, TEXT_COLUMNS, Row, rows
-from judgesense.text import sentence, short_names
+from judgesense.reporting.table import (
+    BASELINE_NOTE,
+    COLUMNS,
+    LEGEND,
+    TEXT_COLUMNS,
+    Row,
+    advice_by_case,
+    rows,
+)
 
 STYLES = {
     "reliable": "green",
@@ -111,7 +116,5 @@ def _styled(row: Row) -> Iterator[Text]:
 
 
 def _grouped(report: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    names = short_names({f["judge"] for f in report["findings"]} | set(BASELINES))
-    for key, group in groupby(report["findings"], key=identity):
-        _, judge, task, scoring = key
-        yield f"{names[judge]} on {task}, {scoring} scoring", [sentence(f["text"]) for f in group]
+    for case in advice_by_case(report):
+        yield f"{case['judge']} on {case['task']}, {case['scoring']} scoring", case["texts"]
