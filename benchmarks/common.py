@@ -12,7 +12,8 @@ from typing import Any
 
 from judgesense.tasks import NO_ORDER, render
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
-from judgesense_dataset.sources import Reader, get_source
+from judgesense_dataset.sources import get_source
+from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.templates import load_templates
 from local_judges.protocol import Request
 

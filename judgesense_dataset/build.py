@@ -1,14 +1,13 @@
-"""Items and templates become a Hub dataset folder.
+"""Build a Hub dataset folder from items and templates.
 
-Pairs are rendered one after the other and written in row groups, so that memory does not grow
-with their number. The same sources at the same revisions and the same seed give the same bytes.
+Pairs are rendered one by one and written in row groups, so that memory does not grow with their
+number. The same sources at the same revisions and the same seed give the same bytes.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -16,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.tasks import Item, Task, Template, pair_up, render, template_pairs
+from judgesense.tasks import Item
 from judgesense_dataset import card
 from judgesense_dataset.audit import audit
 from judgesense_dataset.audit.figure import draw_audit
 from judgesense_dataset.audit.render import render as render_audit
-from judgesense_dataset.embedded import EMBEDDED, TEMPLATES, embedded_items, embedded_templates
+from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.folder import (
     PAIR_ROWS,
     PROMPT_ROWS,
@@ -30,30 +29,45 @@ from judgesense_dataset.folder import (
     ConfigWriter,
     new_folder,
 )
-from judgesense_dataset.pairing import DEFAULT_PAIRS, DESIGNS, ORDER_PLANS, grid, group_items, plan
-from judgesense_dataset.sources import NAMES, Collected, Reader, get_source
+from judgesense_dataset.pairing import (
+    DEFAULT_PAIRS,
+    DESIGNS,
+    Cell,
+    grid,
+    group_items,
+    order_plan,
+    pair_rows,
+    plan,
+)
+from judgesense_dataset.similarity import MODEL, Embedder
+from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
+from judgesense_dataset.sources.loader import DataSource, Reader
 from judgesense_dataset.templates import TaskTemplates, load_templates
+from judgesense_dataset.validators import (
+    POLARITY,
+    READING,
+    SURFACE,
+    consensus,
+    polarity_votes,
+    reading_votes,
+    surface_votes,
+)
+from judgesense_dataset.verdicts import verdict_columns
 
 DEFAULT_ITEMS = 125
 AUDITED = 2000
-"""Up to so many pairs the card carries the audit, which holds all of them in memory."""
+"""Up to this number of pairs the card carries the audit, which holds all of them in memory."""
 
 AUDIT_FIGURE = "audit.png"
 
 GRID_ONLY = "prompts"
-"""The design without pairs: the folder holds the grid of prompts alone."""
-
-_JUDGED = ("response", "summary", "text", "output", "answer")
-"""Names of the field that is judged, where a task has several and shows no options."""
-
-Cell = tuple[int, int, str]
-Collector = Callable[[Reader, int | None, int], Collected]
+"""The design without pairs: the folder holds only the grid of prompts."""
 
 
 @dataclass
-class Built:
-    """What a build made: the folder, and for each task how many items, pairs and prompts."""
+class BuiltDataset:
+    """The folder, the number of items, pairs and prompts of each task, and the card's notes."""
 
     folder: Path
     tasks: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -75,68 +89,67 @@ def build_dataset(
     own: own_source.OwnData | None = None,
     own_task: str | None = None,
     verdicts: bool = True,
-) -> Built:
-    """Build a Hub dataset folder at ``out``; nothing is left there if anything fails.
+) -> BuiltDataset:
+    """Build a Hub dataset folder at ``out``; if anything fails, ``out`` is unchanged.
 
-    ``sources`` are names of :func:`~judgesense_dataset.sources.get_source`, ``all``, or ``own``
-    with ``own`` and ``own_task``. ``items`` is the number a task, None for all that a source has
-    (``pairs`` is then an upper limit). ``design``: ``balanced`` measures ``pairs`` pairs a task
-    (default: one for each item, or all there are, up to 125), ``full`` all template pairs of every
-    item, ``prompts`` none. ``orders`` as in :func:`~judgesense_dataset.pairing.build`.
-    With ``verdicts`` every pair carries those that need no judge: polarity, the recorded reading
-    by hand, and surface and meaning where the embedding model can be had (a note says if not).
+    Args:
+        sources: names of :func:`~judgesense_dataset.sources.get_source`, ``all``, or ``own``.
+        out: the folder to write.
+        mirror: a folder of ``<org>/<name>`` sets to read instead of the Hub.
+        revisions: Hub commits by set.
+        items: items per task, None for all that a source has (``pairs`` is then an upper limit).
+        pairs: pairs per task of the balanced design. By default one per item, or up to 125 if
+            there are fewer items.
+        design: ``balanced``, ``full`` (all template pairs of every item) or ``prompts`` (none).
+        orders: as in :func:`judgesense_dataset.pairing.build`.
+        seed: draws items, pairs and orders.
+        templates: a template file instead of the paper's Appendix A.
+        own, own_task: your data and its task, for the source ``own``.
+        verdicts: give every pair the verdicts that need no judge: polarity, the recorded reading
+            by hand, and surface if the embedding model is available (a note says if not).
 
-    Raises JudgeSenseError for an unknown source, design or order plan, for what a source's
-    collector refuses, and for more pairs than there are.
+    Raises:
+        JudgeSenseError: for an unknown source, design or order plan, an error in a source's data,
+            and more pairs than exist.
     """
-    if design not in (*DESIGNS, GRID_ONLY):
-        raise JudgeSenseError(
-            f"unknown design {design!r}; the designs are {', '.join((*DESIGNS, GRID_ONLY))}"
-        )
-    orders = orders or ("counterbalanced" if design == "balanced" else "both")
-    if orders not in ORDER_PLANS:
-        raise JudgeSenseError(f"unknown orders {orders!r}; they are {', '.join(ORDER_PLANS)}")
+    orders = order_plan(design, orders, (*DESIGNS, GRID_ONLY))
     if pairs is not None and design != "balanced":
-        raise JudgeSenseError("a number of pairs belongs to the balanced design alone")
+        raise JudgeSenseError("a number of pairs applies only to the balanced design")
     for name, number in (("items", items), ("pairs", pairs)):
         if number is not None and number < 1:
             raise JudgeSenseError(f"the number of {name} must be at least 1, got {number}")
     known = load_templates(templates or TEMPLATES)
     names = list(dict.fromkeys(n for name in sources for n in (NAMES if name == "all" else [name])))
     if not names:
-        raise JudgeSenseError(f"no source named; there are {', '.join(NAMES)}, all and own")
+        raise JudgeSenseError(f"no source named; choose from {', '.join(CHOICES)}")
     reader = Reader(mirror, revisions or {})
     facts = card.Facts(design=design, orders=orders, seed=seed)
-    collectors = [_collector(name, known, own, own_task) for name in names]
     collected: list[Item] = []
-    for title, citation, collect in collectors:
-        got = collect(reader, items, seed)
+    for source in [_source(name, known, own, own_task) for name in names]:
+        got = source.collect(reader, items, seed)
         collected += got.items
-        facts.add_source(title, citation, got)
+        facts.add_source(source.title, source.citation, got)
     groups = group_items(known, collected)
-    stamp = Verdicts() if verdicts and design != GRID_ONLY else None
+    stamp = _Stamp() if verdicts and design != GRID_ONLY else None
+    built = BuiltDataset(out, notes=facts.notes)
     with new_folder(out) as folder:
-        built = Built(out)
-        prompts = ConfigWriter(folder, PROMPTS, PROMPT_ROWS)
-        try:
+        with ConfigWriter(folder, PROMPTS, PROMPT_ROWS) as prompts:
             for name, group in groups.items():
                 entry = known[name]
                 before = prompts.num_rows
-                for row in prompt_rows(entry, group, orders):
+                for row in _prompt_rows(entry, group, orders):
                     prompts.write(row)
                 counts = {"items": len(group), "prompts": prompts.num_rows - before}
+                cells: list[Cell] = []
                 if design != GRID_ONLY:
                     wanted = _pairs_wanted(entry, len(group), items, pairs, design, orders)
                     cells = plan(entry, group, design, wanted, seed, orders)
                     counts["pairs"] = len(cells)
                     _write_pairs(folder, entry, group, cells, stamp)
                 built.tasks[name] = counts
-                facts.add_task(entry, group, counts)
-        finally:
-            prompts.close()
+                facts.add_task(entry, group, {**counts, "pairs": len(cells)})
         if stamp is not None:
             facts.notes.append(stamp.note)
-        built.notes = facts.notes
         card.write_card(folder, facts)
         if 0 < sum(counts.get("pairs", 0) for counts in built.tasks.values()) <= AUDITED:
             card.set_audit(folder, _audited(folder))
@@ -144,7 +157,7 @@ def build_dataset(
 
 
 def _audited(folder: Path) -> str:
-    """The audit of a folder's pairs in Markdown, with its figure where matplotlib is there."""
+    """The audit of a folder's pairs in Markdown, with its figure if matplotlib is installed."""
     found = audit(folder)
     try:
         draw_audit(found, folder / AUDIT_FIGURE)
@@ -154,31 +167,23 @@ def _audited(folder: Path) -> str:
     return f"![{alt}]({AUDIT_FIGURE})\n\n{render_audit(found, 'md')}"
 
 
-class Verdicts:
+class _Stamp:
     """Fills the validation columns of rows with the verdicts that need no judge."""
 
     def __init__(self) -> None:
-        from judgesense_dataset.similarity import MODEL, Embedder
-
         self._embedder: Embedder | None = Embedder()
         self.note = (
             "Every pair carries verdicts in `validation`: polarity (label maps compared), reading "
-            f"(by hand, for the project's own wordings) and surface (edit distance, and cosine by "
+            "(by hand, for the project's own wordings) and surface (edit distance, and cosine by "
             f"{MODEL}). `judgesense dataset validate` adds judges' and people's."
         )
 
-    def stamp(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def __call__(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """The rows with ``valid``, ``semantic_equivalence_score`` and ``validation``."""
-        from judgesense_dataset import validators
-        from judgesense_dataset.validation import POLARITY, READING, SURFACE, consensus
-
-        votes = {
-            POLARITY: validators.polarity_votes(rows),
-            READING: validators.reading_votes(rows),
-        }
+        votes = {POLARITY: polarity_votes(rows), READING: reading_votes(rows)}
         if self._embedder is not None:
             try:
-                votes[SURFACE], _ = validators.surface_votes(rows, self._embedder)
+                votes[SURFACE], _ = surface_votes(rows, self._embedder)
             except JudgeSenseError as error:
                 self._embedder = None
                 self.note = (
@@ -186,37 +191,37 @@ class Verdicts:
                     f"is missing ({error}). `judgesense dataset validate` adds it."
                 )
         for at, row in enumerate(rows):
-            of_row = {name: found[at] for name, found in votes.items()}
-            row["valid"], row["semantic_equivalence_score"] = consensus(of_row)
-            said = {name: vote.to_json() for name, vote in of_row.items()}
-            row["validation"] = json.dumps(said, ensure_ascii=False)
-        return rows
+            said = {name: found[at] for name, found in votes.items()}
+            columns = verdict_columns(
+                *consensus(said), {name: vote.to_json() for name, vote in said.items()}
+            )
+            yield {**row, **columns}
 
 
-def _collector(
+def _source(
     name: str,
     known: Mapping[str, TaskTemplates],
     own: own_source.OwnData | None,
     own_task: str | None,
-) -> tuple[str, str, Collector]:
-    """A source's title, citation and function, checked to have templates for its task."""
-    if name == "own":
-        if own is None or (own.path is None) == (not own.hub_id):
-            raise JudgeSenseError("the source own needs --file PATH or --hub ID, one of the two")
-        task = own_task or (next(iter(known)) if len(known) == 1 else None)
-        if task not in known:
+) -> DataSource:
+    """A source by name, checked to have templates for its task."""
+    if name != "own":
+        source = get_source(name)
+        if source.task not in known:
             raise JudgeSenseError(
-                f"the source own needs --task, one of {', '.join(known)}; got {task!r}"
+                f"the source {name!r} has items of the task {source.task!r}, which the template "
+                f"file lacks; it has {', '.join(known)}"
             )
-        title = own.path.name if own.path else own.hub_id
-        return title, "", partial(own_source.collect, own, known[task])
-    source = get_source(name)
-    if source.task not in known:
+        return source
+    if own is None or (own.path is None) == (not own.hub_id):
+        raise JudgeSenseError("the source own needs either --file PATH or --hub ID")
+    task = own_task or (next(iter(known)) if len(known) == 1 else None)
+    if task not in known:
         raise JudgeSenseError(
-            f"the source {name!r} gives items of the task {source.task!r}, which the template "
-            f"file lacks; it has {', '.join(known)}"
+            f"the source own needs --task, one of {', '.join(known)}; got {task!r}"
         )
-    return source.title, source.citation, source.collect
+    title = own.path.name if own.path else own.hub_id
+    return DataSource(task, title, partial(own_source.collect, own, known[task]), "")
 
 
 def _pairs_wanted(
@@ -227,7 +232,10 @@ def _pairs_wanted(
     design: str,
     orders: str,
 ) -> int | None:
-    """How many cells the balanced design takes; ``pairs`` counts rows, so both orders halve it."""
+    """The number of cells for the balanced design; ``pairs`` counts rows, so both orders halve it.
+
+    None for other designs.
+    """
     if design != "balanced":
         return None
     capacity = n_items * math.comb(len(entry.templates), 2)
@@ -239,7 +247,7 @@ def _pairs_wanted(
         return min(wanted, capacity)
     if wanted > capacity:
         raise JudgeSenseError(
-            f"task {entry.task.name!r}: {pairs} pairs asked for; {n_items} items give at most "
+            f"task {entry.task.name!r}: cannot take {pairs} pairs; {n_items} items give at most "
             f"{capacity * rows_each}"
         )
     return wanted
@@ -250,54 +258,17 @@ def _write_pairs(
     entry: TaskTemplates,
     items: Sequence[Item],
     cells: Iterable[Cell],
-    verdicts: Verdicts | None,
+    stamp: _Stamp | None,
 ) -> None:
-    writer = ConfigWriter(folder, entry.task.name, PAIR_ROWS)
-    try:
-        rows = pair_rows(entry, items, cells)
+    rows = pair_rows(entry, items, cells)
+    with ConfigWriter(folder, entry.task.name, PAIR_ROWS) as writer:
         while chunk := list(islice(rows, ROW_GROUP)):
-            for row in chunk if verdicts is None else verdicts.stamp(chunk):
+            for row in chunk if stamp is None else stamp(chunk):
                 writer.write(row)
-    finally:
-        writer.close()
 
 
-def pair_rows(
-    entry: TaskTemplates, items: Sequence[Item], cells: Iterable[Cell]
-) -> Iterator[dict[str, Any]]:
-    """The rows of ``folder.PAIR_ROWS`` at these cells of item x template pair x order.
-
-    The columns that validation fills are null.
-    """
-    by_id: dict[str, Template] = {template.template_id: template for template in entry.templates}
-    joined = template_pairs(list(by_id))
-    for at, column, order in cells:
-        item = items[at]
-        first, second = (render(entry.task, by_id[name], item, order) for name in joined[column])
-        pair = pair_up(first, second)
-        yield {
-            "pair_id": pair.pair_id,
-            "task_type": item.task,
-            "source_benchmark": item.source,
-            "prompt_a": first.text,
-            "prompt_b": second.text,
-            "response_being_judged": judged_text(entry.task, item, order),
-            "ground_truth_label": first.gold,
-            "item_id": item.item_id,
-            "cluster_id": item.cluster_id,
-            "template_a": pair.template_a,
-            "template_b": pair.template_b,
-            "order": order,
-            "label_map_a": pair.label_map_a,
-            "label_map_b": pair.label_map_b,
-            "system_id": item.system_id,
-            "license": item.license,
-            "source_revision": item.revision,
-        }
-
-
-def prompt_rows(
-    entry: TaskTemplates, items: Sequence[Item], orders: str = "both"
+def _prompt_rows(
+    entry: TaskTemplates, items: Sequence[Item], orders: str
 ) -> Iterator[dict[str, Any]]:
     """The rows of ``folder.PROMPT_ROWS``: the grid of item, order and template."""
     by_id = {item.item_id: item for item in items}
@@ -305,30 +276,3 @@ def prompt_rows(
         item = by_id[prompt.item_id]
         row = {name: getattr(prompt, name) for name in PROMPT_ROWS.names if hasattr(prompt, name)}
         yield {**row, "source": item.source, "revision": item.revision, "license": item.license}
-
-
-def judged_text(task: Task, item: Item, order: str) -> str:
-    """What the item's judge judges, as one text; options as ``A: ... | B: ...`` as shown."""
-    if task.comparative:
-        names = [task.options[label] for label in task.labels]
-        if order == "BA":
-            names.reverse()
-        shown = zip(task.labels, names, strict=True)
-        return " | ".join(f"{label}: {item.fields[name]}" for label, name in shown)
-    for name in _JUDGED:
-        if name in item.fields:
-            return item.fields[name]
-    return "\n".join(item.fields.values())
-
-
-def embedded_rows(embedded: str = EMBEDDED) -> Iterator[dict[str, Any]]:
-    """The pairs of an embedded set as rows of ``folder.PAIR_ROWS``; the English ones have their
-    recorded verdicts."""
-    from judgesense_dataset.validation import load_verdicts
-
-    verdicts = load_verdicts() if embedded == EMBEDDED else {}
-    known = embedded_templates(embedded)
-    for name, group in group_items(known, embedded_items(embedded)).items():
-        cells = plan(known[name], group, "balanced", DEFAULT_PAIRS, 0, "counterbalanced")
-        for row in pair_rows(known[name], group, cells):
-            yield {**row, **verdicts.get(row["pair_id"], {})}

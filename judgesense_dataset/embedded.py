@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.tasks import Item
+from judgesense.yaml_files import read_yaml
 from judgesense_dataset.items import load_items
-from judgesense_dataset.pairing import build
+from judgesense_dataset.pairing import DEFAULT_PAIRS, build, group_items, pair_rows, plan
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
-from judgesense_dataset.yaml_nodes import YAML_LOADER
+from judgesense_dataset.verdicts import load_verdicts
 
 EMBEDDED_VERSION = "1.0.0"
-"""Changes when an item, a wording or the choice of pairs changes, and so any figure."""
+"""Changes whenever an item, a wording or the choice of pairs changes, and figures with it."""
 
 EMBEDDED = "embedded"
 GERMAN, SCALE = "embedded-de", "embedded-scale"
 EMBEDDED_SETS = (EMBEDDED, GERMAN, SCALE)
-"""The sets that come with the package, by the name they are loaded by: the English benchmark, its
-German translation, and its binary tasks asked on a scale from 1 to 5."""
+"""The names of the sets that come with the package: the English benchmark, its German translation,
+and its binary tasks asked on a scale from 1 to 5."""
 
 TEMPLATES = DATA / "templates.yaml"
 PUBLISHED_TEMPLATES = DATA / "published_templates.yaml"
 
 VERIFIABILITIES = ("verifiable", "semi-objective", "subjective")
-"""The kinds of attributes, from the most to the least verifiable."""
+"""Kinds of attributes, from the most to the least verifiable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,13 @@ class Attribute:
 
 
 def embedded_items(name: str = EMBEDDED) -> list[Item]:
-    """The 100 items, 25 a task, with gold labels.
+    """The 100 items, 25 per task, with gold labels.
 
-    ``embedded-de`` has their translations under the same ids, ``embedded-scale`` the 75 of the
-    binary tasks without gold labels, since a level from 1 to 5 has none.
+    ``embedded-de`` has their translations under the same ids. ``embedded-scale`` has the 75 items
+    of the binary tasks without gold labels, since no level from 1 to 5 is known to be right.
+
+    >>> embedded_items()[0].gold
+    'YES'
     """
     templates = embedded_templates(name)
     wordings = load_templates(TEMPLATES) if name == SCALE else templates
@@ -63,17 +67,20 @@ def embedded_items(name: str = EMBEDDED) -> list[Item]:
 
 
 def embedded_templates(name: str = EMBEDDED) -> dict[str, TaskTemplates]:
-    """The tasks of an embedded set, with their templates."""
+    """The tasks of an embedded set with their templates."""
     return load_templates(_templates_file(name))
 
 
 def load_embedded(name: str = EMBEDDED) -> Benchmark:
     """The embedded benchmark: four tasks, 125 pairs each from 25 items and 10 template pairs.
 
-    Every item is in 5 pairs and every template pair in 12 or 13. Comparative pairs are shown in
-    one option order each, half in AB and half in BA; their prompts are there in both orders.
-    ``source`` carries the version and the SHA-256 of the templates and items. ``name`` is one of
-    `EMBEDDED_SETS`: all have the same items in the same pairs of templates.
+    Every item is in 5 pairs and every template pair in 12 or 13. Each comparative pair is shown in
+    one option order, half of them in AB and half in BA; the prompts cover both orders. ``source``
+    carries the version and the SHA-256 of the templates and items. ``name`` is one of
+    `EMBEDDED_SETS`; all sets have the same items in the same pairs of templates.
+
+    >>> load_embedded().pairs.num_rows
+    500
     """
     templates = embedded_templates(name)
     digest = hashlib.sha256()
@@ -82,10 +89,21 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     return build(
         templates,
         embedded_items(name),
-        design="balanced",
-        pairs=125,
         source={"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()},
     )
+
+
+def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
+    """The pairs of an embedded set as rows of ``folder.PAIR_ROWS``.
+
+    The pairs of the English set carry their recorded verdicts.
+    """
+    verdicts = load_verdicts() if name == EMBEDDED else {}
+    known = embedded_templates(name)
+    for task, group in group_items(known, embedded_items(name)).items():
+        cells = plan(known[task], group, "balanced", DEFAULT_PAIRS, 0, "counterbalanced")
+        for row in pair_rows(known[task], group, cells):
+            yield {**row, **verdicts.get(row["pair_id"], {})}
 
 
 def _templates_file(name: str) -> Path:
@@ -101,12 +119,10 @@ def _items_file(name: str, task: str) -> Path:
 def load_attributes() -> dict[str, Attribute]:
     """The 12 attributes of "All Prompts Are Created Equal?" by name, each on the paper's scale.
 
-    The grouping by verifiability is the paper's (section 4 and Table 2), the wordings are this
+    The grouping by verifiability is the paper's (section 4 and Table 2); the wordings are this
     project's.
     """
-    described = yaml.load(
-        (DATA / "attributes.yaml").read_text(encoding="utf-8"), Loader=YAML_LOADER
-    )
+    described = read_yaml(DATA / "attributes.yaml")
     groups = dict.fromkeys(entry["group"] for entry in described.values())
     wordings = {
         name: entry
@@ -114,12 +130,6 @@ def load_attributes() -> dict[str, Attribute]:
         for name, entry in load_templates(DATA / "paraphrases" / f"{group}.yaml").items()
     }
     return {
-        name: Attribute(
-            name=name,
-            group=entry["group"],
-            attribute=entry["attribute"],
-            verifiability=entry["verifiability"],
-            templates=wordings[name],
-        )
+        name: Attribute(name=name, templates=wordings[name], **entry)
         for name, entry in described.items()
     }

@@ -1,7 +1,7 @@
-"""The Hub dataset folder: its columns, its files, and how it is written and read.
+"""The Hub dataset folder: its columns and files, and how to write and read them.
 
-A folder holds one Parquet file a config (``<config>/test.parquet``) and a README.md whose YAML
-names them; the config ``all`` names every task's file, so no pair is stored twice. Writing is
+A folder holds one Parquet file per config (``<config>/test.parquet``) and a README.md whose YAML
+names them. The config ``all`` names every task's file, so that no pair is stored twice. Writing is
 deterministic: the same rows give the same bytes under the same pyarrow.
 """
 
@@ -20,14 +20,15 @@ import pyarrow.parquet as pq
 import yaml
 
 from judgesense.errors import JudgeSenseError
+from judgesense.yaml_files import parse_yaml, read_text
 
 SPLIT = "test"
 ALL, PROMPTS = "all", "prompts"
-"""The configs beside the tasks: all pairs (the default), and the full item x template grid."""
+"""The configs beside the tasks': all pairs (the default), and the full item x template grid."""
 
 README = "README.md"
 ROW_GROUP = 2000
-"""Rows a row group: what is held in memory while a config is written or streamed."""
+"""Rows per row group; so many are in memory while a config is written or streamed."""
 
 _STRING = pa.string()
 
@@ -55,7 +56,7 @@ PAIR_ROWS = pa.schema(
         ("source_revision", _STRING),
     ]
 )
-"""Columns of the task configs and of ``all``: one row a pair.
+"""Columns of the task configs and of ``all``: one row per pair.
 
 The first eight are the earlier benchmark's. ``ground_truth_label`` is canonical, as shown in
 ``order``; ``label_map_*`` and ``validation`` are JSON strings; ``semantic_equivalence_score``,
@@ -83,9 +84,9 @@ PROMPT_ROWS = pa.schema(
 
 
 class ConfigWriter:
-    """Write one config's rows in row groups of a fixed size, whatever the size of the input.
+    """Write one config's rows in row groups of a fixed size; use it as a context manager.
 
-    Rows are mappings with the schema's columns; what a row lacks is null.
+    Rows are mappings with the schema's columns; a column that a row lacks is null.
     """
 
     def __init__(self, folder: Path, config: str, schema: pa.Schema) -> None:
@@ -110,30 +111,33 @@ class ConfigWriter:
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
             self._rows.clear()
 
-    def close(self) -> None:
-        """Write what is left and the file's footer."""
+    def __enter__(self) -> ConfigWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Write the remaining rows and the file's footer."""
         self._flush()
         self._writer.close()
 
 
 def config_file(config: str) -> str:
-    """Where a config's rows lie in a folder that we write."""
+    """The path of a config's rows in a folder that JudgeSense writes."""
     return f"{config}/{SPLIT}.parquet"
 
 
 @contextmanager
 def new_folder(final: Path) -> Iterator[Path]:
-    """A folder that appears under its name only when the block has ended well.
+    """A folder that appears under its name only if the block succeeds.
 
-    It is made beside ``final`` and renamed, so that nothing half-written is ever there. An
-    earlier folder of ours under that name is replaced; anything else there is refused.
+    It is made beside ``final`` and renamed, so that nothing half-written is ever visible. An
+    earlier dataset folder of that name is replaced; anything else there is refused.
     """
     final = final.absolute()
     if final.exists() and not (
         final.is_dir() and (is_hub_folder(final) or not any(final.iterdir()))
     ):
         raise JudgeSenseError(
-            f"--out {final} exists and is not a dataset folder; name another, or remove it"
+            f"--out {final} exists and is not a dataset folder; choose another, or remove it"
         )
     final.parent.mkdir(parents=True, exist_ok=True)
     working = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
@@ -166,7 +170,7 @@ def is_hub_folder(folder: Path) -> bool:
 def configs(folder: Path) -> dict[str, list[Path]]:
     """The Parquet files of each config's split ``test``, as README.md declares them.
 
-    Raises JudgeSenseError if a declared file is missing, or if there is no such split.
+    Raises JudgeSenseError for a missing file or a config without that split.
     """
     found: dict[str, list[Path]] = {}
     for config in front_matter(folder / README).get("configs", []):
@@ -183,19 +187,17 @@ def configs(folder: Path) -> dict[str, list[Path]]:
             matches = sorted(folder.glob(pattern))
             if not matches:
                 raise JudgeSenseError(
-                    f"{folder / README}: config {name!r} names {pattern}, which is not there; "
-                    "fetch or build the dataset again"
+                    f"{folder / README}: config {name!r} names {pattern}, which does not exist; "
+                    "fetch or rebuild the dataset"
                 )
             found[name] += matches
     return found
 
 
-def read_config(
-    folder: Path, config: str, columns: list[str] | None = None, optional: tuple[str, ...] = ()
-) -> pa.Table:
-    """A config's rows; ``columns`` limits what is read, and ``optional`` ones may be missing.
+def read_config(folder: Path, config: str, columns: list[str] | None = None) -> pa.Table:
+    """A config's rows, all columns or only ``columns``.
 
-    Raises JudgeSenseError naming the config, file and column that is missing.
+    Raises JudgeSenseError naming the config, file or column that is missing.
     """
     available = configs(folder)
     if config not in available:
@@ -206,18 +208,42 @@ def read_config(
     for path in available[config]:
         try:
             names = pq.read_schema(path).names
-            wanted = names if columns is None else columns
-            missing = [name for name in wanted if name not in names and name not in optional]
-            if missing:
+            if missing := [name for name in columns or () if name not in names]:
                 raise JudgeSenseError(f"{path} lacks the column {missing[0]!r}; it has {names}")
-            tables.append(pq.read_table(path, columns=[name for name in wanted if name in names]))
+            tables.append(pq.read_table(path, columns=columns))
         except (pa.ArrowInvalid, OSError) as error:
             raise JudgeSenseError(f"{path} cannot be read as Parquet ({error})") from error
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def restate_sizes(folder: Path) -> None:
-    """State the sizes of the Parquet files in README.md anew, after rows were rewritten."""
+def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> tuple[Path, ...]:
+    """Write verdict columns (by pair id) into a Hub folder; returns the files changed.
+
+    All files are written under another name before the first is replaced. The same verdicts give
+    the same bytes. Raises JudgeSenseError for a folder that ``judgesense dataset build`` did not
+    make.
+    """
+    files = {name: paths for name, paths in configs(folder).items() if name not in (ALL, PROMPTS)}
+    for name, paths in files.items():
+        if paths != [folder / config_file(name)]:
+            raise JudgeSenseError(
+                f"{folder}: the file of config {name!r} is not {config_file(name)}; verdicts can "
+                "be written only into folders that `judgesense dataset build` made"
+            )
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as working:
+        for name, (path,) in files.items():
+            with ConfigWriter(Path(working), name, PAIR_ROWS) as writer:
+                for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP):
+                    for row in batch.to_pylist():
+                        writer.write({**row, **verdicts[row["pair_id"]]})
+        for name, (path,) in files.items():
+            os.replace(Path(working) / config_file(name), path)
+    _restate_sizes(folder)
+    return tuple(path for (path,) in files.values())
+
+
+def _restate_sizes(folder: Path) -> None:
+    """Update the sizes of the Parquet files in README.md."""
     header = front_matter(folder / README)
     files = configs(folder)
     for info in header.get("dataset_info", []):
@@ -228,10 +254,10 @@ def restate_sizes(folder: Path) -> None:
 
 
 def config_sizes(files: list[Path]) -> dict[str, Any]:
-    """A config's sizes as the card's ``dataset_info`` states them, from the Parquet footers.
+    """A config's sizes for the card's ``dataset_info``, from the Parquet footers.
 
-    ``datasets`` caches a folder by its name and card: with these sizes, another content under the
-    same name is read anew.
+    ``datasets`` caches a folder by its name and card; with these sizes it notices other content
+    under the same name.
     """
     footers = [pq.read_metadata(path) for path in files]
     num_bytes = sum(
@@ -248,27 +274,21 @@ def config_sizes(files: list[Path]) -> dict[str, Any]:
 
 
 def dump_header(header: Mapping[str, Any]) -> str:
-    """The YAML between a card's first two lines of three dashes."""
+    """The YAML header of a card, without the lines of dashes around it."""
     return yaml.safe_dump(dict(header), sort_keys=False, allow_unicode=True, width=100)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole, with line feeds on every system."""
+    """Write a text file under another name, then rename it; line feeds on every system."""
     working = path.with_name(f".{path.name}.new")
     working.write_text(text, encoding="utf-8", newline="\n")
     working.replace(path)
 
 
 def front_matter(readme: Path) -> dict[str, Any]:
-    """The YAML between the first two lines of three dashes; empty if there is none."""
-    try:
-        text = readme.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"{readme} cannot be read as UTF-8 text ({error})") from error
+    """The YAML header of a Markdown file; empty if it has none."""
+    text = read_text(readme)
     if not text.startswith("---\n") or "\n---" not in text[4:]:
         return {}
-    try:
-        loaded = yaml.safe_load(text[4:].split("\n---", 1)[0])
-    except yaml.YAMLError as error:
-        raise JudgeSenseError(f"{readme}: its YAML header cannot be read ({error})") from error
+    loaded = parse_yaml(text[4:].split("\n---", 1)[0], f"{readme} (header)")
     return loaded if isinstance(loaded, dict) else {}

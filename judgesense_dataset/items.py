@@ -1,6 +1,6 @@
-"""Item files: reading them, with errors that name the row.
+"""Read item files, with errors that name the row.
 
-An item file is JSONL, CSV or Parquet: one row an item, the columns that the layout shows, and
+An item file is JSONL, CSV or Parquet: one row per item, with the columns that the layout shows and
 optionally ``item_id``, ``gold``, ``cluster_id``, ``system_id`` and ``task``.
 """
 
@@ -24,15 +24,15 @@ _ITEM_COLUMNS = (
 
 
 def load_items(path: str | Path, task: Task, fields: Iterable[str] | None = None) -> list[Item]:
-    """The items of one task in a JSONL, CSV or Parquet file, in the file's order.
+    """Load the items of one task from a JSONL, CSV or Parquet file, in the file's order.
 
     ``fields`` are the columns that the templates show (``TaskTemplates.fields``); without it,
-    every column of text is a field. ``item_id`` defaults to ``<task>-<row>``, ``cluster_id`` to
-    the item's id. In a file with a ``task`` column only the task's rows are read.
+    every text column is a field. ``item_id`` defaults to ``<task>-<row>``, ``cluster_id`` to the
+    item's id. In a file with a ``task`` column only the task's rows are read.
 
-    Raises JudgeSenseError naming the file, row (counted from 1, a CSV's header not counted) and
-    column: a missing or empty field, a value that is no text, an id given twice, a gold label
-    outside the decision space, text that is not UTF-8, or no item at all.
+    Raises JudgeSenseError naming the file, row (counted from 1 after a CSV's header) and column
+    for a missing or empty field, a value that is not text, a repeated id, a gold label outside the
+    decision space, text that is not UTF-8, or a file without items.
     """
     path = Path(path)
     return items_from_rows(read_rows(path), str(path), task, fields)
@@ -44,7 +44,7 @@ def items_from_rows(
     task: Task,
     fields: Iterable[str] | None = None,
 ) -> list[Item]:
-    """The items of one task in numbered rows from ``where``; raises as :func:`load_items`."""
+    """The items of one task in numbered rows of ``where``; raises as :func:`load_items`."""
     needed = None if fields is None else sorted(fields)
     items: list[Item] = []
     rows_of: dict[str, int] = {}
@@ -55,7 +55,7 @@ def items_from_rows(
         if item.item_id in rows_of:
             raise JudgeSenseError(
                 f"{where}, row {number}, column item_id: {item.item_id!r} is already the id of "
-                f"row {rows_of[item.item_id]}; every item needs an id of its own"
+                f"row {rows_of[item.item_id]}; give every item its own id"
             )
         rows_of[item.item_id] = number
         items.append(item)
@@ -76,8 +76,8 @@ def _item(
         value = row.get(name)
         if value is None:
             raise JudgeSenseError(
-                f"{where}: the column {name!r} is missing, which the templates of task "
-                f"{task.name!r} show; the row has {', '.join(row)}"
+                f"{where}: missing column {name!r}, which the templates of task {task.name!r} "
+                f"show; the row has {', '.join(row)}"
             )
         if not isinstance(value, str):
             raise JudgeSenseError(f"{where}, column {name}: must be text, got {value!r}")
@@ -89,7 +89,7 @@ def _item(
     gold = labelled["gold"] or None
     if gold is not None and gold not in task.labels:
         raise JudgeSenseError(
-            f"{where}, column gold: {gold!r} is no label of task {task.name!r}; "
+            f"{where}, column gold: {gold!r} is not a label of task {task.name!r}; "
             f"the labels are {', '.join(task.labels)}"
         )
     return Item(
@@ -106,7 +106,7 @@ def _item(
 
 
 def _plain(value: Any, where: str) -> str:
-    """Ids and labels may be written as whole numbers: a gold level 4 is the label "4"."""
+    """An id or label as text; whole numbers are allowed, so the gold level 4 is the label "4"."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -116,22 +116,22 @@ def _plain(value: Any, where: str) -> str:
 
 
 def require_utf8(text: str, where: str) -> None:
-    """Raise JudgeSenseError for a text with half a surrogate pair, as JSON's ``\\ud800`` gives."""
+    """Raise JudgeSenseError for a text with half a surrogate pair, such as JSON's ``\\ud800``."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise JudgeSenseError(
-            f"{where}: character {error.start} cannot be written as UTF-8; mend the text"
+            f"{where}: character {error.start} cannot be written as UTF-8; correct the text"
         ) from error
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a JSONL, CSV or Parquet file with their numbers from 1, one after the other.
+    """Iterate over the rows of a JSONL, CSV or Parquet file, numbered from 1.
 
-    Raises JudgeSenseError for a file of another kind or one that cannot be read, naming the row.
+    Raises JudgeSenseError for another file type or, naming the row, an invalid file.
     """
     if path.suffix not in (".jsonl", ".csv", ".parquet"):
-        raise JudgeSenseError(f"{path}: items are read from .jsonl, .csv or .parquet files")
+        raise JudgeSenseError(f"{path}: unknown file type; use .jsonl, .csv or .parquet")
     try:
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
@@ -165,7 +165,7 @@ def _jsonl_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[st
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise JudgeSenseError(f"{path}, row {number}: no valid JSON: {error.msg}") from error
+            raise JudgeSenseError(f"{path}, row {number}: invalid JSON: {error.msg}") from error
         if not isinstance(row, dict):
             raise JudgeSenseError(f"{path}, row {number}: must be a JSON object, got {row!r:.60}")
         yield number, row
@@ -177,12 +177,12 @@ def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str,
         for number, row in enumerate(reader, start=1):
             if None in row or None in row.values():
                 raise JudgeSenseError(
-                    f"{path}, row {number}: does not have the header's "
+                    f"{path}, row {number}: must have the header's "
                     f"{len(reader.fieldnames or ())} columns"
                 )
             yield number, row
     except csv.Error as error:
-        raise JudgeSenseError(f"{path}, line {reader.line_num}: no valid CSV: {error}") from error
+        raise JudgeSenseError(f"{path}, line {reader.line_num}: invalid CSV: {error}") from error
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -196,4 +196,4 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except UnicodeDecodeError as error:
         raise JudgeSenseError(f"{path}, row {number}: holds text that is not UTF-8") from error
     except pa.ArrowInvalid as error:
-        raise JudgeSenseError(f"{path}: no valid Parquet: {error}") from error
+        raise JudgeSenseError(f"{path}: invalid Parquet: {error}") from error

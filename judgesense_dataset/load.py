@@ -1,8 +1,8 @@
-"""From a dataset's name or folder to what a run judges.
+"""Load a dataset by name or folder.
 
-A dataset is the embedded benchmark, a Hub dataset folder, a folder of ``<task>.jsonl`` files (or
-one such file) in the earlier benchmark's schema, or a Hub id. Reading needs pyarrow alone; a Hub id
-needs huggingface_hub.
+A dataset is an embedded set, a Hub dataset folder, a folder of ``<task>.jsonl`` files (or one such
+file) in the earlier benchmark's schema, or a Hub id. Reading needs only pyarrow; a Hub id needs
+huggingface_hub.
 """
 
 from __future__ import annotations
@@ -21,27 +21,24 @@ import pyarrow.compute as pc
 
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.tasks import (
-    NO_ORDER,
-    ORDERS,
-    Prompt,
-    Task,
-    load_label_map,
-    pair_up,
-    prompt_id,
-)
-from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, load_embedded
+from judgesense.tasks import Prompt, Task, load_label_map, pair_up, prompt_id
+from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, embedded_rows, load_embedded
 from judgesense_dataset.folder import ALL, PAIR_ROWS, PROMPTS, configs, is_hub_folder, read_config
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.published import complete, known_tasks
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_OPTIONAL = ("semantic_equivalence_score", "valid", "validation", "system_id", "license")
+_OPTIONAL = {
+    "semantic_equivalence_score", "valid", "validation", "system_id", "license",
+    "source_revision", "source_benchmark", "response_being_judged",
+}  # fmt: skip
+
+_Rows = Iterator[tuple[Mapping[str, Any], dict[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Located:
-    """Where a dataset lies, what it was called, and the revision that fixes its content."""
+    """A dataset's folder or file, the name it was asked for by, and its revision."""
 
     folder: Path
     name: str
@@ -54,18 +51,25 @@ def load_benchmark(
     *,
     only_valid: bool = False,
 ) -> Benchmark:
-    """The prompts and pairs of a dataset.
+    """Load the prompts and pairs of a dataset.
 
-    ``dataset`` is None or the name of an embedded set (``"embedded"``), a folder, or a Hub id
-    ``org/name`` (``revision`` is its commit, branch or tag). Prompts are the config ``prompts``
-    where there is one (the full grid, both option orders), else those of the pairs.
-    ``source["pairs_not_valid"]`` counts the pairs that the validators found not equivalent;
-    ``only_valid`` leaves them out, as the paper does (JudgeSense, section 3.3). A folder with the
-    config ``prompts`` alone is paired within item and order, all templates with all.
+    Args:
+        dataset: None or the name of an embedded set (``"embedded"``), a folder, a ``.jsonl`` file,
+            or a Hub id ``org/name``. The prompts are its config ``prompts`` if it has one (the
+            full grid, both option orders), else those of its pairs. If it has no other config,
+            all templates are paired within item and order.
+        revision: the commit, branch or tag of a Hub id.
+        only_valid: leave out the pairs that the validators found not equivalent, as the paper does
+            (JudgeSense, section 3.3). ``source["pairs_not_valid"]`` counts them either way.
 
-    Raises JudgeSenseError for a dataset that cannot be found (says what was tried), a missing
-    column, a pair id given twice, empty text, an unknown order, and a label outside the decision
-    space, naming file and row.
+    Raises:
+        JudgeSenseError: for a dataset that cannot be found, listing what was tried; and, naming
+            file and row, for a missing column, a repeated pair id, empty text, an unknown order or
+            a label outside the decision space.
+
+    >>> benchmark = load_benchmark("embedded")
+    >>> benchmark.prompts.num_rows, benchmark.pairs.num_rows
+    (750, 500)
     """
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         return load_embedded(str(dataset or EMBEDDED))
@@ -87,21 +91,22 @@ def load_benchmark(
 
 
 def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -> pa.Table:
-    """A dataset's rows as they stand, with the columns of ``folder.PAIR_ROWS``.
+    """Load all pairs of a dataset unchecked, with the columns of ``folder.PAIR_ROWS``.
 
-    Nothing is left out and nothing judged: this is what an audit or a validator reads. What the
-    rows do not say and the wording does not show is null.
+    Audits and validators read this table. A column is null where neither the row nor its wording
+    determines the value. ``dataset`` and ``revision`` are those of :func:`load_benchmark`.
+
+    >>> load_pairs().slice(0, 1)["pair_id"].to_pylist()
+    ['PAIR']
     """
     if dataset is None or str(dataset) in EMBEDDED_SETS:
-        from judgesense_dataset.build import embedded_rows
-
         rows = list(embedded_rows(str(dataset or EMBEDDED)))
         return pa.Table.from_pylist(rows, schema=PAIR_ROWS)
     return _pair_rows(locate(dataset, revision))
 
 
 def locate(dataset: str | Path, revision: str | None = None) -> Located:
-    """Where a dataset lies: its folder or file, its place in a mirror, or a Hub snapshot.
+    """Find a dataset: a folder or file, a folder of the mirror, or a Hub snapshot.
 
     Raises JudgeSenseError listing what was tried.
     """
@@ -112,19 +117,16 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
         candidates.append(Path(mirror).expanduser() / name)
     for folder in candidates:
         if folder.is_dir() or (folder.is_file() and folder.suffix == ".jsonl"):
-            files = _data_files(folder)
+            files = data_files(folder)
             if not files:
                 raise JudgeSenseError(
-                    f"the folder {folder} is no dataset: it has neither a README.md that declares "
-                    "Parquet configs nor <task>.jsonl files"
+                    f"{folder} is not a dataset: it has neither a README.md that declares Parquet "
+                    "configs nor <task>.jsonl files"
                 )
             return Located(folder, name, f"sha256:{_digest(folder, files)}")
-        tried.append(f"the folder {folder} (not there)")
+        tried.append(f"the folder {folder} (not found)")
     if not isinstance(dataset, str) or not _HUB_ID.fullmatch(name):
-        raise JudgeSenseError(
-            f"unknown dataset {name!r}; tried {'; '.join(tried)}; it is no Hub id (org/name) "
-            f"either. The datasets that come with the package are {', '.join(EMBEDDED_SETS)}"
-        )
+        raise _unknown(name, [*tried, "a Hub id (it does not have the form org/name)"])
     snapshot = _snapshot(name, revision, tried)
     return Located(snapshot, name, snapshot.name)
 
@@ -150,13 +152,18 @@ def _snapshot(name: str, revision: str | None, tried: list[str]) -> Path:
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         tried.append(f"the Hub dataset {name}{f' at {revision}' if revision else ''} ({reason})")
-        raise JudgeSenseError(
-            f"unknown dataset {name!r}; tried {'; '.join(tried)}. "
-            f"The datasets that come with the package are {', '.join(EMBEDDED_SETS)}"
-        ) from error
+        raise _unknown(name, tried) from error
 
 
-def _data_files(folder: Path) -> list[Path]:
+def _unknown(name: str, tried: list[str]) -> JudgeSenseError:
+    return JudgeSenseError(
+        f"unknown dataset {name!r}; tried {'; '.join(tried)}. "
+        f"The datasets that come with the package are {', '.join(EMBEDDED_SETS)}"
+    )
+
+
+def data_files(folder: Path) -> list[Path]:
+    """The Parquet files of a Hub folder, or the ``.jsonl`` files of another (or the file)."""
     if is_hub_folder(folder):
         return sorted({path for paths in configs(folder).values() for path in paths})
     return [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
@@ -173,17 +180,25 @@ def _digest(folder: Path, files: list[Path]) -> str:
 def _pair_rows(found: Located) -> pa.Table:
     if is_hub_folder(found.folder):
         if set(configs(found.folder)) == {PROMPTS}:
-            raise JudgeSenseError(f"{found.name} holds a grid of prompts and no pairs")
+            raise JudgeSenseError(f"{found.name} holds a grid of prompts but no pairs")
         return _parquet_pairs(found.folder)
-    rows: list[Mapping[str, Any]] = []
-    for path in _data_files(found.folder):
+    return _table([row for _, row in jsonl_pairs(found.folder)], str(found.folder))
+
+
+def jsonl_pairs(folder: Path) -> _Rows:
+    """The pairs in a folder's ``.jsonl`` files: each row as the file has it, and completed.
+
+    Other files, such as verdicts and logs, are skipped. Raises JudgeSenseError if none has pairs.
+    """
+    empty = True
+    for path in data_files(folder):
         numbered = list(read_rows(path))
-        if not any("prompt_a" in row or "prompt_b" in row for _, row in numbered):
-            continue  # Verdicts and logs may lie beside the pairs.
-        rows += complete(numbered, str(path), path.stem)
-    if not rows:
-        raise JudgeSenseError(f"{found.folder} holds no .jsonl rows with prompt_a and prompt_b")
-    return _table(rows, str(found.folder))
+        if any("prompt_a" in row or "prompt_b" in row for _, row in numbered):
+            empty = False
+            whole = complete(numbered, str(path), path.stem)
+            yield from zip((row for _, row in numbered), whole, strict=True)
+    if empty:
+        raise JudgeSenseError(f"{folder} holds no .jsonl rows with prompt_a and prompt_b")
 
 
 def _parquet_pairs(folder: Path) -> pa.Table:
@@ -202,7 +217,7 @@ def _parquet_pairs(folder: Path) -> pa.Table:
                 table.select(PAIR_ROWS.names).cast(PAIR_ROWS) for table in tables
             )
         except pa.ArrowInvalid as error:
-            raise JudgeSenseError(f"{folder}: a column has another type ({error})") from error
+            raise JudgeSenseError(f"{folder}: a column has the wrong type ({error})") from error
     rows = [
         row
         for table, name in zip(tables, wanted, strict=True)
@@ -215,7 +230,7 @@ def _table(rows: list[Mapping[str, Any]], where: str) -> pa.Table:
     try:
         return pa.Table.from_pylist(rows, schema=PAIR_ROWS)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise JudgeSenseError(f"{where}: a column has another type ({error})") from error
+        raise JudgeSenseError(f"{where}: a column has the wrong type ({error})") from error
 
 
 def _tasks(rows: pa.Table, where: str) -> dict[str, Task]:
@@ -234,7 +249,7 @@ def _tasks(rows: pa.Table, where: str) -> dict[str, Task]:
 
 
 def _task(name: str, label_maps: list[str], orders: list[str]) -> Task:
-    """The task behind a table's rows; one of the four known ones if its labels are the same."""
+    """The task of a table's rows: a known task if the labels are the same."""
     task = infer_task(name, label_maps, orders)
     known = known_tasks().get(name)
     return known.task if known and set(known.task.labels) == set(task.labels) else task
@@ -257,16 +272,15 @@ def _grid_alone(found: Located) -> Benchmark:
 
 
 def check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
-    """Refuse rows that cannot be measured, naming ``where``, the row and the column."""
+    """Raise JudgeSenseError, naming row and column, for rows that cannot be measured."""
     seen: dict[str, int] = {}
-    needed = [name for name in PAIR_ROWS.names if name not in (*_OPTIONAL, "source_revision")]
-    needed = [n for n in needed if n not in ("source_benchmark", "response_being_judged")]
+    needed = [name for name in PAIR_ROWS.names if name not in _OPTIONAL]
     for number, row in enumerate(_records(rows.select(needed)), 1):
         place = f"{where}, row {number} (pair {row['pair_id']!r})"
         for column, value in row.items():
             if column != "ground_truth_label" and (value is None or not value.strip()):
                 raise JudgeSenseError(
-                    f"{place}, column {column}: is empty and cannot be derived from the wording"
+                    f"{place}, column {column}: is empty, and the wording does not determine it"
                 )
         if row["pair_id"] in seen:
             raise JudgeSenseError(
@@ -274,23 +288,23 @@ def check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
             )
         seen[row["pair_id"]] = number
         task = tasks[row["task_type"]]
-        expected = ORDERS if task.comparative else (NO_ORDER,)
-        if row["order"] not in expected:
+        if row["order"] not in task.orders:
             raise JudgeSenseError(
-                f"{place}, column order: {row['order']!r} is none of {', '.join(expected)}"
+                f"{place}, column order: must be one of {', '.join(task.orders)}, "
+                f"got {row['order']!r}"
             )
         gold = row["ground_truth_label"]
         if gold is not None and gold not in task.labels:
             raise JudgeSenseError(
-                f"{place}, column ground_truth_label: {gold!r} is no label of task {task.name!r}; "
-                f"the labels are {', '.join(task.labels)}"
+                f"{place}, column ground_truth_label: {gold!r} is not a label of task "
+                f"{task.name!r}; the labels are {', '.join(task.labels)}"
             )
         for side in "ab":
             labels = set(load_label_map(row[f"label_map_{side}"]).values())
             if strange := labels - set(task.labels):
                 raise JudgeSenseError(
                     f"{place}, column label_map_{side}: leads to {sorted(strange)[0]!r}, which is "
-                    f"no label of task {task.name!r}; the labels are {', '.join(task.labels)}"
+                    f"not a label of task {task.name!r}; the labels are {', '.join(task.labels)}"
                 )
 
 
@@ -306,7 +320,7 @@ def _grid(folder: Path) -> pa.Table | None:
 
 
 def _prompts_of(rows: pa.Table) -> pa.Table:
-    """Each prompt of the pairs once for its item, template and order, as they first occur."""
+    """The prompts of the pairs, once per item, order and template, by first occurrence."""
     seen: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in _records(rows):
         for side in "ab":
@@ -329,7 +343,7 @@ def _prompts_of(rows: pa.Table) -> pa.Table:
 
 
 def _pairs_of(rows: pa.Table) -> pa.Table:
-    """The pairs' table: prompts by their ids instead of their text."""
+    """The rows with prompt ids in place of the prompts' texts."""
     columns = {}
     for name in PAIR_SCHEMA.names:
         if name.startswith("prompt_id_"):

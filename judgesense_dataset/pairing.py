@@ -1,18 +1,17 @@
 """Designs: items and templates become a grid of prompts and the pairs that are measured.
 
-The prompts of a task are its full grid, item x template x option order. Which of them are paired
-is the design: ``balanced`` takes n pairs so that every template pair and every item occurs
+The prompts of a task are its full grid, item x template x option order. The design decides which
+of them are paired: ``balanced`` takes n pairs so that every template pair and every item occurs
 equally often, ``full`` takes all template pairs of every item.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,18 +24,24 @@ from judgesense.benchmark import (
     table_of_prompts,
 )
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import NO_ORDER, Item, Pair, Prompt, pair_up, render, template_pairs
+from judgesense.run_folder import sha256_of
+from judgesense.tasks import NO_ORDER, Item, Pair, Prompt, Task, pair_up, render, template_pairs
 from judgesense_dataset.items import load_items, read_rows
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 DESIGNS = ("balanced", "full")
 ORDER_PLANS = ("counterbalanced", "both", "AB", "BA")
 DEFAULT_PAIRS = 125
-"""Pairs a task of the balanced design, as in the paper (JudgeSense, section 3.2)."""
+"""Pairs per task of the balanced design, as in the paper (JudgeSense, section 3.2)."""
+
+_JUDGED = ("response", "summary", "text", "output", "answer")
+"""Names of the judged field, for a task that has several fields and shows no options."""
 
 _CHUNK = 2048
-_Cell = tuple[int, int, str]
 _Row = TypeVar("_Row")
+
+Cell = tuple[int, int, str]
+"""Index of the item, index of the template pair, option order."""
 
 
 def build(
@@ -48,24 +53,31 @@ def build(
     orders: str | None = None,
     source: Mapping[str, str] | None = None,
 ) -> Benchmark:
-    """The benchmark of these templates and items; the tasks are those that have items.
+    """Build a benchmark from templates and items; its tasks are those that have items.
 
-    ``pairs`` is the number of pairs a task of the balanced design, by default 125, or one for
-    each item where there are more items, or all there are where there are fewer. ``orders`` says
-    in which option orders a comparative task's pairs are shown: ``counterbalanced`` (each pair in
-    one order, half of every template pair and of every gold label in each; the default of the
-    balanced design), ``both`` (every pair twice; the default of the full design), ``AB`` or
-    ``BA``. The prompts are the full grid in both orders unless ``orders`` is AB or BA.
+    Args:
+        templates: the tasks and their wordings, by task name.
+        items: what is judged, in any order.
+        design: ``balanced`` or ``full``.
+        pairs: pairs per task of the balanced design. By default 125; one per item if there are
+            more items; all possible pairs if there are fewer than 125.
+        seed: fixes which pairs and orders are chosen, whatever the machine.
+        orders: the option orders in which a comparative task's pairs are shown.
+            ``counterbalanced`` (the default of the balanced design) shows each pair in one order,
+            and half of every template pair and of every gold label in each; ``both`` (the default
+            of the full design) shows every pair twice; ``AB`` or ``BA`` shows one order only. The
+            prompts cover both orders unless ``orders`` is AB or BA.
+        source: recorded in the benchmark's ``source``.
 
-    The same arguments give the same tables, whatever the machine. Raises JudgeSenseError for an
-    unknown design or order plan, an item of an unknown task, an item that lacks a field, an id
-    given twice in a task, or more pairs than there are.
+    Raises:
+        JudgeSenseError: for an unknown design or order plan, an item of an unknown task, an item
+            that lacks a field, a repeated item id in a task, or more pairs than exist.
+
+    >>> from judgesense_dataset.embedded import embedded_items, embedded_templates
+    >>> build(embedded_templates(), embedded_items(), design="full").pairs.num_rows
+    1500
     """
-    if design not in DESIGNS:
-        raise JudgeSenseError(f"unknown design {design!r}; the designs are {', '.join(DESIGNS)}")
-    orders = orders or ("counterbalanced" if design == "balanced" else "both")
-    if orders not in ORDER_PLANS:
-        raise JudgeSenseError(f"unknown orders {orders!r}; they are {', '.join(ORDER_PLANS)}")
+    orders = order_plan(design, orders)
     if design == "full" and pairs is not None:
         raise JudgeSenseError("the full design has all pairs; leave out the number of pairs")
     prompt_tables, pair_tables, tasks = [], [], {}
@@ -74,13 +86,28 @@ def build(
         tasks[name] = entry.task
         prompt_tables.extend(_chunks(grid(entry, group, orders), table_of_prompts))
         cells = plan(entry, group, design, pairs, seed, orders)
-        pair_tables.extend(_chunks(paired(entry, group, cells), table_of_pairs))
+        pair_tables.extend(
+            _chunks((pair for _, pair, _, _ in paired(entry, group, cells)), table_of_pairs)
+        )
     return Benchmark(
         tasks=tasks,
         prompts=pa.concat_tables(prompt_tables or [PROMPT_SCHEMA.empty_table()]),
         pairs=pa.concat_tables(pair_tables or [PAIR_SCHEMA.empty_table()]),
         source={"name": "items", **(source or {}), "design": design, "seed": str(seed)},
     )
+
+
+def order_plan(design: str, orders: str | None, designs: Sequence[str] = DESIGNS) -> str:
+    """The order plan of a design: ``orders``, or the design's default.
+
+    Raises JudgeSenseError for a design that is not one of ``designs``, or an unknown order plan.
+    """
+    if design not in designs:
+        raise JudgeSenseError(f"unknown design {design!r}; choose one of {', '.join(designs)}")
+    orders = orders or ("counterbalanced" if design == "balanced" else "both")
+    if orders not in ORDER_PLANS:
+        raise JudgeSenseError(f"unknown orders {orders!r}; choose one of {', '.join(ORDER_PLANS)}")
+    return orders
 
 
 def build_from_files(
@@ -91,9 +118,9 @@ def build_from_files(
     seed: int = 0,
     orders: str | None = None,
 ) -> Benchmark:
-    """The benchmark of a person's own template file and item file (see :func:`build`).
+    """Build a benchmark from a template file and an item file (see :func:`build`).
 
-    With several tasks in the template file, the items need a ``task`` column. Raises
+    If the template file has several tasks, the items need a ``task`` column. Raises
     JudgeSenseError naming file, row and column, before anything is built.
     """
     templates, items = Path(templates), Path(items)
@@ -113,27 +140,23 @@ def build_from_files(
         if name in present
         for item in load_items(items, entry.task, entry.fields)
     ]
-    source = {"name": items.name, "templates": _sha256(templates), "items": _sha256(items)}
+    source = {"name": items.name, "templates": sha256_of(templates), "items": sha256_of(items)}
     return build(entries, loaded, design, pairs, seed, orders, source)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def group_items(
     templates: Mapping[str, TaskTemplates], items: Iterable[Item]
 ) -> dict[str, list[Item]]:
-    """The items by task, in the templates' order of tasks.
+    """Group the items by task, in the order of the templates' tasks.
 
-    Raises JudgeSenseError for an item of an unknown task and an id given twice in a task.
+    Raises JudgeSenseError for an item of an unknown task and for a repeated item id in a task.
     """
     groups: dict[str, list[Item]] = {name: [] for name in templates}
     seen: set[tuple[str, str]] = set()
     for item in items:
         if item.task not in groups:
             raise JudgeSenseError(
-                f"item {item.item_id!r} is of the task {item.task!r}, which has no templates; "
+                f"item {item.item_id!r} belongs to the task {item.task!r}, which has no templates; "
                 f"the tasks are {', '.join(groups)}"
             )
         if (item.task, item.item_id) in seen:
@@ -144,7 +167,7 @@ def group_items(
 
 
 def grid(entry: TaskTemplates, items: Iterable[Item], orders: str = "both") -> Iterator[Prompt]:
-    """Every prompt of a task, one after the other: item by item, order by order."""
+    """Every prompt of a task: item by item, order by order, template by template."""
     shown = (orders,) if orders in entry.task.orders else entry.task.orders
     for item in items:
         for order in shown:
@@ -152,15 +175,55 @@ def grid(entry: TaskTemplates, items: Iterable[Item], orders: str = "both") -> I
                 yield render(entry.task, template, item, order)
 
 
-def paired(entry: TaskTemplates, items: Sequence[Item], cells: Iterable[_Cell]) -> Iterator[Pair]:
-    """The pairs at these cells (index of the item, index of the template pair, option order)."""
+def paired(
+    entry: TaskTemplates, items: Sequence[Item], cells: Iterable[Cell]
+) -> Iterator[tuple[Item, Pair, Prompt, Prompt]]:
+    """The pair at each cell, with its item and its two rendered prompts."""
     by_id = {template.template_id: template for template in entry.templates}
     joined = template_pairs(list(by_id))
     for row, column, order in cells:
-        first, second = (
-            render(entry.task, by_id[name], items[row], order) for name in joined[column]
-        )
-        yield pair_up(first, second)
+        a, b = (render(entry.task, by_id[name], items[row], order) for name in joined[column])
+        yield items[row], pair_up(a, b), a, b
+
+
+def pair_rows(
+    entry: TaskTemplates, items: Sequence[Item], cells: Iterable[Cell]
+) -> Iterator[dict[str, Any]]:
+    """The rows of ``folder.PAIR_ROWS`` at these cells, without the columns of a validation."""
+    for item, pair, a, b in paired(entry, items, cells):
+        yield {
+            "pair_id": pair.pair_id,
+            "task_type": item.task,
+            "source_benchmark": item.source,
+            "prompt_a": a.text,
+            "prompt_b": b.text,
+            "response_being_judged": judged_text(entry.task, item, pair.order),
+            "ground_truth_label": a.gold,
+            "item_id": item.item_id,
+            "cluster_id": item.cluster_id,
+            "template_a": pair.template_a,
+            "template_b": pair.template_b,
+            "order": pair.order,
+            "label_map_a": pair.label_map_a,
+            "label_map_b": pair.label_map_b,
+            "system_id": item.system_id,
+            "license": item.license,
+            "source_revision": item.revision,
+        }
+
+
+def judged_text(task: Task, item: Item, order: str) -> str:
+    """The judged part of an item as one text; options as ``A: ... | B: ...`` in this order."""
+    if task.comparative:
+        names = [task.options[label] for label in task.labels]
+        if order == "BA":
+            names.reverse()
+        shown = zip(task.labels, names, strict=True)
+        return " | ".join(f"{label}: {item.fields[name]}" for label, name in shown)
+    for name in _JUDGED:
+        if name in item.fields:
+            return item.fields[name]
+    return "\n".join(item.fields.values())
 
 
 def plan(
@@ -170,11 +233,8 @@ def plan(
     pairs: int | None,
     seed: int,
     orders: str,
-) -> list[_Cell]:
-    """Which cells of item x template pair are measured, and in which option order.
-
-    Cells are (index of the item, index of the template pair, option order).
-    """
+) -> list[Cell]:
+    """Which cells of item x template pair are measured, and in which option order."""
     width = math.comb(len(entry.templates), 2)
     capacity = len(items) * width
     if design == "full":
@@ -183,7 +243,7 @@ def plan(
         n = min(capacity, max(DEFAULT_PAIRS, len(items))) if pairs is None else pairs
         if not 1 <= n <= capacity:
             raise JudgeSenseError(
-                f"task {entry.task.name!r}: {n} pairs asked for; {len(items)} items and {width} "
+                f"task {entry.task.name!r}: cannot take {n} pairs; {len(items)} items and {width} "
                 f"template pairs give 1 to {capacity}"
             )
         cells = balanced_cells(len(items), width, n, _rng(seed, entry.task.name))
@@ -198,11 +258,11 @@ def plan(
 def balanced_cells(
     rows: int, columns: int, n: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """n distinct cells of a grid with every row and every column equally often, within one.
+    """n distinct cells of a grid in which every row and every column occurs equally often (±1).
 
-    Walking both axes at once meets every row and column equally often, and meets no cell twice
-    until lcm(rows, columns) steps; a shift of the columns by one then opens the next such class.
-    Both axes are shuffled first, so that the walk's regularity is no property of the items.
+    Walking both axes at once meets every row and column equally often, and repeats no cell for
+    lcm(rows, columns) steps; shifting the columns by one then opens the next such class. Both axes
+    are shuffled first, so that the walk's regularity is no property of the items.
     """
     row_at, column_at = rng.permutation(rows), rng.permutation(columns)
     period = math.lcm(rows, columns)
@@ -214,10 +274,10 @@ def balanced_cells(
 
 def _counterbalanced(
     cells: Sequence[tuple[int, int]], golds: Sequence[str | None], seed: int, task: str
-) -> list[_Cell]:
-    """Orders in turn along the cells sorted by gold and template pair: each is halved, within one.
+) -> list[Cell]:
+    """Alternate the orders along the cells sorted by gold label and template pair.
 
-    So a position is the right answer as often as not, in every template pair.
+    Each label and each template pair is then halved (±1), so that no position is right more often.
     """
     start = int(_rng(seed, task + ":order").integers(2))
     turn = sorted(range(len(cells)), key=lambda at: (golds[cells[at][0]] or "", cells[at][1]))
@@ -228,12 +288,12 @@ def _counterbalanced(
 
 
 def _rng(seed: int, name: str) -> np.random.Generator:
-    """A stream of its own for every task, so that leaving one out changes no other."""
+    """A random stream per task, so that leaving one task out changes no other."""
     return np.random.default_rng([seed, *name.encode()])
 
 
 def _chunks(rows: Iterable[_Row], table_of: Callable[[list[_Row]], pa.Table]) -> Iterator[pa.Table]:
-    """Tables of some thousand rows, so that no list of all rows ever stands in memory."""
+    """Tables of some thousand rows, so that no list of all rows is ever in memory."""
     rows = iter(rows)
     while chunk := list(islice(rows, _CHUNK)):
         yield table_of(chunk)

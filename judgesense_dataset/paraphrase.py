@@ -1,18 +1,18 @@
 """Candidate paraphrases of a task's wordings, from any judge, for a person to accept.
 
-A judge proposes; the filter drops what is no new wording, loses an answer or a placeholder, asks
-the other way round, is too far in meaning, or is called different by the judge itself. What is
-left goes to a template file in which every candidate waits for a person's ``accepted: true``.
+A judge proposes. The filter drops texts that are not new, lose an answer or a placeholder, ask the
+opposite, are too far in meaning, or that the judge itself calls different. The rest goes to a
+template file in which every candidate waits for a person's ``accepted: true``.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Template, prompt_id
+from judgesense.yaml_files import read_yaml
+from judgesense_dataset.folder import write_text
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
 from judgesense_dataset.similarity import Embedder, Measure, measure
 from judgesense_dataset.templates import DATA, TaskTemplates
@@ -28,7 +30,7 @@ from judgesense_dataset.validators import Vote, ask, judge_votes
 PROMPT_FILE = DATA / "paraphrase_prompt.yaml"
 MAX_TOKENS = 512
 _ROUNDS = 5
-"""At most so many times the requests that would do if every answer were kept."""
+"""At most this many times the requests that would suffice if every answer were kept."""
 
 _LONGEST = 3.0
 _BRACES = re.compile(r"\{\w+\}")
@@ -37,7 +39,7 @@ _LABEL = re.compile(r"\A(?:\W*(?:new |paraphrased |rewritten )?instruction\W*:)\
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A wording that passed the filter: the template it comes from, its measures, the vote."""
+    """A wording that passed the filter: its base template, its measures, the judge's vote."""
 
     text: str
     base: Template
@@ -47,7 +49,7 @@ class Candidate:
 
 @dataclass
 class Paraphrases:
-    """What came of asking: the candidates kept, and how many answers fell to which rule."""
+    """The candidates kept, the number of requests, and the answers dropped by each rule."""
 
     judge: str
     asked: int = 0
@@ -64,15 +66,15 @@ def paraphrase(
     seed: int = 0,
     note: Callable[[str], None] = lambda _: None,
 ) -> Paraphrases:
-    """Up to ``n`` candidate paraphrases of the task's wordings.
+    """Propose up to ``n`` paraphrases of the task's wordings.
 
     ``judge`` is a name, Hub id, path, function or loaded judge. Named judges propose at this
-    ``temperature`` and ``seed``, without a system prompt and with as many tokens as a wording can
-    need, and then validate with their defaults; functions and loaded judges do both as they are.
-    Fewer than ``n`` are returned when five times as many requests have not given more.
+    ``temperature`` and ``seed``, without a system prompt and with enough tokens for a wording, and
+    then validate with their defaults; functions and loaded judges do both as they are. Fewer than
+    ``n`` candidates are returned if 5 ``n`` requests do not yield more.
 
-    Raises JudgeSenseError if ``n`` is below 1, the judge is not there, gives no text, or could
-    exceed its ``max_cost``.
+    Raises JudgeSenseError if ``n`` is below 1, or if the judge is unknown, generates no text or
+    could exceed its ``max_cost``.
     """
     if n < 1:
         raise JudgeSenseError(f"the number of paraphrases must be at least 1, got {n}")
@@ -90,7 +92,7 @@ def paraphrase(
     writer = load_judge(judge, **options)
     try:
         if "generate" not in writer.scorings:
-            raise JudgeSenseError(f"judge {writer.name} gives no text, so it cannot paraphrase")
+            raise JudgeSenseError(f"judge {writer.name} generates no text, so it cannot paraphrase")
         found = Paraphrases(writer.name)
         reader = load_judge(judge) if named else writer
         try:
@@ -105,7 +107,7 @@ def paraphrase(
 
 
 def _tokens_for(entry: TaskTemplates) -> int:
-    """A cap on a proposal: a token for every two characters of the longest wording, and some."""
+    """The token cap of a proposal: one per two characters of the longest wording, and 24 more."""
     longest = max(len(template.text) for template in entry.templates)
     return min(MAX_TOKENS, 24 + longest // 2)
 
@@ -142,8 +144,8 @@ def _collect(
 
 
 def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
-    """Every base wording in every manner, no two alike, without end."""
-    asked = yaml.safe_load(PROMPT_FILE.read_text(encoding="utf-8"))
+    """Endless requests: every base wording in every manner, no two alike."""
+    asked = read_yaml(PROMPT_FILE)
     manners, templates = asked["manners"], entry.templates
     requirements = "; ".join(asked["requirements"])
     step = 0
@@ -163,9 +165,9 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
 
 
 def generate(judge: Any, texts: Sequence[str]) -> list[str | None]:
-    """The judge's text to each message, in their order; None where it gave none.
+    """The judge's answer to each message, in order; None where it gave none.
 
-    Raises JudgeSenseError, before anything is asked, if they could exceed its ``max_cost``.
+    Raises JudgeSenseError, before any request, if the messages could exceed its ``max_cost``.
     """
     from local_judges.protocol import Request
     from local_judges.runner import ask_all
@@ -175,13 +177,13 @@ def generate(judge: Any, texts: Sequence[str]) -> list[str | None]:
 
 
 def _clean(text: str) -> str:
-    """The answer without a label before it, quotation marks around it, or what follows it."""
+    """The answer without a label, quotation marks, or further paragraphs."""
     first = _LABEL.sub("", text.strip()).strip().split("\n\n")[0]
     return " ".join(first.split()).strip("\"'“”*` ")
 
 
 def _refused(text: str, base: Template, entry: TaskTemplates, seen: set[str]) -> str | None:
-    """Why a text is no candidate, from the text alone; None if it may be one."""
+    """The reason to drop a text, from the text alone; None if there is none."""
     if not text:
         return "empty"
     if _normal(text) in seen:
@@ -196,7 +198,7 @@ def _refused(text: str, base: Template, entry: TaskTemplates, seen: set[str]) ->
         return "an answer is not named"
     said = cue(text, entry.task.labels)
     if said is not None and said != (INVERTED if base.inverted else DIRECT):
-        return "asks the other way round"
+        return "asks the opposite"
     return None
 
 
@@ -215,7 +217,7 @@ def _judged(
     dropped: Counter[str],
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """The texts that keep the meaning, by the embedding's cosine and by the judge."""
+    """The texts that keep the meaning, according to the cosine and to the judge."""
     measured = measure([(base.text, text) for text, base in texts], embedder)
     near = []
     for (text, base), found in zip(texts, measured, strict=True):
@@ -243,67 +245,51 @@ def _judged(
 def write_candidates(path: Path, entry: TaskTemplates, found: Paraphrases) -> None:
     """Write a template file: the task's own wordings, and each candidate with its measures.
 
-    ``load_templates`` reads a candidate once ``accepted: null`` has become ``accepted: true``.
-    Raises JudgeSenseError if the file exists: it may hold what a person has accepted.
+    ``load_templates`` reads a candidate once a person has changed ``accepted: null`` to
+    ``accepted: true``. Raises JudgeSenseError if the file exists: it may hold such decisions.
     """
     if path.exists():
-        raise JudgeSenseError(f"{path} exists and may hold accepted wordings; name another --out")
-    task = entry.task
-    lines = [
-        "# Candidate paraphrases. Read each one; write accepted: true to use it, false to leave it",
-        f"# out. Proposed and checked by {found.judge}; cosine and edit distance are to the",
-        "# wording named by `from`. The answers mean what they mean there.",
-        "",
-        "tasks:",
-        f"  {_quoted(task.name)}:",
-        f"    labels: [{', '.join(map(_quoted, task.labels))}]",
-    ]
-    if task.ordinal:
-        lines.append("    ordinal: true")
-    if task.options:
-        lines.append(f"    options: {_flow(task.options)}")
-    lines += [f"    layout: {_quoted(entry.templates[0].layout)}", "    templates:"]
-    shared = entry.templates[0].layout
-    for template in entry.templates:
-        lines += _entry(template.template_id, template.text, template, shared)
+        raise JudgeSenseError(f"{path} exists and may hold accepted wordings; choose another --out")
+    task, layout = entry.task, entry.templates[0].layout
+    templates = [_entry(each.template_id, each.text, each, layout) for each in entry.templates]
     taken = {template.template_id for template in entry.templates}
-    number = 0
-    for candidate in found.candidates:
-        number += 1
-        while f"{task.name}-p{number}" in taken:
-            number += 1
-        judged = {True: "YES", False: "NO", None: "unclear"}[candidate.judged.verdict]
-        measured = {
+    names = (name for n in count(1) if (name := f"{task.name}-p{n}") not in taken)
+    for name, candidate in zip(names, found.candidates, strict=False):
+        vote = candidate.judged
+        measured: dict[str, Any] = {
             "from": candidate.base.template_id,
-            "edit_distance": f"{candidate.measured.edit_distance:.3f}",
-            "cosine": f"{candidate.measured.cosine:.3f}",
-            "judge": judged,
+            "edit_distance": round(candidate.measured.edit_distance, 3),
+            "cosine": round(candidate.measured.cosine, 3),
+            "judge": {True: "YES", False: "NO", None: "unclear"}[vote.verdict],
         }
-        if candidate.judged.score is not None:
-            measured["p_equivalent"] = f"{candidate.judged.score:.3f}"
-        lines += _entry(f"{task.name}-p{number}", candidate.text, candidate.base, shared)
-        lines += ["        accepted: null", f"        measured: {_flow(measured)}"]
+        if vote.score is not None:
+            measured["p_equivalent"] = round(vote.score, 3)
+        proposed = _entry(name, candidate.text, candidate.base, layout)
+        templates.append({**proposed, "accepted": None, "measured": measured})
+    content = {
+        "labels": list(task.labels),
+        **({"ordinal": True} if task.ordinal else {}),
+        **({"options": dict(task.options)} if task.options else {}),
+        "layout": layout,
+        "templates": templates,
+    }
+    header = (
+        "# Candidate paraphrases. Read each; write accepted: true to use it, false to leave it\n"
+        f"# out. Proposed and checked by {found.judge}. The cosine and the edit distance are to\n"
+        "# the wording named by `from`, whose answers keep their meaning.\n\n"
+    )
+    body = yaml.safe_dump(
+        {"tasks": {task.name: content}}, sort_keys=False, allow_unicode=True, width=100
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, header + body)
 
 
-def _entry(name: str, text: str, like: Template, shared: str) -> list[str]:
-    lines = [f"      - id: {_quoted(name)}", f"        text: {_quoted(text)}"]
-    if any(raw != label for raw, label in like.label_map.items()):
-        lines.append(f"        label_map: {_flow(like.label_map)}")
-    if like.layout != shared:
-        lines.append(f"        layout: {_quoted(like.layout)}")
-    return lines
-
-
-def _flow(mapping: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f"{_quoted(k)}: {_quoted(v)}" for k, v in mapping.items()) + "}"
-
-
-def _quoted(text: str) -> str:
-    """A text as YAML, which reads JSON strings; plain words stay bare."""
-    if re.fullmatch(r"[A-Za-z0-9_.-]+", text):
-        return text
-    return json.dumps(text, ensure_ascii=False)
+def _entry(name: str, text: str, like: Template, layout: str) -> dict[str, Any]:
+    """A template of a template file; label map and layout only if they are not the task's."""
+    return {
+        "id": name,
+        "text": text,
+        **({"label_map": dict(like.label_map)} if like.inverted else {}),
+        **({"layout": like.layout} if like.layout != layout else {}),
+    }

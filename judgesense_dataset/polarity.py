@@ -1,7 +1,7 @@
-"""Which way round a wording asks: does its YES, A or 5 mean the canonical YES, A or 5?
+"""The polarity of a wording: does its YES, A or 5 mean the canonical YES, A or 5?
 
-A wording's polarity is known where it is one of the known templates; else it is read off cues in
-the text ("contains errors", "less relevant", "NO (accurate)"), and left open where there are none.
+The polarity of a known template is known. That of other wordings is read from cues in the text
+("contains errors", "less relevant", "NO (accurate)"), and open if there are none.
 """
 
 from __future__ import annotations
@@ -51,9 +51,12 @@ def known_map(task: str, prompt: str) -> Mapping[str, str] | None:
 
 
 def cue(instruction: str, labels: Sequence[str]) -> str | None:
-    """DIRECT or INVERTED if the wording's own words say so, else None.
+    """DIRECT or INVERTED if the wording contains a cue, else None.
 
-    A legend decides where there is one ("Answer NO (accurate)"); then what is asked about.
+    A legend ("Answer NO (accurate)") comes first, then the subject of the question.
+
+    >>> cue("Does the response contain errors? YES or NO.", ("YES", "NO"))
+    'inverted'
     """
     first, last = labels[0], labels[-1]
     if is_scale(labels):
@@ -85,10 +88,10 @@ def cue(instruction: str, labels: Sequence[str]) -> str | None:
 
 
 def is_identity(label_map: Mapping[str, str]) -> bool:
-    """Whether every raw answer means the label that it names."""
+    """Whether every raw answer means the label of the same name."""
     return all(raw == label for raw, label in label_map.items())
 
 
 def inverted_map(labels: Sequence[str]) -> dict[str, str]:
-    """The map of a wording that asks the other way round: the labels in reverse."""
+    """The label map of an inverted wording: the labels in reverse."""
     return dict(zip(labels, reversed(labels), strict=True))

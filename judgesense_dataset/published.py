@@ -1,7 +1,7 @@
-"""Rows in the earlier benchmark's schema, completed to the columns of today's pairs.
+"""Complete rows in the earlier benchmark's schema to today's columns.
 
-Such rows hold two rendered prompts and little else: templates, label maps, items and canonical
-gold labels are derived by matching the prompts against the known wordings.
+Such rows hold two rendered prompts and little else. Templates, label maps, items and canonical gold
+labels are derived by matching the prompts against the known wordings.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _GOLD = {"accurate": "YES", "inaccurate": "NO"}
 _SCORE = re.compile(r"score_(\d+)")
 _QUERIES = ("query", "question")
 
+OPTIONS = re.compile(r"\AA: (.*?)(?: \| |\n)B: (.*)\Z", re.DOTALL)
+"""The two options in a text of ``pairing.judged_text``."""
+
 
 @lru_cache(maxsize=1)
 def known_tasks() -> dict[str, TaskTemplates]:
@@ -31,7 +34,7 @@ def known_tasks() -> dict[str, TaskTemplates]:
 
 @lru_cache(maxsize=1)
 def _wordings() -> dict[str, list[tuple[Template, re.Pattern[str]]]]:
-    """The known templates of each task as patterns; those of the published pairs come first."""
+    """The known templates of each task as patterns, those of the published pairs first."""
     found: dict[str, list[tuple[Template, re.Pattern[str]]]] = {}
     others = [load_templates(DATA / name) for name in ("de/templates.yaml", "scale_templates.yaml")]
     for tasks in (load_templates(DATA / "published_templates.yaml"), known_tasks(), *others):
@@ -60,22 +63,31 @@ def recognise(task: str, prompt: str) -> tuple[Template, dict[str, str]] | None:
     return None
 
 
+def wording_of(prompt: str, judged: str | None) -> str:
+    """The wording in a prompt of no known template: the text before the judged part."""
+    judged = judged or ""
+    found = OPTIONS.match(judged)
+    start = prompt.find((found.group(1) if found else judged)[:200]) if judged else -1
+    before = prompt[:start] if start > 0 else prompt
+    return before.split("\n\n", 1)[0] or before
+
+
 def complete(
     rows: Iterable[tuple[int, Mapping[str, Any]]], where: str, default_task: str
 ) -> Iterator[dict[str, Any]]:
-    """Numbered rows with every column of a pair; what a row says itself is kept.
+    """Fill in every column of a pair in numbered rows, and keep what a row says itself.
 
     Missing columns are derived: templates and label maps from the wording, the item from the
-    judged text and the query, the gold label in canonical form (``accurate`` is YES, ``score_3``
-    is 3). What cannot be derived is null. Raises JudgeSenseError naming ``where`` and the row for
-    a row without two prompts of text.
+    judged text and the query, the gold label in canonical form (``accurate`` becomes YES,
+    ``score_3`` becomes 3). Columns that cannot be derived are null. Raises JudgeSenseError naming
+    ``where`` and the row for a row without two prompts of text.
     """
     for number, row in rows:
         for column in ("prompt_a", "prompt_b"):
             text = row.get(column)
             if not isinstance(text, str) or not text.strip():
                 raise JudgeSenseError(
-                    f"{where}, row {number}, column {column}: must be text that is not empty, "
+                    f"{where}, row {number}, column {column}: must be non-empty text, "
                     f"got {text!r}; the row has {', '.join(row)}"
                 )
         for column, text in row.items():
@@ -117,7 +129,7 @@ def _canonical(label: str) -> str:
 
 
 def _identity(task: str, row: Mapping[str, Any], fields: Mapping[str, str]) -> str | None:
-    """The item's id from the judged text and the query; None if the row shows neither."""
+    """An item id derived from the judged text and the query; None if the row shows neither."""
     judged = row["response_being_judged"]
     if judged is None:
         judged = "\n".join(text for name, text in fields.items() if name not in _QUERIES)

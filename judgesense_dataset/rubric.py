@@ -1,4 +1,4 @@
-"""A person's own rubric as a template: a text with placeholders, and other wordings of it."""
+"""Your own rubric as a template: a text with placeholders, and other wordings of it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Task, Template, is_scale
+from judgesense.yaml_files import read_text
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 NAME = "rubric"
-"""The task of a rubric, and the id of its own wording."""
+"""The name of a rubric's task, and the id of its own wording."""
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -25,20 +26,17 @@ _RULE = re.compile(r"^---+[ \t]*$", re.MULTILINE)
 def read_rubric(
     path: Path, data: Path, answers: Sequence[str] | None, options: Mapping[str, str] | None
 ) -> TaskTemplates:
-    """The rubric's text as a task with one template.
+    """Read a rubric as a task with one template.
 
-    What stands before the first line with a placeholder is the wording; that line and all after
-    it are the layout, which every wording shares. ``answers`` are the decisions, best first or in
-    order; by default the gold labels that occur in ``data``. ``options`` names, for a choice
-    between two, the column shown under each answer.
+    The text before the first line with a placeholder is the wording; that line and the rest are the
+    layout, which all wordings share. ``answers`` are the decisions, best first or in order; by
+    default the gold labels that occur in ``data``. ``options`` names, for a choice between two,
+    the column shown under each answer.
 
-    Raises JudgeSenseError for an empty rubric, one without a placeholder or with one that is no
-    column of the data, and answers that are neither given nor to be found.
+    Raises JudgeSenseError for an empty rubric, one without a placeholder or with a placeholder that
+    is not a column of the data, and if the answers are neither passed nor found in the data.
     """
-    try:
-        text = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+    text = read_text(path).strip()
     if not text:
         raise JudgeSenseError(f"{path}: the rubric is empty")
     first, gold = None, set()
@@ -51,18 +49,18 @@ def read_rubric(
     for inner in _BRACES.findall(text):
         if inner not in first:
             raise JudgeSenseError(
-                f"{path}: {{{inner}}} is no column of {data}; its columns are {', '.join(first)}"
+                f"{path}: {{{inner}}} is not a column of {data}; its columns are {', '.join(first)}"
             )
     if not _PLACEHOLDER.search(text):
         raise JudgeSenseError(
-            f"{path}: the rubric shows nothing of the data; write a column's name in braces where "
-            f"it belongs, e.g. {{{next(iter(first))}}}; the columns are {', '.join(first)}"
+            f"{path}: the rubric shows no column of the data; write a column's name in braces, "
+            f"such as {{{next(iter(first))}}}; the columns are {', '.join(first)}"
         )
     labels = tuple(answers or sorted(gold, key=_in_order))
     if len(labels) < 2:
         raise JudgeSenseError(
-            f"which answers does {path} admit? {data} has {len(labels)} gold label(s); give "
-            "--answers with commas between, e.g. --answers YES,NO"
+            f"{path}: the answers are unknown, because {data} has {len(labels)} gold label(s); "
+            "list them, for example --answers YES,NO"
         )
     ordinal = is_scale(labels)
     task = Task(NAME, labels, ordinal, MappingProxyType(dict(options or {})))
@@ -92,16 +90,16 @@ def _template(template_id: str, text: str, task: Task, like: Template | None) ->
 
 
 def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
-    """The rubric with the wordings of a file, its own first.
+    """Add the wordings of a file to the rubric, after its own.
 
-    A ``.txt`` file holds wordings with lines of ``---`` between; each may show the data anew or
-    leave that to the rubric's layout. A YAML file is a template file with one task of the same
-    answers, as ``judgesense dataset paraphrase`` writes it; candidates count unless they say
+    A ``.txt`` file holds wordings separated by lines of ``---``; each may have its own placeholders
+    or else uses the rubric's layout. A YAML file is a template file with one task of the same
+    answers, such as ``judgesense dataset paraphrase`` writes; candidates count unless they say
     ``accepted: false``.
 
     Raises JudgeSenseError for a file that cannot be read, other answers, no wording but the
-    rubric's own, or a wording `rubric` that is not this rubric's: the others were made for another
-    text than the one they would be compared with.
+    rubric's own, or a wording called `rubric` with another text: the others then belong to another
+    rubric.
     """
     task, (own,) = rubric.task, rubric.templates
     if path.suffix in (".yaml", ".yml"):
@@ -111,7 +109,7 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
         (entry,) = entries.values()
         if entry.task.labels != task.labels:
             raise JudgeSenseError(
-                f"{path}: its answers are {', '.join(entry.task.labels)}, the rubric's "
+                f"{path}: its answers are {', '.join(entry.task.labels)}, but the rubric's are "
                 f"{', '.join(task.labels)}"
             )
         found = [
@@ -121,43 +119,39 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
         for each in found:
             if each.template_id == NAME and (each.text, each.layout) != (own.text, own.layout):
                 raise JudgeSenseError(
-                    f"{path}: its wordings were made for another rubric, which begins "
+                    f"{path}: its wordings belong to another rubric, which begins "
                     f"{each.text[:60]!r}; remove the file to have new ones proposed, or, if the "
                     f"wordings still ask the same, write the new text and layout under {NAME!r}"
                 )
     else:
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise JudgeSenseError(f"{path}: cannot be read as UTF-8 text ({error})") from error
-        parts = [part.strip() for part in _RULE.split(text) if part.strip()]
+        parts = [part.strip() for part in _RULE.split(read_text(path)) if part.strip()]
         found = [
             _template(f"wording-{number}", part, task, own)
             for number, part in enumerate(parts, start=1)
         ]
     others = [each for each in found if (each.text, each.layout) != (own.text, own.layout)]
     if not others:
-        raise JudgeSenseError(f"{path}: holds no wording but the rubric's own; add one")
+        raise JudgeSenseError(f"{path}: no wording but the rubric's own; add one")
     return TaskTemplates(task, (own, *others))
 
 
 def propose_wordings(
     rubric: TaskTemplates, judge: Any, n: int, path: Path, note: Callable[[str], None]
 ) -> TaskTemplates:
-    """Have a judge paraphrase the rubric, write what passes the filter to ``path``, read it back.
+    """Have a judge paraphrase the rubric, and write the proposals that pass the filter to ``path``.
 
-    Raises JudgeSenseError, naming why the proposals fell, if none passed.
+    Raises JudgeSenseError, with the reasons, if no proposal passes.
     """
     found = paraphrase(rubric, judge, n, note=note)
     if not found.candidates:
         why = ", ".join(f"{reason}: {count}" for reason, count in found.dropped.most_common())
         raise JudgeSenseError(
-            f"none of {found.asked} paraphrases that {found.judge} proposed could be used ({why}); "
-            "give --wordings a file with wordings of your own, or --paraphraser a stronger model"
+            f"none of {found.asked} paraphrases proposed by {found.judge} could be used ({why}); "
+            "write wordings yourself and pass --wordings FILE, or pass a stronger --paraphraser"
         )
     write_candidates(path, rubric, found)
     note(
         f"{len(found.candidates)} wordings proposed by {found.judge} are in {path}: read them, and "
-        "write accepted: false where one asks something else"
+        "write accepted: false for any that asks something else"
     )
     return read_wordings(path, rubric)

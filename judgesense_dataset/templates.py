@@ -1,6 +1,6 @@
-"""Template files: reading them, with errors that name the line.
+"""Read template files, with errors that name the line.
 
-A template file is YAML; ``data/templates.yaml`` explains the format and is meant to be copied.
+A template file is YAML; ``data/templates.yaml`` documents the format and is a file to copy.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from types import MappingProxyType
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import UNDECIDED, Task, Template
-from judgesense_dataset.yaml_nodes import YamlNode, read_yaml
+from judgesense.yaml_files import YamlNode, read_nodes
 
 DATA = Path(__file__).parent / "data"
-"""The folder of the data that comes with the package."""
+"""The folder of the data files in the package."""
 
 _FILE_KEYS = {"source", "license", "tasks"}
 _TASK_KEYS = {"labels", "ordinal", "options", "layout", "templates"}
@@ -25,7 +25,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class TaskTemplates:
-    """A task and its templates: what one entry of a template file says."""
+    """A task and its templates: one entry of a template file."""
 
     task: Task
     templates: tuple[Template, ...]
@@ -39,24 +39,28 @@ class TaskTemplates:
 def load_templates(
     path: str | Path, at_least: int = 2, unread: bool = False
 ) -> dict[str, TaskTemplates]:
-    """The tasks of a template file by name, in the file's order.
+    """Load the tasks of a template file by name, in the file's order.
 
-    Raises JudgeSenseError naming the file and line: a file that is no YAML or not UTF-8, an
-    unknown or missing key, a layout without ``{instruction}``, a brace that is no placeholder, a
-    comparative task that does not show its options, a label map that leads outside the labels or
-    leaves one unreached, an id given twice, or fewer than ``at_least`` templates for a task.
     Candidates of ``judgesense dataset paraphrase`` are left out until they say ``accepted: true``;
     with ``unread`` they count unless they say ``accepted: false``.
+
+    Raises JudgeSenseError naming the file and line for invalid YAML, an unknown or missing key, a
+    layout without ``{instruction}``, a brace that is not a placeholder, a comparative task that
+    does not show its options, a label map that leads outside the labels or never reaches one, a
+    repeated id, or a task with fewer than ``at_least`` templates.
+
+    >>> list(load_templates(DATA / "templates.yaml"))
+    ['factuality', 'coherence', 'relevance', 'preference']
     """
-    root = read_yaml(Path(path))
+    root = read_nodes(Path(path))
     tasks = root.mapping("a template file", _FILE_KEYS).get("tasks")
     if tasks is None:
-        raise root.fail("a template file needs the key 'tasks'")
+        raise root.fail("missing key 'tasks' in a template file")
     return read_tasks(tasks, at_least, unread)
 
 
 def read_tasks(node: YamlNode, at_least: int = 2, unread: bool = False) -> dict[str, TaskTemplates]:
-    """The tasks that a YAML mapping names; raises as :func:`load_templates`."""
+    """The tasks in a YAML mapping; raises as :func:`load_templates`."""
     seen: dict[str, str] = {}
     return {
         name: _task(name, entry, seen, at_least, unread)
@@ -70,7 +74,7 @@ def _task(
     entries = node.mapping(f"task {name!r}", _TASK_KEYS)
     for key in ("labels", "layout", "templates"):
         if key not in entries:
-            raise node.fail(f"task {name!r} lacks the key {key!r}")
+            raise node.fail(f"missing key {key!r} in task {name!r}")
     ordinal = entries["ordinal"].text("ordinal").lower() if "ordinal" in entries else "false"
     if ordinal not in ("true", "false"):
         raise entries["ordinal"].fail(f"ordinal must be true or false, not {ordinal!r}")
@@ -91,15 +95,14 @@ def _task(
     if len(templates) < at_least:
         waiting = len(listed) - len(templates)
         raise entries["templates"].fail(
-            f"task {name!r} has {len(templates)} template; a pair needs two wordings or more"
-            + (f" ({waiting} candidates are not accepted: set accepted to true)" if waiting else "")
+            f"task {name!r} needs at least {at_least} templates, got {len(templates)}"
+            + (f" ({waiting} candidates are not accepted: write accepted: true)" if waiting else "")
         )
     return TaskTemplates(task, templates)
 
 
 def _counts(node: YamlNode, unread: bool) -> bool:
-    """Whether a template counts: a candidate paraphrase does once a person wrote accepted: true,
-    or, with ``unread``, as long as no person wrote false."""
+    """Whether a template counts: a candidate must say true, or with ``unread`` not say false."""
     entries = node.mapping("a template", _TEMPLATE_KEYS)
     if "accepted" not in entries:
         return True
@@ -113,11 +116,11 @@ def _template(node: YamlNode, task: Task, layout: str, seen: dict[str, str]) -> 
     entries = node.mapping("a template", _TEMPLATE_KEYS)
     for key in ("id", "text"):
         if key not in entries:
-            raise node.fail(f"a template of task {task.name!r} lacks the key {key!r}")
+            raise node.fail(f"missing key {key!r} in a template of task {task.name!r}")
     template_id = entries["id"].text("id")
     if template_id in seen:
         raise entries["id"].fail(
-            f"template id {template_id!r} stands already at {seen[template_id]}"
+            f"the template id {template_id!r} is already used at {seen[template_id]}"
         )
     seen[template_id] = entries["id"].where
     text = entries["text"].text("text")
@@ -136,8 +139,7 @@ def _template(node: YamlNode, task: Task, layout: str, seen: dict[str, str]) -> 
     )
     if hidden := [field for field in task.options.values() if field not in template.placeholders]:
         raise node.fail(
-            f"template {template_id!r} never shows the option {{{hidden[0]}}}; "
-            "place it in the layout"
+            f"template {template_id!r} never shows the option {{{hidden[0]}}}; add it to the layout"
         )
     return template
 
@@ -145,7 +147,7 @@ def _template(node: YamlNode, task: Task, layout: str, seen: dict[str, str]) -> 
 def _layout(node: YamlNode) -> str:
     layout = node.text("layout")
     if "{instruction}" not in layout:
-        raise node.fail("the layout lacks {instruction}, the place of the wording")
+        raise node.fail("the layout needs {instruction}, the place of the wording")
     _check_braces(layout, node)
     return layout
 
@@ -154,8 +156,8 @@ def _check_braces(text: str, node: YamlNode) -> None:
     for inner in _BRACES.findall(text):
         if not inner.isidentifier() or not inner.isascii():
             raise node.fail(
-                f"{{{inner}}} is no placeholder: a placeholder is a field's name in braces, "
-                "of letters, digits and underscores"
+                f"{{{inner}}} is not a placeholder: a placeholder is a field's name (letters, "
+                "digits and underscores) in braces"
             )
 
 
@@ -165,11 +167,11 @@ def _label_map(node: YamlNode, task: Task) -> dict[str, str]:
     for raw, label in label_map.items():
         if label not in task.labels:
             raise entries[raw].fail(
-                f"the label map leads from {raw!r} to {label!r}, which is no label of task "
+                f"the label map leads from {raw!r} to {label!r}, which is not a label of task "
                 f"{task.name!r}; the labels are {', '.join(task.labels)}"
             )
         if raw in UNDECIDED:
-            raise entries[raw].fail(f"{raw!r} is a reserved word and no answer")
+            raise entries[raw].fail(f"{raw!r} is a reserved word; use another answer")
     if unreached := [label for label in task.labels if label not in label_map.values()]:
         raise node.fail(f"no answer in the label map leads to the label {unreached[0]!r}")
     return label_map

@@ -1,7 +1,7 @@
-"""Who says whether the two prompts of a pair ask for the same judgement: one function a validator.
+"""The validators: each says whether the two prompts of a pair ask for the same judgement.
 
-Every validator gives each row a :class:`Vote`. What depends on the wordings alone is decided once
-for each pair of wordings, not once for each item.
+Every validator gives each row a :class:`Vote`; :func:`consensus` combines them. A verdict that
+depends on the wordings alone is made once for each pair of wordings, not once for each item.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
-
-import yaml
 
 from judgesense.benchmark import PAIR_SCHEMA, Benchmark, table_of_prompts
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
-from judgesense_dataset.audit.rows import wording_of
+from judgesense.yaml_files import read_yaml
 from judgesense_dataset.polarity import is_identity, known_map
-from judgesense_dataset.published import recognise
+from judgesense_dataset.published import recognise, wording_of
 from judgesense_dataset.similarity import Embedder, Measure, measure
 from judgesense_dataset.templates import DATA, load_templates
 from judgesense_dataset.verdicts import read_verdicts
@@ -30,32 +29,72 @@ from judgesense_dataset.verdicts import read_verdicts
 PROMPT_FILE = DATA / "validation_prompt.yaml"
 READINGS = DATA / "readings.yaml"
 EQUIVALENCE = Task("equivalence", ("YES", "NO"))
-"""The task of a judge that validates: are these two prompts equivalent?"""
+"""The task of a judge as a validator: are these two prompts equivalent?"""
+
+SURFACE, POLARITY, READING = "surface", "polarity", "reading"
+JUDGE, HUMAN = "judge:", "human:"
+"""Names of validators, and how the names of judges and of people's files begin."""
 
 _DIGITS = 4
-"""Decimals of a score: machines differ in the later ones."""
+"""Decimals of a score; later ones differ between machines."""
 
 PairRow = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A validator's verdict on a pair (None: it does not say), its score in [0, 1], and why."""
+    """A validator's verdict on a pair (None: no verdict), its score in [0, 1], and details."""
 
     verdict: bool | None
     score: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As the column ``validation`` has it: the verdict is YES, NO or null."""
+        """The vote as in the column ``validation``: the verdict is YES, NO or null."""
         said = {True: "YES", False: "NO", None: None}[self.verdict]
         return {"verdict": said, "score": self.score, **self.details}
 
 
-def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
-    """The two wordings of each row: the known templates' texts, else what the prompts begin with.
+def consensus(votes: Mapping[str, Vote]) -> tuple[bool | None, float | None]:
+    """``valid`` and ``semantic_equivalence_score`` from the votes by validator.
 
-    Rows of one task with one template id share the wording, however the item reads.
+    All judges together are one voice, by majority; surface, reading and each person's file are one
+    voice each. The majority of voices decides; on a tie, people (files and reading) decide; None if
+    they are tied too, or silent. Polarity has no voice, but its NO is final. The score is the mean
+    of the voices' scores.
+
+    >>> consensus({"reading": Vote(True, 1.0), "surface": Vote(None, 0.8)})
+    (True, 0.9)
+    """
+    people = [vote for name, vote in votes.items() if name == READING or name.startswith(HUMAN)]
+    judges = [vote for name, vote in votes.items() if name.startswith(JUDGE)]
+    voices = [*people, *(vote for name, vote in votes.items() if name == SURFACE)]
+    if judges:
+        voices.append(Vote(_majority(judges), _mean_score(judges)))
+    valid = _majority(voices)
+    if valid is None:
+        valid = _majority(people)
+    if POLARITY in votes and votes[POLARITY].verdict is False:
+        valid = False
+    score = _mean_score(voices)
+    return valid, None if score is None else round(score, _DIGITS)
+
+
+def _majority(votes: Sequence[Vote]) -> bool | None:
+    yes = sum(vote.verdict is True for vote in votes)
+    no = sum(vote.verdict is False for vote in votes)
+    return None if yes == no else yes > no
+
+
+def _mean_score(votes: Sequence[Vote]) -> float | None:
+    scores = [vote.score for vote in votes if vote.score is not None]
+    return fmean(scores) if scores else None
+
+
+def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
+    """The two wordings of each row: the known templates' texts, else the start of the prompts.
+
+    Rows of one task with one template id share the wording, whatever the item.
     """
     known: dict[tuple[str, str], str] = {}
 
@@ -75,7 +114,7 @@ def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
 def surface_votes(
     rows: Sequence[PairRow], embedder: Embedder | None = None
 ) -> tuple[list[Vote], list[Measure]]:
-    """Votes by the meaning's cosine, and the measures of every distinct pair of wordings."""
+    """Votes by the cosine of the meanings, and the measures of every distinct wording pair."""
     pairs = wordings(rows)
     distinct = list(dict.fromkeys(pairs))
     measured = dict(zip(distinct, measure(distinct, embedder), strict=True))
@@ -91,10 +130,10 @@ def surface_votes(
 
 
 def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
-    """Label maps compared: an inversion is flagged, a map that cannot be right is a NO.
+    """Compare the label maps: flag an inversion, and vote NO where a map cannot be right.
 
-    A NO is a map that contradicts a known wording, or maps that lead to different labels. The
-    verdict has no score: equal labels do not make two wordings equivalent.
+    A map cannot be right if it contradicts a known wording, or if the two maps lead to different
+    labels. The vote has no score: equal labels do not make two wordings equivalent.
     """
 
     @lru_cache(maxsize=4096)
@@ -119,10 +158,10 @@ def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
 
 
 def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
-    """The recorded reading by hand of each pair of the project's own wordings; others have none.
+    """The recorded readings by hand, which exist for pairs of the project's own wordings.
 
-    A reading holds for the wording that was read: a template of the same id and another text has
-    none.
+    A reading holds only for the text that was read: a template of the same id with another text
+    has none.
     """
     readings, texts = load_readings(), _read_texts()
     votes = []
@@ -140,10 +179,8 @@ def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
 @lru_cache(maxsize=1)
 def load_readings(path: Path = READINGS) -> dict[frozenset[str], bool]:
     """The readings by hand: the ids of two templates -> equivalent or not."""
-    loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return {
-        frozenset(entry["pair"].split("~")): entry["equivalent"] for entry in loaded["readings"]
-    }
+    readings = read_yaml(path)["readings"]
+    return {frozenset(entry["pair"].split("~")): entry["equivalent"] for entry in readings}
 
 
 @lru_cache(maxsize=1)
@@ -159,16 +196,16 @@ def _read_texts() -> dict[str, str]:
 
 
 def file_votes(rows: Sequence[PairRow], path: Path) -> list[Vote]:
-    """The verdicts of a file on these pairs.
+    """A file's verdicts on these pairs.
 
-    Raises JudgeSenseError for a file that cannot be read, or that has none of the pairs.
+    Raises JudgeSenseError for a file that cannot be read, or that covers none of the pairs.
     """
     said = read_verdicts(path)
     ids = [row["pair_id"] for row in rows]
     if not any(pair in said for pair in ids):
         raise JudgeSenseError(
-            f"{path}: has verdicts on {len(said)} pairs, such as {next(iter(said))!r}, none of "
-            f"which is in the set (whose first is {ids[0]!r})"
+            f"{path}: none of its {len(said)} pairs (such as {next(iter(said))!r}) is in the "
+            f"dataset, whose first pair is {ids[0]!r}"
         )
     verdicts = [said.get(pair) for pair in ids]
     return [Vote(v, None if v is None else float(v)) for v in verdicts]
@@ -184,10 +221,10 @@ def judge_votes(
 ) -> list[Vote]:
     """A judge's answers to the paper's question, logged under ``out``.
 
-    It is asked once for each pair of wordings, without an item; ``per_item`` asks for every pair
-    with its item in both prompts, as the paper did. The score is the probability of YES among YES
-    and NO where the judge gives log-probabilities, else 1 or 0. An answer that is neither is no
-    verdict. Taken up again, only what is left is judged.
+    The judge is asked once for each pair of wordings, without an item; ``per_item`` asks about
+    every pair with its item in both prompts, as the paper did. The score is the probability of YES
+    among YES and NO if the judge gives log-probabilities, else 1 or 0. An answer that is neither
+    gives no verdict. Rerun with the same ``out`` to resume.
     """
     from local_judges.runner import run_judge
 
@@ -214,8 +251,8 @@ def _vote(answer: Mapping[str, Any]) -> Vote:
 
 
 def questions(pairs: Sequence[tuple[str, str]]) -> Benchmark:
-    """The paper's question on pairs of texts, as prompts that a judge answers YES or NO."""
-    asked = yaml.safe_load(PROMPT_FILE.read_text(encoding="utf-8"))
+    """The paper's question about pairs of texts, as prompts to answer YES or NO."""
+    asked = read_yaml(PROMPT_FILE)
     label_map = dump_label_map({label: label for label in EQUIVALENCE.labels})
 
     def prompt(pair: tuple[str, str]) -> Prompt:
@@ -239,5 +276,5 @@ def _pair_key(pair: tuple[str, str]) -> str:
 
 
 def ask(layout: str, parts: Mapping[str, str]) -> str:
-    """A layout filled in one pass, so that braces in a part are no placeholders."""
+    """Fill a layout in one pass, so that braces in a part are not read as placeholders."""
     return re.sub(r"\{(\w+)\}", lambda found: parts[found.group(1)], layout)

@@ -34,10 +34,10 @@ from judgesense.studies.common.result import Picture, Result, Table, judged, nee
 from judgesense.tasks import UNDECIDED
 from judgesense.text import join, percent
 from judgesense.trust.thresholds import STEADY_JSS
+from judgesense.yaml_files import YamlNode, read_nodes
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import DESIGNS, build, group_items
 from judgesense_dataset.templates import TaskTemplates, load_templates, read_tasks
-from judgesense_dataset.yaml_nodes import YamlNode, read_yaml
 
 MEASURES = ("jss", "wordings", "systems", "flips", "accuracy", "cost")
 RANKED_JUDGES = 3
@@ -76,7 +76,7 @@ def load_plan(path: str | Path) -> Plan:
     from local_judges.registry import resolve
 
     path = Path(path)
-    root = read_yaml(path)
+    root = read_nodes(path)
     keys = root.mapping("a study file", _KEYS)
     for needed in ("items", "judges"):
         if needed not in keys:

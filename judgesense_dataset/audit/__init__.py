@@ -1,4 +1,4 @@
-"""The audit of a dataset: what its rows can and cannot tell about judges, before any is asked."""
+"""Audit a dataset: what its rows can and cannot show about judges, before any is asked."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from judgesense_dataset.audit.rows import TaskRows, content_roots, distinct_pair
 
 @dataclass(frozen=True)
 class TaskAudit:
-    """What the audit of one task says; ``gold`` is rows by gold label, in the task's order.
+    """The audit of one task; ``gold`` counts rows by gold label, in the task's order.
 
     ``items`` counts different contents, ``prompts`` different texts, and ``pairs`` different
-    pairs of texts, whatever ids the rows give them. The oracle knows every gold label and
-    answers each wording as it is meant; its JSS is None where no row has a gold label.
+    pairs of texts, whatever their ids. The oracle knows every gold label and understands every
+    wording; its JSS is None if no row has a gold label.
     """
 
     rows: int
@@ -61,7 +61,11 @@ def audit(
     """Audit a Hub dataset, a dataset folder, a ``.jsonl`` file, or the embedded benchmark (None).
 
     ``exclude`` are the ids of pairs to leave out. Faults become findings; JudgeSenseError is
-    raised only for what cannot be read at all, naming file, row and column.
+    raised only for unreadable input, naming file, row and column.
+
+    >>> found = audit("embedded")
+    >>> found.failed, found.tasks["coherence"].pairs
+    (False, 125)
     """
     tasks = read_audit_rows(dataset, revision, exclude)
     return Audit(str(dataset or "embedded"), {name: _audit(task) for name, task in tasks.items()})

@@ -1,6 +1,6 @@
 """Checks of a task's rows: repeats, items, gold labels, label maps, templates, licences.
 
-Every message ends with what the finding does to JSS or to what may be concluded from it.
+Every message ends with the effect on JSS or on the conclusions, and the remedy.
 """
 
 from __future__ import annotations
@@ -19,17 +19,23 @@ from judgesense_dataset.audit.findings import (
     oracle,
     some,
 )
-from judgesense_dataset.audit.rows import Row, Side, TaskRows, content_roots, distinct_pairs
+from judgesense_dataset.audit.rows import (
+    AuditRow,
+    PromptSide,
+    TaskRows,
+    content_roots,
+    distinct_pairs,
+)
 from judgesense_dataset.polarity import inverted_map, is_identity
 
 FEW_ITEMS = 20
-"""Fewer independent items than this are worth a warning."""
+"""Below this number of independent items the audit warns."""
 
 _MOST_LABELS = 1.2
-"""A label may be so many times as frequent as it would be if all were equally frequent."""
+"""How much more frequent a label may be than if all were equally frequent."""
 
 _MOST_TEMPLATES = 2.0
-"""The commonest wording may be used so many times as often as the rarest."""
+"""How much more often the commonest wording may be used than the rarest."""
 
 
 def _repeats(task: TaskRows) -> Iterator[Finding]:
@@ -41,24 +47,24 @@ def _repeats(task: TaskRows) -> Iterator[Finding]:
             "duplicate_pairs",
             ERROR,
             f"{len(again)} of {len(rows)} rows repeat the two prompts of an earlier row "
-            f"({some(again)}); there are {len(distinct)} distinct pairs. A repeated row adds "
+            f"({some(again)}), which leaves {len(distinct)} distinct pairs. A repeated row adds "
             "nothing to JSS but makes its interval too narrow: keep each pair once.",
         )
     ids = Counter(row.pair_id for row in distinct)
-    if twice := [pair for pair, times in ids.items() if times > 1]:
+    if repeated := [pair for pair, times in ids.items() if times > 1]:
         yield Finding(
             "duplicate_ids",
             ERROR,
-            f"the pair id {some(twice)} stands on different pairs. Verdicts and decisions "
-            "cannot be told apart by it: give every pair an id of its own.",
+            f"different pairs share a pair id ({some(repeated)}). Their verdicts and decisions "
+            "cannot be told apart: give every pair its own id.",
         )
     same = [row.pair_id for row in distinct if row.a.prompt == row.b.prompt]
     if same:
         yield Finding(
             "identical_prompts",
             ERROR,
-            f"both prompts of {count(len(same), 'pair')} are the same text ({some(same)}). "
-            "They agree whatever the judge, and raise JSS: pair different wordings.",
+            f"{count(len(same), 'pair')} with the same text in both prompts ({some(same)}). Every "
+            "judge agrees with itself there, which raises JSS: pair different wordings.",
         )
 
 
@@ -67,19 +73,16 @@ def _items(task: TaskRows) -> Iterator[Finding]:
     items = len(set(content_roots(rows).values()))
     for severity, repeated in _same_items(distinct).items():
         first, second = repeated[0]
+        effect = (
+            "They count as independent but are not, so intervals come out too narrow: "
+            if severity == ERROR
+            else "They share a cluster, so intervals are right, but they add no information: "
+        )
         yield Finding(
             "duplicate_items",
             severity,
-            f"{count(len(repeated), 'item id')} "
-            f"{'repeats' if len(repeated) == 1 else 'repeat'} the text of another, such as "
-            f"{second} of {first}. "
-            + (
-                "They count as independent but are not, so that intervals come out too narrow: "
-                "keep each item once."
-                if severity == ERROR
-                else "They share a cluster, so intervals stay right, but nothing is gained: keep "
-                "each item once."
-            ),
+            f"{count(len(repeated), 'item')} with the text of another item (such as {second}, the "
+            f"text of {first}). {effect}keep each item once.",
         )
     clusters = len({row.cluster_id for row in rows})
     independent = min(clusters, items)
@@ -87,25 +90,23 @@ def _items(task: TaskRows) -> Iterator[Finding]:
     if independent == len(distinct):
         worth = str(independent)
     narrow = sqrt(len(rows) / independent)
+    effect = (
+        ", depending on how alike the pairs of an item are. An interval that treats rows as "
+        f"independent can be {narrow:.1f} times too narrow."
+    )
     yield Finding(
         "effective_sample_size",
         INFO,
         f"{count(len(rows), 'row')}: {count(len(distinct), 'distinct pair')} of "
         f"{count(items, 'distinct item')} in {count(clusters, 'cluster')}, worth {worth} "
-        "independent observations"
-        + (
-            ", by how alike agreement is within an item; an interval that takes the rows as "
-            f"independent can be up to {narrow:.1f} times too narrow."
-            if narrow > 1
-            else "."
-        ),
+        f"independent observations{effect if narrow > 1 else '.'}",
     )
     if independent < FEW_ITEMS:
         yield Finding(
             "few_items",
             WARNING,
             f"only {count(independent, 'independent item')}. A JSS measured here says little "
-            "about other items, whatever the number of rows: use 25 items or more.",
+            "about other items, however many rows there are: use 25 items or more.",
         )
     golds: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -120,13 +121,13 @@ def _items(task: TaskRows) -> Iterator[Finding]:
             "gold_conflict",
             ERROR,
             f"{count(len(torn), 'item')} with different gold labels in different rows "
-            f"({some(torn)}); with the options swapped, the label must change. Accuracy cannot "
-            "be measured on them: settle the label.",
+            f"({some(torn)}); the label must change if and only if the options are swapped. "
+            "Accuracy cannot be measured on them: settle the label.",
         )
 
 
-def _same_items(rows: Sequence[Row]) -> dict[str, list[tuple[str, str]]]:
-    """Items with the same content as an earlier one; a warning where they share their cluster."""
+def _same_items(rows: Sequence[AuditRow]) -> dict[str, list[tuple[str, str]]]:
+    """Items with an earlier item's content; a warning if they share its cluster, else an error."""
     cluster = {row.item_id: row.cluster_id for row in rows}
     members: dict[str, list[str]] = defaultdict(list)
     for item, root in content_roots(rows).items():
@@ -145,15 +146,15 @@ def _gold(task: TaskRows) -> Iterator[Finding]:
         yield Finding(
             "gold_missing",
             WARNING,
-            f"{count(missing, 'row')} without a gold label. JSS needs none, but a judge that is "
-            "consistent and wrong cannot be seen there.",
+            f"{count(missing, 'row')} without a gold label. JSS needs none, but these rows cannot "
+            "show that a judge is consistent and wrong.",
         )
     if strange := sorted(set(counts) - set(task.labels)):
         where = [row.pair_id for row in graded if row.gold in strange]
         yield Finding(
             "gold_outside_labels",
             ERROR,
-            f"the gold label {some(strange)} is none of {', '.join(task.labels)} "
+            f"the gold label {some(strange)} is not one of {', '.join(task.labels)} "
             f"({some(where)}). No judge can be right there: correct the label.",
         )
     if not counts:
@@ -161,25 +162,24 @@ def _gold(task: TaskRows) -> Iterator[Finding]:
     label, most = counts.most_common(1)[0]
     share = most / len(graded)
     if len(counts) == 1:
-        position = ", and the right option is always in the same place" if task.comparative else ""
+        position = ", so the right option is always in the same place" if task.comparative else ""
+        remedy = (
+            "Show half of the items with the options swapped."
+            if task.comparative
+            else "Add items with other labels."
+        )
         yield Finding(
             "gold_one_label",
             ERROR,
             f"every gold label is {label}{position}. A judge that always answers {label} gets "
-            f"JSS 1 (kappa undefined) and accuracy 1: a perfect score here says nothing. "
-            + (
-                "Show half of the items with the options swapped."
-                if task.comparative
-                else "Add items with other labels."
-            ),
+            "JSS 1 (kappa undefined) and accuracy 1, so a perfect score proves nothing. " + remedy,
         )
     elif share > _MOST_LABELS / len(task.labels):
-        code = "gold_position" if task.comparative else "gold_imbalance"
         yield Finding(
-            code,
+            "gold_position" if task.comparative else "gold_imbalance",
             WARNING,
             f"{label} is the gold label of {most} of {len(graded)} rows ({share:.0%}). A judge "
-            f"that always answers {label} gets JSS 1 and accuracy {share:.2f}: look at accuracy "
+            f"that always answers {label} gets JSS 1 and accuracy {share:.2f}: read accuracy "
             "and kappa beside JSS.",
         )
     if 1 < len(counts) < len(task.labels):
@@ -187,19 +187,20 @@ def _gold(task: TaskRows) -> Iterator[Finding]:
         yield Finding(
             "gold_labels_unused",
             WARNING,
-            f"no row has the gold label {some(absent)}. How wording moves judges there is not "
-            "measured.",
+            f"no row has the gold label {some(absent)}. The effect of wording on such items is "
+            "not measured.",
         )
 
 
 def _maps(task: TaskRows) -> Iterator[Finding]:
-    """Label maps against what the wordings mean."""
+    """Label maps against the meaning of the wordings."""
     swapped: list[str] = []
     missing: dict[str, list[str]] = defaultdict(list)
+    sides = [side for row in task.rows for side in row.sides]
+    recorded = {side.wording for side in sides if side.recorded is not None}
     ever_inverted = {
         side.wording
-        for row in task.rows
-        for side in row.sides
+        for side in sides
         if side.recorded is not None and not is_identity(side.recorded)
     }
     outside: list[str] = []
@@ -219,8 +220,9 @@ def _maps(task: TaskRows) -> Iterator[Finding]:
         yield Finding(
             "label_map_outside_labels",
             ERROR,
-            f"the label map of {count(len(outside), 'pair')} leads to something that is none of "
-            f"{', '.join(task.labels)} ({some(outside)}). Mapped JSS cannot be computed.",
+            f"the label map of {count(len(outside), 'pair')} leads outside the labels "
+            f"{', '.join(task.labels)} ({some(outside)}). Mapped JSS cannot be computed: correct "
+            "label_map_a and label_map_b.",
         )
     if swapped:
         pairs = list(dict.fromkeys(swapped))
@@ -228,28 +230,22 @@ def _maps(task: TaskRows) -> Iterator[Finding]:
             "label_map_swapped",
             ERROR,
             f"the label map of {count(len(pairs), 'pair')} contradicts the wording "
-            f"({some(pairs)}). Consistent answers are counted as flips in mapped JSS, and flips "
-            "as agreement: correct label_map_a and label_map_b there.",
+            f"({some(pairs)}). Mapped JSS counts consistent answers as flips and flips as "
+            "agreement: correct label_map_a and label_map_b.",
         )
     for wording, pairs in missing.items():
-        recorded = any(
-            side.recorded is not None
-            for row in task.rows
-            for side in row.sides
-            if side.wording == wording
-        )
+        state = "its label map is the identity" if wording in recorded else "it has no label map"
         yield Finding(
             "inverted_template_without_map",
             ERROR,
-            f"the wording {wording!r} asks the other way round, but "
-            + ("its label map is the identity" if recorded else "the rows carry no label map")
-            + f" ({count(len(pairs), 'pair')}). Whoever measures these rows as they stand counts "
-            "a judge that is right both times as a flip: add label_map_a and label_map_b.",
+            f"the wording {wording!r} is inverted, but {state} ({count(len(pairs), 'pair')}). "
+            "Measured as they are, these rows count a judge that is right both times as a flip: "
+            "add label_map_a and label_map_b.",
         )
 
 
-def _right(side: Side, labels: Sequence[str]) -> bool:
-    """Whether the recorded map, if any, can be what the wording means."""
+def _right(side: PromptSide, labels: Sequence[str]) -> bool:
+    """Whether the recorded map, if any, can be the meaning of the wording."""
     if side.recorded is None:
         return is_identity(side.truth)
     if side.known or side.asks is not None:
@@ -266,8 +262,8 @@ def _templates(task: TaskRows) -> Iterator[Finding]:
             "templates_unknown",
             WARNING,
             f"{len(uses)} different wordings in {count(len(task.rows), 'row')}: templates cannot "
-            "be told from items. Which wording to prefer cannot be said: add the columns "
-            "template_a and template_b.",
+            "be told from items, so no wording can be recommended. Add the columns template_a "
+            "and template_b.",
         )
         return
     least, most = min(uses.values()), max(uses.values())
@@ -276,23 +272,23 @@ def _templates(task: TaskRows) -> Iterator[Finding]:
         yield Finding(
             "template_imbalance",
             WARNING,
-            f"the wording {common!r} is used {most} times, {rare!r} {least} times. JSS is mostly "
-            "a statement on the common wordings.",
+            f"the wording {common!r} is used {most} times, {rare!r} {least} times. JSS mostly "
+            "describes the common wordings.",
         )
     possible = comb(len(uses), 2)
     if len(joined) < possible:
         yield Finding(
             "template_pairs_missing",
             WARNING,
-            f"{len(joined)} of {possible} pairs of the {len(uses)} wordings occur. JSS depends on "
-            "which ones: it is not the average over all pairs.",
+            f"only {len(joined)} of {possible} pairs of the {len(uses)} wordings occur. JSS is not "
+            "the average over all pairs: it depends on which of them occur.",
         )
     elif joined and max(joined.values()) > _MOST_TEMPLATES * min(joined.values()):
         yield Finding(
             "template_pair_imbalance",
             WARNING,
-            f"pairs of wordings occur between {min(joined.values())} and {max(joined.values())} "
-            "times. JSS is mostly a statement on the common pairs.",
+            f"wording pairs occur between {min(joined.values())} and {max(joined.values())} "
+            "times. JSS mostly describes the common pairs.",
         )
     mixed = sum(row.a.truth != row.b.truth for row in task.rows)
     if mixed:
@@ -302,8 +298,8 @@ def _templates(task: TaskRows) -> Iterator[Finding]:
         yield Finding(
             "polarity_mix",
             INFO,
-            f"{mixed} of {len(task.rows)} rows pair an inverted wording ({some(inverted)}) with "
-            f"another ({mixed / len(task.rows):.0%}). A judge that is right both times flips on "
+            f"{mixed} of {len(task.rows)} rows ({mixed / len(task.rows):.0%}) pair an inverted "
+            f"wording ({some(inverted)}) with another. A judge that is right both times flips on "
             "them in raw JSS and agrees in mapped JSS: quote both.",
         )
 
@@ -314,8 +310,8 @@ def _licences(task: TaskRows) -> Iterator[Finding]:
         yield Finding(
             "license_missing",
             WARNING,
-            f"{nameless} of {len(task.rows)} rows name no licence. It does not change JSS, but "
-            "nobody can tell whether the set may be passed on: fill the column license.",
+            f"{nameless} of {len(task.rows)} rows name no licence. JSS is not affected, but "
+            "nobody can tell whether the dataset may be shared: fill the column license.",
         )
     if counts:
         named = ", ".join(f"{name} ({count(n, 'row')})" for name, n in counts.most_common())
@@ -323,11 +319,11 @@ def _licences(task: TaskRows) -> Iterator[Finding]:
 
 
 def _judges(task: TaskRows) -> Iterator[Finding]:
-    """What an imagined perfect judge, and one that does not read, would get here."""
+    """The scores of an imagined perfect judge, and of one that does not read."""
     parts = [f"a judge that answers every row correctly gets {oracle(task.rows)}"]
     if task.left_out:
         whole = sorted((*task.rows, *task.left_out), key=lambda row: row.number)
-        parts.append(f"{oracle(whole)} with those left out by --exclude")
+        parts.append(f"{oracle(whole)} including those excluded")
     verdicts = dict(task.verdicts)
     if any(row.valid is not None for row in task.rows):
         verdicts["the column valid"] = {row.pair_id: row.valid for row in task.rows}
@@ -337,12 +333,8 @@ def _judges(task: TaskRows) -> Iterator[Finding]:
             parts.append(f"{oracle(valid)} that {name} calls equivalent")
     score = oracle(task.rows)
     flaw = score.raw is not None and score.raw < 1
-    yield Finding(
-        "oracle",
-        INFO,
-        "; ".join(parts)
-        + (". Raw JSS below that is the set's doing, not the judge's." if flaw else "."),
-    )
+    end = ". The gap in raw JSS comes from the dataset, not from the judge." if flaw else "."
+    yield Finding("oracle", INFO, "; ".join(parts) + end)
     answer = task.labels[0]
     graded = [row for row in task.rows if row.gold is not None]
     right = sum(side.decision(answer) == row.gold for row in graded for side in row.sides)

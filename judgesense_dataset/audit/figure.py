@@ -1,7 +1,7 @@
-"""The audit as a picture: how much there is, how the gold labels lie, what an oracle scores.
+"""The audit as a figure: the counts, the gold labels, and the score of an oracle.
 
-Blues and oranges are Okabe and Ito's (colour-blind safe); shares are printed in the bars, so that
-a black-and-white print says the same.
+Blues and oranges are Okabe and Ito's (colour-blind safe). Shares are printed in the bars, so that
+the figure reads the same in black and white.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an audit says: findings, and the scores of imagined judges that give them a meaning."""
+"""The findings of an audit, and the scores of imagined judges that show their effect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from judgesense.statistics.agreement import cohen_kappa
-from judgesense_dataset.audit.rows import Row
+from judgesense_dataset.audit.rows import AuditRow
 
 ERROR, WARNING, INFO = "error", "warning", "info"
 SEVERITIES = (ERROR, WARNING, INFO)
@@ -14,7 +14,7 @@ SEVERITIES = (ERROR, WARNING, INFO)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found: a code that stays the same, how bad it is, and a sentence."""
+    """The result of a check: a stable code, a severity, and a message."""
 
     code: str
     severity: str
@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """JSS and kappa of an imagined judge; None where undefined or where no row has gold."""
+    """JSS and kappa of an imagined judge; None where undefined or without gold labels."""
 
     n: int
     raw: float | None
@@ -40,19 +40,19 @@ class Score:
         )
 
 
-def oracle(rows: Iterable[Row]) -> Score:
-    """A judge that knows every gold label and answers each wording as it is meant."""
+def oracle(rows: Iterable[AuditRow]) -> Score:
+    """The score of a judge that knows every gold label and understands every wording."""
     graded = [row for row in rows if row.gold is not None]
     raw = [tuple(side.answer(row.gold or "") for side in row.sides) for row in graded]
     return _score(graded, raw)
 
 
-def constant(rows: Sequence[Row], answer: str) -> Score:
-    """A judge that gives one raw answer, whatever it is asked."""
+def constant(rows: Sequence[AuditRow], answer: str) -> Score:
+    """The score of a judge that always gives the same raw answer."""
     return _score(rows, [(answer, answer)] * len(rows))
 
 
-def _score(rows: Sequence[Row], raw: Sequence[tuple[str, ...]]) -> Score:
+def _score(rows: Sequence[AuditRow], raw: Sequence[tuple[str, ...]]) -> Score:
     if not rows:
         return Score(0, None, None, None)
     n = len(rows)
@@ -75,6 +75,6 @@ def count(n: int, noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of the others."""
     shown = ", ".join(str(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

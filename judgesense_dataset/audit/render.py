@@ -14,7 +14,7 @@ _COLUMNS = ("task", "rows", "items", "prompts", "pairs", "oracle raw", "oracle m
 
 
 def render(audit: Audit, form: str) -> str:
-    """The audit in one of :data:`FORMATS`; ``md`` has no heading, so that a card can hold it."""
+    """The audit as text, Markdown or JSON. Markdown has no heading, so that a card can hold it."""
     return {"text": _text, "md": _markdown, "json": _json}[form](audit)
 
 
@@ -55,7 +55,7 @@ def _markdown(audit: Audit) -> str:
 
 
 def render_validation(record: Mapping[str, Any]) -> str:
-    """The record of a validation: the consensus, each validator, and how they agree."""
+    """A validation's record as text: the consensus, each validator, and their agreement."""
     tasks = [("task", "valid", "invalid", "undecided")]
     tasks += [(name, *map(str, counts.values())) for name, counts in record["tasks"].items()]
     names = ("yes", "no", "silent", "inverted", "mean_score")
@@ -111,7 +111,7 @@ def _summary(audit: Audit) -> str:
 
 
 def _escape(text: str) -> str:
-    """Keep Markdown from reading a text's own marks."""
+    """Escape the characters that Markdown would interpret."""
     for mark in ("\\", "*", "_", "`", "|", "<"):
         text = text.replace(mark, "\\" + mark)
     return text

@@ -1,11 +1,11 @@
-"""A dataset's rows as an audit reads them: what the file says, kept apart from what is derived."""
+"""A dataset's rows for an audit: what the file says, kept apart from what is derived."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,20 @@ from judgesense.tasks import dump_label_map, is_scale, load_label_map
 from judgesense_dataset.embedded import EMBEDDED_SETS
 from judgesense_dataset.folder import is_hub_folder
 from judgesense_dataset.items import read_rows
-from judgesense_dataset.load import load_pairs, locate
+from judgesense_dataset.load import data_files, jsonl_pairs, load_pairs, locate
 from judgesense_dataset.polarity import INVERTED, cue, inverted_map, known_map
-from judgesense_dataset.published import complete, known_tasks, recognise
+from judgesense_dataset.published import OPTIONS, known_tasks, recognise, wording_of
 from judgesense_dataset.verdicts import read_verdicts, verdict_column
-
-_OPTIONS = re.compile(r"\AA: (.*?)(?: \| |\n)B: (.*)\Z", re.DOTALL)
 
 LabelMap = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PromptSide:
     """One prompt of a pair.
 
-    ``recorded`` is the label map that the file gives, ``map`` that or else the known template's;
-    ``truth`` is what the wording means, whatever the file says.
+    ``recorded`` is the file's label map, if any; ``map`` is that or else the known template's;
+    ``truth`` is the meaning of the wording, whatever the file says.
     """
 
     prompt: str
@@ -41,22 +39,22 @@ class Side:
     asks: str | None
 
     def answer(self, label: str) -> str:
-        """What one who thinks ``label`` says to this wording."""
+        """The raw answer that means ``label`` under this wording."""
         return next((raw for raw, meant in self.truth.items() if meant == label), label)
 
     def decision(self, raw: str) -> str:
-        """What the raw answer becomes through the file's label map."""
+        """The raw answer mapped through the file's label map."""
         return self.map.get(raw, raw)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One pair as a row of the set."""
+class AuditRow:
+    """One pair, as a row of the dataset."""
 
     number: int
     pair_id: str
-    a: Side
-    b: Side
+    a: PromptSide
+    b: PromptSide
     order: str
     gold: str | None
     item_id: str
@@ -68,27 +66,27 @@ class Row:
     by_system: bool
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[PromptSide, PromptSide]:
         """Both prompts."""
         return self.a, self.b
 
     @property
     def options(self) -> tuple[str, str] | None:
         """The two options as shown, of a comparative task."""
-        found = _OPTIONS.match(self.judged or "")
+        found = OPTIONS.match(self.judged or "")
         return (found.group(1), found.group(2)) if found else None
 
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The rows of one task, its labels, and the verdict files that lie beside it."""
+    """The rows of one task, its labels, and the verdict files beside it."""
 
     name: str
     labels: tuple[str, ...]
     comparative: bool
-    rows: tuple[Row, ...]
+    rows: tuple[AuditRow, ...]
     verdicts: Mapping[str, Mapping[str, bool | None]] = field(default_factory=dict)
-    left_out: tuple[Row, ...] = ()
+    left_out: tuple[AuditRow, ...] = ()
 
 
 def read_audit_rows(
@@ -96,13 +94,13 @@ def read_audit_rows(
 ) -> dict[str, TaskRows]:
     """The rows of every task of a Hub dataset, a folder, or the embedded benchmark.
 
-    ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for what cannot be read,
-    naming file and row, and for an excluded id that is not there.
+    ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for unreadable input, naming
+    file and row, and for an excluded id that does not exist.
     """
     full, verdicts = _rows_and_verdicts(dataset, revision)
     known = {str(row["pair_id"]) for row in full}
     if unknown := [pair for pair in exclude if pair not in known]:
-        raise JudgeSenseError(f"--exclude names the pair {unknown[0]!r}, which is not in the set")
+        raise JudgeSenseError(f"--exclude {unknown[0]}: the dataset has no such pair")
     by_task: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in full:
         by_task[row["task_type"]].append(row)
@@ -115,47 +113,33 @@ def read_audit_rows(
 def _rows_and_verdicts(
     dataset: str | Path | None, revision: str | None
 ) -> tuple[list[dict[str, Any]], dict[str, dict[str, bool | None]]]:
-    if dataset is None or str(dataset) in EMBEDDED_SETS:
-        return _recorded(load_pairs(dataset).to_pylist()), {}
-    path = Path(dataset)
-    if path.suffix == ".jsonl" and path.is_file():
-        return _jsonl_rows([path])
-    folder = locate(dataset, revision).folder
-    if is_hub_folder(folder):
-        return _recorded(load_pairs(dataset, revision).to_pylist()), {}
-    return _jsonl_rows(sorted(folder.glob("*.jsonl")))
-
-
-def _recorded(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The completed rows with their recorded label maps, and the verdict files beside them."""
+    if dataset is not None and str(dataset) not in EMBEDDED_SETS:
+        folder = locate(dataset, revision).folder
+        if not is_hub_folder(folder):
+            rows = [
+                {**row, **{f"recorded_{side}": _as_text(own, side) for side in "ab"}}
+                for own, row in jsonl_pairs(folder)
+            ]
+            return rows, _verdict_files(folder)
+    rows = load_pairs(dataset, revision).to_pylist()
     return [
         {**row, "recorded_a": row["label_map_a"], "recorded_b": row["label_map_b"]} for row in rows
-    ]
+    ], {}
 
 
-def _jsonl_rows(
-    paths: Sequence[Path],
-) -> tuple[list[dict[str, Any]], dict[str, dict[str, bool | None]]]:
-    rows: list[dict[str, Any]] = []
-    verdicts: dict[str, dict[str, bool | None]] = {}
-    for path in paths:
-        numbered = list(read_rows(path))
-        if any("prompt_a" in row or "prompt_b" in row for _, row in numbered):
-            for (_, own), row in zip(
-                numbered, complete(numbered, str(path), path.stem), strict=True
-            ):
-                recorded = {f"recorded_{side}": _as_text(own, side) for side in "ab"}
-                rows.append({**row, **recorded})
-        elif numbered and verdict_column(numbered[0][1]):
-            verdicts[path.name] = read_verdicts(path)
-    if not rows:
-        raise JudgeSenseError(
-            f"no row with prompt_a and prompt_b in {', '.join(str(path) for path in paths)}"
+def _verdict_files(folder: Path) -> dict[str, dict[str, bool | None]]:
+    return {
+        path.name: read_verdicts(path)
+        for path in data_files(folder)
+        if any(
+            verdict_column(row) and "prompt_a" not in row for _, row in islice(read_rows(path), 1)
         )
-    return rows, verdicts
+    }
 
 
 def _as_text(row: Mapping[str, Any], side: str) -> str | None:
-    """The recorded label map; a JSON object in the file is as good as a JSON string."""
+    """The recorded label map as text; the file may hold a JSON object or a JSON string."""
     given = row.get(f"label_map_{side}")
     return dump_label_map(given) if isinstance(given, dict) else given
 
@@ -163,7 +147,7 @@ def _as_text(row: Mapping[str, Any], side: str) -> str | None:
 def _of_task(
     verdicts: Mapping[str, Mapping[str, bool | None]], rows: Sequence[Mapping[str, Any]]
 ) -> dict[str, dict[str, bool | None]]:
-    """The verdicts on these rows' pairs, of the files that have any."""
+    """The verdicts on these rows' pairs, by file."""
     ids = [str(row["pair_id"]) for row in rows]
     found = {name: {i: said[i] for i in ids if i in said} for name, said in verdicts.items()}
     return {name: said for name, said in found.items() if said}
@@ -177,9 +161,9 @@ def _task_rows(
 ) -> TaskRows:
     labels, comparative = _labels(name, rows)
     wordings = _instructions(rows)
-    kept: list[Row] = []
-    left_out: list[Row] = []
-    sides: dict[tuple[str, str, str | None], Side] = {}
+    kept: list[AuditRow] = []
+    left_out: list[AuditRow] = []
+    sides: dict[tuple[str, str, str | None], PromptSide] = {}
     for number, row in enumerate(rows, 1):
         found = recognise(name, row["prompt_a"]) or recognise(name, row["prompt_b"])
         pair = []
@@ -189,7 +173,7 @@ def _task_rows(
                 sides[key] = _side(name, labels, row, letter, key[1])
             pair.append(sides[key])
         item = str(row["item_id"] or f"row-{number}")
-        read = Row(
+        read = AuditRow(
             number=number,
             pair_id=str(row["pair_id"]),
             a=pair[0],
@@ -206,12 +190,12 @@ def _task_rows(
         )
         (left_out if read.pair_id in exclude else kept).append(read)
     if not kept:
-        raise JudgeSenseError(f"task {name!r}: no row is left after --exclude")
+        raise JudgeSenseError(f"task {name!r}: --exclude leaves no row")
     return TaskRows(name, labels, comparative, tuple(kept), verdicts, tuple(left_out))
 
 
 def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], bool]:
-    """The decision space: the known task's, else that of the label maps and the gold labels."""
+    """The decision space: the known task's, else that of the label maps or the gold labels."""
     if name in known_tasks():
         task = known_tasks()[name].task
         return task.labels, task.comparative
@@ -241,7 +225,7 @@ def _instructions(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str], st
 
 def _side(
     task: str, labels: tuple[str, ...], row: Mapping[str, Any], letter: str, wording: str
-) -> Side:
+) -> PromptSide:
     prompt = row[f"prompt_{letter}"]
     recorded = row[f"recorded_{letter}"]
     stated = _parsed(row, letter) if recorded else None
@@ -252,9 +236,9 @@ def _side(
         truth = inverted_map(labels) if asks == INVERTED else {x: x for x in labels}
         if asks is None and stated is not None:
             truth = stated
-    # A set without label maps is measured with the known templates' maps, else as it stands.
+    # Without label maps, a dataset is measured with the known templates' maps or unmapped.
     applied = stated or (truth if known else {label: label for label in labels})
-    return Side(prompt, wording, known, stated, applied, truth, asks)
+    return PromptSide(prompt, wording, known, stated, applied, truth, asks)
 
 
 def _parsed(row: Mapping[str, Any], letter: str) -> LabelMap:
@@ -268,17 +252,8 @@ def _parsed(row: Mapping[str, Any], letter: str) -> LabelMap:
         ) from error
 
 
-def wording_of(prompt: str, judged: str | None) -> str:
-    """The wording in a prompt of no known template: what stands before what is judged."""
-    judged = judged or ""
-    found = _OPTIONS.match(judged)
-    start = prompt.find((found.group(1) if found else judged)[:200]) if judged else -1
-    before = prompt[:start] if start > 0 else prompt
-    return before.split("\n\n", 1)[0] or before
-
-
-def distinct_pairs(rows: Iterable[Row]) -> list[Row]:
-    """The first row of every pair of prompts, whichever of the two is called a."""
+def distinct_pairs(rows: Iterable[AuditRow]) -> list[AuditRow]:
+    """The first row of every pair of prompts, in either order."""
     seen: set[frozenset[str]] = set()
     first = []
     for row in rows:
@@ -289,8 +264,8 @@ def distinct_pairs(rows: Iterable[Row]) -> list[Row]:
     return first
 
 
-def content_roots(rows: Iterable[Row]) -> dict[str, str]:
-    """Every item's first twin: items that show the same prompt or the same fields are the same."""
+def content_roots(rows: Iterable[AuditRow]) -> dict[str, str]:
+    """By item, its first twin: items that share a prompt or all fields are the same item."""
     home: dict[str, str] = {}
 
     def root(item: str) -> str:
@@ -307,8 +282,8 @@ def content_roots(rows: Iterable[Row]) -> dict[str, str]:
     return {item: root(item) for item in home}
 
 
-def _content_keys(row: Row) -> Iterator[object]:
-    """What makes two items the same: a prompt, or the fields shown in whatever order."""
+def _content_keys(row: AuditRow) -> Iterator[object]:
+    """Keys that identify an item: either prompt, or the fields in any order."""
     yield row.a.prompt
     yield row.b.prompt
     if row.fields:

@@ -1,8 +1,8 @@
-"""What can be guessed without judging: rules that predict the gold label, and repeated texts.
+"""Shallow rules that predict the gold label, and near-duplicate texts.
 
-A set on which a shallow rule predicts gold rewards judges that follow the rule. The rules here
-are the plain ones: the longer option, the option that shares more words with the query, and a
-naive Bayes classifier on single words, cross-validated over clusters.
+A dataset on which a shallow rule predicts gold rewards judges that follow the rule. The rules are
+the simplest: the longer option, the option that shares more words with the query, and a naive Bayes
+classifier on single words, cross-validated over clusters.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 _WORD = re.compile(r"\w+")
 _FOLDS = 5
 MIN_ITEMS = 20
-"""Below this number of items, cross-validated rules are not tried."""
+"""Below this number of clusters, cross-validated rules are not tried."""
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """An item with its gold label: one text, or the two options of a comparison."""
+class GradedText:
+    """The judged text of an item (or the two options of a comparison) with its gold label."""
 
-    item_id: str
     cluster_id: str
     gold: str
     texts: tuple[str, ...]
@@ -37,7 +36,7 @@ class Case:
 class Rule:
     """How often a rule names the gold label, over ``n`` items.
 
-    ``baseline`` is what the most frequent label gets, and ``p`` the one-sided exact binomial
+    ``baseline`` is the share of the most frequent label, and ``p`` the one-sided exact binomial
     probability of as many hits at that rate.
     """
 
@@ -49,10 +48,7 @@ class Rule:
 
     @property
     def notable(self) -> bool:
-        """Whether the rule beats the baseline by 10 points, and not by chance (p < 0.01).
-
-        With fewer than 10 items p < 0.05 is the best that can be had.
-        """
+        """Whether the rule beats the baseline by 10 points with p < 0.01 (0.05 below 10 items)."""
         return self.accuracy >= self.baseline + 0.1 and self.p < (0.01 if self.n >= 10 else 0.05)
 
 
@@ -61,8 +57,8 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def rules(cases: Sequence[Case], labels: Sequence[str]) -> list[Rule]:
-    """Every rule that applies to these cases: length, overlap with the context, single words."""
+def rules(cases: Sequence[GradedText], labels: Sequence[str]) -> list[Rule]:
+    """Every applicable rule: length, overlap with the context, single words."""
     if not cases:
         return []
     comparative = len(cases[0].texts) == 2
@@ -85,14 +81,14 @@ def rules(cases: Sequence[Case], labels: Sequence[str]) -> list[Rule]:
 
 
 def _overlap(text: str, context: frozenset[str]) -> float:
-    """The share of the context's words that the text has."""
+    """The share of the context's words that occur in the text."""
     return len(context & set(words(text))) / len(context) if context else 0.0
 
 
 def _compared(
-    name: str, cases: Sequence[Case], scores: Sequence[Sequence[float]], labels: Sequence[str]
+    name: str, cases: Sequence[GradedText], scores: Sequence[Sequence[float]], labels: Sequence[str]
 ) -> Rule | None:
-    """The option with the higher score; ties are left out. Chance is one in two."""
+    """Choose the option with the higher score; ties are left out. Chance is one in two."""
     hits = [
         labels[0 if first > second else 1] == case.gold
         for case, (first, second) in zip(cases, scores, strict=True)
@@ -102,9 +98,9 @@ def _compared(
 
 
 def _nearest(
-    name: str, cases: Sequence[Case], scores: np.ndarray, folds: np.ndarray
+    name: str, cases: Sequence[GradedText], scores: np.ndarray, folds: np.ndarray
 ) -> Rule | None:
-    """The label whose mean score, over the other folds, is nearest."""
+    """Choose the label whose mean score, over the other folds, is nearest."""
     values = scores.ravel()
     if values.min() == values.max():
         return None
@@ -119,8 +115,8 @@ def _nearest(
     return _rule(name, cases, guesses)
 
 
-def _bag_of_words(cases: Sequence[Case], folds: np.ndarray) -> np.ndarray:
-    """Naive Bayes guesses at the label of each text, each from the other folds."""
+def _bag_of_words(cases: Sequence[GradedText], folds: np.ndarray) -> np.ndarray:
+    """Naive Bayes guesses at the label of each text, trained on the other folds."""
     golds = np.array([case.gold for case in cases])
     counts, size = _counts([case.texts[0] for case in cases])
     guesses = np.empty(len(cases), dtype=object)
@@ -135,8 +131,10 @@ def _bag_of_words(cases: Sequence[Case], folds: np.ndarray) -> np.ndarray:
     return guesses
 
 
-def _bag_of_options(cases: Sequence[Case], labels: Sequence[str], folds: np.ndarray) -> np.ndarray:
-    """Naive Bayes on chosen against rejected options: the option that looks more like chosen."""
+def _bag_of_options(
+    cases: Sequence[GradedText], labels: Sequence[str], folds: np.ndarray
+) -> np.ndarray:
+    """Naive Bayes on chosen against rejected options; guesses the more chosen-like option."""
     counts, size = _counts([text for case in cases for text in case.texts])
     first = np.array([case.gold == labels[0] for case in cases])
     at = np.arange(len(cases)) * 2
@@ -158,7 +156,7 @@ _Bag = tuple[np.ndarray, np.ndarray]
 
 
 def _counts(texts: Sequence[str]) -> tuple[list[_Bag], int]:
-    """Each text as (word numbers, 1 for each): how often a word is repeated says little."""
+    """Each text as (word numbers, ones): presence only, not frequency."""
     number: dict[str, int] = {}
     bags = []
     for text in texts:
@@ -174,7 +172,7 @@ def _log_rates(counts: Sequence[_Bag], rows: np.ndarray, size: int) -> np.ndarra
     return np.log(total / total.sum())
 
 
-def _folds(cases: Sequence[Case]) -> np.ndarray:
+def _folds(cases: Sequence[GradedText]) -> np.ndarray:
     """The fold of each case; the cases of one cluster share it."""
     clusters = sorted({case.cluster_id for case in cases}, key=_stable)
     fold = {cluster: at % _FOLDS for at, cluster in enumerate(clusters)}
@@ -182,11 +180,11 @@ def _folds(cases: Sequence[Case]) -> np.ndarray:
 
 
 def _stable(text: str) -> str:
-    """Sorted by hash, so that a file's order (by label, say) does not decide the folds."""
+    """A sort key by hash, so that a file's order (say by label) does not decide the folds."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _rule(name: str, cases: Sequence[Case], guesses: np.ndarray) -> Rule:
+def _rule(name: str, cases: Sequence[GradedText], guesses: np.ndarray) -> Rule:
     golds = [case.gold for case in cases]
     hits = sum(guess == gold for guess, gold in zip(guesses, golds, strict=True))
     return _tested(name, hits, len(cases), max(Counter(golds).values()) / len(cases))
@@ -207,10 +205,10 @@ _PRIME = np.uint64((1 << 61) - 1)
 def near_duplicates(
     texts: Mapping[str, str], threshold: float = 0.8
 ) -> list[tuple[str, str, float]]:
-    """Pairs of ids whose texts share most of their three-word runs, with their Jaccard index.
+    """Pairs of ids whose texts share most of their three-word runs, with the Jaccard index.
 
     Candidates come from MinHash bands (linear in the number of texts) and are then compared
-    exactly; a pair at the threshold is a candidate with a probability of 99.98%.
+    exactly; a pair at the threshold is a candidate with probability 99.98%.
     """
     ids = list(texts)
     shingles = [_shingles(texts[name]) for name in ids]

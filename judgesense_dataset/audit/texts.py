@@ -1,4 +1,4 @@
-"""Checks of what is judged: cut texts, near-duplicates, and rules that guess the gold label."""
+"""Checks of the judged texts: cut texts, near-duplicates, and rules that guess the gold label."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from judgesense_dataset.audit.findings import ERROR, WARNING, Finding, count, some
-from judgesense_dataset.audit.rows import Row, TaskRows
-from judgesense_dataset.audit.shortcuts import Case, Rule, near_duplicates, rules, words
+from judgesense_dataset.audit.rows import AuditRow, TaskRows
+from judgesense_dataset.audit.shortcuts import GradedText, Rule, near_duplicates, rules, words
 from judgesense_dataset.audit.truncation import Shown, cuts
 
 
@@ -24,23 +24,23 @@ def _truncation(task: TaskRows) -> Iterator[Finding]:
             "truncated_text",
             ERROR,
             f"the text of {count(len(certain), 'pair')} is cut ({certain[0].pair_id}: "
-            f"{certain[0].how}). Judges are asked about something other than what the gold label "
-            "is for: take the text whole from its source.",
+            f"{certain[0].how}). The gold label describes the whole text, which judges do not see: "
+            "take the whole text from its source.",
         )
     if maybe := [cut for cut in found if not cut.certain]:
         yield Finding(
             "truncated_text",
             WARNING,
             f"the text of {count(len(maybe), 'pair')} seems cut ({maybe[0].pair_id}: "
-            f"{maybe[0].how}). A system wrote it, so this may be how its output ends, and then "
-            "it is part of what is judged.",
+            f"{maybe[0].how}). A system wrote it, so its output may end like this, and then the "
+            "end is part of what is judged.",
         )
     if absent:
         yield Finding(
             "text_not_shown",
             ERROR,
             f"the prompts of {count(len(absent), 'pair')} do not show response_being_judged "
-            f"({some(absent)}). What judges say there is about something else.",
+            f"({some(absent)}). Their verdicts are about something else.",
         )
 
 
@@ -62,8 +62,8 @@ def _near_duplicates(task: TaskRows) -> Iterator[Finding]:
             WARNING,
             f"{count(len(close), 'pair')} of items share most of their text, such as {first} and "
             f"{second} (Jaccard index {index:.2f} of three-word runs). They are hardly "
-            "independent, so that intervals come out too narrow: keep one of them, or give them "
-            "one cluster_id.",
+            "independent, so intervals come out too narrow: keep one of them, or give them the "
+            "same cluster_id.",
         )
 
 
@@ -73,7 +73,7 @@ def _shortcuts(task: TaskRows) -> Iterator[Finding]:
     for row in _one_row_an_item(task):
         texts = _judged(row)
         if row.gold in task.labels and len(texts) == (2 if task.comparative else 1):
-            cases.append(Case(row.item_id, row.cluster_id, row.gold, texts, context[row.item_id]))
+            cases.append(GradedText(row.cluster_id, row.gold, texts, context[row.item_id]))
     if not task.comparative and len({case.gold for case in cases}) < 2:
         return
     for rule in rules(cases, task.labels):
@@ -94,28 +94,28 @@ def _shortcut(rule: Rule, comparative: bool) -> str:
     verb = "is the gold one" if comparative and rule.name != "words" else "predicts the gold label"
     return (
         f"{what} {verb} for {rule.accuracy:.0%} of {count(rule.n, 'item')} (guessing: "
-        f"{rule.baseline:.0%}, p = {rule.p:.1g}). A judge that follows this rule whatever the "
+        f"{rule.baseline:.0%}, p = {rule.p:.1g}). A judge that follows this rule under every "
         "wording gets a high JSS and a good accuracy without judging."
     )
 
 
-def _judged(row: Row) -> tuple[str, ...]:
-    """The texts that are judged: two options, or one text; none where the row names none."""
+def _judged(row: AuditRow) -> tuple[str, ...]:
+    """The judged texts of a row: two options, one text, or none."""
     texts = row.options or ((row.judged,) if row.judged else ())
     return tuple(text.strip() for text in texts if text.strip())
 
 
-def _one_row_an_item(task: TaskRows) -> list[Row]:
-    first: dict[str, Row] = {}
+def _one_row_an_item(task: TaskRows) -> list[AuditRow]:
+    first: dict[str, AuditRow] = {}
     for row in task.rows:
         first.setdefault(row.item_id, row)
     return list(first.values())
 
 
 def _contexts(task: TaskRows) -> dict[str, frozenset[str]]:
-    """By item, the words that its prompts show beside the judged text: those of its query.
+    """By item, the words of its query: those in its prompt beside the judged text.
 
-    Words that stand there in half of the items or more belong to the wordings and the layout.
+    Words that occur beside many items' texts belong to the wordings and the layout.
     """
     beside: dict[str, set[str]] = {}
     for row in _one_row_an_item(task):
@@ -124,7 +124,7 @@ def _contexts(task: TaskRows) -> dict[str, frozenset[str]]:
             rest = rest.replace(text, " ")
         beside[row.item_id] = set(words(rest))
     frequency = Counter(word for found in beside.values() for word in found)
-    # With five wordings in turn, a wording's own words stand in a fifth of the items.
+    # With five wordings in turn, a wording's own words occur in a fifth of the items.
     common = {word for word, times in frequency.items() if times > max(1, len(beside) // 10)}
     wording = {w for row in task.rows for side in row.sides for w in _wording_words(side.wording)}
     return {item: frozenset(found - common - wording) for item, found in beside.items()}

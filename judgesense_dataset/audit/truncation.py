@@ -1,4 +1,4 @@
-"""Text that has been cut: in a prompt, in what is said to be judged, or at its own end."""
+"""Find cut texts: cut in the prompt, in the column of judged texts, or at the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FUNCTION_WORD = re.compile(
     r"|does|did)"
 )
 _MIN_SHOWN = 8
-"""Characters of a text that must stand in a prompt for it to count as a cut text, not another."""
+"""With fewer characters in common, a prompt shows another text and not a cut one."""
 
 _MIN_SAME_LENGTH = 3
 _MIN_TEXTS = 10
@@ -27,7 +27,7 @@ _USUAL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A text that has been cut, in the pair ``pair_id``; ``certain`` if that is provable."""
+    """A cut text in a pair, and the evidence; ``certain`` if the evidence is proof."""
 
     pair_id: str
     how: str
@@ -46,12 +46,12 @@ class Shown:
 
 
 def cuts(shown: Iterable[Shown]) -> tuple[list[Cut], list[str]]:
-    """The cut texts, and the ids of pairs whose prompts do not show what is judged at all.
+    """Find the cut texts, and the ids of pairs whose prompts do not show the judged text.
 
-    A prompt that shows only the beginning of the judged text, or goes on after it where other
-    prompts of that layout do not, is certain, as are texts cut at one common length; a text
-    that ends in the middle of a sentence, where nearly all others do not, is certain unless a
-    system wrote it (its output may well end so, and is then what is to be judged).
+    Proof of a cut is a prompt that shows only the beginning of the judged text, a prompt that
+    continues after it where others of that layout do not, or texts that end at one common length.
+    A text that ends in the middle of a sentence, where nearly all others do not, is proof unless a
+    system wrote it: its output may end like that, and is then what is judged.
     """
     shown = list(shown)
     found: dict[str, Cut] = {}
@@ -66,7 +66,7 @@ def cuts(shown: Iterable[Shown]) -> tuple[list[Cut], list[str]]:
                 tail = _tail(prompt, at + len(piece.text))
                 usual = tails[piece.place]
                 if tail and tail not in usual:
-                    how = f"the prompt goes on after the judged text ({_end(piece.text)!r})"
+                    how = f"the prompt continues after the judged text ({_end(piece.text)!r})"
                     found.setdefault(piece.pair_id, Cut(piece.pair_id, how, True))
                 continue
             length = _prefix_length(piece.text, prompt)
@@ -90,13 +90,13 @@ def cuts(shown: Iterable[Shown]) -> tuple[list[Cut], list[str]]:
 
 
 def _tail(prompt: str, end: int) -> str:
-    """What follows on the same line, if it goes on like running text."""
+    """The rest of the line, if it reads like running text."""
     rest = prompt[end:].split("\n", 1)[0]
     return rest if re.match(r"[ ,;'’-]*\w", rest) else ""
 
 
 def _tails(shown: list[Shown]) -> dict[int, Collection[str]]:
-    """By place, what follows the text in the layout itself: the tails of two texts or more."""
+    """By place, the text that the layout itself puts after: the tails of two texts or more."""
     texts: dict[int, dict[str, set[str]]] = {}
     for piece in shown:
         for prompt in piece.prompts:
@@ -114,7 +114,7 @@ def _tails(shown: list[Shown]) -> dict[int, Collection[str]]:
 
 
 def _prefix_length(text: str, prompt: str) -> int:
-    """How many of the text's first characters stand together in the prompt."""
+    """The length of the longest beginning of the text that occurs in the prompt."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -126,7 +126,7 @@ def _prefix_length(text: str, prompt: str) -> int:
 
 
 def _ends(shown: list[Shown], found: Mapping[str, Cut]) -> list[Cut]:
-    """Texts whose own end shows that they were cut."""
+    """Texts whose end shows that they were cut."""
     first: dict[str, Shown] = {}
     for piece in shown:
         if piece.pair_id not in found:
@@ -158,7 +158,7 @@ def _ends(shown: list[Shown], found: Mapping[str, Cut]) -> list[Cut]:
 
 
 def _broken(text: str, vocabulary: Collection[str]) -> bool:
-    """Whether a text without a closing mark stops inside a phrase or a word."""
+    """Whether a text without final punctuation stops inside a phrase or a word."""
     found = re.findall(r"[^\W\d_]+", text.lower())
     if _OPEN_END.search(text) or not found:
         return bool(found)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import (
     Collected,
+    DataSource,
     Reader,
     SourceTable,
     clean_text,
@@ -21,7 +23,7 @@ TASK = "relevance"
 _QUERY = {"_id": str, "text": str}
 _PASSAGE = {"_id": str, "title": object, "text": str}
 _DEPTH = 20
-"""How deep a BM25 ranking is looked through for passages that are not judged."""
+"""How far down a BM25 ranking to look for passages that are not judged."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,12 @@ class _Question:
 
 
 def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collected:
-    """n queries of ``BeIR/<name>``: the passage judged relevant and BM25's best unjudged one.
+    """Draw n queries of ``BeIR/<name>``: the passage judged relevant and BM25's best unjudged one.
 
-    Gold is the judged passage; it is passage A in half of the items. Cluster is the query. Every
-    split of the judgements is used; queries that share a passage come last. The negative is not
-    proven irrelevant: BEIR judges few passages a query, and an unjudged one may be relevant. With
-    ``n`` None every judged passage of every query is an item.
+    Gold is the judged passage, which is passage A in half of the items. The cluster is the query.
+    Every split of the judgements is used; queries that share a passage come last. The negative is
+    not proven irrelevant: BEIR judges few passages per query, and an unjudged one may be relevant.
+    If ``n`` is None, every judged passage of every query is an item.
     """
     hub_id = f"BeIR/{name}"
     judged = reader.splits(
@@ -54,17 +56,17 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
         if n > len(first):
             raise JudgeSenseError(
                 f"too few items: {hub_id} has {len(first)} queries with a passage judged "
-                f"relevant, {n} asked for"
+                f"relevant, but {n} were requested"
             )
         questions = list(first.values())
     ordered = shuffled(questions, rng)
-    # Some queries have no negative within reach; a few spare ones make up for them.
+    # Some queries have no negative within reach; spare queries replace them.
     negatives = _hard_negatives(ordered, passages, judgements)
     usable = [question for question in ordered if question in negatives]
     if n is not None and n > len(usable):
         raise JudgeSenseError(
             f"too few items: {len(usable)} queries of {hub_id} have an unjudged passage among "
-            f"BM25's first {_DEPTH}, {n} asked for"
+            f"BM25's first {_DEPTH}, but {n} were requested"
         )
     chosen = usable if n is None else _apart(usable, negatives)[:n]
     sides = shuffled([at % 2 == 0 for at in range(len(chosen))], rng)
@@ -90,20 +92,20 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
         )
     judged_revision = next(iter(judged.values())).revision
     notes = [
-        f"The negative is the passage that BM25 (bm25s, Lucene variant) ranks highest for the "
-        f"query among those not judged (judgements: {hub_id}-qrels at {judged_revision}). An "
-        "unjudged passage is not proven irrelevant: some gold labels may be wrong.",
+        "The negative is the unjudged passage that BM25 (bm25s, Lucene variant) ranks highest for "
+        f"the query (judgements: {hub_id}-qrels at {judged_revision}). An unjudged passage is not "
+        "proven irrelevant: some gold labels may be wrong.",
         "system_id holds the ids of the two passages in the order AB.",
     ]
     if empty:
-        notes.append(f"{empty} passages without text are no candidates.")
+        notes.append(f"{empty} passages without text were left out.")
     if repeated:
-        notes.append(f"{repeated} judgements repeat another's query and passage word for word.")
+        notes.append(f"{repeated} judgements repeat another's query and passage and were left out.")
     return Collected(items, notes)
 
 
 def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> list[_Question]:
-    """The questions in their order, those last that show a passage of an earlier one."""
+    """The questions in order, with those last that share a passage with an earlier one."""
     seen: set[str] = set()
     first, last = [], []
     for question in questions:
@@ -114,7 +116,7 @@ def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> li
 
 
 def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:
-    """Title and text of each passage in one line, as BEIR's own retrievers read them."""
+    """Title and text of each passage on one line, as BEIR's own retrievers read them."""
     found: dict[str, str] = {}
     empty = 0
     for place, row in corpus:
@@ -145,9 +147,9 @@ def _judgements(
 def _questions(
     queries: SourceTable, positives: Mapping[str, list[str]], passages: Mapping[str, str]
 ) -> tuple[list[_Question], int]:
-    """Each query with each relevant passage, once; and how many copies were left out.
+    """Each query with each relevant passage, once; and the number of copies left out.
 
-    Some sets list one query under two ids: two items of the same texts would be one item twice.
+    Some sets list one query under two ids; the same texts must not become two items.
     """
     found: dict[str, list[_Question]] = {}
     for place, row in queries:
@@ -183,7 +185,7 @@ def _hard_negatives(
             continue
         depth = min(_DEPTH + len(judged[question.query_id]), len(ids))
         ranked, scores = index.retrieve([words], k=depth, show_progress=False)
-        # Equal scores in the order of the corpus, whatever the sorting did.
+        # Equal scores are in the order of the corpus, whatever the sort did.
         order = sorted(zip(-scores[0], ranked[0], strict=True))
         for score, at in order:
             passage = ids[at]
@@ -192,3 +194,21 @@ def _hard_negatives(
                 found[question] = passage
                 break
     return found
+
+
+_CITATION = """@inproceedings{thakur2021beir,
+  title = {{BEIR}: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models},
+  author = {Thakur, Nandan and Reimers, Nils and R{\\"u}ckl{\\'e}, Andreas and Srivastava, Abhishek and Gurevych, Iryna},
+  booktitle = {NeurIPS Datasets and Benchmarks Track},
+  year = {2021}
+}"""  # noqa: E501
+
+
+def beir_source(name: str, title: str = "", citation: str = "") -> DataSource:
+    """The set ``BeIR/<name>`` as a source, with the set's own title and citation if known."""
+    return DataSource(
+        task=TASK,
+        title=f"BEIR {title or name}",
+        collect=partial(collect_set, name),
+        citation=f"{_CITATION}\n\n{citation}".strip(),
+    )

@@ -1,11 +1,11 @@
-"""What every source shares: reading a set from the Hub or a mirror, checking it, drawing items."""
+"""The parts that all sources share: read a set from the Hub or a mirror, check it, draw items."""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,15 +23,29 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Collected:
-    """The items of a source, and what a reader of the card must know about how they came to be."""
+    """The items of a source, and notes for the dataset card on how they were chosen."""
 
     items: list[Item]
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
+class DataSource:
+    """A public set as a source of items for one task.
+
+    ``collect(reader, n, seed)`` returns n items, or all of them if n is None; ``citation`` is
+    BibTeX.
+    """
+
+    task: str
+    title: str
+    collect: Callable[[Reader, int | None, int], Collected]
+    citation: str
+
+
+@dataclass(frozen=True)
 class SourceTable:
-    """One split of a public set, with what fixes its content.
+    """One split of a public set.
 
     ``revision`` is the Hub commit, or ``sha256:`` and the hash of a mirror folder's Parquet files.
     """
@@ -43,7 +57,7 @@ class SourceTable:
 
     @property
     def where(self) -> str:
-        """Set and revision, as error messages name them."""
+        """Set and revision, for error messages."""
         return f"{self.name} at revision {self.revision}"
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -74,9 +88,9 @@ class Reader:
     ) -> dict[str, SourceTable]:
         """Every split of a set, checked to have these columns (name -> type of the values).
 
-        ``license_`` is what is recorded where the set's card names none. Raises JudgeSenseError
-        for a set that is missing from the mirror or cannot be had from the Hub, and for a column
-        that is missing or of another type, naming the set's revision.
+        ``license_`` is recorded if the set's card names none. Raises JudgeSenseError for a set
+        that cannot be read from the mirror or the Hub, and, naming the revision, for a column that
+        is missing or has another type.
         """
         try:
             import datasets
@@ -87,8 +101,8 @@ class Reader:
         bars = datasets.is_progress_bar_enabled()
         datasets.disable_progress_bars()
         try:
-            # datasets knows a folder's cached tables by its name, not by its content: a mirror
-            # gets a cache of its own, or another mirror's tables would be read.
+            # datasets caches a folder by its name, not by its content: a mirror needs its own
+            # cache, or another mirror's tables would be read.
             with tempfile.TemporaryDirectory() as scratch:
                 builder = datasets.load_dataset_builder(
                     path,
@@ -96,7 +110,7 @@ class Reader:
                     revision=None if self.mirror else self.revisions.get(name),
                     cache_dir=scratch if self.mirror else None,
                 )
-                # For a Hub set without a script datasets calls the commit the builder's hash.
+                # For a Hub set without a script, the builder's hash is the commit.
                 revision = _mirror_revision(Path(path)) if self.mirror else str(builder.hash)
                 if self.mirror:
                     _check_files(name, revision, builder.config.data_files or {}, columns)
@@ -105,12 +119,12 @@ class Reader:
         except JudgeSenseError:
             raise
         except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-            # "An error occurred while generating the dataset" says less than its cause.
+            # "An error occurred while generating the dataset" is less useful than its cause.
             reason = str(error.__cause__ or error).strip() or type(error).__name__
             raise JudgeSenseError(
                 f"the set {name}{f' (config {config})' if config else ''} cannot be read from "
                 f"{self.mirror or 'the Hub'}: {reason.splitlines()[0]}"
-                f"{'' if self.mirror else '; a local copy is read with --mirror DIR'}"
+                f"{'' if self.mirror else '; read a local copy with --mirror DIR'}"
             ) from error
         finally:
             if bars:
@@ -129,7 +143,7 @@ class Reader:
         columns: Mapping[str, type],
         license_: str,
     ) -> SourceTable:
-        """One split of a set; raises as :meth:`splits`, and for a split that is not there."""
+        """One split of a set; raises as :meth:`splits`, and for a missing split."""
         tables = self.splits(name, config, columns, license_)
         if split not in tables:
             where = next(iter(tables.values())).where
@@ -141,8 +155,8 @@ class Reader:
         folder = self.mirror / name
         if not folder.is_dir():
             raise JudgeSenseError(
-                f"the mirror {self.mirror} lacks the set {name}; on a machine that reaches the "
-                f"Hub fetch it with: hf download {name} --repo-type dataset --local-dir {folder}"
+                f"the mirror {self.mirror} lacks the set {name}; fetch it on a machine that "
+                f"reaches the Hub with: hf download {name} --repo-type dataset --local-dir {folder}"
             )
         return folder
 
@@ -174,7 +188,7 @@ def _mirror_revision(folder: Path) -> str:
 def _check_files(
     name: str, revision: str, files: Mapping[str, Iterable[str]], columns: Mapping[str, type]
 ) -> None:
-    """Look at each Parquet file's columns before datasets stumbles over one split's."""
+    """Check the columns of each Parquet file before datasets fails on one split's."""
     for path in (path for paths in files.values() for path in paths):
         if path.endswith(".parquet"):
             where = f"{name} at revision {revision} ({path})"
@@ -203,7 +217,7 @@ def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
 
 
 def clean_text(value: Any, place: str, column: str) -> str:
-    """A text without surrounding blanks; JudgeSenseError if it is empty or not UTF-8."""
+    """Strip a text. Raises JudgeSenseError if it is empty, no text or not UTF-8."""
     if not isinstance(value, str):
         raise JudgeSenseError(f"{place}, column {column}: must be text, got {value!r:.60}")
     require_utf8(value, f"{place}, column {column}")
@@ -213,7 +227,7 @@ def clean_text(value: Any, place: str, column: str) -> str:
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """A random stream for each source, so that adding a source changes no other."""
+    """A random stream per source, so that adding a source changes no other."""
     return np.random.default_rng([seed, *name.encode()])
 
 
@@ -223,7 +237,7 @@ def shuffled(values: Sequence[_T], rng: np.random.Generator) -> list[_T]:
 
 
 def quotas(n: int, strata: Sequence[str]) -> dict[str, int]:
-    """n divided over the strata, within one; the first ones get what is left over."""
+    """Divide n evenly over the strata; the first ones get the remainder."""
     share, rest = divmod(n, len(strata))
     return {name: share + (at < rest) for at, name in enumerate(strata)}
 
@@ -231,10 +245,10 @@ def quotas(n: int, strata: Sequence[str]) -> dict[str, int]:
 def draw(
     candidates: Sequence[Item], wanted: Mapping[str, int], rng: np.random.Generator, what: str
 ) -> list[Item]:
-    """So many items of each gold label, spread over as many clusters as there are.
+    """Draw the wanted number of items of each gold label, spread over all clusters.
 
-    Within a label, items of the clusters least used so far come first, in a random order.
-    Raises JudgeSenseError saying how many ``what`` there are if a label has too few.
+    Within a label, items of the clusters least used so far come first, in random order. Raises
+    JudgeSenseError with the available number of ``what`` if a label has too few.
     """
     by_gold: dict[str, list[Item]] = {gold: [] for gold in wanted}
     for item in candidates:
@@ -244,13 +258,13 @@ def draw(
         if len(by_gold[gold]) < n:
             most = min(len(group) for group in by_gold.values()) * len(wanted)
             raise JudgeSenseError(
-                f"too few items: {len(by_gold[gold])} {what} with gold label {gold}, {n} asked "
-                f"for; at most {most} items balance the labels, and --items all takes all "
-                f"{len(candidates)} as they are"
+                f"too few items: {len(by_gold[gold])} {what} have the gold label {gold}, but {n} "
+                f"were requested; use --items {most} at most for balanced labels, or --items all "
+                f"for all {len(candidates)}"
             )
     used: Counter[str] = Counter()
     chosen: list[Item] = []
-    # Scarce labels first: they have the least choice among clusters.
+    # Scarce labels first: they have the fewest clusters to choose from.
     for gold in sorted(wanted, key=lambda gold: len(by_gold[gold])):
         pool = shuffled(by_gold[gold], rng)
         for _ in range(wanted[gold]):
@@ -262,10 +276,9 @@ def draw(
 
 
 def drop_repeated(items: Sequence[Item], what: str) -> tuple[list[Item], list[str]]:
-    """The items without repeated texts, and a note of what was left out.
+    """The items without repeated texts, and a note on those left out.
 
-    Of items that show the same text the first is kept; if they disagree about the gold label,
-    none is.
+    Of items with the same text the first is kept, or none if their gold labels differ.
     """
     golds: dict[tuple[str, ...], set[str | None]] = {}
     keys = [tuple(" ".join(text.split()) for text in item.fields.values()) for item in items]
@@ -282,10 +295,6 @@ def drop_repeated(items: Sequence[Item], what: str) -> tuple[list[Item], list[st
     if repeated := len(items) - len(kept):
         notes.append(
             f"{repeated} of {len(items)} {what} repeat another's text and were left out"
-            + (
-                f"; {clashing} texts have two gold labels, and no copy was kept."
-                if clashing
-                else "."
-            )
+            + (f", and so was every copy of {clashing} with two gold labels." if clashing else ".")
         )
     return kept, notes

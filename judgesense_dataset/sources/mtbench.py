@@ -10,6 +10,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import (
     Collected,
+    DataSource,
     Reader,
     clean_text,
     draw,
@@ -41,19 +42,19 @@ class _Comparison:
 
     @property
     def winner(self) -> str:
-        """The model with more than half of all votes, ties counted; empty if there is none."""
+        """The model with more than half of all votes, ties included; empty if there is none."""
         model, votes = self.votes.most_common(1)[0]
         return model if 2 * votes > self.votes.total() else ""
 
 
 def collect(reader: Reader, n: int | None, seed: int) -> Collected:
-    """n comparisons (question, turn, pair of models) that have a majority of the human votes.
+    """Draw n comparisons (question, turn, pair of models) with a majority of the human votes.
 
-    Gold is the answer with more than half of the votes, a tie being a vote for neither; without
-    such a majority the comparison is left out. Cluster is the question, ``system_id`` the two
-    models in the order AB. Answers are kept whole. A second turn shows both turns of the
-    conversation, as the voters saw it. The preferred answer is A in half of the items; n items
-    are spread over as many questions as there are. With ``n`` None all comparisons are items.
+    Gold is the answer with more than half of the votes, where a tie is a vote for neither;
+    comparisons without such a majority are left out. The cluster is the question; ``system_id``
+    holds the two models in the order AB. Answers are whole. A second turn shows both turns of the
+    conversation, as the voters saw it. The preferred answer is A in half of the items. The n items
+    are spread over all questions; if ``n`` is None, all comparisons are items.
     """
     table = reader.split(HUB_ID, None, "human", COLUMNS, "cc-by-4.0")
     comparisons: dict[tuple[int, int, str, str], _Comparison] = {}
@@ -63,7 +64,9 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         query, responses = _shown(row, place)
         comparison = comparisons.setdefault(key, _Comparison(query, responses))
         if comparison.responses != responses:
-            raise JudgeSenseError(f"{place}: other answers than an earlier vote on {key}")
+            raise JudgeSenseError(
+                f"{place}: the answers differ from those of an earlier vote on {key}"
+            )
         comparison.votes[_vote(row, place)] += 1
     decided = {key: found for key, found in comparisons.items() if found.winner not in ("", "tie")}
     rng = generator(seed, "mtbench")
@@ -92,9 +95,9 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         )
     notes = [
         f"{len(comparisons) - len(decided)} of {len(comparisons)} comparisons (question, turn and "
-        "pair of models) have no majority of the human votes and were left out; GPT-4's votes are "
+        "pair of models) have no majority of the human votes and were left out. GPT-4's votes are "
         "not used.",
-        "The turn stands in item_id; an item of turn2 shows both turns of the conversation. "
+        "item_id contains the turn; an item of turn2 shows both turns of the conversation. "
         "system_id holds the two models in the order AB.",
     ]
     if n is None:
@@ -102,7 +105,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     if n > len(items):
         raise JudgeSenseError(
             f"too few items: {len(items)} of {len(comparisons)} comparisons in {table.where} have "
-            f"a majority, {n} asked for"
+            f"a majority, but {n} were requested"
         )
     chosen = draw(items, quotas(n, ("A", "B")), rng, "comparisons")
     return Collected(chosen, notes)
@@ -114,7 +117,7 @@ def _vote(row: dict[str, Any], place: str) -> str:
     if row["winner"].startswith("tie"):
         return "tie"
     raise JudgeSenseError(
-        f"{place}, column winner: {row['winner']!r} is none of model_a, model_b and tie"
+        f"{place}, column winner: must be model_a, model_b or a tie, got {row['winner']!r}"
     )
 
 
@@ -127,7 +130,7 @@ def _shown(row: dict[str, Any], place: str) -> tuple[str, dict[str, str]]:
         column = f"conversation_{side}"
         if [message["role"] for message in messages] != ["user", "assistant"] * turns:
             raise JudgeSenseError(
-                f"{place}, column {column}: does not hold {turns} turns of user and assistant"
+                f"{place}, column {column}: must hold {turns} turns of user and assistant"
             )
         texts[side] = [clean_text(message["content"], place, column) for message in messages]
     query = _joined(texts["a"][::2])
@@ -141,3 +144,16 @@ def _joined(turns: list[str]) -> str:
     if len(turns) == 1:
         return turns[0]
     return "\n\n".join(f"[Turn {number}]\n{text}" for number, text in enumerate(turns, 1))
+
+
+SOURCE = DataSource(
+    TASK,
+    "MT-Bench human judgments",
+    collect,
+    """@inproceedings{zheng2023judging,
+  title = {Judging {LLM}-as-a-Judge with {MT-Bench} and {Chatbot Arena}},
+  author = {Zheng, Lianmin and Chiang, Wei-Lin and Sheng, Ying and Zhuang, Siyuan and Wu, Zhanghao and Zhuang, Yonghao and Lin, Zi and Li, Zhuohan and Li, Dacheng and Xing, Eric P. and Zhang, Hao and Gonzalez, Joseph E. and Stoica, Ion},
+  booktitle = {Advances in Neural Information Processing Systems},
+  year = {2023}
+}""",  # noqa: E501
+)

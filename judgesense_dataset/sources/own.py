@@ -1,14 +1,14 @@
-"""Items of your own: a JSONL, CSV or Parquet file or a Hub set, with a map of its columns."""
+"""Your own items: a JSONL, CSV or Parquet file or a Hub set, with a map of its columns."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import sha256_of
 from judgesense_dataset.items import items_from_rows, read_rows
 from judgesense_dataset.sources.loader import Collected, Reader, generator, shuffled
 from judgesense_dataset.templates import TaskTemplates
@@ -18,7 +18,7 @@ _PROVENANCE = ("source", "revision", "license")
 
 @dataclass(frozen=True)
 class OwnData:
-    """Where your items are and what their columns are called.
+    """The place of your items and the names of their columns.
 
     ``columns`` maps an item's column (a field of the layout, ``item_id``, ``gold``,
     ``cluster_id``, ``system_id``) to yours; ``labels`` maps your gold labels to the task's.
@@ -36,17 +36,17 @@ class OwnData:
 def collect(
     data: OwnData, entry: TaskTemplates, reader: Reader, n: int | None, seed: int
 ) -> Collected:
-    """The items of a task in your data: n of them drawn at random, or all with ``n`` None.
+    """Draw n items of a task from your data at random, or take all if ``n`` is None.
 
-    Raises JudgeSenseError naming the file or set, the row and the column: a mapped column that is
-    missing, empty or non-UTF-8 text, a label outside the decision space, an id given twice.
+    Raises JudgeSenseError naming the file or set, the row and the column for a mapped column that
+    is missing, empty or not UTF-8, a label outside the decision space, or a repeated id.
     """
     rows: Iterable[tuple[int, Mapping[str, Any]]]
     if data.path is not None:
         if not data.path.is_file():
-            raise JudgeSenseError(f"the items' file {data.path} is not there")
+            raise JudgeSenseError(f"--file {data.path}: no such file")
         where, source = str(data.path), data.path.name
-        revision = f"sha256:{hashlib.sha256(data.path.read_bytes()).hexdigest()}"
+        revision = f"sha256:{sha256_of(data.path)}"
         rows, license_ = read_rows(data.path), data.license
     else:
         columns = dict.fromkeys(data.columns.values(), object)
@@ -62,8 +62,8 @@ def collect(
     if n is not None:
         if n > len(items):
             raise JudgeSenseError(
-                f"too few items: {where} has {len(items)} of task {entry.task.name!r}, {n} asked "
-                "for"
+                f"too few items: {where} has {len(items)} of task {entry.task.name!r}, but {n} "
+                "were requested"
             )
         items = shuffled(items, generator(seed, "own"))[:n]
     return Collected(items)
@@ -74,7 +74,7 @@ def _rename(row: Mapping[str, Any], data: OwnData, place: str) -> dict[str, Any]
     for ours, theirs in data.columns.items():
         if theirs not in row:
             raise JudgeSenseError(
-                f"{place}: has no column {theirs!r}, which --columns gives for {ours!r}; "
+                f"{place}: no column {theirs!r}, which --columns maps to {ours!r}; "
                 f"the row has {', '.join(row)}"
             )
         renamed[ours] = row[theirs]

@@ -8,6 +8,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import (
     Collected,
+    DataSource,
     Reader,
     clean_text,
     draw,
@@ -23,12 +24,12 @@ COLUMNS = {"machine_summaries": list, "coherence": list, "id": str}
 
 
 def collect(reader: Reader, n: int | None, seed: int) -> Collected:
-    """n summaries, equally many at each gold level; the article is not shown, as in the paper.
+    """Draw n summaries, the same number at each gold level, without their article (as the paper).
 
-    Gold is the mean of the expert ratings rounded to the nearest of 1 to 5 (halves up). Summaries
-    with the same text are reduced to one first. Cluster is the article; ``system_id`` is the
-    place of the summarising system in the set's lists, which do not name systems. With ``n`` None
-    every distinct summary is an item, and levels are not balanced.
+    Gold is the mean of the expert ratings rounded to the nearest of 1 to 5 (halves up). Repeated
+    summaries are dropped first. The cluster is the article; ``system_id`` is the position of the
+    summarising system in the set's lists, which do not name systems. If ``n`` is None, every
+    distinct summary is an item, and levels are unbalanced.
     """
     table = reader.split(HUB_ID, None, "test", COLUMNS, "mit")
     summaries: list[Item] = []
@@ -59,8 +60,8 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
             )
     summaries, notes = drop_repeated(summaries, "summaries")
     notes.append(
-        "Gold levels are expert means rounded to the nearest level; systems are numbered by their "
-        "place in the set's lists, which do not name them. The summarised article is not shown."
+        "Gold levels are expert means rounded to the nearest level. Systems are numbered by their "
+        "position in the set's lists, which do not name them. The article is not shown."
     )
     if n is None:
         return Collected(summaries, notes)
@@ -72,3 +73,18 @@ def _level(mean: object, place: str) -> str:
     if not isinstance(mean, int | float) or not 1 <= mean <= 5:
         raise JudgeSenseError(f"{place}: an expert mean must lie between 1 and 5, got {mean!r}")
     return str(math.floor(mean + 0.5))
+
+
+SOURCE = DataSource(
+    TASK,
+    "SummEval",
+    collect,
+    """@article{fabbri2021summeval,
+  title = {{SummEval}: Re-evaluating Summarization Evaluation},
+  author = {Fabbri, Alexander R. and Kry{\\'s}ci{\\'n}ski, Wojciech and McCann, Bryan and Xiong, Caiming and Socher, Richard and Radev, Dragomir},
+  journal = {Transactions of the Association for Computational Linguistics},
+  volume = {9},
+  pages = {391--409},
+  year = {2021}
+}""",  # noqa: E501
+)

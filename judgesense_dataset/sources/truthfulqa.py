@@ -6,6 +6,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import (
     Collected,
+    DataSource,
     Reader,
     clean_text,
     draw,
@@ -22,10 +23,10 @@ _GOLD = {"correct_answers": "YES", "incorrect_answers": "NO"}
 
 
 def collect(reader: Reader, n: int | None, seed: int) -> Collected:
-    """n questions, each with one of its reference answers: half correct, half incorrect.
+    """Draw n questions, each with one of its reference answers: half correct, half incorrect.
 
-    Gold is YES for a correct answer and NO for an incorrect one; cluster is the question. With
-    ``n`` None every reference answer of every question is an item, and labels are not balanced.
+    Gold is YES for a correct answer and NO for an incorrect one; the cluster is the question. If
+    ``n`` is None, every reference answer of every question is an item, and labels are unbalanced.
     """
     table = reader.split(HUB_ID, "generation", "validation", COLUMNS, "apache-2.0")
     answers: list[Item] = []
@@ -54,15 +55,28 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     questions = {item.cluster_id for item in answers}
     if n > len(questions):
         raise JudgeSenseError(
-            f"too few items: {HUB_ID} has {len(questions)} questions, {n} asked for with one "
-            f"answer each; --items all takes all {len(answers)} answers"
+            f"too few items: {HUB_ID} has {len(questions)} questions, but {n} were requested; use "
+            f"--items all for all {len(answers)} answers"
         )
     rng = generator(seed, "truthfulqa")
     wanted = quotas(n, ("YES", "NO"))
-    # Which questions get a correct answer is drawn first, so that each question is used once.
+    # Draw first which questions get a correct answer, so that each question is used once.
     golds = shuffled([gold for gold, count in wanted.items() for _ in range(count)], rng)
     asked = dict(zip(shuffled(sorted(questions), rng), golds, strict=False))
     pool = [item for item in answers if asked.get(item.cluster_id) == item.gold]
     one_each = {item.cluster_id: item for item in shuffled(pool, rng)}
     chosen = draw(list(one_each.values()), wanted, rng, "questions")
     return Collected(chosen, [*notes, "Each question is used once, with one reference answer."])
+
+
+SOURCE = DataSource(
+    TASK,
+    "TruthfulQA",
+    collect,
+    """@inproceedings{lin2022truthfulqa,
+  title = {{TruthfulQA}: Measuring How Models Mimic Human Falsehoods},
+  author = {Lin, Stephanie and Hilton, Jacob and Evans, Owain},
+  booktitle = {Proceedings of ACL},
+  year = {2022}
+}""",
+)

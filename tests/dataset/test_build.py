@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense_dataset import build as build_module
-from judgesense_dataset.build import build_dataset
+from judgesense_dataset.build import BuiltDataset, build_dataset
+from judgesense_dataset.embedded import embedded_rows
 from judgesense_dataset.folder import PAIR_ROWS, PROMPT_ROWS, PROMPTS, configs, read_config
 from judgesense_dataset.load import load_benchmark
 from judgesense_dataset.sources.own import OwnData
@@ -28,7 +28,7 @@ def rows_of(folder: Path, config: str = "all") -> list[dict[str, Any]]:
     return read_config(folder, config).to_pylist()
 
 
-def build_own(out: Path, own_data: OwnData, **options: Any) -> build_module.Built:
+def build_own(out: Path, own_data: OwnData, **options: Any) -> BuiltDataset:
     given = {"own": own_data, "own_task": "factuality", "items": None, "verdicts": False, **options}
     return build_dataset(["own"], out, **given)
 
@@ -193,12 +193,12 @@ def test_both_orders_count_as_two_pairs(mirror: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"design": "latin"}, "the designs are balanced, full, prompts"),
+        ({"design": "latin"}, "'latin'.*balanced, full, prompts"),
         ({"orders": "CD"}, "counterbalanced, both, AB, BA"),
-        ({"items": 5, "pairs": 51}, "51 pairs asked for; 5 items give at most 50"),
-        ({"items": 0}, "items must be at least 1"),
+        ({"items": 5, "pairs": 51}, "51 pairs; 5 items .* 50"),
+        ({"items": 0}, "items .*at least 1"),
         ({"own_task": "novelty"}, "needs --task, one of factuality"),
-        ({"design": "full", "pairs": 5}, "belongs to the balanced design"),
+        ({"design": "full", "pairs": 5}, "balanced design"),
     ],
 )
 def test_a_bad_request_says_what_there_is_and_writes_nothing(
@@ -220,7 +220,7 @@ def test_a_build_that_fails_halfway_leaves_the_earlier_folder_as_it_was(
     templates.write_text(yaml.safe_dump({"tasks": tasks}), encoding="utf-8")
     out = tmp_path / "out"
     build_own(out, own_data)
-    with pytest.raises(JudgeSenseError, match=r"task 'preference': 30 pairs .* at most 10"):
+    with pytest.raises(JudgeSenseError, match=r"task 'preference': .*30 pairs.* 10"):
         build_dataset(
             ["summeval", "mtbench"], out, mirror=mirror, templates=templates, items=10, pairs=30,
             verdicts=False,
@@ -256,7 +256,7 @@ def test_a_build_carries_the_verdicts_that_need_no_judge(
 
 
 def test_the_embedded_rows_are_the_embedded_benchmark() -> None:
-    rows = list(build_module.embedded_rows())
+    rows = list(embedded_rows())
     pairs = load_benchmark().pairs.to_pylist()
     assert [row["pair_id"] for row in rows] == [pair["pair_id"] for pair in pairs]
 
@@ -285,7 +285,7 @@ def test_a_source_that_fails_is_one_line_on_stderr_and_exit_code_2(tmp_path: Pat
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("judgesense: the items' file absent.csv")
+    assert done.stderr.startswith("judgesense: --file absent.csv")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "d").exists()
 

@@ -25,9 +25,9 @@ from judgesense_dataset.folder import (
     configs,
     front_matter,
     read_config,
+    write_verdicts,
 )
 from judgesense_dataset.sources.own import OwnData
-from judgesense_dataset.validation import write_verdicts
 
 ROOT = Path(__file__).parents[2]
 
@@ -185,10 +185,9 @@ def test_rewritten_pairs_are_stated_in_the_card(own_folder: Path, tmp_path: Path
 def test_rows_are_written_in_groups_of_one_size_whatever_their_number(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    writer = ConfigWriter(tmp_path, "many", PAIR_ROWS)
-    for n in range(2 * ROW_GROUP + 1):
-        writer.write({"pair_id": str(n)})
-    writer.close()
+    with ConfigWriter(tmp_path, "many", PAIR_ROWS) as writer:
+        for n in range(2 * ROW_GROUP + 1):
+            writer.write({"pair_id": str(n)})
     footer = pq.read_metadata(tmp_path / "many" / "test.parquet")
     sizes = [footer.row_group(at).num_rows for at in range(footer.num_row_groups)]
     assert sizes == [ROW_GROUP, ROW_GROUP, 1]

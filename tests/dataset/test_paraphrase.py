@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Template
@@ -33,12 +34,12 @@ def tasks() -> dict[str, TaskTemplates]:
         ("factuality", 0, "", "empty"),
         ("factuality", 0, "is this factually correct? answer yes or no only", "not new"),
         ("factuality", 0, "Is this correct in fact?", "an answer is not named"),
-        ("factuality", 0, "Is this wrong? Say YES or NO.", "asks the other way round"),
+        ("factuality", 0, "Is this wrong? Say YES or NO.", "asks the opposite"),
         ("factuality", 3, "Are there factual errors? NO (accurate), YES (has errors).", None),
-        ("factuality", 3, "Is it accurate? YES or NO.", "asks the other way round"),
+        ("factuality", 3, "Is it accurate? YES or NO.", "asks the opposite"),
         ("factuality", 0, "Is it correct, {x}? YES or NO.", "placeholders changed"),
         ("factuality", 0, "YES or NO " * 40, "too long"),
-        ("relevance", 0, "Which passage fits the query worse? A or B.", "asks the other way round"),
+        ("relevance", 0, "Which passage fits the query worse? A or B.", "asks the opposite"),
         ("relevance", 0, "A or B: which passage suits the query more closely?", None),
     ],
 )
@@ -71,7 +72,11 @@ def test_candidates_are_read_once_a_person_has_accepted_them(
     write_candidates(path, entry, found)
     written = path.read_text(encoding="utf-8")
     assert written.count("accepted: null") == 2
-    assert 'cosine: 0.900, judge: "YES"'.replace('"', "") in written.replace('"', "")
+    measured = yaml.safe_load(written)["tasks"]["factuality"]["templates"][-1]["measured"]
+    assert measured == {
+        "from": "factuality-4", "edit_distance": 0.5, "cosine": 0.9, "judge": "YES",
+        "p_equivalent": 0.75,
+    }  # fmt: skip
     assert load_templates(path)["factuality"] == entry
 
     first, second = written.split("accepted: null", 1)
@@ -117,7 +122,7 @@ def test_a_file_that_may_hold_acceptances_is_never_overwritten(
 
 def test_a_judge_that_gives_no_text_cannot_paraphrase(tasks: dict[str, TaskTemplates]) -> None:
     judge = CallableJudge(lambda prompts: [{"YES": -1.0}] * len(prompts), scoring="options")
-    with pytest.raises(JudgeSenseError, match="gives no text"):
+    with pytest.raises(JudgeSenseError, match="no text"):
         paraphrase(tasks["coherence"], judge, 1)
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense_dataset.build import build_dataset
-from judgesense_dataset.sources import Collected, Reader, get_source
+from judgesense_dataset.sources import get_source
+from judgesense_dataset.sources.loader import Collected, Reader
 from judgesense_dataset.sources.own import OwnData
 from judgesense_dataset.sources.own import collect as collect_own
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
@@ -242,7 +243,7 @@ def test_an_article_id_given_twice_is_named(broken: Callable[..., Path]) -> None
 
 def test_an_unknown_vote_is_named(broken: Callable[..., Path]) -> None:
     mirror = broken(MTBENCH, lambda table: with_cell(table, "winner", 1, "both"))
-    with pytest.raises(JudgeSenseError, match="row 2, column winner: 'both' is none of"):
+    with pytest.raises(JudgeSenseError, match="row 2, column winner: .*'both'"):
         collected(mirror, "mtbench")
 
 
@@ -305,12 +306,12 @@ def test_a_label_outside_the_decision_space_is_named(
     own_data: OwnData, factuality: TaskTemplates
 ) -> None:
     unmapped = dataclasses.replace(own_data, labels={})
-    with pytest.raises(JudgeSenseError, match=r"row 1, column gold: 'true' is no label.*YES, NO"):
+    with pytest.raises(JudgeSenseError, match=r"row 1, column gold: 'true'.*YES, NO"):
         collect_own(unmapped, factuality, Reader(), None, 0)
 
 
 def test_too_few_own_items_says_how_many_there_are(
     own_data: OwnData, factuality: TaskTemplates
 ) -> None:
-    with pytest.raises(JudgeSenseError, match="has 30 of task 'factuality', 31 asked for"):
+    with pytest.raises(JudgeSenseError, match="has 30 of task 'factuality', .*31"):
         collect_own(own_data, factuality, Reader(), 31, 0)

@@ -100,22 +100,22 @@ def test_a_label_map_may_translate_answers_of_its_own(tmp_path: Path) -> None:
     [
         ("layout:", "layuot:", 4, "unknown key 'layuot'"),
         ("tasks:", "task:", 1, "unknown key 'task'"),
-        ("{instruction}", "", 4, "the layout lacks {instruction}"),
-        ("{message}", "{the message}", 4, "{the message} is no placeholder"),
+        ("{instruction}", "", 4, "the layout needs {instruction}"),
+        ("{message}", "{the message}", 4, "{the message} is not a placeholder"),
         ("[POLITE, RUDE]", "[POLITE]", 2, "at least two different strings"),
         ("[POLITE, RUDE]", "[POLITE, ERROR]", 2, "reserved words"),
         ("[POLITE, RUDE]", "POLITE", 3, "labels must be a list"),
-        ("id: tone-2", "id: tone-1", 8, "'tone-1' stands already at"),
-        ("text: Judge the tone. POLITE or RUDE.", "text: ''", 9, "text must be text"),
+        ("id: tone-2", "id: tone-1", 8, "'tone-1' is already used at"),
+        ("text: Judge the tone. POLITE or RUDE.", "text: ''", 9, "text must be non-empty text"),
         (
             "      - id: tone-2\n        text: Judge the tone. POLITE or RUDE.\n",
             "",
             5,
-            "1 template",
+            "got 1",
         ),
-        ("        text: Judge the tone. POLITE or RUDE.\n", "", 8, "lacks the key 'text'"),
-        ("RUDE.\n      - id", "RUDE.\n        text: again\n      - id", 8, "stands twice"),
-        ("labels:", "labels: [:", 3, "no valid YAML"),
+        ("        text: Judge the tone. POLITE or RUDE.\n", "", 8, "missing key 'text'"),
+        ("RUDE.\n      - id", "RUDE.\n        text: again\n      - id", 8, "'text' appears twice"),
+        ("labels:", "labels: [:", 3, "invalid YAML"),
         ("    labels:", "    ordinal: maybe\n    labels:", 3, "must be true or false"),
         ("    labels:", "    options: {POLITE: message}\n    labels:", 2, "options must name"),
         (
@@ -141,7 +141,7 @@ def test_an_error_in_a_template_file_names_file_and_line(
 @pytest.mark.parametrize(
     ("label_map", "says"),
     [
-        ("{POLITE: KIND, RUDE: RUDE}", "leads from 'POLITE' to 'KIND', which is no label"),
+        ("{POLITE: KIND, RUDE: RUDE}", "leads from 'POLITE' to 'KIND'"),
         ("{POLITE: RUDE, RUDE: RUDE}", "leads to the label 'POLITE'"),
         ("{POLITE: POLITE, RUDE: RUDE, ERROR: RUDE}", "'ERROR' is a reserved word"),
     ],
@@ -210,11 +210,11 @@ def test_ids_default_to_the_row_and_a_number_may_be_a_gold_label(tmp_path: Path)
     [
         ('{"message": ""}', "row 2, column message: is empty"),
         ('{"message": 5}', "row 2, column message: must be text, got 5"),
-        ('{"text": "x"}', "row 2: the column 'message' is missing"),
-        ('{"message": "x", "gold": "MEAN"}', "row 2, column gold: 'MEAN' is no label"),
+        ('{"text": "x"}', "row 2: missing column 'message'"),
+        ('{"message": "x", "gold": "MEAN"}', "row 2, column gold: 'MEAN' is not a label"),
         ('{"message": "x", "gold": true}', "row 2, column gold: must be text or a whole number"),
         ('{"message": "x", "item_id": "tone-1"}', "row 2, column item_id: 'tone-1' is already"),
-        ('{"message": "x"', "row 2: no valid JSON"),
+        ('{"message": "x"', "row 2: invalid JSON"),
         ('["message"]', "row 2: must be a JSON object"),
         ('{"message": "\\ud800"}', "row 2, column message: character 0 cannot be written"),
     ],
@@ -244,9 +244,9 @@ def test_an_item_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         load_items(tmp_path / "items.xlsx", TONE)
     broken = tmp_path / "items.parquet"
     broken.write_bytes(b"no parquet")
-    with pytest.raises(JudgeSenseError, match="no valid Parquet"):
+    with pytest.raises(JudgeSenseError, match="invalid Parquet"):
         load_items(broken, TONE)
     ragged = tmp_path / "items.csv"
     ragged.write_text("message,gold\nhello\n", encoding="utf-8")
-    with pytest.raises(JudgeSenseError, match="row 1: does not have the header's 2 columns"):
+    with pytest.raises(JudgeSenseError, match="row 1: .*header's 2 columns"):
         list(read_rows(ragged))

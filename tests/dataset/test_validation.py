@@ -14,26 +14,22 @@ from judgesense_dataset.items import read_rows
 from judgesense_dataset.load import load_benchmark, load_pairs
 from judgesense_dataset.similarity import DIFFERENT, SAME, Embedder, Measure, edit_distance, measure
 from judgesense_dataset.templates import DATA, load_templates
-from judgesense_dataset.validation import (
+from judgesense_dataset.validation import RECORD, VERDICTS, validate
+from judgesense_dataset.validators import (
     POLARITY,
     READING,
-    RECORD,
     SURFACE,
-    VERDICTS,
-    consensus,
-    load_verdicts,
-    validate,
-)
-from judgesense_dataset.validators import (
     Vote,
+    consensus,
     file_votes,
     judge_votes,
+    load_readings,
     polarity_votes,
     questions,
     reading_votes,
     wordings,
 )
-from judgesense_dataset.verdicts import is_by_model, read_verdicts
+from judgesense_dataset.verdicts import is_by_model, load_verdicts, read_verdicts
 from local_judges.callable_judge import CallableJudge
 
 YES, NO, SILENT = Vote(True, 1.0), Vote(False, 0.0), Vote(None)
@@ -106,8 +102,6 @@ def test_readings_hold_for_the_wordings_that_were_read(rows: list[dict[str, Any]
 def test_every_pair_of_templates_of_the_paper_has_a_reading() -> None:
     from itertools import combinations
 
-    from judgesense_dataset.validators import load_readings
-
     for entry in load_templates(DATA / "templates.yaml").values():
         for pair in combinations([t.template_id for t in entry.templates], 2):
             assert frozenset(pair) in load_readings()
@@ -142,7 +136,7 @@ def test_a_verdict_file_on_other_pairs_is_refused(
     rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     (tmp_path / "v.jsonl").write_text('{"pair_id": "other", "verdict": "YES"}\n')
-    with pytest.raises(JudgeSenseError, match="none of which is in the set"):
+    with pytest.raises(JudgeSenseError, match=r"v\.jsonl: .*'other'"):
         file_votes(rows, tmp_path / "v.jsonl")
 
 
