@@ -27,7 +27,9 @@ EXAMPLES = [
     *(f"judgesense.matching.{name}" for name in ("choice", "maths", "numbers", "result", "words")),
     "judgesense.matching", "judgesense.pipeline", "judgesense.importers",
     "judgesense.reporting.build", "judgesense.reporting.compare", "judgesense.studies.check",
-    "local_judges.responder",
+    "local_judges.responder", "judgesense.yaml_files", "judgesense_dataset.audit",
+    *(f"judgesense_dataset.{name}" for name in ("embedded", "load", "pairing", "polarity")),
+    *(f"judgesense_dataset.{name}" for name in ("similarity", "sources", "templates", "validators")),
 ]  # fmt: skip
 ROWS = {
     "jss": (["A", "B", "A"], ["A", "A", "A"]),

@@ -243,7 +243,7 @@ def test_an_article_id_given_twice_is_named(broken: Callable[..., Path]) -> None
 
 def test_an_unknown_vote_is_named(broken: Callable[..., Path]) -> None:
     mirror = broken(MTBENCH, lambda table: with_cell(table, "winner", 1, "both"))
-    with pytest.raises(JudgeSenseError, match="row 2, column winner: .*'both'"):
+    with pytest.raises(JudgeSenseError, match=r"row 2, column winner: .*'both'"):
         collected(mirror, "mtbench")
 
 
@@ -313,5 +313,5 @@ def test_a_label_outside_the_decision_space_is_named(
 def test_too_few_own_items_says_how_many_there_are(
     own_data: OwnData, factuality: TaskTemplates
 ) -> None:
-    with pytest.raises(JudgeSenseError, match="has 30 of task 'factuality', .*31"):
+    with pytest.raises(JudgeSenseError, match=r"has 30 of task 'factuality', .*31"):
         collect_own(own_data, factuality, Reader(), 31, 0)

@@ -248,5 +248,5 @@ def test_an_item_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         load_items(broken, TONE)
     ragged = tmp_path / "items.csv"
     ragged.write_text("message,gold\nhello\n", encoding="utf-8")
-    with pytest.raises(JudgeSenseError, match="row 1: .*header's 2 columns"):
+    with pytest.raises(JudgeSenseError, match=r"row 1: .*header's 2 columns"):
         list(read_rows(ragged))

@@ -193,8 +193,8 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "the rubric is empty"),
-        ("Is it polite? POLITE or RUDE.", "shows nothing of the data; write a column's name"),
-        ("POLITE or RUDE? {mesage}", r"\{mesage\} is no column of .*its columns are item_id"),
+        ("Is it polite? POLITE or RUDE.", "columns are item_id, cluster_id"),
+        ("POLITE or RUDE? {mesage}", r"\{mesage\} .*columns are item_id"),
     ],
 )
 def test_a_rubric_that_cannot_be_asked_is_refused(rubric: Path, text: str, said: str) -> None:
@@ -207,18 +207,18 @@ def test_a_rubric_that_cannot_be_asked_is_refused(rubric: Path, text: str, said:
 def test_answers_that_are_nowhere_are_asked_for(rubric: Path) -> None:
     data = rubric.with_name("tone.jsonl")
     data.write_text('{"message": "Hello"}\n')
-    with pytest.raises(JudgeSenseError, match="give --answers"):
+    with pytest.raises(JudgeSenseError, match="--answers"):
         _check(rubric, steady, answers=None)
 
 
 def test_a_gold_label_outside_the_answers_names_its_row(rubric: Path) -> None:
-    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, row 1, column gold: 'POLITE' is no"):
+    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, row 1, column gold: 'POLITE'"):
         _check(rubric, steady, answers=["KIND", "RUDE"])
 
 
 def test_wordings_that_are_the_rubric_itself_are_no_wordings(rubric: Path) -> None:
     rubric.with_name("tone.wordings.txt").write_text(rubric.read_text().split("\n\n")[0])
-    with pytest.raises(JudgeSenseError, match="holds no wording but the rubric's own"):
+    with pytest.raises(JudgeSenseError, match=r"tone\.wordings\.txt"):
         _check(rubric, steady)
 
 
@@ -267,7 +267,7 @@ tasks:
 def test_wordings_of_an_older_rubric_are_not_compared_with_the_edited_one(rubric: Path) -> None:
     rubric.with_name("tone.wordings.yaml").write_text(PINNED, "utf-8")
     rubric.write_text(rubric.read_text("utf-8").replace("polite or rude", "kind or rude"), "utf-8")
-    with pytest.raises(JudgeSenseError, match="made for another rubric, which begins 'Is this mes"):
+    with pytest.raises(JudgeSenseError, match="another rubric, which begins 'Is this mes"):
         _check(rubric, steady, wordings=None)
     assert not rubric.with_name("out").exists()
 
@@ -287,7 +287,7 @@ def test_pinned_wordings_are_used_and_an_idle_paraphraser_is_noted(rubric: Path)
 
 
 def test_paraphrases_that_all_fall_are_told_by_reason(rubric: Path) -> None:
-    with pytest.raises(JudgeSenseError, match=r"none of 10 paraphrases .*\(empty: 10\); give"):
+    with pytest.raises(JudgeSenseError, match=r"none of 10 paraphrases .*\(empty: 10\)"):
         _check(rubric, steady, wordings=None, paraphraser=lambda texts: ["" for _ in texts],
                n_paraphrases=2)  # fmt: skip
 

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense.yaml_files import parse_yaml, read_nodes, read_yaml
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
+)
+
+
+def test_values_are_typed_and_nodes_keep_text_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text("seed: 1\nlabels: [YES, 1.0]\nbase: &b {x: 1}\nother: {<<: *b, y: 2}\n")
+    assert read_yaml(path)["labels"] == [True, 1.0]
+    assert read_yaml(path)["other"] == {"x": 1, "y": 2}
+    labels = read_nodes(path).value["labels"]
+    assert [label.value for label in labels.value] == ["YES", "1.0"]
+    assert labels.where == f"{path}, line 2"
+    assert parse_yaml("", "empty") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("a: 1\nb: {c: 1, c: 2}\n", 2, "'c' appears twice"),
+        ("a: 1\nb: [1\n", 3, "invalid YAML"),
+        ("a:\n  ? [1, 2]\n  : 3\n", 2, "must be text"),
+        ("a: 1\nb: &x [*x]\n", 2, "alias contains itself"),
+        (BOMB, 6, "expand to more than"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_yaml, read_nodes])
+def test_an_error_names_file_and_line(read, text: str, line: int, says: str, tmp_path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(JudgeSenseError) as raised:
+        read(path)
+    assert str(raised.value).startswith(f"{path}, line {line}: ")
+    assert says in str(raised.value)
