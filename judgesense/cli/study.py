@@ -122,7 +122,7 @@ def judge_sensitivity(
         questions=asked,
         tasks=names(tasks),
         scoring=None if scoring == "both" else scoring,
-        items=items,
+        limit=items,
         validators=validator or (),
         long_tokens=long_tokens,
         draws=draws,

@@ -1,4 +1,7 @@
-"""The decision log and the pairs as integer arrays, so that a million rows measure in seconds."""
+"""The decision log and its pairs as integer arrays, so that a million rows measure in seconds.
+
+Measurements start from :func:`judgesense.decisions.streams.view`, which builds on these.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
 Codes = npt.NDArray[np.int64]
+Words = npt.NDArray[Any]
+"""Strings in an object array."""
 
 
 @dataclass(frozen=True)
 class TaskWords:
-    """What a report needs to know of a task; the first label of a comparative one is the first
-    option shown."""
+    """A task's name and labels. The first label of a comparative task is the first option shown."""
 
     name: str
     labels: tuple[str, ...]
@@ -30,10 +34,10 @@ class TaskWords:
 
 @dataclass(frozen=True)
 class Log:
-    """The decision log, column by column: codes, shape (n,), and what they stand for.
+    """The decision log, column by column: codes of shape (n,) and the values that they index.
 
-    ``raw``, ``decision`` and ``gold`` index ``labels`` (gold is -1 where unknown); ``stimulus``
-    says which row answers which side of a pair.
+    ``raw``, ``decision`` and ``gold`` index ``labels`` (gold is -1 where unknown). Rows and sides
+    of pairs with the same ``stimulus`` belong together.
     """
 
     table: pa.Table
@@ -62,16 +66,18 @@ class Log:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of one task: stimuli, ids and label maps by code, shape (n,) each.
+    """The pairs of one task: codes of shape (n,).
 
-    ``order``, ``item`` and the templates index the log's lists. ``forward[m, raw]`` is the
-    canonical label of a raw answer under label map m, ``inverse[m, label]`` the raw answer that
-    means a label (-1: none does). ``planned`` says that every pair was meant to be judged.
+    ``item`` indexes ``items``; ``order`` and the templates index the log's lists.
+    ``forward[m, raw]`` is the canonical label of a raw answer under label map m,
+    ``inverse[m, label]`` the raw answer that means a label (-1 if none does). ``planned`` is True
+    if the run meant to judge every pair, False for pairs formed from a log.
     """
 
     first: Codes
     second: Codes
     item: Codes
+    items: list[str]
     cluster: Codes
     order: Codes
     template_a: Codes
@@ -87,6 +93,47 @@ class Pairs:
         return len(self.first)
 
 
+@dataclass(frozen=True)
+class Answers:
+    """Single answers, as words: some rows of a log, shape (n,) each.
+
+    ``raw`` is the answer, ``label`` the canonical decision, ``gold`` the label people gave ("" if
+    unknown).
+    """
+
+    log: Log
+    rows: Codes
+    item: Words
+    cluster: Codes
+    template: Words
+    order: Words
+    repeat: Codes
+    raw: Words
+    label: Words
+    gold: Words
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Another column of the decision log at these rows."""
+        return self.log.table[name].take(pa.array(self.rows))
+
+
+def answers(log: Log, rows: Codes) -> Answers:
+    """The answers at some rows of the log."""
+    words = np.append(log.labels, "")
+    return Answers(
+        log=log,
+        rows=rows,
+        item=np.array(log.items, dtype=object)[log.item[rows]],
+        cluster=log.cluster[rows],
+        template=np.array(log.templates, dtype=object)[log.template[rows]],
+        order=np.array(log.orders, dtype=object)[log.order[rows]],
+        repeat=log.repeat[rows],
+        raw=words[log.raw[rows]],
+        label=words[log.decision[rows]],
+        gold=words[log.gold[rows]],
+    )
+
+
 def encode(column: pa.ChunkedArray, fill: str = "") -> tuple[Codes, list[str]]:
     """Codes and the distinct values in order of appearance; null becomes ``fill``."""
     encoded = _flat(pc.fill_null(column, fill)).dictionary_encode()
@@ -100,7 +147,7 @@ def _flat(column: Any) -> pa.Array:
 
 
 def lookup(column: Any, values: pa.Array) -> Codes:
-    """The place of every entry among the values; -1 for null and for what is not there."""
+    """The index of every entry in the values; -1 for null and for an entry not among them."""
     found = pc.fill_null(pc.index_in(_flat(column), value_set=values), -1)
     codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
@@ -111,11 +158,11 @@ def read_frames(
 ) -> tuple[Log, dict[str, TaskWords], dict[str, Pairs]]:
     """The log, its tasks and each task's pairs.
 
-    ``pairs`` None stands for all template pairs within item and order. Raises JudgeSenseError if
-    the log is empty.
+    With ``pairs`` None, all pairs of templates within item and order are formed. Raises
+    JudgeSenseError if the log is empty.
     """
     if log.num_rows == 0:
-        raise JudgeSenseError("the decision log has no rows: nothing has been judged yet")
+        raise JudgeSenseError("the decision log has no rows; judge or import something first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
     decision = pc.coalesce(log["decision"], log["raw_decision"], pa.scalar(UNCLEAR))
     options = pc.struct_field(_flat(pc.list_flatten(log["option_logprobs"])), "option")
@@ -182,7 +229,7 @@ def _maps(pairs: pa.Table) -> list[Mapping[str, str]]:
 
 
 def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
-    """The task as the run's record has it, else as its rows show it."""
+    """The task as in the run's record, or as its rows show it."""
     name = log.tasks[code]
     known = (run.get("tasks") or {}).get(name)
     if known:
@@ -208,8 +255,8 @@ def _given_pairs(log: Log, pairs: pa.Table, ids: Any, task: str) -> Pairs:
                 inverse[number, place[label]] = place[raw]
     map_texts = pa.array(list(texts), pa.string())
     cluster, _ = encode(own["cluster_id"])
-    # An item that was never logged still has its pairs: they count as not judged.
-    item, _ = encode(own["item_id"])
+    # Pairs of an item that was never logged count as not judged.
+    item, items = encode(own["item_id"])
     for name in ("template_a", "template_b", "order"):
         _extend(log.templates if name != "order" else log.orders, own[name])
     templates, orders = pa.array(log.templates), pa.array(log.orders)
@@ -217,6 +264,7 @@ def _given_pairs(log: Log, pairs: pa.Table, ids: Any, task: str) -> Pairs:
         first=lookup(own["prompt_id_a"], _flat(ids)),
         second=lookup(own["prompt_id_b"], _flat(ids)),
         item=item,
+        items=items,
         cluster=cluster,
         order=lookup(own["order"], orders),
         template_a=lookup(own["template_a"], templates),
@@ -235,7 +283,7 @@ def _extend(names: list[str], column: Any) -> None:
 
 
 def _all_pairs(log: Log, code: int) -> Pairs:
-    """All pairs of templates within item and order; label maps as the log's decisions show them."""
+    """All pairs of templates within item and order; label maps inferred from decisions."""
     rows = np.flatnonzero(log.task == code)
     _, index = np.unique(log.stimulus[rows], return_index=True)
     rows = rows[index]
@@ -259,6 +307,7 @@ def _all_pairs(log: Log, code: int) -> Pairs:
         first=log.stimulus[one],
         second=log.stimulus[two],
         item=log.item[one],
+        items=log.items,
         cluster=log.cluster[one],
         order=log.order[one],
         template_a=log.template[one],

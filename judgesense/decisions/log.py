@@ -52,31 +52,31 @@ SCHEMA = pa.schema(
 )
 """Columns of the decision log.
 
-``raw_decision`` is what the judge answered, ``decision`` the same through the template's label
-map; both are UNCLEAR, REFUSED or ERROR when ``status`` is not ``ok``. Log-probabilities are in
-nats; ``option_mass`` is the probability of all options together; ``margin`` is the difference
-between the two best options in nats. For comparative tasks a decision names the option as shown,
-and ``gold`` follows the order. ``latency_s`` is in seconds, ``cost_usd`` in US dollars.
+``raw_decision`` is the judge's answer, ``decision`` the same mapped through the template's label
+map; both are UNCLEAR, REFUSED or ERROR if ``status`` is not ``ok``. Log-probabilities are in nats;
+``option_mass`` is the probability of all options together; ``margin`` is the difference between
+the two best options in nats. For comparative tasks a decision names the option as shown, and
+``gold`` follows the order. ``latency_s`` is in seconds, ``cost_usd`` in US dollars.
 """
 
 TIMING_COLUMNS = ("latency_s",)
-"""Columns that differ between two runs of the same configuration."""
+"""Columns that may differ between two runs of the same configuration."""
 
 PARTS = "decisions"
 
 
 def encode_part(table: pa.Table, sink: Any) -> None:
-    """Write a part's bytes, with checksums: a flipped bit is found when a run is taken up again."""
+    """Write a part's bytes with checksums, so that resuming a run finds a flipped bit."""
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
 
 
 def write_part(table: pa.Table, folder: Path, name: str) -> Path:
-    """Write one part whole: under another name first, then renamed, so that no half part exists.
+    """Write one part under a temporary name, then rename it, so that no partial file exists.
 
-    Raises OSError (disk full, read-only folder) with nothing left under the final name.
+    Raises OSError (disk full, read-only folder) and leaves nothing under the final name.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # A name of its own: two machines may write the same part when one is thought lost.
+    # A random name: two machines may write the same part if one was thought lost.
     final, temporary = folder / name, folder / f".{name}.{uuid4().hex[:8]}.tmp"
     try:
         with temporary.open("wb") as sink:
@@ -99,9 +99,15 @@ def require_parts(run_dir: Path, parts: str = PARTS, log: str = "decision log") 
     """The part files of a run's log. Raises JudgeSenseError, naming the folder, if it has none."""
     found = part_files(run_dir, parts)
     if not found:
+        others = sorted(run_dir.glob("*.csv"))
+        hint = (
+            f", or import a log, as in: judgesense import {others[0]} --format FORMAT --out DIR"
+            if others and parts == PARTS
+            else ""
+        )
         raise JudgeSenseError(
             f"{run_dir} holds no {log} ({parts}/part-*.parquet); name the --out folder of a run "
-            "that has answers"
+            f"that has answers{hint}"
         )
     return found
 

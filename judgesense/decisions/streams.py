@@ -1,35 +1,64 @@
-"""One judge's decisions on one task, lined up with the pairs; and what two baselines would say."""
+"""The view of a decision log that every measurement starts from: :func:`view`.
+
+It holds a stream per judge, task and scoring: the judge's decisions lined up with the pairs. Two
+baselines, an oracle and a judge that always takes the first option, have streams too.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.frames import Codes, Log, Pairs, TaskWords, lookup
+from judgesense.decisions.frames import (
+    Answers,
+    Codes,
+    Log,
+    Pairs,
+    TaskWords,
+    Words,
+    answers,
+    lookup,
+    read_frames,
+)
 from judgesense.statistics.agreement import Agreement, jss_of_codes
+from judgesense.tasks import ERROR
+
+Mask = npt.NDArray[np.bool_]
 
 ORACLE, ALWAYS_FIRST = "oracle", "always-first"
 BASELINES = (ORACLE, ALWAYS_FIRST)
-"""Cells with these judges are what a perfect judge, and one that never reads, would score."""
+"""The judges of baseline cells: one that is always right, one that never reads."""
 
 NOT_JUDGED = -1
+
+NOTHING = Agreement(
+    jss=None, flip_rate=None, kappa=None, ci_low=None, ci_high=None, kappa_ci_low=None,
+    kappa_ci_high=None, jss_low=0.0, jss_high=1.0, n_pairs=0, n_items=0, n_unclear=0,
+    n_refused=0, n_error=0, degenerate="no pair was judged on both sides",
+)  # fmt: skip
+"""The agreement of no pairs at all."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Decisions of one judge, task and scoring.
+    """The decisions of one judge on one task under one scoring.
 
     ``raw_a``, ``raw_b``, ``mapped_a`` and ``mapped_b`` are label codes at the pairs, -1 where the
-    prompt was not judged. ``rows`` are the log's rows of the first repeat, one a prompt and item,
-    ``decision`` the mapped decision there. ``row_a`` and ``row_b`` are the log's rows behind each
-    pair, None for baselines; ``reruns`` are (first, later) rows of the same prompt.
+    prompt was not judged. ``rows`` are the log's rows of the first repeat, one per prompt and item;
+    ``decision`` is the mapped decision there. ``row_a`` and ``row_b`` are the log's rows behind
+    each pair, None for baselines. ``reruns`` are (first, later) rows of the same prompt.
     """
 
+    log: Log
+    pairs: Pairs
     judge: str
     task: TaskWords
     scoring: str
@@ -44,9 +73,9 @@ class Stream:
     reruns: tuple[Codes, Codes] | None = None
 
     @property
-    def known(self) -> npt.NDArray[np.bool_]:
-        """Pairs of which both prompts were judged."""
-        judged: npt.NDArray[np.bool_] = (self.raw_a >= 0) & (self.raw_b >= 0)
+    def known(self) -> Mask:
+        """The pairs with both prompts judged."""
+        judged: Mask = (self.raw_a >= 0) & (self.raw_b >= 0)
         return judged
 
     @property
@@ -57,8 +86,110 @@ class Stream:
         )
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:
-        """Both sides' codes, raw or mapped."""
+        """Both decisions of every pair as codes, ``raw`` or ``mapped``."""
         return (self.raw_a, self.raw_b) if labels == "raw" else (self.mapped_a, self.mapped_b)
+
+    def words(self, labels: str) -> tuple[Words, Words]:
+        """Both decisions of every pair as words; ERROR where a prompt was not judged."""
+        # The code -1 (not judged) takes the last entry.
+        words = np.append(self.log.labels, ERROR)
+        one, two = self.sides(labels)
+        return words[one], words[two]
+
+    @cached_property
+    def templates(self) -> tuple[Words, Words]:
+        """The templates of both sides of every pair."""
+        names = np.array(self.log.templates, dtype=object)
+        return names[self.pairs.template_a], names[self.pairs.template_b]
+
+    @cached_property
+    def places(self) -> list[tuple[str, str, str, str]]:
+        """Item, both templates and option order of every pair."""
+        items = np.array(self.pairs.items, dtype=object)[self.pairs.item]
+        orders = np.array(self.log.orders, dtype=object)[self.pairs.order]
+        return list(zip(items, *self.templates, orders, strict=True))
+
+    @cached_property
+    def inverted(self) -> frozenset[str]:
+        """The templates whose label map differs from that of most templates of the task."""
+        maps: dict[int, tuple[int, ...]] = {}
+        pairs = self.pairs
+        for templates, codes in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
+            for place in np.unique(templates, return_index=True)[1]:
+                maps[int(templates[place])] = tuple(pairs.forward[codes[place]].tolist())
+        if not maps:
+            return frozenset()
+        usual = Counter(maps[code] for code in sorted(maps)).most_common(1)[0][0]
+        return frozenset(self.log.templates[code] for code, own in maps.items() if own != usual)
+
+    @cached_property
+    def with_inverted(self) -> Mask:
+        """The pairs with exactly one inverted wording."""
+        one, two = (np.isin(side, list(self.inverted)) for side in self.templates)
+        mixed: Mask = one != two
+        return mixed
+
+    def agreement(self, labels: str, keep: Mask | None = None) -> Agreement:
+        """JSS and its companions on the judged pairs, or on those of them in the mask ``keep``."""
+        used = self.known if keep is None else self.known & keep
+        if not used.any():
+            return NOTHING
+        one, two = (side[used] for side in self.sides(labels))
+        return agreement(self.log, one, two, self.pairs.cluster[used])
+
+    def answers(self, repeats: bool = False) -> Answers:
+        """The judge's single answers: the first to every prompt, or all with ``repeats``."""
+        log, rows = self.log, self.rows
+        if repeats:
+            head = rows[0]
+            same = (log.judge == log.judge[head]) & (log.task == log.task[head])
+            rows = np.flatnonzero(same & (log.scoring == log.scoring[head]))
+        return answers(log, rows)
+
+
+@dataclass(frozen=True)
+class View:
+    """A decision log lined up with its pairs; see :func:`view`.
+
+    ``tasks`` and ``pairs`` are by task name. ``streams`` are the judges', then the baselines'.
+    """
+
+    log: Log
+    tasks: Mapping[str, TaskWords]
+    pairs: Mapping[str, Pairs]
+    streams: tuple[Stream, ...]
+
+    @property
+    def judged(self) -> list[Stream]:
+        """The streams of the judges, without the baselines."""
+        return [stream for stream in self.streams if stream.row_a is not None]
+
+
+def view(
+    log: pa.Table, pairs: pa.Table | None = None, record: Mapping[str, Any] | None = None
+) -> View:
+    """Line up a decision log with its pairs, one stream per judge, task and scoring.
+
+    Args:
+        log: a decision log with the columns of `judgesense.decisions.SCHEMA`, n rows.
+        pairs: the run's planned pairs (``pairs.parquet``). None forms all pairs of templates
+            within item and order, as for an import.
+        record: the run's ``run.json``; its ``tasks`` give labels and which tasks are comparative.
+            Without it, both are inferred from the log.
+
+    Raises:
+        JudgeSenseError: the log has no rows, or a pair's label map is invalid.
+
+    >>> import pyarrow as pa
+    >>> from judgesense.decisions import SCHEMA
+    >>> row = {"judge": "j", "task": "t", "scoring": "generate", "item_id": "i", "status": "ok"}
+    >>> said = [{**row, "template_id": t, "decision": d} for t, d in [("1", "YES"), ("2", "NO")]]
+    >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
+    >>> stream.answers().label.tolist(), stream.agreement("mapped").flip_rate
+    (['YES', 'NO'], 1.0)
+    """
+    frame, tasks, of_task = read_frames(log, pairs, record or {})
+    return View(frame, tasks, of_task, tuple(streams(frame, tasks, of_task)))
 
 
 def streams(
@@ -92,6 +223,8 @@ def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
         mapped_a = np.where(row_a >= 0, log.decision[row_a], NOT_JUDGED)
         mapped_b = np.where(row_b >= 0, log.decision[row_b], NOT_JUDGED)
     return Stream(
+        log=log,
+        pairs=pairs,
         judge=log.judges[log.judge[rows[0]]],
         task=task,
         scoring=log.scorings[log.scoring[rows[0]]],
@@ -114,7 +247,7 @@ def _key(log: Log, rows: Codes) -> Codes:
 
 
 def _is_first(log: Log, rows: Codes) -> npt.NDArray[np.bool_]:
-    """Which rows are the first judgement of their prompt and item: not all need begin at one."""
+    """Which rows are the first answer to their prompt and item; its repeat need not be 0."""
     repeats = log.repeat[rows]
     if (repeats == repeats[0]).all():
         return np.ones(len(rows), bool)
@@ -126,7 +259,7 @@ def _is_first(log: Log, rows: Codes) -> npt.NDArray[np.bool_]:
 
 
 def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
-    """The first and each later judgement of the same prompt and item, as rows of the log."""
+    """The first and each later answer to the same prompt and item, as rows of the log."""
     if not len(later):
         return None
     ranked = once[np.argsort(_key(log, once), kind="stable")]
@@ -136,10 +269,10 @@ def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
 
 
 def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:
-    """What a judge that is always right, and one that always takes the first option, would score.
+    """A judge that is always right, and one that always takes the first option.
 
-    Both answer through the inverse label maps, so that raw figures show what the wordings alone
-    do to them.
+    Both answer through the inverse label maps, so raw figures show the effect of the wordings
+    alone.
     """
     rows = np.flatnonzero((log.task == log.tasks.index(task.name)) & (log.stimulus >= 0))
     _, index = np.unique(log.stimulus[rows] * len(log.items) + log.item[rows], return_index=True)
@@ -167,6 +300,8 @@ def _baseline(
     raw_a = np.where(mapped_a >= 0, pairs.inverse[pairs.map_a, mapped_a], NOT_JUDGED)
     raw_b = np.where(mapped_b >= 0, pairs.inverse[pairs.map_b, mapped_b], NOT_JUDGED)
     return Stream(
+        log=log,
+        pairs=pairs,
         judge=judge,
         task=task,
         scoring="-",
@@ -180,9 +315,9 @@ def _baseline(
 
 
 def option_shares(log: Log, rows: Codes) -> tuple[npt.NDArray[np.float64], Codes]:
-    """Probabilities of the options at some rows of the log, each row's sum 1 (NaN without any).
+    """Option probabilities at some rows of the log, normalised per row (NaN without any).
 
-    Returns shape (rows, L) and the L label codes of the columns.
+    Returns an array of shape (rows, L) and the L label codes of its columns.
     """
     lists = log.table["option_logprobs"].take(pa.array(rows))
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
@@ -217,10 +352,10 @@ def mapped_shares(
 
 
 def agreement(log: Log, first: Codes, second: Codes, clusters: Codes) -> Agreement:
-    """JSS and what belongs to it of two streams of label codes, without kappa's interval."""
+    """JSS and its companions for two arrays of label codes, without kappa's interval."""
     return jss_of_codes(first, second, log.labels.tolist(), clusters, kappa_interval=False)
 
 
 def distinct(codes: Codes) -> int:
-    """How many different codes there are (codes are >= 0)."""
+    """The number of distinct codes (codes are >= 0)."""
     return int(np.count_nonzero(np.bincount(codes))) if len(codes) else 0

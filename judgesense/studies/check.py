@@ -1,4 +1,4 @@
-"""``judgesense check``: does rewording a rubric of one's own change its judge's verdicts?"""
+"""``judgesense check``: does rewording your rubric change its judge's verdicts?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judgesense.studies.common.measures import (
     systems_table,
     wording_table,
 )
-from judgesense.studies.common.result import Result, Table, judged
+from judgesense.studies.common.result import Record, Result, Table, judged
 from judgesense.text import join, number, percent
 from judgesense.trust.thresholds import LEAST_COVERAGE, STEADY_JSS
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs/check")
 PARAPHRASES = 4
-"""So many wordings are proposed, unless another number is asked for."""
+"""The default number of proposed wordings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +75,9 @@ class CheckResult(ResultMapping):
 
     @property
     def passed(self) -> bool:
-        """Whether JSS is defined and not below the threshold, every prompt has an answer, half of
-        the pairs or more are decided, and the judge is not degenerate: one that never reads agrees
-        with itself too."""
+        """Whether JSS is defined and not below the threshold, every prompt has an answer, at least
+        half of the pairs are decided, and the judge is not degenerate (a judge that never reads
+        also agrees with itself)."""
         enough = self.jss is not None and self.jss >= self.threshold
         known = not self.failed and self.coverage >= LEAST_COVERAGE
         return enough and known and not self.degenerate
@@ -92,12 +92,12 @@ class CheckResult(ResultMapping):
         if self.coverage < LEAST_COVERAGE:
             return (
                 f"FAILED: only {percent(self.coverage)} of the pairs got two verdicts (JSS "
-                f"{number(self.jss)} speaks for these alone)"
+                f"{number(self.jss)} covers only these)"
             )
         if self.degenerate:
             return (
-                f"FAILED: JSS {number(self.jss)} says nothing of a judge that gives one label "
-                "throughout, or always the option shown first"
+                f"FAILED: JSS {number(self.jss)} says nothing about a judge that always gives one "
+                "label, or always the option shown first"
             )
         sign, word = (">=", "PASSED") if self.passed else ("<", "FAILED")
         interval = "no interval"
@@ -125,30 +125,30 @@ def check(
     note: Callable[[str], None] | None = None,
     **judge_options: Any,
 ) -> CheckResult:
-    """Judge the data under several wordings of a rubric, and measure what that changes.
+    """Judge the data under several wordings of a rubric, and measure how the verdicts change.
 
     Args:
-        rubric: a text file; column names of the data in braces stand where they are shown.
-        data: JSONL, CSV or Parquet; ``gold``, ``item_id``, ``cluster_id`` and ``system_id`` are
-            read where they are there.
+        rubric: a text file; names of the data's columns in braces mark where they are shown.
+        data: JSONL, CSV or Parquet; the columns ``gold``, ``item_id``, ``cluster_id`` and
+            ``system_id`` are optional.
         judge: a name, Hub id, folder, function or loaded judge.
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without
-            it, ``<rubric>.wordings.yaml`` beside the rubric is read, or written first.
-        paraphraser: who proposes wordings; by default the judge. Not asked where wordings are
-            there already, which is noted.
-        n_paraphrases: how many to propose; by default `PARAPHRASES`.
-        answers: the decisions, best first; by default the gold labels in the data, and then the
-            systems are ranked only if these are levels.
+            it, ``<rubric>.wordings.yaml`` next to the rubric is read, and written if missing.
+        paraphraser: the model that proposes wordings; by default the judge. Not used if there are
+            wordings already.
+        n_paraphrases: the number of wordings to propose; by default `PARAPHRASES`.
+        answers: the decisions, best first; by default the gold labels in the data. Systems are
+            then ranked only if the labels are numbers.
         options: for a choice between two, the column shown under each answer.
-        threshold: the JSS, in [0, 1], under which the check fails.
-        scoring: ``generate`` (what it says) or ``options`` (log-probabilities).
-        repeats: how often each prompt is asked; from 2 on there is a noise floor.
-        seed: fixes what is drawn.
-        limit: the first so many items.
-        out: the folder; by default one under ``runs/check`` that belongs to just this question,
-            so that an unchanged check is answered at once and a changed one judged anew.
-        note: hears what a person should know on the way; by default stderr.
-        judge_options: the judge's own (``system_prompt``, ``base_url``, ``max_cost``, ...).
+        threshold: the JSS, in [0, 1], below which the check fails.
+        scoring: ``generate`` (text) or ``options`` (log-probabilities).
+        repeats: times each prompt is asked; 2 or more give a noise floor.
+        seed: fixes every random draw.
+        limit: judge only the first ``limit`` items.
+        out: the folder; by default one under ``runs/check`` named by a hash of the question, so
+            that rerunning an unchanged check reads its answer.
+        note: called with progress messages; by default they go to stderr.
+        judge_options: options of the judge (``system_prompt``, ``base_url``, ``max_cost``, ...).
 
     Raises:
         JudgeSenseError: for bad input, before the data are judged.
@@ -173,9 +173,9 @@ def check(
     note = note or to_stderr
     rubric, data = Path(rubric), Path(data)
     if scoring not in SCORINGS:
-        raise JudgeSenseError(f"scoring must be generate or options, got {scoring!r}")
+        raise JudgeSenseError(f"unknown scoring {scoring!r}; choose one of {', '.join(SCORINGS)}")
     if not 0 <= threshold <= 1:
-        raise JudgeSenseError(f"the threshold is a JSS and lies in 0 to 1, got {threshold}")
+        raise JudgeSenseError(f"the threshold must be between 0 and 1, got {threshold}")
     (spec,) = resolve_all([judge], scoring, judge_options)
     settings = Settings.of(scoring, None, None, repeats, seed, limit)
     own = read_rubric(rubric, data, answers, options)
@@ -186,11 +186,11 @@ def check(
         entry = read_wordings(place, own)
         if paraphraser is not None or n_paraphrases is not None:
             note(
-                f"the wordings are those of {place}: nobody is asked to propose any; to have new "
-                "ones proposed, remove the file or leave out --wordings"
+                f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
+                "remove the file or leave out --wordings"
             )
     else:
-        # The judge's own settings (endpoint, key) are not for another who proposes.
+        # The judge's settings (endpoint, key) do not apply to another paraphraser.
         asked_of, own_options = (judge, judge_options) if paraphraser is None else (paraphraser, {})
         with _writer(asked_of, own_options, seed) as writer:
             before = getattr(writer, "spent", 0.0)
@@ -228,7 +228,8 @@ def check(
 
 @contextmanager
 def _writer(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any]:
-    """Who proposes wordings: a name (which paraphrase() sets up), or a judge as the user set it."""
+    """The model that proposes wordings: a name for paraphrase() to load, or the judge with the
+    user's options."""
     from local_judges.registry import load_judge
 
     if not (isinstance(judge, (str, Path)) and options):
@@ -252,19 +253,15 @@ def _result(
     result = Result("check", f"Check of {cell['judge']}", {})
     scores, chosen = wording_table(log)
     systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
-    if systems is not None and not ranked:
-        # The gold labels say which answers there are, not which is better.
-        systems, consequences = None, {}
-        result.limits.append("to have the systems ranked, give --answers, the best first")
-    equivalence = _equivalence(entry, result.limits)
-    flips = flips_table(report)
-    result.tables = [
-        table
-        for table in (
-            jss_table(report), scores, systems, flips, equivalence, cost_table(report, log)
-        )
-        if table is not None
-    ]  # fmt: skip
+    tables = [jss_table(report), scores]
+    if ranked:
+        tables.append(systems)
+    elif systems.rows:
+        # The gold labels do not say which answer is better.
+        consequences = {}
+        result.limits.append("to rank the systems, give --answers, best first")
+    tables += [flips_table(report), _equivalence(entry, result.limits), cost_table(report, log)]
+    result.tables = [table for table in tables if table.rows]
     result.findings = [sensitivity(cell), *_ranking(consequences.values())]
     if chosen:
         result.findings.append(
@@ -272,11 +269,11 @@ def _result(
         )
     else:
         result.limits.append(
-            "which wording to use cannot be told: too few items, or the best of them gets no "
-            "verdict most of the time"
+            "no wording is recommended: there are too few items, or the best wording leaves most "
+            "answers without a verdict"
         )
     result.findings += [
-        finding["text"] for finding in report["findings"] if finding["kind"] not in ("prefer",)
+        finding["text"] for finding in report["findings"] if finding["kind"] != "prefer"
     ]
     return result
 
@@ -285,7 +282,7 @@ def _ranking(found: Iterable[Consequence]) -> list[str]:
     lines = []
     for each in found:
         if each.winner_change_rate is None:
-            lines.append(f"whether the ranking of systems survives is not known: {each.degenerate}")
+            lines.append(f"cannot tell whether the ranking of systems survives: {each.degenerate}")
         elif each.ranking_change_rate == 0:
             lines.append(f"all {each.n_templates} wordings rank the systems alike")
         else:
@@ -297,35 +294,32 @@ def _ranking(found: Iterable[Consequence]) -> list[str]:
     return lines
 
 
-def _equivalence(entry: TaskTemplates, limits: list[str]) -> Table | None:
-    """How near each wording is to the rubric's own; None, with a limit, if that cannot be said."""
+def _equivalence(entry: TaskTemplates, limits: list[str]) -> Table:
+    """The distance of each wording from the rubric's own; empty, with a limit, if not measured."""
     from judgesense_dataset.polarity import DIRECT, INVERTED, cue
     from judgesense_dataset.similarity import EmbedderMissing, measure
 
     own, *others = entry.templates
+    rows: list[Record] = []
+    measured: Sequence[Any] = ()
     try:
         measured = measure([(own.text, other.text) for other in others])
     except (MissingExtraError, EmbedderMissing) as error:
-        limits.append(f"whether the wordings mean the same was not measured: {error}")
-        return None
+        limits.append(f"not measured whether the wordings mean the same: {error}")
     said = {True: "same", False: "different", None: "unclear"}
-    rows = []
-    for other, found in zip(others, measured, strict=True):
+    for other, found in zip(others, measured, strict=False):
         polarity = cue(other.text, entry.task.labels)
-        meant = INVERTED if other.inverted else DIRECT
-        rows.append(
-            (
-                other.template_id, found.edit_distance, found.cosine, said[found.verdict],
-                "asks the other way round" if polarity not in (None, meant) else "–",
-            )
-        )  # fmt: skip
-        if found.verdict is False or polarity not in (None, meant):
-            limits.append(f"{other.template_id} may ask something else than the rubric: read it")
-    return Table(
-        "equivalence",
-        "Do the wordings mean the same?",
-        ("wording", "edit distance", "cosine", "meaning", "polarity"),
-        rows,
-        "Against the rubric's own wording: Levenshtein distance over the longer text's length, and "
-        "the cosine of all-MiniLM-L6-v2 embeddings.",
-    )
+        turned = polarity not in (None, INVERTED if other.inverted else DIRECT)
+        rows.append({
+            "template": other.template_id, "edit_distance": found.edit_distance,
+            "cosine": found.cosine, "meaning": said[found.verdict],
+            "polarity": "inverted" if turned else "–",
+        })  # fmt: skip
+        if found.verdict is False or turned:
+            limits.append(f"check {other.template_id}: it may ask a different question")
+    return Table.from_records(
+        "equivalence", "Do the wordings mean the same?", rows,
+        "Compared with the rubric's own wording: Levenshtein distance over the longer text's "
+        "length, and the cosine of all-MiniLM-L6-v2 embeddings.",
+        template="wording",
+    )  # fmt: skip

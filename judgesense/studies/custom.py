@@ -12,21 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.pipeline import Settings, to_stderr
+from judgesense.reporting.plots import ForestRow
 from judgesense.run_folder import sha256_of
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.ranking import prompt_sensitivity
 from judgesense.studies.common import figures as pictures
 from judgesense.studies.common.measures import (
+    answers_by_case,
     cases,
     cost_table,
     flips_table,
+    has_gold,
     jss_table,
     sensitivity,
-    streams,
     systems_table,
     wording_table,
 )
@@ -212,15 +215,10 @@ def _measure(plan: Plan, report: Mapping[str, Any], log: pa.Table, result: Resul
         result.tables.append(jss_table(report))
         found = cases(report)
         rows = [
-            (
-                f"{cell['task']}, {cell['scoring']}",
-                judge,
-                cell["jss"],
-                cell["ci_low"],
-                cell["ci_high"],
-            )
+            ForestRow(f"{cell['task']}, {cell['scoring']}", judge, cell["jss"], cell["ci_low"],
+                      cell["ci_high"])
             for judge, _, cell in found
-        ]
+        ]  # fmt: skip
         result.pictures.append(
             Picture(
                 "jss",
@@ -245,52 +243,49 @@ def _measure(plan: Plan, report: Mapping[str, Any], log: pa.Table, result: Resul
     if "systems" in plan.measures:
         labels = {name: entry.task.labels for name, entry in plan.templates.items()}
         systems, consequences = systems_table(log, labels)
-        if systems is not None:
-            result.tables.append(systems)
-        for (judge, task, _), each in consequences.items():
-            if each.winner_change_rate is not None:
-                result.findings.append(
-                    f"{judge} on {task}: another wording changes the winner among the systems in "
-                    f"{percent(each.winner_change_rate)} of pairs (most often "
-                    f"{join(each.modal_winner)})"
-                )
-    if "flips" in plan.measures and (flips := flips_table(report)) is not None:
-        result.tables.append(flips)
+        result.tables.append(systems)
+        result.findings += [
+            f"{judge} on {task}: rewording changes the winner among the systems in "
+            f"{percent(each.winner_change_rate)} of the pairs of wordings (most often "
+            f"{join(each.modal_winner)})"
+            for (judge, task, _), each in consequences.items()
+            if each.winner_change_rate is not None
+        ]
+    if "flips" in plan.measures:
+        result.tables.append(flips_table(report))
     if "cost" in plan.measures:
         result.tables.append(cost_table(report, log))
+    result.tables = [table for table in result.tables if table.rows]
 
 
 def _accuracy(log: pa.Table) -> Table:
     """Accuracy by judge over wordings, and whether the judges rank alike under each."""
     by_case: dict[tuple[str, str], dict[str, list[float]]] = {}
     overall: dict[tuple[str, str, str], tuple[float, Interval]] = {}
+    for ids, said in answers_by_case(log).items():
+        decided = ~np.isin(said.label, UNDECIDED)
+        right = said.label == said.gold
+        # The wordings in one order for all judges.
+        hits = [right[decided & (said.template == name)] for name in sorted({*said.template})]
+        if has_gold(said) and all(len(own) for own in hits):
+            judge, task, scoring = ids
+            by_case.setdefault((task, scoring), {})[judge] = [float(own.mean()) for own in hits]
+            interval = wilson_cluster(right[decided].tolist(), said.cluster[decided].tolist())
+            overall[ids] = float(right[decided].mean()), interval
     rows = []
-    for stream in streams(log):
-        decided = [row for row in stream.rows if row["decision"] not in UNDECIDED]
-        # In one order for all judges: a judge's log has its wordings in the order they were asked.
-        hits: dict[str, list[bool]] = {name: [] for name in sorted(stream.templates)}
-        for row in decided:
-            hits[row["template_id"]].append(row["decision"] == row["gold"])
-        if stream.has_gold and all(hits.values()):
-            values = [sum(own) / len(own) for own in hits.values()]
-            by_case.setdefault((stream.task, stream.scoring), {})[stream.judge] = values
-            right = [row["decision"] == row["gold"] for row in decided]
-            interval = wilson_cluster(right, [row["cluster_id"] for row in decided])
-            overall[stream.task, stream.scoring, stream.judge] = sum(right) / len(right), interval
     for (task, scoring), judges in by_case.items():
         found = prompt_sensitivity(list(judges.values()), models=list(judges))
         for judge in judges:
-            mean, interval = overall[task, scoring, judge]
-            rows.append(
-                (task, scoring, judge, mean, interval.low, interval.high, found["std"][judge],
-                 found["range"][judge], found["mean_spearman"])
-            )  # fmt: skip
-    columns = (
-        "task", "scoring", "judge", "accuracy", "low", "high", "std", "range", "mean Spearman",
-    )  # fmt: skip
-    return Table(
-        "accuracy", "Accuracy over wordings", columns, rows,
-        "accuracy: of the verdicts that could be read, with a 95% Wilson interval over clusters; "
-        "std: population standard deviation over wordings; mean Spearman: of the judges' ranking "
-        "between wordings, undefined below three judges.",
+            mean, interval = overall[judge, task, scoring]
+            rows.append({
+                "task": task, "scoring": scoring, "judge": judge, "accuracy": mean,
+                "ci_low": interval.low, "ci_high": interval.high, "std": found["std"][judge],
+                "range": found["range"][judge], "mean_spearman": found["mean_spearman"],
+            })  # fmt: skip
+    return Table.from_records(
+        "accuracy", "Accuracy over wordings", rows,
+        "Accuracy: of the verdicts that could be read, with a 95% Wilson interval over clusters. "
+        "Std: population standard deviation over wordings. Mean Spearman: of the judges' ranking "
+        "between wordings, undefined with fewer than three judges.",
+        mean_spearman="mean Spearman",
     )  # fmt: skip

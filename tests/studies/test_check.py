@@ -53,7 +53,7 @@ def test_a_judge_that_reads_the_message_alone_passes(rubric: Path) -> None:
     assert found.jss == 1.0
     assert found.verdict.startswith("PASSED: JSS 1.000 >= 0.8")
     assert any("all 4 wordings rank the systems alike" in text for text in found.result.findings)
-    scores = {row[3]: row[5] for row in found.result.table("wordings").rows}
+    scores = {row["template"]: row["score"] for row in found.result.table("wordings").rows}
     assert scores == dict.fromkeys(("rubric", "wording-1", "wording-2", "wording-3"), 1.0)
 
 
@@ -65,18 +65,18 @@ def test_a_judge_that_follows_one_wording_fails_and_the_page_says_where(rubric: 
     assert not found.passed
     assert found.verdict.startswith("FAILED: JSS 0.708 < 0.8")
     table = found.result.table("wordings")
-    used = [row[3] for row in table.rows if row[-1]]
+    used = [row["template"] for row in table.rows if row["use"]]
     assert len(used) == 1
     assert used != ["wording-2"]
     flips = found.result.table("flips").rows
     assert flips
-    assert all("wording-2: RUDE" in row[5] + row[6] for row in flips)
+    assert all("wording-2: RUDE" in row["answer_a"] + row["answer_b"] for row in flips)
     # Under wording 2 both systems are always rude: a tie, so the winner changes in half the pairs.
     assert any("the winner in 50%" in text for text in found.result.findings)
     page = (found.out / "check" / "study.md").read_text("utf-8")
     assert "FAILED: JSS 0.708" in page
     saved = json.loads((found.out / "check" / "study.json").read_text("utf-8"))
-    assert saved["tables"]["jss"]["rows"][0][4] == pytest.approx(found.jss)
+    assert saved["tables"]["jss"]["rows"][0]["jss"] == pytest.approx(found.jss)
 
 
 @pytest.mark.slow
@@ -91,12 +91,10 @@ def test_the_noise_of_a_judge_that_forgets_is_set_beside_its_flips(rubric: Path)
         return answers
 
     found = _check(rubric, forgetful, repeats=2)
-    row = dict(
-        zip(found.result.table("jss").columns, found.result.table("jss").rows[0], strict=True)
-    )
-    assert row["noise floor"] == 1.0
-    assert row["JSS"] == 1.0
-    assert any("asking the same prompt again 100%" in text for text in found.result.findings)
+    (row,) = found.result.table("jss").rows
+    assert row["noise_floor"] == 1.0
+    assert row["jss"] == 1.0
+    assert any("same prompt again" in text and "100%" in text for text in found.result.findings)
 
 
 @pytest.mark.slow
@@ -137,10 +135,10 @@ def test_a_judge_that_mostly_says_nothing_plain_fails(rubric: Path) -> None:
 def test_systems_are_ranked_only_where_it_is_known_what_is_better(rubric: Path) -> None:
     found = _check(rubric, steady, answers=None)
     assert "systems" not in [table.name for table in found.result.tables]
-    assert any("give --answers, the best first" in text for text in found.result.limits)
+    assert any("--answers" in text for text in found.result.limits)
     # The gentle system is the better one, whichever of the answers comes first in the alphabet.
     (row, *_) = _check(rubric, steady, out=rubric.with_name("b")).result.table("systems").rows
-    assert row[4] == "gentle"
+    assert row["winner"] == "gentle"
 
 
 def test_bad_settings_are_refused_before_anybody_proposes_wordings(rubric: Path) -> None:
@@ -182,9 +180,8 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
         rubric, data, lambda texts: ["A" for _ in texts], wordings=tmp_path / "w.txt",
         answers=["A", "B"], options={"A": "one", "B": "two"}, out=tmp_path / "out",
     )  # fmt: skip
-    table = found.result.table("jss")
-    row = dict(zip(table.columns, table.rows[0], strict=True))
-    assert row["first position"] == 1.0
+    (row,) = found.result.table("jss").rows
+    assert row["first_position"] == 1.0
     assert row["verdict"] == "degenerate"
     assert not found.passed
 
@@ -281,9 +278,9 @@ def test_pinned_wordings_are_used_and_an_idle_paraphraser_is_noted(rubric: Path)
     notes: list[str] = []
     given = {"wordings": None, "repeats": 1, "note": notes.append}
     assert _check(rubric, steady, **given).result.settings["wordings"] == 2
-    assert not any("nobody is asked to propose" in text for text in notes)
+    assert not any("no new ones are proposed" in text for text in notes)
     _check(rubric, steady, paraphraser=writer, n_paraphrases=9, **given)
-    assert any("tone.wordings.yaml: nobody is asked to propose" in text for text in notes)
+    assert any("tone.wordings.yaml" in text for text in notes)
 
 
 def test_paraphrases_that_all_fall_are_told_by_reason(rubric: Path) -> None:
@@ -302,10 +299,7 @@ def test_a_real_model_that_calls_everything_polite_fails_with_exit_code_1(rubric
     env = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert done.returncode == 1, done.stderr
-    assert done.stdout.rstrip().splitlines()[-1] == (
-        "FAILED: JSS 1.000 says nothing of a judge that gives one label throughout, or always the "
-        "option shown first"
-    )
+    assert done.stdout.rstrip().splitlines()[-1].startswith("FAILED: JSS 1.000 says nothing")
     (run,) = (rubric.parent / "runs" / "check").iterdir()
     again = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert again.stdout == done.stdout

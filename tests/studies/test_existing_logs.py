@@ -86,17 +86,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Judged, Ju
     }
 
 
-ENDS = ("low", "high")
+ENDS = ("ci_low", "ci_high")
+WORDING_ENDS = ("wording_ci_low", "wording_ci_high")
+POSITION_ENDS = ("position_ci_low", "position_ci_high")
+WITH_P = (*ENDS, "p_adjusted", "p_adjusted")
 
 
 @pytest.mark.parametrize(
     ("measured", "task", "columns"),
     [
-        (lambda a, b: order_results(a), "better", (*ENDS, "low ", "high ")),
+        (lambda a, b: order_results(a), "better", WORDING_ENDS + POSITION_ENDS),
         (lambda a, b: consensus_results(a)[0], "fact", ENDS),
-        (temperature_results, "fact", (*ENDS, "low ", "high ")),
-        (token_results, "fact", (*ENDS, "p, Holm", "p, Holm")),
-        (lambda a, b: language_results(a, b, "German"), "fact", (*ENDS, "p, Holm", "p, Holm")),
+        (temperature_results, "fact", ENDS + WORDING_ENDS),
+        (token_results, "fact", WITH_P),
+        (lambda a, b: language_results(a, b, "German"), "fact", WITH_P),
     ],
     ids=["orders", "consensus", "temperature", "tokens", "language"],
 )
@@ -110,10 +113,10 @@ def test_a_second_item_on_a_question_adds_nothing_to_what_is_known(
     judge = "steady" if measured is temperature_results else "moved"
     found = {}
     for name, two in runs.items():
-        table = measured(*two)
-        rows = [dict(zip(table.columns, values, strict=True)) for values in table.rows]
         found[name] = next(
-            one for one in rows if one["task"] == task and one.get("judge", judge) == judge
+            one
+            for one in measured(*two).rows
+            if one["task"] == task and one.get("judge", judge) == judge
         )
     alone, shared, apart = (found[name] for name in ("alone", "shared", "apart"))
     for column in columns:
@@ -122,8 +125,8 @@ def test_a_second_item_on_a_question_adds_nothing_to_what_is_known(
     # Of an interval one end may be cut off, at 0 or 1.
     for one, two in zip(columns[::2], columns[1::2], strict=False):
         assert (apart[one], apart[two]) != pytest.approx((alone[one], alone[two])), one
-    if "items" in shared:
-        assert (alone["items"], shared["items"]) == (3, 6)
+    if "n_items" in shared:
+        assert (alone["n_items"], shared["n_items"]) == (3, 6)
 
 
 def test_a_commonest_label_is_right_and_a_tie_counts_its_share() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.common.result import Result, Table
+from judgesense.studies.common.result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
 from judgesense.studies.judge_sensitivity.findings import findings, size_against_jss, size_of
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
@@ -43,10 +43,6 @@ def says_yes(prompt: str) -> str:
 
 def unreadable(prompt: str) -> str:
     return "perhaps"
-
-
-def rows_of(table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 @pytest.fixture(scope="module")
@@ -88,58 +84,60 @@ def measured(known: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 def test_the_judge_that_is_right_is_consistent_once_answers_are_mapped(measured: Result) -> None:
-    rows = {row["judge"]: row for row in rows_of(measured.table("table_3"))}
+    rows = {row["judge"]: row for row in measured.table("table_3").rows}
     # Of three wording pairs two hold the inverted one: raw, a right judge agrees on the third.
-    assert rows["right"]["raw JSS"] == pytest.approx(1 / 3)
-    assert rows["right"]["corrected JSS"] == rows["right"]["with T4, corrected"] == 1.0
-    assert rows["says_yes"]["raw JSS"] == rows["says_yes"]["without T4"] == 1.0
-    assert rows["says_yes"]["corrected JSS"] == pytest.approx(1 / 3)
-    assert (rows["right"]["N without"], rows["right"]["N with"]) == (6, 12)
+    assert rows["right"]["jss_raw"] == pytest.approx(1 / 3)
+    assert rows["right"]["jss"] == rows["right"]["jss_with_t4"] == 1.0
+    assert rows["says_yes"]["jss_raw"] == rows["says_yes"]["jss_without_t4"] == 1.0
+    assert rows["says_yes"]["jss"] == pytest.approx(1 / 3)
+    assert (rows["right"]["n_pairs_without_t4"], rows["right"]["n_pairs_with_t4"]) == (6, 12)
 
 
 def test_findings_name_who_falls_under_the_threshold_and_whose_answers_cannot_be_read(
     measured: Result,
 ) -> None:
-    under = next(text for text in measured.findings if "fall under 0.8" in text)
-    assert under.startswith("fact, generate scoring: 1 of 2 judges with a JSS fall under 0.8")
+    under = next(text for text in measured.findings if "below 0.8" in text)
+    assert under.startswith("fact, generate scoring: 1 of 2 judges")
     assert "says_yes (0.333" in under
     assert "unreadable" not in under
     assert any("unreadable (100%)" in text for text in measured.findings)
-    assert any("every decision of says_yes is the same" in text for text in measured.findings)
+    assert any("says_yes is the same" in text for text in measured.findings)
 
 
 def test_a_negative_kappa_is_found(judged: Judged) -> None:
     # Raw, the right judge answers inverted pairs the other way round each time: p = 1/3, c = 1/2.
     said = [text for text in findings(judged, {}) if "κ is negative" in text]
-    assert said == ["fact, generate scoring: κ is negative for right (−0.333) (raw decisions)"]
+    (text,) = said
+    assert "fact, generate scoring" in text
+    assert "right (−0.333)" in text
 
 
 def test_flips_that_all_judges_share_lie_in_inverted_pairs_after_no_mapping(
     measured: Result,
 ) -> None:
-    rows = rows_of(measured.table("flip_overlap"))
-    raw = {row["judges that flip"]: row for row in rows if row["decisions"] == "raw"}
-    assert {count: row["pairs"] for count, row in raw.items()} == {0: 6, 1: 12}
-    assert raw[1]["of these with an inverted wording"] == 12
+    rows = measured.table("flip_overlap").rows
+    raw = {row["n_judges_flipped"]: row for row in rows if row["decisions"] == "raw"}
+    assert {count: row["n_pairs"] for count, row in raw.items()} == {0: 6, 1: 12}
+    assert raw[1]["n_pairs_inverted"] == 12
 
 
 def test_variance_tells_polarity_from_wording(measured: Result) -> None:
-    rows = {row["judge"]: row for row in rows_of(measured.table("variance"))}
+    rows = {row["judge"]: row for row in measured.table("variance").rows}
     assert rows["right"]["polarity"] == pytest.approx(2 / 3)
-    assert rows["right"]["flips, mapped"] == 0.0
+    assert rows["right"]["flips"] == 0.0
     # Always YES means NO under the inverted wording on all items: a shift of the wording alone.
-    assert rows["says_yes"]["template level"] == pytest.approx(2 / 3)
-    assert rows["says_yes"]["wording level"] == pytest.approx(0.0)
-    assert rows["unreadable"]["items"] == 0
+    assert rows["says_yes"]["template_level"] == pytest.approx(2 / 3)
+    assert rows["says_yes"]["wording_level"] == pytest.approx(0.0)
+    assert rows["unreadable"]["n_items"] == 0
 
 
 def test_judges_that_agree_with_themselves_need_not_agree_with_each_other(
     measured: Result,
 ) -> None:
-    (row,) = rows_of(measured.table("consensus"))
+    (row,) = measured.table("consensus").rows
     # right and says_yes agree where the truth is YES: half of the prompts.
     assert row["agreement"] == pytest.approx(0.5)
-    assert row["prompts"] == 18
+    assert row["n_prompts"] == 18
 
 
 def test_size_is_correlated_with_jss_from_three_judges_on(judged: Judged) -> None:
@@ -176,7 +174,7 @@ def test_published_figures_are_those_of_the_papers_nine_judges() -> None:
 
 
 def test_what_no_source_states_is_left_out_beside_a_log(measured: Result) -> None:
-    assert all(row["measured"] == "here" for row in rows_of(measured.table("table_1")))
+    assert all(row["measured"] == "here" for row in measured.table("table_1").rows)
     assert any("strategies" in text for text in measured.limits)
 
 
@@ -197,17 +195,17 @@ def test_the_log_itself_is_not_changed_and_the_page_is_written(
 BAD: list[tuple[Mapping[str, Any], str]] = [
     ({}, "at least 1 judge"),
     ({"judges": ["smollm2-135"]}, "did you mean smollm2-135m"),
-    ({"judges": ["smollm2-135m"], "questions": ["token"]}, "unknown question 'token'; the quest"),
+    ({"judges": ["smollm2-135m"], "questions": ["token"]}, "unknown question 'token'"),
     ({"judges": ["smollm2-135m"], "questions": ["consensus"]}, "at least 2 judges"),
     ({"judges": ["smollm2-135m"], "validators": ["nobody"]}, "unknown judge 'nobody'"),
     ({"judges": ["smollm2-135m"], "tasks": ["fluency"]}, "unknown task 'fluency'"),
-    ({"judges": ["smollm2-135m"], "dataset": "a/b", "questions": ["scale"]}, "leave out --dataset"),
+    ({"judges": ["smollm2-135m"], "dataset": "a/b", "questions": ["scale"]}, "--dataset"),
     ({"judges": ["smollm2-135m"], "scoring": "options", "questions": ["tokens"]}, "generated text"),
     ({"judges": ["smollm2-135m"], "long_tokens": 10}, "--long-tokens must be at least 21"),
     ({"judges": ["smollm2-135m"], "draws": 1}, "--draws must be at least 2"),
-    ({"log": "nowhere"}, "there is no such folder"),
+    ({"log": "nowhere"}, "no folder nowhere"),
     ({"log": ".", "judges": ["smollm2-135m"]}, "leave out --log"),
-    ({"log": ".", "questions": ["temperature"]}, "asks no judge"),
+    ({"log": ".", "questions": ["temperature"]}, "--questions temperature needs further judging"),
 ]
 
 
@@ -293,22 +291,22 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
     further = ["tokens", "temperature", "scale", "language"]
     result = judge_sensitivity(**asked, questions=further, note=notes.append)
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "runs" / "main").rglob("part-*")} == before
-    (tokens,) = rows_of(result.table("tokens"))
-    assert (tokens["tokens"], tokens["prompts"]) == ("20 → 24", 10)
-    assert tokens["undecided, many"] <= tokens["undecided, few"]
-    (drawn,) = rows_of(result.table("temperature"))
-    assert drawn["items"] <= 2
-    assert drawn["undecided, T = 0"] == tokens["undecided, few"], "the same prompts' greedy answers"
+    (tokens,) = result.table("tokens").rows
+    assert (tokens["tokens"], tokens["n_prompts"]) == ("20 → 24", 10)
+    assert tokens["undecided_many"] <= tokens["undecided_few"]
+    (drawn,) = result.table("temperature").rows
+    assert drawn["n_items"] <= 2
+    assert drawn["undecided"] == tokens["undecided_few"], "the same prompts' greedy answers"
     # Ten pairs, drawn twice each.
-    assert 0 < drawn["N, T = 1"] <= 20
-    assert 0 <= drawn["same prompt again at T = 1"] <= 1
-    (scale,) = rows_of(result.table("scale"))
-    (german,) = rows_of(result.table("language"))
+    assert 0 < drawn["n_pairs_t1"] <= 20
+    assert 0 <= drawn["same_prompt"] <= 1
+    (scale,) = result.table("scale").rows
+    (german,) = result.table("language").rows
     assert scale["task"] == german["task"] == "preference"
-    assert 0 < german["N English"] <= 10
-    assert 0 < scale["N binary"] <= 10
+    assert 0 < german["n_pairs_english"] <= 10
+    assert 0 < scale["n_pairs"] <= 10
     with pytest.raises(JudgeSenseError, match="limit was 2 and is now 3"):
-        judge_sensitivity(**{**asked, "items": 3}, questions=[], note=notes.append)
+        judge_sensitivity(**{**asked, "limit": 3}, questions=[], note=notes.append)
 
 
 @pytest.mark.slow
@@ -316,12 +314,12 @@ def test_llmbars_log_gives_a_page(shared: Path, tmp_path: Path) -> None:
     source = shared / "logs" / "llmbar" / "judgments.csv"
     judgesense.import_log(source, "llmbar", tmp_path / "log")
     result = judge_sensitivity(log=tmp_path / "log", out=tmp_path / "out")
-    rows = {row["judge"]: row for row in rows_of(result.table("table_1"))}
+    rows = {row["judge"]: row for row in result.table("table_1").rows}
     assert next(iter(rows)) == "GPT-4"
-    assert rows["GPT-4"]["JSS"] == pytest.approx(0.903, abs=5e-4)
-    assert rows["LLaMA2"]["JSS"] == pytest.approx(0.768, abs=5e-4)
-    under = next(text for text in result.findings if "fall under" in text)
+    assert rows["GPT-4"]["jss"] == pytest.approx(0.903, abs=5e-4)
+    assert rows["LLaMA2"]["jss"] == pytest.approx(0.768, abs=5e-4)
+    under = next(text for text in result.findings if "below 0.8" in text)
     assert "LLaMA2" in under
-    orders = {row["judge"]: row for row in rows_of(result.table("orders"))}
-    assert orders["Falcon"]["flips, swapped"] > 0.5 > orders["GPT-4"]["flips, swapped"]
+    orders = {row["judge"]: row for row in result.table("orders").rows}
+    assert orders["Falcon"]["flips_swapped"] > 0.5 > orders["GPT-4"]["flips_swapped"]
     assert any("strategies" in text for text in result.limits)

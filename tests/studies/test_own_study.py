@@ -118,11 +118,12 @@ def test_the_example_runs_and_measures_again_without_a_model(tmp_path: Path) -> 
     saved = json.loads((tmp_path / "tone" / "study.json").read_text("utf-8"))
     rows = saved["tables"]["jss"]["rows"]
     assert len(rows) == 2
-    assert len({row[0] for row in rows}) == 2
+    assert len({row["judge"] for row in rows}) == 2
     for row in rows:
-        assert row[5] <= row[4] <= row[6]
-        assert row[8] is not None, "two repeats give a noise floor"
-    assert {row[3] for row in saved["tables"]["systems"]["rows"]} == {"ask", "rate", "offend"}
+        assert row["ci_low"] <= row["jss"] <= row["ci_high"]
+        assert row["noise_floor"] is not None, "two repeats give a noise floor"
+    systems = saved["tables"]["systems"]["rows"]
+    assert {row["template"] for row in systems} == {"ask", "rate", "offend"}
     assert (tmp_path / "tone" / "figures" / "jss.svg").stat().st_size > 1000
     # No model can be found now, and none is needed.
     again = subprocess.run(
@@ -160,19 +161,18 @@ def test_three_judges_with_gold_get_a_row_each_of_accuracy_over_wordings(tmp_pat
     }
     judges = tuple(_judge(name, counts) for name, counts in wrong.items())
     result = run_plan(dataclasses.replace(plan, judges=judges), tmp_path / "out")
-    table = result.table("accuracy")
-    found = {row[2].split("@")[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    found = {row["judge"].split("@")[0]: row for row in result.table("accuracy").rows}
     gold = [json.loads(line) for line in (EXAMPLES / "tone.jsonl").read_text("utf-8").splitlines()]
     for name, counts in wrong.items():
         row, by_wording = found[name], [1 - n / 24 for n in counts.values()]
         hits = [n >= errs for errs in counts.values() for n in range(24)]
         interval = wilson_cluster(hits, [each["cluster_id"] for each in gold] * 3)
         assert row["accuracy"] == pytest.approx(fmean(by_wording))
-        assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
-        assert row["low"] < row["accuracy"] < row["high"]
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
+        assert row["ci_low"] < row["accuracy"] < row["ci_high"]
         assert row["std"] == pytest.approx(pstdev(by_wording))
         assert row["range"] == pytest.approx(max(by_wording) - min(by_wording))
-        assert row["mean Spearman"] == pytest.approx(1.0)
+        assert row["mean_spearman"] == pytest.approx(1.0)
 
 
 @pytest.mark.slow
@@ -199,4 +199,5 @@ def test_judges_whose_logs_have_other_orders_of_wordings_are_ranked_under_the_sa
         for n in range(10)
     ]  # fmt: skip
     table = _accuracy(pa.Table.from_pylist(rows, schema=SCHEMA))
-    assert {row[2]: row[-1] for row in table.rows} == pytest.approx({"a": 1.0, "b": 1.0, "c": 1.0})
+    found = {row["judge"]: row["mean_spearman"] for row in table.rows}
+    assert found == pytest.approx({"a": 1.0, "b": 1.0, "c": 1.0})

@@ -47,9 +47,8 @@ def consensus_of(folder: Path, votes: Mapping[str, list[str]]) -> tuple[dict[str
         for at, word in enumerate(words)
     ]
     found = consensus_results(read_judged(log_of(folder, rows)))
-    assert found is not None
     (row,) = found[0].rows
-    return dict(zip(found[0].columns, row, strict=True)), open_findings({"consensus": found[0]})
+    return dict(row), open_findings({"consensus": found[0]})
 
 
 def test_a_panel_that_only_ties_make_consistent_is_not_called_more_consistent(
@@ -61,17 +60,17 @@ def test_a_panel_that_only_ties_make_consistent_is_not_called_more_consistent(
     row, said = consensus_of(
         tmp_path, {"s1": ["YES"] * 40, "s2": ["YES"] * 40, "w1": waver, "w2": waver}
     )
-    assert row["panel JSS"] == 1.0 > row["mean JSS"] == 0.75
-    assert (row["panel N"], row["panel undecided"]) == (10, 0.5)
-    assert (row["panel JSS low"], row["panel JSS high"]) == (0.5, 1.0)
-    assert said[-1].endswith("in 0 of 1 cases; in 1 more, tied votes would decide it")
+    assert row["panel_jss"] == 1.0 > row["mean_jss"] == 0.75
+    assert (row["panel_n_pairs"], row["panel_undecided"]) == (10, 0.5)
+    assert (row["panel_jss_low"], row["panel_jss_high"]) == (0.5, 1.0)
+    assert "in 0 of 1 cases; in 1 more" in said[-1]
 
 
 def test_a_panel_without_ties_is_called_more_consistent(tmp_path: Path) -> None:
     waver = ["YES", "YES", "YES", "NO"] * 10
     row, said = consensus_of(tmp_path, {"s1": ["YES"] * 40, "s2": ["YES"] * 40, "w1": waver})
-    assert (row["panel N"], row["panel undecided"]) == (20, 0.0)
-    assert row["panel JSS low"] == row["panel JSS"] == row["panel JSS high"] == 1.0
+    assert (row["panel_n_pairs"], row["panel_undecided"]) == (20, 0.0)
+    assert row["panel_jss_low"] == row["panel_jss"] == row["panel_jss_high"] == 1.0
     assert said[-1].endswith("in 1 of 1 cases")
 
 
@@ -84,8 +83,8 @@ def test_statements_about_the_first_position_name_the_orders_of_the_run(tmp_path
             for order in orders
         ]
         table = claims(read_judged(log_of(tmp_path / name, rows)), {})
-        (ours,) = (row[-1] for row in table.rows if str(row[0]).startswith("judges that always"))
-        assert ours == {"both": "1 of 1 (both orders)", "one": "1 of 1 (order AB alone)"}[name]
+        (ours,) = (row["here"] for row in table.rows if "always say A" in str(row["statement"]))
+        assert ours == {"both": "1 of 1 (both orders)", "one": "1 of 1 (order AB only)"}[name]
 
 
 def warm_plan(questions: list[str] | None) -> Any:
@@ -94,7 +93,7 @@ def warm_plan(questions: list[str] | None) -> Any:
 
 
 def test_a_judge_with_a_temperature_of_its_own_has_no_greedy_text_to_compare_with() -> None:
-    with pytest.raises(JudgeSenseError, match=r"smollm2-135m \(0\.7\) has a temperature of its"):
+    with pytest.raises(JudgeSenseError, match=r"temperature of smollm2-135m \(0\.7\)"):
         warm_plan(["temperature"])
     plan = warm_plan(None)
     assert "temperature" not in plan.questions
@@ -106,14 +105,12 @@ def test_a_question_without_an_answer_and_a_size_without_a_judge_are_said(tmp_pa
     log = log_of(tmp_path / "log", rows)
     asked = ["orders", "consensus", "variance", "sampled"]
     result = judge_sensitivity(log=log, out=tmp_path / "out", questions=asked)
-    assert [text for text in result.limits if text.startswith("no answer to")] == [
-        "no answer to orders: no task with two options was asked in both orders",
-        "no answer to consensus: no two judges were asked the same task and scoring",
-        "no answer to sampled: no judge was scored by its option probabilities",
-    ]
-    with pytest.raises(JudgeSenseError, match=r"--size b: no judge here .*the judges are a$"):
+    for question in ("orders", "consensus", "sampled"):
+        assert any(text.startswith(f"{question} is not answered") for text in result.limits)
+    assert not any("variance" in text for text in result.limits)
+    with pytest.raises(JudgeSenseError, match=r"--size b: unknown judge; choose from a$"):
         judge_sensitivity(log=log, out=tmp_path / "out", questions=[], sizes={"b": 1e9})
-    with pytest.raises(JudgeSenseError, match="--size b: no judge here"):
+    with pytest.raises(JudgeSenseError, match="--size b: unknown judge"):
         judge_sensitivity(["smollm2-135m"], out=tmp_path / "out", questions=[], sizes={"b": 1e9})
     assert not (tmp_path / "out").exists()
 

@@ -36,14 +36,13 @@ SELDOM_HEARD = ["YES" if n % 3 == 0 else "UNCLEAR" for n in range(N)]
 
 def _columns(log: pa.Table, *names: str) -> dict[str, tuple[Any, ...]]:
     table, _ = wording_table(log)
-    at = [table.columns.index(name) for name in names]
-    return {row[3]: tuple(row[i] for i in at) for row in table.rows}
+    return {row["template"]: tuple(row[name] for name in names) for row in table.rows}
 
 
 def test_a_wording_that_mostly_gets_no_verdict_is_not_the_one_to_use() -> None:
     log = _log({"seldom": SELDOM_HEARD, "plain": ALMOST_RIGHT})
     assert wording_table(log)[1] == {("a", "fact", "generate"): "plain"}
-    assert _columns(log, "score", "undecided", "n", "use") == {
+    assert _columns(log, "score", "undecided", "n_prompts", "use") == {
         "seldom": (pytest.approx(17 / N), pytest.approx(33 / N), N, False),
         "plain": (pytest.approx(49 / N), 0.0, N, True),
     }
@@ -52,7 +51,7 @@ def test_a_wording_that_mostly_gets_no_verdict_is_not_the_one_to_use() -> None:
 def test_without_gold_an_undecided_answer_disagrees_with_the_majority_of_the_others() -> None:
     right = ["YES"] * N
     log = _log({"one": right, "two": right, "seldom": SELDOM_HEARD, "off": ALMOST_RIGHT}, gold=None)
-    assert _columns(log, "score is", "score", "n") == {
+    assert _columns(log, "score_type", "score", "n_prompts") == {
         "one": ("agreement", 1.0, N - 1),  # of item 7 the others have two opinions, one each
         "two": ("agreement", 1.0, N - 1),
         "seldom": ("agreement", pytest.approx(17 / N), N),
@@ -63,4 +62,4 @@ def test_without_gold_an_undecided_answer_disagrees_with_the_majority_of_the_oth
 def test_where_the_best_wording_leaves_most_undecided_none_is_recommended() -> None:
     table, chosen = wording_table(_log({"seldom": SELDOM_HEARD, "mute": ["UNCLEAR"] * N}))
     assert chosen == {}
-    assert not any(row[-1] for row in table.rows)
+    assert not any(row["use"] for row in table.rows)

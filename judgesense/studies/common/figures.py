@@ -1,7 +1,7 @@
-"""The studies' figures: forest plots, heatmaps, slope charts and scatters, for print and screen.
+"""Figures that the studies share: forest plots, heatmaps, bars, slope charts and scatters.
 
-Colours are Okabe and Ito's; every series differs in marker or line as well, so that a
-black-and-white print says the same. Each function returns a matplotlib figure.
+Colours are Okabe and Ito's. Every series also differs in marker, line or hatching, so the figures
+work in black and white. Each function returns a matplotlib figure.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def heatmap(
     digits: int = 2,
     hatched: Collection[tuple[int, int]] = (),
 ) -> Any:
-    """A table in colours with its figures in the cells; undefined cells are grey.
+    """A heatmap with the values in its cells; undefined cells are grey.
 
-    ``hatched`` are the (row, column) of cells that are to be read with care.
+    ``hatched`` lists the (row, column) of cells to read with care.
     """
     width = 1.6 + 0.62 * len(columns) + 0.07 * max(map(len, rows))
     figure, axes = canvas(width, 1.1 + 0.38 * len(rows))
@@ -72,9 +72,9 @@ def bars(
     xlabel: str,
     threshold: float | None = None,
 ) -> Any:
-    """Shares side by side: for every name one bar a series, its figure at the bar's end.
+    """Grouped bars: one bar per name and series, with its value at the end.
 
-    The first series is hatched, so that a black-and-white print tells the two apart.
+    The first series is hatched.
     """
     figure, axes = canvas(6.4, 0.9 + (0.16 + 0.2 * len(values)) * len(names))
     if threshold is not None:
@@ -108,9 +108,9 @@ def slopes(
     ylabel: str,
     highlight: Sequence[str] = (),
 ) -> Any:
-    """How a ranking changes: one line a name over conditions; names stand at its right end.
+    """A slope chart: one line per name over the conditions, labelled at its right end.
 
-    Names in ``highlight`` are coloured, the others grey; with none, all are coloured.
+    Names in ``highlight`` are coloured and the others grey; without any, all are coloured.
     """
     figure, axes = canvas(1.6 + 1.1 * len(conditions), 4.2)
     shown = list(highlight) or list(scores)
@@ -141,7 +141,7 @@ def scatter(
     ylabel: str,
     labels: Mapping[str, Sequence[str]] | None = None,
 ) -> Any:
-    """Points by series, e.g. accuracy against gap; ``labels`` name the points of a series."""
+    """A scatter plot by series; ``labels`` name the points of a series."""
     figure, axes = canvas(5.4, 4.0)
     for index, (name, own) in enumerate(points.items()):
         colour, marker = look(index)

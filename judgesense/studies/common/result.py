@@ -1,7 +1,8 @@
-"""What every study gives: tables, findings and figures, written to one folder and printed.
+"""The output of a study: tables, findings and figures, written to one folder and printed.
 
-A study is a module of this room with one public function. It declares its grid, has it judged
-(:func:`judged`), measures with :mod:`judgesense.statistics`, and returns a :class:`Result`.
+A study is a package of ``judgesense.studies`` with one public function. It declares its grid,
+judges it (:func:`judged`), measures with :mod:`judgesense.statistics`, and returns a
+:class:`Result`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from judgesense.text import number, sentence
 
 RESULT_FILE, PAGE_FILE = "study.json", "study.md"
 QUICK_ITEMS = 12
-"""Items a task with ``--quick``, unless a study says otherwise."""
+"""Items per task with ``--quick``, unless a study sets its own number."""
 
 _STUDIES = Path(__file__).parents[1]
 
@@ -38,6 +39,8 @@ Record = Mapping[str, Value]
 
 
 _ID = re.compile(r"[a-z][a-z0-9_]*")
+_WORDS = {"jss": "JSS", "kappa": "κ", "alpha": "α", "usd": "US dollars", "ci": "", "n": ""}
+"""How a heading spells the parts of an id; ``ci_low`` is "low" and ``n_items`` is "items"."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,11 @@ class Column:
     Args:
         id: the key of the column in a row, in ``study.json`` and in CSV (``jss``, ``ci_low``). The
             same quantity has the same id in every table.
-        heading: what a reader sees; the id with spaces by default.
+        heading: what a reader sees; by default the id in words.
         digits: digits after the point of its floats; the table's own by default.
 
-    >>> Column("ci_low")
-    Column(id='ci_low', heading='ci low', digits=None)
+    >>> Column("jss_ci_low")
+    Column(id='jss_ci_low', heading='JSS low', digits=None)
     """
 
     id: str
@@ -61,7 +64,8 @@ class Column:
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
             raise ValueError(f"column id {self.id!r} does not match {_ID.pattern}")
-        object.__setattr__(self, "heading", self.heading or self.id.replace("_", " "))
+        words = [_WORDS.get(word, word) for word in self.id.split("_")]
+        object.__setattr__(self, "heading", self.heading or " ".join(filter(None, words)) or "n")
 
 
 @dataclass(frozen=True, init=False)
@@ -136,6 +140,28 @@ class Table:
                 )
             records.append(dict(zip(ids, row, strict=True)))
         return cls(name, title, made, records, note, digits)
+
+    @classmethod
+    def from_records(
+        cls,
+        name: str,
+        title: str,
+        rows: Sequence[Record],
+        note: str = "",
+        digits: int = 3,
+        /,
+        **headings: str,
+    ) -> Table:
+        """A table with a column per field of its first record, in that order.
+
+        ``headings`` replace the default heading of a column.
+
+        >>> table = Table.from_records("cost", "Cost", [{"judge": "a", "cost_usd": 1.5}])
+        >>> table.headings
+        ['judge', 'cost US dollars']
+        """
+        columns = [Column(field, headings.get(field, "")) for field in (rows[0] if rows else ())]
+        return cls(name, title, columns, rows, note, digits)
 
     @property
     def headings(self) -> list[str]:
@@ -222,7 +248,7 @@ def _text(value: Value, digits: int) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a result; ``draw`` makes the matplotlib figure (see studies.pictures)."""
+    """A figure of a result; ``draw`` returns the matplotlib figure (see `common.figures`)."""
 
     name: str
     caption: str
@@ -231,8 +257,11 @@ class Picture:
 
 @dataclass
 class Result:
-    """What a study found. ``findings`` are sentences computed from the tables; ``limits`` say
-    what the figures do not show; ``settings`` what fixes them (judges, items, seed, data)."""
+    """The output of a study.
+
+    ``settings`` fix the figures (judges, items, seed, data), ``findings`` are sentences computed
+    from the tables, and ``limits`` say what the figures do not show.
+    """
 
     study: str
     title: str
@@ -299,11 +328,11 @@ def judged(
     note: Callable[[str], None],
     spent: float = 0.0,
 ) -> dict[str, Any]:
-    """Have a study's grid judged into ``out``, as ``judgesense run`` does; returns its report.
+    """Judge a study's grid into ``out``, as ``judgesense run`` does, and return its report.
 
-    ``identity`` is what fixes the benchmark's content (names, hashes, seed), as JSON values. A
-    finished run is read, not judged again; one that was stopped goes on. ``spent`` US dollars
-    count against the judges' ``max_cost`` already.
+    ``identity`` holds JSON values that fix the benchmark's content (names, hashes, seed). A
+    finished run is read, and an interrupted one is resumed. ``spent`` US dollars already count
+    against the judges' ``max_cost``.
     """
     specs = resolve_all(judges, None, {})
     load = benchmark if callable(benchmark) else lambda: benchmark
@@ -312,33 +341,26 @@ def judged(
 
 @dataclass(frozen=True)
 class Published:
-    """A figure that a paper states: its value and its place (section, table or file)."""
+    """A figure stated in a paper: its value and its place (section, table or file)."""
 
     value: float
     place: str
 
 
-def published(study: str) -> Mapping[str, Published]:
-    """The figures that a study's paper states, by key; what it does not state is not there.
-
-    They are in ``<study>/published.yaml``: ``key: {value: ..., place: ...}``.
-    """
-    return _published(study)
-
-
 @cache
-def _published(study: str) -> Mapping[str, Published]:
+def published(study: str) -> Mapping[str, Published]:
+    """The figures stated in a study's paper, by key, from ``<study>/published.yaml``."""
     path = _STUDIES / study.replace("-", "_") / "published.yaml"
     entries = yaml.safe_load(path.read_text("utf-8"))["figures"]
     return {key: Published(float(entry["value"]), entry["place"]) for key, entry in entries.items()}
 
 
 def need_judges(judges: Sequence[Any], least: int, what: str) -> None:
-    """Raise JudgeSenseError if fewer judges were given than a measure needs."""
+    """Raise JudgeSenseError if there are fewer judges than a measure needs."""
     if len(judges) < least:
         raise JudgeSenseError(
-            f"{what} needs at least {least} judges, got {len(judges)}; give --judge again with "
-            "another (`judgesense judges list` names them)"
+            f"{what} needs at least {least} judges, got {len(judges)}; repeat --judge to add one "
+            "(`judgesense judges list` shows the names)"
         )
 
 

@@ -1,8 +1,8 @@
-"""The JudgeSense paper's protocol, with the questions that it left open.
+"""The JudgeSense paper's protocol and its open questions.
 
-The main run judges a benchmark; its tables are the paper's. Each question that needs other
-prompts or other decoding is a run of its own under ``OUT/runs/<question>``. An existing decision
-log (``log``) gets every table that needs no further judging.
+The main run judges a benchmark and gives the paper's tables. Each question that needs other
+prompts or other decoding is a run of its own under ``OUT/runs/<question>``. From an existing
+decision log (``log``), you get every table that needs no further judging.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from judgesense.studies.judge_sensitivity.grid import (
     check_sizes,
     make_plan,
 )
-from judgesense.studies.judge_sensitivity.log import TASKS, Judged, read_judged, require_log
+from judgesense.studies.judge_sensitivity.log import TASKS, Judged, read_judged
 from judgesense.studies.judge_sensitivity.open_findings import open_findings
 
 __all__ = ["QUESTIONS", "judge_sensitivity"]
@@ -36,11 +36,11 @@ __all__ = ["QUESTIONS", "judge_sensitivity"]
 TITLE = "How much judges depend on the wording: JudgeSense"
 
 NO_TABLE = {
-    "orders": "no task with two options was asked in both orders",
-    "consensus": "no two judges were asked the same task and scoring",
-    "sampled": "no judge was scored by its option probabilities",
+    "orders": "it needs a task with two options in both orders",
+    "consensus": "it needs two judges on the same task and scoring",
+    "sampled": "it needs a judge scored by its option probabilities",
 }
-NO_MATCH = "its run has nothing that the main run asked too"
+NO_MATCH = "its run shares no case with the main run"
 
 
 def judge_sensitivity(
@@ -52,7 +52,7 @@ def judge_sensitivity(
     questions: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
     scoring: str | None = None,
-    items: int | None = None,
+    limit: int | None = None,
     validators: Sequence[str] = (),
     long_tokens: int | None = None,
     draws: int | None = None,
@@ -61,56 +61,55 @@ def judge_sensitivity(
     seed: int = 0,
     note: Callable[[str], None] = print,
 ) -> Result:
-    """Tables 1 to 3 and figures 1 to 3 of JudgeSense for these judges, and its open questions.
+    """Run the JudgeSense protocol (tables 1-3, figures 1-3) and its open questions.
 
     Args:
         judges: names, Hub ids, folders or GGUF files.
-        out: the study's folder; given again, judging goes on where it stopped.
+        out: the study's folder; rerun with the same folder to resume.
         log: the folder of a run or import to measure instead of judging.
         dataset: an embedded set, a dataset folder or a Hub id; None for the embedded benchmark.
-        questions: of `QUESTIONS`; None for all that can be answered.
-        tasks: of the dataset; None for all.
-        scoring: ``generate``, ``options`` or None for whatever each judge offers. ``tokens`` and
+        questions: names from `QUESTIONS`; None for all that can be answered.
+        tasks: tasks of the dataset; None for all.
+        scoring: ``generate``, ``options`` or None for all that each judge offers. ``tokens`` and
             ``temperature`` always generate.
-        items: items a task in every run; None for all (`SIZES` for what generates much).
-        validators: further judges that are asked whether two wordings are equivalent.
-        long_tokens: the long answers' limit.
-        draws: how often each prompt is drawn at T = 1.
-        sizes: judge -> number of parameters, where its name does not state it. A name that is no
-            judge's is an error.
-        quick: two items a task, short long answers.
-        seed: fixes what is drawn at random.
-        note: hears what a person should know on the way.
+        limit: items per task in every run; None for all (`SIZES` for runs that generate much).
+        validators: further judges that say whether two wordings are equivalent.
+        long_tokens: the token limit of the long answers.
+        draws: the number of draws per prompt at T = 1.
+        sizes: judge -> number of parameters, if its name does not state it.
+        quick: two items per task, short long answers.
+        seed: fixes every random draw.
+        note: called with progress messages.
 
     Returns:
-        The result; nothing of it is written yet (`Result.write`).
+        The result, not yet written (`Result.write`).
 
     Raises:
-        JudgeSenseError: for bad input, before anything is judged where it can be known.
+        JudgeSenseError: for bad input, before any judging where possible.
+
+    >>> judge_sensitivity(["smollm2-135m"], out="runs/sens", quick=True)  # doctest: +SKIP
     """
     from local_judges.registry import JudgeSpec
 
     if log is not None:
-        folder, given = Path(log), [judges, validators, dataset, items, tasks, scoring]
-        if any(each for each in given):
+        if any([judges, validators, dataset, limit, tasks, scoring]):
             raise JudgeSenseError(
-                "--log measures what was judged already: leave out --judge, --validator, "
-                "--dataset, --tasks, --items and --scoring, or leave out --log"
+                "--log measures an existing log; leave out --judge, --validator, --dataset, "
+                "--tasks, --limit and --scoring, or leave out --log"
             )
         wanted = check_questions(questions, LOG_QUESTIONS)
-        if strange := [name for name in wanted if name in RUN_QUESTIONS]:
+        if unanswerable := [name for name in wanted if name in RUN_QUESTIONS]:
             raise JudgeSenseError(
-                f"--questions {strange[0]} needs further judging, and --log asks no judge; from a "
-                f"log there are {', '.join(LOG_QUESTIONS)}"
+                f"--questions {unanswerable[0]} needs further judging, which --log does not do; "
+                f"with --log, choose from {', '.join(LOG_QUESTIONS)}"
             )
-        require_log(folder)
-        return _result(read_judged(folder), {}, wanted, sizes or {}, [], log=folder)
+        return _result(read_judged(Path(log)), {}, wanted, sizes or {}, [], log=Path(log))
     plan = make_plan(
-        judges, dataset, questions, tasks, scoring, items, validators, long_tokens, draws, quick,
+        judges, dataset, questions, tasks, scoring, limit, validators, long_tokens, draws, quick,
         seed,
     )  # fmt: skip
     if all(isinstance(spec, JudgeSpec) for spec in plan.specs):
-        # The log may add a fingerprint, to tell judges of one name apart.
+        # The log may add a fingerprint to tell judges of one name apart.
         asked = {name.split("@")[0]: size for name, size in (sizes or {}).items()}
         check_sizes(asked, [spec.name.split("@")[0] for spec in plan.specs])
     runs = Path(out) / "runs"
@@ -132,10 +131,10 @@ def _result(
 ) -> Result:
     check_sizes(sizes, main.judges)
     beside = plan is not None and any(case.task in TASKS for case in main.cases)
-    found = [table for table in _tables(main, sizes, beside, plan) if table is not None]
-    found += _open_tables(main, others, questions)
+    found = [*_tables(main, sizes, beside, plan), *_open_tables(main, others, questions)]
+    found = [table for table in found if table.rows]
     named = {table.name: table for table in found}
-    unanswered = [name for name in questions if name not in named or not named[name].rows]
+    unanswered = [name for name in questions if name not in named]
     said = [*findings(main, sizes), *open_findings(named)]
     if (reason := size_note(main, sizes)) is not None:
         said.append(reason)
@@ -148,7 +147,7 @@ def _result(
         limits=[
             *_limits(main, beside, log),
             *left_out,
-            *(f"no answer to {name}: {NO_TABLE.get(name, NO_MATCH)}" for name in unanswered),
+            *(f"{name} is not answered: {NO_TABLE.get(name, NO_MATCH)}" for name in unanswered),
         ],
         pictures=list(figures(main, found, beside)),
     )
@@ -156,14 +155,13 @@ def _result(
 
 def _tables(
     main: Judged, sizes: Mapping[str, float], beside: bool, plan: Plan | None
-) -> Iterator[Table | None]:
+) -> Iterator[Table]:
     yield tables.main_results(main, beside)
     yield tables.pairwise_results(main, beside)
     yield tables.polarity_results(main, beside)
     if beside:
         yield claims(main, sizes)
-    if any(len(case.pairs) for case in main.cases):
-        yield tables.template_pair_results(main)
+    yield tables.template_pair_results(main)
     if beside and any(case.task == "factuality" for case in main.cases):
         yield tables.published_template_pairs()
     yield from tables.flip_results(main, beside)
@@ -179,30 +177,32 @@ def _valid(dataset: str | None) -> dict[str, bool | None]:
     return dict(zip(rows["pair_id"].to_pylist(), rows["valid"].to_pylist(), strict=True))
 
 
-def _open_tables(main: Judged, others: Mapping[str, Any], questions: Sequence[str]) -> list[Table]:
-    single = {
-        "orders": open_logs.order_results,
-        "variance": open_logs.variance_results,
-        "sampled": open_logs.sampled_results,
-    }
-    beside_main = {
-        "tokens": open_runs.token_results,
-        "temperature": open_runs.temperature_results,
-        "scale": open_runs.scale_results,
-    }
-    found: list[Table | None] = []
+def _open_tables(
+    main: Judged, others: Mapping[str, Any], questions: Sequence[str]
+) -> Iterator[Table]:
     for name in questions:
-        if name in single:
-            found.append(single[name](main))
+        if name in _FROM_LOG:
+            yield _FROM_LOG[name](main)
+        elif name in _FROM_RUN:
+            yield _FROM_RUN[name](main, others[name])
         elif name == "consensus":
-            found += open_logs.consensus_results(main) or ()
+            yield from open_logs.consensus_results(main)
         elif name == "language":
-            found.append(open_runs.language_results(main, others[name], LANGUAGE))
-        elif name == "validators":
-            found += open_runs.validator_results(main, others[name])
+            yield open_runs.language_results(main, others[name], LANGUAGE)
         else:
-            found.append(beside_main[name](main, others[name]))
-    return [table for table in found if table is not None]
+            yield from open_runs.validator_results(main, others[name])
+
+
+_FROM_LOG: Mapping[str, Callable[[Judged], Table]] = {
+    "orders": open_logs.order_results,
+    "variance": open_logs.variance_results,
+    "sampled": open_logs.sampled_results,
+}
+_FROM_RUN: Mapping[str, Callable[[Judged, Any], Table]] = {
+    "tokens": open_runs.token_results,
+    "temperature": open_runs.temperature_results,
+    "scale": open_runs.scale_results,
+}
 
 
 def _settings(
@@ -217,7 +217,7 @@ def _settings(
         "data": (record.get("dataset") or {}).get("name") or record.get("run_id"),
         "data hash": record.get("data_hash"),
         "questions": list(questions),
-        "items a task": plan and plan.items,
+        "items per task": plan and plan.limit,
         "seed": plan and plan.seed,
         "machine": hardware and f"{hardware.get('cpus')} CPUs, {hardware.get('machine')}",
     }
@@ -227,16 +227,16 @@ def _settings(
 def _limits(main: Judged, beside: bool, log: Path | None) -> Iterator[str]:
     items = {case.task: case.cells["raw"]["n_items"] for case in main.cases}
     yield (
-        "intervals take the items as the sample and the wordings as given: they say nothing of "
-        "wordings that were not asked"
+        "intervals treat the items as a sample and the wordings as fixed; they do not cover other "
+        "wordings"
     )
     if small := [f"{task} ({n})" for task, n in items.items() if n < 30]:
-        yield f"few items decided: {', '.join(small)}"
+        yield f"few decided items: {', '.join(small)}"
     if beside:
         yield tables.MIXED
     if log is not None:
         yield (
-            "the wordings are what the log calls templates: where these are prompting strategies "
+            "the wordings are the templates of the log; if these are prompting strategies "
             "(reasoning first, rating each option alone) and not paraphrases, JSS is agreement "
             "between strategies, not sensitivity to wording alone"
         )

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from judgesense.reporting.plots import ForestRow
 from judgesense.studies.common import figures as pictures
 from judgesense.studies.common.result import Picture, Table
-from judgesense.studies.judge_sensitivity.log import Case, Judged, task_place
-from judgesense.studies.judge_sensitivity.tables import published_figures
+from judgesense.studies.judge_sensitivity.log import Case, Judged
+from judgesense.studies.judge_sensitivity.tables import HERE, published_figures
 from judgesense.text import short_templates
 from judgesense.trust.thresholds import STEADY_JSS
 
-ForestRow = tuple[str, str, float | None, float | None, float | None]
-
 MOST_PAIRS = 15
-"""Heatmaps of more template pairs than this cannot be read."""
+"""A heatmap of more template pairs than this is unreadable."""
 
+SIDES = ("template_a", "template_b")
 ELSEWHERE = "published, other wordings"
 
 
 def figures(judged: Judged, tables: Sequence[Table], beside: bool) -> Iterator[Picture]:
-    """The pictures of a run; those without anything to show are left out."""
-    tasks = sorted({case.task for case in judged.cases}, key=task_place)
+    """The figures of a run, without those that would be empty."""
+    tasks = judged.tasks
     source = " Published judges were measured with other wordings." if beside else ""
     rows = _leading(judged, tasks[0], beside)
     yield Picture(
@@ -44,20 +44,24 @@ def figures(judged: Judged, tables: Sequence[Table], beside: bool) -> Iterator[P
             f"Figure 3: effect of the inverted wording on JSS, raw and corrected.{source}",
             partial(_polarity, named["table_3"]),
         )
-    if "template_pairs" in named:
-        for task in tasks:
-            own = [r for r in named["template_pairs"].rows if r[0] == task and r[3] == "mapped"]
-            if 1 < len(own) <= MOST_PAIRS:
-                yield Picture(
-                    f"template_pairs_{task}",
-                    f"JSS of every pair of wordings of {task}, mapped decisions.",
-                    partial(_pairs, named["template_pairs"], task),
-                )
+    for task in tasks if "template_pairs" in named else ():
+        own = [
+            row
+            for row in named["template_pairs"].rows
+            if row["task"] == task and row["decisions"] == "mapped"
+        ]
+        if 1 < len(own) <= MOST_PAIRS:
+            yield Picture(
+                f"template_pairs_{task}",
+                f"JSS per pair of wordings of {task}, mapped decisions.",
+                partial(_pairs, named["template_pairs"], own),
+            )
     if "orders" in named:
         yield Picture(
             "orders",
-            "Flips when wording and option order both change: what rewording adds to a swap "
-            "(wording) and what a swap adds to rewording (position), with 95% intervals.",
+            "Flips when wording and option order both change: the part that rewording adds to a "
+            "swap (wording) and the part that a swap adds to rewording (position), with 95% "
+            "intervals.",
             partial(_orders, named["orders"]),
         )
 
@@ -68,78 +72,78 @@ def _leading(judged: Judged, task: str, beside: bool) -> list[ForestRow]:
         if case.task == task:
             cell = case.cells["raw"]
             ends = cell["jss"], cell["ci_low"], cell["ci_high"]
-            rows.append((f"{case.scoring} scoring", case.judge, *ends))
+            rows.append(ForestRow(f"{case.scoring} scoring", case.judge, *ends))
     for figure in published_figures(task) if beside else ():
-        rows.append((ELSEWHERE, figure.judge, figure.jss, figure.ci_low, figure.ci_high))
+        ends = figure.jss, figure.ci_low, figure.ci_high
+        rows.append(ForestRow(ELSEWHERE, figure.judge, *ends))
     return rows
 
 
 def _by_task(judged: Judged, tasks: Sequence[str], beside: bool) -> Any:
-    names: list[str] = []
-    values: list[list[float | None]] = []
-    hatched: list[tuple[int, int]] = []
-    by_row: dict[tuple[str, str], dict[str, Case]] = {}
+    # By row of the heatmap, then by task: JSS, and whether the cell is hatched.
+    cells: dict[str, dict[str, tuple[float | None, bool]]] = {}
+    by_row: dict[str, list[Case]] = {}
     for case in judged.cases:
-        by_row.setdefault((case.judge, case.scoring), {})[case.task] = case
-    for (judge, scoring), own in by_row.items():
-        cells = [own[task].cells["raw"] if task in own else None for task in tasks]
-        hatched += [
-            (len(names), column)
-            for column, cell in enumerate(cells)
-            if cell and (cell["jss"] is None or cell["degenerate"])
-        ]
-        names.append(f"{judge} · {scoring}")
-        values.append([cell["jss"] if cell else None for cell in cells])
-    leaders = published_figures("coherence") if beside else []
-    every = {task: {f.judge: f for f in published_figures(task)} for task in tasks}
-    for leader in leaders:
-        row = [every[task].get(leader.judge) for task in tasks]
-        hatched += [
-            (len(names), column)
-            for column, figure in enumerate(row)
-            if figure and figure.jss == 1.0 and figure.kappa is None
-        ]
-        names.append(f"{leader.judge} (published)")
-        values.append([figure.jss if figure else None for figure in row])
-    return pictures.heatmap(values, names, tasks, label="JSS (raw)", hatched=hatched)
+        by_row.setdefault(f"{case.judge} · {case.scoring}", []).append(case)
+    for name, cases in by_row.items():
+        found = {case.task: case.cells["raw"] for case in cases}
+        cells[name] = {
+            task: (cell["jss"], cell["jss"] is None or bool(cell["degenerate"]))
+            for task, cell in found.items()
+        }
+    every = {(f.judge, task): f for task in tasks for f in published_figures(task)}
+    for leader in published_figures("coherence") if beside else ():
+        cells[f"{leader.judge} (published)"] = {
+            task: (figure.jss, figure.jss == 1.0 and figure.kappa is None)
+            for task in tasks
+            if (figure := every.get((leader.judge, task)))
+        }
+    values = [[own[task][0] if task in own else None for task in tasks] for own in cells.values()]
+    hatched = [
+        (row, column)
+        for row, own in enumerate(cells.values())
+        for column, task in enumerate(tasks)
+        if task in own and own[task][1]
+    ]
+    return pictures.heatmap(values, list(cells), tasks, label="JSS (raw)", hatched=hatched)
 
 
 def _polarity(table: Table) -> Any:
-    at = {column: place for place, column in enumerate(table.columns)}
     names = [
-        f"{row[0]} · {row[2]}" if row[at["measured"]] == "here" else f"{row[0]} (published)"
+        f"{row['judge']} · {row['scoring']}"
+        if row["measured"] == HERE
+        else f"{row['judge']} (published)"
         for row in table.rows
     ]
     values = {
-        name: [_number(row[at[f"{name} JSS"]]) for row in table.rows]
-        for name in ("raw", "corrected")
+        "raw": [row["jss_raw"] for row in table.rows],
+        "corrected": [row["jss"] for row in table.rows],
     }
     return pictures.bars(values, names, xlabel="JSS", threshold=STEADY_JSS)
 
 
-def _pairs(table: Table, task: str) -> Any:
-    rows = [row for row in table.rows if row[0] == task and row[3] == "mapped"]
-    templates = sorted({str(name) for row in rows for name in row[1:3]})
-    short = short_templates(templates)
-    heads = [f"{short[str(row[1])]}–{short[str(row[2])]}" for row in rows]
-    judges = table.columns[4:-1]
-    values = [[_number(row[4 + place]) for row in rows] for place in range(len(judges))]
-    return pictures.heatmap(values, judges, heads, label="JSS (mapped)")
+def _pairs(table: Table, rows: Sequence[Any]) -> Any:
+    short = short_templates(sorted({row[side] for row in rows for side in SIDES}))
+    heads = ["–".join(short[row[side]] for side in SIDES) for row in rows]
+    judges = [column for column in table.columns if column.id.startswith("jss_")]
+    values = [[row[column.id] for row in rows] for column in judges]
+    return pictures.heatmap(
+        values, [column.heading for column in judges], heads, label="JSS (mapped)"
+    )
 
 
 def _orders(table: Table) -> Any:
-    at = {column: place for place, column in enumerate(table.columns)}
-    rows: list[ForestRow] = []
-    for row in table.rows:
-        group = f"{row[2]}, {row[1]} scoring"
-        for name, low, high in (("wording", "low", "high"), ("position", "low ", "high ")):
-            value, start, end = (_number(row[at[column]]) for column in (name, low, high))
-            rows.append((group, f"{row[0]}: {name}", value, start, end))
-    rows.sort(key=lambda row: row[0])
-    known = [value for row in rows for value in row[2:] if value is not None]
+    rows: list[ForestRow] = sorted(
+        (
+            ForestRow(
+                f"{row['task']}, {row['scoring']} scoring", f"{row['judge']}: {name}", row[name],
+                row[f"{name}_ci_low"], row[f"{name}_ci_high"],
+            )
+            for row in table.rows
+            for name in ("wording", "position")
+        ),
+        key=lambda row: row.group,
+    )  # fmt: skip
+    known = [value for row in rows for value in row[2:5] if value is not None]
     reach = min([-0.1, *known]) - 0.02, max([0.5, *known]) + 0.02
     return pictures.forest(rows, xlabel="share of verdicts that flip", xlim=reach)
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None

@@ -1,4 +1,4 @@
-"""What the tables say, as computed sentences, and the paper's statements beside them."""
+"""Findings computed from the main tables, and the paper's statements with the same figures here."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from judgesense import published
+from judgesense.reporting.table import undecided_share
 from judgesense.statistics.ranking import spearman_matrix
-from judgesense.studies.common.result import Table, Value
+from judgesense.studies.common.result import Table
 from judgesense.studies.common.result import published as stated
 from judgesense.studies.judge_sensitivity.log import Case, Judged, ranked
 from judgesense.studies.judge_sensitivity.tables import PAPER, published_figures
-from judgesense.text import join, number, percent
+from judgesense.text import interval, join, number, percent
 from judgesense.trust.thresholds import STEADY_JSS
 
 STUDY = "judge-sensitivity"
 
 
 def size_of(name: str, sizes: Mapping[str, float]) -> float | None:
-    """A judge's number of parameters: as given, else as its name states it (``135m``, ``70b``)."""
+    """A judge's number of parameters: as given, or as stated in its name (``135m``, ``70b``)."""
     if name in sizes:
         return sizes[name]
     found = re.search(r"(?:^|[-_/ ])(\d+(?:\.\d+)?)([mb])(?=$|[-_/ @.])", name, re.IGNORECASE)
@@ -31,9 +32,9 @@ def size_of(name: str, sizes: Mapping[str, float]) -> float | None:
 
 
 def size_against_jss(cases: Sequence[Case], sizes: Mapping[str, float]) -> tuple[float | None, int]:
-    """Spearman's correlation of size and mapped JSS over judges, and how many have both.
+    """Spearman's correlation of size and mapped JSS over judges, and the number with both.
 
-    None under three judges, and where one of the two does not vary.
+    None with fewer than three judges, or if size or JSS does not vary.
     """
     points = [
         (size, case.cells["mapped"]["jss"])
@@ -48,118 +49,94 @@ def size_against_jss(cases: Sequence[Case], sizes: Mapping[str, float]) -> tuple
 
 
 def findings(judged: Judged, sizes: Mapping[str, float]) -> list[str]:
-    """The paper's findings, computed anew for these judges: thresholds, kappa, spread, size."""
+    """The paper's findings for these judges: threshold, kappa, position, polarity, size, spread."""
     found: list[str] = []
     for task, scoring, cases in judged.groups():
-        place = f"{task}, {scoring} scoring"
-        found += [*_under_threshold(place, cases), *_negative_kappa(place, cases)]
-        found += [*_one_sided(place, cases), *_polarity(place, cases)]
-        found += [*_unread(place, cases), *_size(place, cases, sizes)]
-    found += _spread(judged)
-    return found
+        said = [
+            *_under_threshold(cases), *_negative_kappa(cases), *_one_sided(cases),
+            *_polarity(cases), *_unread(cases), *_size(cases, sizes),
+        ]  # fmt: skip
+        found += [f"{task}, {scoring} scoring: {text}" for text in said]
+    return found + _spread(judged)
 
 
-def _jss(case: Case) -> str:
-    cell = case.cells["mapped"]
-    if cell["ci_low"] is None:
-        return f"{case.judge} ({number(cell['jss'])})"
-    ends = f"{number(cell['ci_low'], 2)}, {number(cell['ci_high'], 2)}"
-    return f"{case.judge} ({number(cell['jss'])} [{ends}])"
+def _values(cases: Sequence[Case], key: str, labels: str = "mapped") -> list[tuple[str, float]]:
+    """The judges with a defined figure, and the figure."""
+    cells = ((case.judge, case.cells[labels][key]) for case in cases)
+    return [(judge, value) for judge, value in cells if value is not None]
 
 
-def _under_threshold(place: str, cases: Sequence[Case]) -> Iterator[str]:
+def _under_threshold(cases: Sequence[Case]) -> Iterator[str]:
     known = [case for case in cases if case.cells["mapped"]["jss"] is not None]
-    under = [case for case in known if case.cells["mapped"]["jss"] < STEADY_JSS]
     if not known:
-        yield f"{place}: no judge has a pair that is decided on both sides"
+        yield "no judge decided both sides of a pair"
         return
-    if under:
-        high = [case.cells["mapped"]["ci_high"] for case in under]
-        sure = sum(end is not None and end < STEADY_JSS for end in high)
-        yield (
-            f"{place}: {len(under)} of {len(known)} judges with a JSS fall under {STEADY_JSS}: "
-            f"{join([_jss(case) for case in under])}, {sure or 'none'} of them with the whole "
-            "interval"
-        )
-    else:
-        yield f"{place}: none of {len(known)} judges with a JSS falls under {STEADY_JSS}"
-    if one := [case.judge for case in known if case.cells["mapped"]["degenerate"]]:
-        yield f"{place}: every decision of {join(one)} is the same, so that JSS tells nothing"
-
-
-def _negative_kappa(place: str, cases: Sequence[Case]) -> Iterator[str]:
-    below = [
-        f"{case.judge} ({number(case.cells['raw']['kappa'])})"
-        for case in cases
-        if (case.cells["raw"]["kappa"] or 0) < 0
-    ]
-    if below:
-        yield f"{place}: κ is negative for {join(below)} (raw decisions)"
-
-
-def _one_sided(place: str, cases: Sequence[Case]) -> Iterator[str]:
-    rates = {
-        case.judge: case.cells["mapped"]["first_position_rate"]
-        for case in cases
-        if case.comparative
-    }
-    sided = [
-        f"{judge} ({percent(rate)})"
-        for judge, rate in rates.items()
-        if rate is not None and not 0.1 < rate < 0.9
-    ]
-    if sided:
-        yield (
-            f"{place}: over nine verdicts in ten fall on one place: {join(sided)} on the option "
-            "shown first; a high JSS is then no sign of attention"
-        )
-
-
-def _polarity(place: str, cases: Sequence[Case]) -> Iterator[str]:
-    for case in cases:
-        if not case.inverted:
-            continue
-        turned = case.with_inverted
-        raw, mapped = case.agreement("raw", turned), case.agreement("mapped", turned)
-        rest = case.agreement("mapped", ~turned)
-        if not mapped.n_pairs:
-            continue
-        yield (
-            f"{place}: on pairs with the inverted wording {case.judge} has a JSS of "
-            f"{number(raw.jss)} raw and {number(mapped.jss)} through the label maps, against "
-            f"{number(rest.jss)} on the other pairs"
-        )
-
-
-def _unread(place: str, cases: Sequence[Case]) -> Iterator[str]:
-    shares = {}
-    for case in cases:
+    under = [case for case in known if case.cells["mapped"]["jss"] < STEADY_JSS]
+    named = []
+    for case in under:
         cell = case.cells["mapped"]
-        lost = cell["n_unclear"] + cell["n_refused"] + cell["n_error"]
-        shares[case.judge] = lost / (lost + cell["n_pairs"]) if lost else 0.0
+        ends = "" if cell["ci_low"] is None else f" {interval(cell, 2)}"
+        named.append(f"{case.judge} ({number(cell['jss'])}{ends})")
+    sure = sum(high < STEADY_JSS for _, high in _values(under, "ci_high"))
+    yield f"{len(under) or 'none'} of {len(known)} judges with a JSS fall below {STEADY_JSS}" + (
+        f": {join(named)}; {sure or 'none'} of them with the whole interval" if under else ""
+    )
+    if one := [case.judge for case in known if case.cells["mapped"]["degenerate"]]:
+        yield f"every decision of {join(one)} is the same, so JSS says nothing"
+
+
+def _negative_kappa(cases: Sequence[Case]) -> Iterator[str]:
+    known = _values(cases, "kappa", "raw")
+    if below := [f"{judge} ({number(kappa)})" for judge, kappa in known if kappa < 0]:
+        yield f"κ is negative for {join(below)} (raw decisions)"
+
+
+def _one_sided(cases: Sequence[Case]) -> Iterator[str]:
+    rates = _values([case for case in cases if case.comparative], "first_position_rate")
+    if sided := [f"{judge} ({percent(r)})" for judge, r in rates if not 0.1 < r < 0.9]:
+        yield (
+            "over nine in ten verdicts choose one position; the share for the option shown first "
+            f"is {join(sided)}. A high JSS does not show that these judges read the options"
+        )
+
+
+def _polarity(cases: Sequence[Case]) -> Iterator[str]:
+    for case in cases:
+        stream, turned = case.stream, case.stream.with_inverted
+        raw, mapped = stream.agreement("raw", turned), stream.agreement("mapped", turned)
+        if stream.inverted and mapped.n_pairs:
+            rest = stream.agreement("mapped", ~turned)
+            yield (
+                f"on pairs with the inverted wording, JSS of {case.judge} is {number(raw.jss)} raw "
+                f"and {number(mapped.jss)} through the label maps; on the other pairs it is "
+                f"{number(rest.jss)}"
+            )
+
+
+def _unread(cases: Sequence[Case]) -> Iterator[str]:
+    shares = {case.judge: undecided_share(case.cells["mapped"]) or 0.0 for case in cases}
     much = [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]
     if much:
         yield (
-            f"{place}: more than a tenth of the pairs is undecided for {join(much)}; their JSS is "
-            "of the rest alone"
+            f"more than a tenth of the pairs is undecided for {join(much)}; JSS covers only the "
+            "rest"
         )
 
 
-def _size(place: str, cases: Sequence[Case], sizes: Mapping[str, float]) -> Iterator[str]:
+def _size(cases: Sequence[Case], sizes: Mapping[str, float]) -> Iterator[str]:
     rho, n = size_against_jss(cases, sizes)
     if rho is not None:
-        yield f"{place}: Spearman's ρ of the judges' size and JSS is {number(rho, 2)} (n = {n})"
+        yield f"Spearman's ρ of the judges' size and JSS is {number(rho, 2)} (n = {n})"
 
 
 def _spread(judged: Judged) -> list[str]:
     found: dict[str, list[tuple[float, str]]] = {}
     for task, scoring, cases in judged.groups():
-        known = [c for c in cases if c.cells["mapped"]["jss"] is not None]
-        if len(known) > 1:
-            values = [case.cells["mapped"]["jss"] for case in known]
+        values = [jss for _, jss in _values(cases, "jss")]
+        if len(values) > 1:
             found.setdefault(scoring, []).append((max(values) - min(values), task))
     return [
-        f"{scoring} scoring: judges differ most on {max(gaps)[1]} (mapped JSS, highest less lowest "
+        f"{scoring} scoring: judges differ most on {max(gaps)[1]} (highest less lowest mapped JSS: "
         f"{number(max(gaps)[0])}) and least on {min(gaps)[1]} ({number(min(gaps)[0])})"
         for scoring, gaps in found.items()
         if len(gaps) > 1
@@ -167,29 +144,33 @@ def _spread(judged: Judged) -> list[str]:
 
 
 def size_note(judged: Judged, sizes: Mapping[str, float]) -> str | None:
-    """Why there is no correlation of size and JSS, if there is none."""
+    """Why size and JSS are not correlated here; None if they are."""
     known = [name for name in judged.judges if size_of(name, sizes) is not None]
     if len(known) >= 3:
         return None
     return (
-        f"whether size predicts JSS cannot be said: {len(known)} of {len(judged.judges)} judges "
-        "have a known size, and Spearman's ρ needs three"
+        f"too few judges to correlate size and JSS: {len(known)} of {len(judged.judges)} have a "
+        "known size, and Spearman's ρ needs three"
     )
 
 
 def claims(judged: Judged, sizes: Mapping[str, float]) -> Table:
-    """The paper's statements, each beside the same figure of these judges."""
-    rows: list[Sequence[Value]] = []
-    for scoring in dict.fromkeys(case.scoring for case in judged.cases):
-        cases = [case for case in judged.cases if case.scoring == scoring]
-        for text, place, theirs, ours in _claims(ranked(cases), sizes):
-            rows.append((text, place, theirs, scoring, ours))
-    columns = ("statement", "section", "published", "scoring", "here")
-    note = (
-        "Published figures were measured on nine judges and with other wordings. Counts of judges "
-        "are recomputed from published/metrics_summary.json."
+    """The paper's statements, each with the same figure for these judges."""
+    rows = [
+        (text, place, theirs, scoring, ours)
+        for scoring in dict.fromkeys(case.scoring for case in judged.cases)
+        for text, place, theirs, ours in _claims(
+            ranked([case for case in judged.cases if case.scoring == scoring]), sizes
+        )
+    ]
+    return Table.of(
+        "claims",
+        "The paper's statements, and these judges",
+        ("statement", "section", "published", "scoring", "here"),
+        rows,
+        "Published figures were measured on nine judges with other wordings. Counts of judges are "
+        "recomputed from published/metrics_summary.json.",
     )
-    return Table("claims", "The paper's statements, and here", columns, rows, note)
 
 
 def _claims(
@@ -203,8 +184,7 @@ def _claims(
         by_task.setdefault(case.task, []).append(case)
 
     def values(task: str, key: str, labels: str = "raw") -> list[float]:
-        cells = (case.cells[labels] for case in by_task.get(task, []))
-        return [cell[key] for cell in cells if cell[key] is not None]
+        return [value for _, value in _values(by_task.get(task, []), key, labels)]
 
     coherence, theirs = values("coherence", "jss"), published_figures("coherence")
     if coherence:
@@ -213,7 +193,7 @@ def _claims(
             number(max(coherence) - min(coherence)) if len(coherence) > 1 else "–",
         )  # fmt: skip
         yield (
-            f"judges with a coherence JSS under {STEADY_JSS}", "3.1, 5.1",
+            "judges with a coherence JSS below 0.8", "3.1, 5.1",
             f"{sum(f.jss < STEADY_JSS for f in theirs)} of {len(theirs)}",
             f"{sum(v < STEADY_JSS for v in coherence)} of {len(coherence)}",
         )  # fmt: skip
@@ -273,15 +253,16 @@ def _claims(
 
 
 def _orders(cases: Sequence[Case]) -> str:
-    asked = {order for case in cases for order in case.prompts().order.tolist()}
-    return "both orders" if len(asked) > 1 else f"order {join(sorted(asked))} alone"
+    asked = {order for case in cases for order in case.stream.answers().order.tolist()}
+    return "both orders" if len(asked) > 1 else f"order {join(sorted(asked))} only"
 
 
 def _flip_shares(cases: Sequence[Case]) -> tuple[str, str]:
     """The mean number of judges that flip on a pair with an inverted wording, and without."""
     found = []
     for turned in (True, False):
-        rates = [case.agreement("raw", case.with_inverted == turned).flip_rate for case in cases]
+        streams = [case.stream for case in cases]
+        rates = [own.agreement("raw", own.with_inverted == turned).flip_rate for own in streams]
         known = [rate for rate in rates if rate is not None]
         found.append(f"{number(sum(known), 1)} of {len(known)}" if known else "–")
     return found[0], found[1]
@@ -296,12 +277,9 @@ def _range(values: Sequence[float]) -> str:
 def _disagreement(by_task: Mapping[str, Sequence[Case]]) -> str:
     shares = []
     for case in by_task["factuality"]:
-        one, two = case.templates
+        one, two = case.stream.templates
         pair = {"factuality-3", "factuality-4"}
         chosen = np.array([{a, b} == pair for a, b in zip(one, two, strict=True)], dtype=bool)
-        found = case.agreement("raw", chosen)
-        if found.flip_rate is not None:
-            shares.append(found.flip_rate)
-    if not shares:
-        return "–"
-    return join([percent(share) for share in shares])
+        if (rate := case.stream.agreement("raw", chosen).flip_rate) is not None:
+            shares.append(percent(rate))
+    return join(shares) if shares else "–"

@@ -1,4 +1,4 @@
-"""What the study judges: the main run and one run for each open question that needs its own."""
+"""The runs of the study: the main run, and one per open question that needs further judging."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from judgesense.studies.judge_sensitivity.log import Judged, read_judged
 from judgesense.text import join
 
 LOG_QUESTIONS = ("orders", "consensus", "variance", "sampled")
-"""Answered from the main run, or from any log."""
+"""Questions answered from the main run or from any log."""
 
 RUN_QUESTIONS = ("tokens", "validators", "temperature", "scale", "language")
-"""Need further judging."""
+"""Questions that need further judging."""
 
 QUESTIONS = (*LOG_QUESTIONS, *RUN_QUESTIONS)
 
 LONG_TOKENS, SHORT_TOKENS, DRAWS = 2048, 20, 3
 QUICK_ITEMS, QUICK_LONG_TOKENS, QUICK_DRAWS = 2, 64, 2
 SIZES: Mapping[str, int | None] = {"tokens": 4, "temperature": 8}
-"""Items a task of the runs that generate much; the others take all that there are."""
+"""Items per task of the runs that generate much; the others take all items."""
 
 LANGUAGE, LANGUAGE_SET, SCALE_SET = "German", "embedded-de", "embedded-scale"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for, checked before anything is judged."""
+    """A checked request; nothing has been judged yet."""
 
     specs: tuple[Any, ...]
     validators: tuple[str, ...]
@@ -42,25 +42,25 @@ class Plan:
     questions: tuple[str, ...]
     tasks: tuple[str, ...] | None
     scoring: str | None
-    items: int | None
+    limit: int | None
     long_tokens: int
     draws: int
     seed: int
     left_out: list[str] = field(default_factory=list)
 
     def settings(self, question: str = "main", **changes: Any) -> Settings:
-        """A run's settings; ``items`` given by the user holds for every run."""
-        limit = self.items if self.items is not None else SIZES.get(question)
+        """A run's settings; a limit set by the user holds for every run."""
+        limit = self.limit if self.limit is not None else SIZES.get(question)
         asked = {"scoring": self.scoring, "tasks": self.tasks, "limit": limit, "seed": self.seed}
         return Settings.of(**{**asked, **changes})
 
 
 def check_questions(given: Sequence[str] | None, default: Sequence[str]) -> tuple[str, ...]:
-    """The questions asked for, or the default. Raises JudgeSenseError for an unknown one."""
+    """The requested questions, or the default. Raises JudgeSenseError for an unknown name."""
     wanted = tuple(default if given is None else given)
     if unknown := [name for name in wanted if name not in QUESTIONS]:
         raise JudgeSenseError(
-            f"unknown question {unknown[0]!r}; the questions are {', '.join(QUESTIONS)}"
+            f"unknown question {unknown[0]!r}; choose from {', '.join(QUESTIONS)}"
         )
     return wanted
 
@@ -71,17 +71,17 @@ def make_plan(
     questions: Sequence[str] | None,
     tasks: Sequence[str] | None,
     scoring: str | None,
-    items: int | None,
+    limit: int | None,
     validators: Sequence[str],
     long_tokens: int | None,
     draws: int | None,
     quick: bool,
     seed: int,
 ) -> Plan:
-    """Check what was asked for and leave out what cannot be answered, unless it was named.
+    """Check a request, and drop the questions that cannot be answered.
 
-    Raises JudgeSenseError for an unknown judge or question, and for a named question that these
-    judges or this dataset cannot answer.
+    Raises JudgeSenseError for an unknown judge or question, and for a question that was named but
+    cannot be answered with these judges or this dataset.
     """
     from local_judges.registry import resolve
 
@@ -112,7 +112,7 @@ def make_plan(
         questions=wanted,
         tasks=None if tasks is None else tuple(tasks),
         scoring=scoring,
-        items=QUICK_ITEMS if quick and items is None else items,
+        limit=QUICK_ITEMS if quick and limit is None else limit,
         long_tokens=long_tokens,
         draws=draws,
         seed=seed,
@@ -121,11 +121,9 @@ def make_plan(
 
 
 def check_sizes(sizes: Mapping[str, float], names: Sequence[str]) -> None:
-    """Raise JudgeSenseError for the size of a judge that is not among ``names``."""
+    """Raise JudgeSenseError if ``sizes`` has a judge that is not among ``names``."""
     if unknown := [name for name in sizes if name not in names]:
-        raise JudgeSenseError(
-            f"--size {unknown[0]}: no judge here has that name; the judges are {', '.join(names)}"
-        )
+        raise JudgeSenseError(f"--size {unknown[0]}: unknown judge; choose from {', '.join(names)}")
 
 
 def _obstacle(
@@ -135,17 +133,17 @@ def _obstacle(
     tasks: Sequence[str] | None,
     scoring: str | None,
 ) -> str | None:
-    """Why a question cannot be asked here; None if it can."""
+    """Why a question cannot be answered here; None if it can."""
     from local_judges.registry import JudgeSpec
 
     embedded = dataset in (None, "embedded")
     if question == "consensus" and len(specs) < 2:
-        return "needs at least 2 judges; give --judge again with another"
+        return "needs at least 2 judges; repeat --judge to add one"
     if question in ("tokens", "temperature"):
         if not all(isinstance(spec, JudgeSpec) for spec in specs):
-            return "needs judges given by name, so that they can be asked with other decoding"
+            return "needs judges given by name, so that their decoding can be changed"
         if scoring == "options":
-            return "is about generated text; leave out --scoring options"
+            return "measures generated text; leave out --scoring options"
     if question == "temperature":
         warm = [
             f"{each.name} ({each.options['temperature']})"
@@ -154,27 +152,27 @@ def _obstacle(
         ]
         if warm:
             return (
-                "sets text drawn at T = 1 beside the main run's, which must then be greedy; "
-                f"{join(warm)} has a temperature of its own"
+                "compares text drawn at T = 1 with the main run's, which must be greedy; remove "
+                f"the temperature of {join(warm)}"
             )
     if question == "sampled" and scoring == "generate":
         return "needs option probabilities; leave out --scoring generate"
     if question in ("scale", "language") and not embedded:
-        return "has wordings for the embedded benchmark alone; leave out --dataset"
+        return "has wordings for the embedded benchmark only; leave out --dataset"
     if question == "scale" and tasks is not None and set(tasks) == {"coherence"}:
-        return "coherence is on a scale already; name a binary task"
+        return "coherence already uses a scale; name a binary task"
     return None
 
 
 def ask(
     question: str, plan: Plan, runs: Path, note: Callable[[str], None]
 ) -> Judged | list[dict[str, Any]]:
-    """Have one question judged, or read what was judged before."""
+    """Judge one question's run, or read it if it is finished."""
     out = runs / question
     if question == "validators":
         from judgesense_dataset.validation import VERDICTS, validate
 
-        # The dataset's bytes are part of what makes the main run the same run.
+        # The main run is identified by the dataset's bytes, so the dataset must not change.
         validate(plan.dataset, plan.validators, out=out, write_back=False, note=note)
         lines = (out / VERDICTS).read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines]
@@ -201,6 +199,6 @@ def _with(spec: Any, **options: Any) -> Any:
 
 
 def _other_budget(spec: Any, long_tokens: int) -> Any:
-    """A judge with the long limit, or with the paper's 20 tokens if its own is long already."""
+    """A judge with the long limit, or with the paper's 20 tokens if its own limit is as long."""
     own = spec.options.get("max_tokens") or SHORT_TOKENS
     return _with(spec, max_tokens=SHORT_TOKENS if own >= long_tokens else long_tokens)

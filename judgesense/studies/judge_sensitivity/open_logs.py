@@ -1,4 +1,4 @@
-"""Open questions of the paper that any finished run answers: orders, consensus, variance, T = 1."""
+"""Open questions that any finished run answers: orders, consensus, variance, sampled."""
 
 from __future__ import annotations
 
@@ -9,84 +9,80 @@ from statistics import fmean
 
 import numpy as np
 
+from judgesense.decisions.frames import Words
 from judgesense.decisions.streams import mapped_shares, option_shares
 from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.breakdown import consensus
 from judgesense.statistics.variance import label_components
-from judgesense.studies.common.result import Table, Value
-from judgesense.studies.judge_sensitivity.log import Case, Judged, Words
+from judgesense.studies.common.measures import majority
+from judgesense.studies.common.result import Record, Table
+from judgesense.studies.judge_sensitivity.log import Case, Judged
+from judgesense.studies.judge_sensitivity.tables import difference
 from judgesense.tasks import ERROR, ORDERS, UNCLEAR, UNDECIDED
 
 
-def order_results(judged: Judged) -> Table | None:
+def order_results(judged: Judged) -> Table:
     """Do flips come from the wording or from the place of an option (section 7)?
 
-    Only comparative tasks asked in both orders; None without one.
+    Only comparative tasks asked in both orders.
     """
-    rows: list[Sequence[Value]] = []
+    rows: list[Record] = []
     for case in judged.cases:
-        asked = case.prompts(repeats=True)
+        asked = case.stream.answers(repeats=True)
         if not case.comparative or set(asked.order.tolist()) != set(ORDERS):
             continue
         found = flip_sources(
             asked.label, asked.item, asked.template, asked.order,
             cluster_ids=asked.cluster, options=case.labels[:2],
         )  # fmt: skip
-        reworded = swapped = None
-        if found.flip_rate is not None and found.position is not None:
-            reworded = found.flip_rate - found.position
-        if found.flip_rate is not None and found.wording is not None:
-            swapped = found.flip_rate - found.wording
-        rows.append(
-            (
-                case.judge, case.scoring, case.task, reworded, swapped, found.flip_rate,
-                found.wording, share(found.wording_ci_low), share(found.wording_ci_high),
-                found.position, share(found.position_ci_low), share(found.position_ci_high),
-                found.interaction, found.rerun,
-                case.cells["mapped"]["first_position_rate"], found.n_items,
-            )
-        )  # fmt: skip
-    if not rows:
-        return None
-    columns = (
-        "judge", "scoring", "task", "flips, reworded", "flips, swapped", "flips, both", "wording",
-        "low", "high", "position", "low ", "high ", "together", "asked again", "first position",
-        "items",
+        rows.append({
+            **case.ids,
+            "flips_reworded": difference(found.flip_rate, found.position),
+            "flips_swapped": difference(found.flip_rate, found.wording),
+            "flips_both": found.flip_rate, "wording": found.wording,
+            "wording_ci_low": share(found.wording_ci_low),
+            "wording_ci_high": share(found.wording_ci_high), "position": found.position,
+            "position_ci_low": share(found.position_ci_low),
+            "position_ci_high": share(found.position_ci_high), "together": found.interaction,
+            "asked_again": found.rerun,
+            "first_position": case.cells["mapped"]["first_position_rate"],
+            "n_items": found.n_items,
+        })  # fmt: skip
+    return Table.from_records(
+        "orders", "Position against wording", rows,
+        "Verdicts follow the item. Flips: how often two prompts on one item differ if only the "
+        "wording changes (1 - JSS in one order), only the option order, or both (1 - JSS in "
+        "opposite orders). The last is a sum: `wording` is the part that rewording adds to a swap; "
+        "`position` the part that a swap adds to rewording; `together` the part that either does "
+        "alone; `asked again` the flips of the same prompt (undefined without repeats). 95% "
+        "intervals over clusters (the item, or what items share); they have no width if all items "
+        "agree. A part can be slightly negative.",
+        flips_reworded="flips, reworded", flips_swapped="flips, swapped", flips_both="flips, both",
     )  # fmt: skip
-    note = (
-        "Verdicts follow the item. `flips`: two prompts on one item that differ in the wording "
-        "alone (1 - JSS in one order), in the option order alone, and in both (1 - JSS in "
-        "opposite orders). The last is a sum: `wording`, what rewording adds to a swap; "
-        "`position`, what a swap adds to rewording; `together`, what either alone does already; "
-        "and `asked again`, the same prompt twice (undefined where none was). 95% intervals over "
-        "clusters (the item, or what items share), of no width where all items say the same. A "
-        "part may come out slightly negative."
-    )
-    return Table("orders", "Position against wording", columns, rows, note)
 
 
 def share(end: float | None) -> float | None:
-    """The end of an interval of a difference of shares, cut to [-1, 1]."""
+    """The end of an interval for a difference of shares, cut to [-1, 1]."""
     return None if end is None else max(-1.0, min(1.0, end))
 
 
-def consensus_results(judged: Judged) -> tuple[Table, Table] | None:
+def consensus_results(judged: Judged) -> tuple[Table, Table]:
     """Do judges agree with each other under the same prompts (section 7), and does their majority
-    agree with itself? None with a single judge."""
-    rows: list[Sequence[Value]] = []
-    each: list[Sequence[Value]] = []
+    agree with itself? Empty with a single judge."""
+    rows: list[Record] = []
+    each: list[Record] = []
     for task, scoring, cases in judged.groups():
         if len(cases) < 2:
             continue
-        tables = {case.judge: first_verdicts(case) for case in cases}
+        tables = {case.judge: case.first_verdicts for case in cases}
         keys = list(dict.fromkeys(key for table in tables.values() for key in table))
         decisions = {
             judge: [table.get(key, ERROR) for key in keys] for judge, table in tables.items()
         }
         cluster_of: dict[str, int] = {}
         for case in cases:
-            asked = case.prompts()
+            asked = case.stream.answers()
             cluster_of.update(zip(asked.item, asked.cluster.tolist(), strict=True))
         found = consensus(decisions, [cluster_of[item] for item, *_ in keys])
         voted = zip(keys, zip(*decisions.values(), strict=True), strict=True)
@@ -94,44 +90,32 @@ def consensus_results(judged: Judged) -> tuple[Table, Table] | None:
         own = [case.cells["mapped"]["jss"] for case in cases]
         alone = [value for value in own if value is not None]
         panel = _panel(cases, decisions, keys) if len(cases) > 2 else None
-        rows.append(
-            (
-                task, scoring, len(cases), found.agreement, found.ci_low, found.ci_high,
-                found.alpha, fmean(alone) if alone else None,
-                *(_panel_cells(panel) if panel else [None] * 5), found.n_prompts, len(items),
-            )
-        )  # fmt: skip
-        for one, two in combinations(range(len(cases)), 2):
-            each.append(
-                (task, scoring, found.judges[one], found.judges[two], found.pairwise[one][two])
-            )
-    if not rows:
-        return None
-    columns = (
-        "task", "scoring", "judges", "agreement", "low", "high", "α", "mean JSS", "panel JSS",
-        "panel N", "panel undecided", "panel JSS low", "panel JSS high", "prompts", "items",
-    )  # fmt: skip
+        rows.append({
+            "task": task, "scoring": scoring, "n_judges": len(cases),
+            "agreement": found.agreement, "ci_low": found.ci_low, "ci_high": found.ci_high,
+            "alpha": found.alpha, "mean_jss": fmean(alone) if alone else None,
+            **_panel_fields(panel), "n_prompts": found.n_prompts, "n_items": len(items),
+        })  # fmt: skip
+        each += [
+            {
+                "task": task, "scoring": scoring, "judge": found.judges[one],
+                "other_judge": found.judges[two], "agreement": found.pairwise[one][two],
+            }
+            for one, two in combinations(range(len(cases)), 2)
+        ]  # fmt: skip
     note = (
         "Agreement of two judges on one prompt, averaged over judges and prompts (mapped "
         "decisions, as shown), with its t interval over clusters (the item, or what items share); "
         "α is Krippendorff's, nominal. Mean JSS: how often one judge agrees with itself under "
-        "another wording. Panel JSS: the same of the majority vote, undefined under three judges; "
-        "a tied vote is no decision. Panel N: the pairs of wordings with a majority on both sides; "
-        "panel undecided: the share without; panel JSS low and high: if all of those had "
-        "disagreed, or agreed."
+        "another wording. Panel JSS: the same for the majority vote, undefined with fewer than "
+        "three judges; a tied vote is no decision. Panel pairs: pairs of wordings with a majority "
+        "on both sides; panel undecided: the share of pairs without; panel JSS low and high: JSS "
+        "if all of those had disagreed, or agreed."
     )
-    heads = ("task", "scoring", "judge", "other judge", "agreement")
     return (
-        Table("consensus", "Cross-judge consensus", columns, rows, note),
-        Table("consensus_pairs", "Agreement of each two judges", heads, each),
+        Table.from_records("consensus", "Cross-judge consensus", rows, note),
+        Table.from_records("consensus_pairs", "Agreement per pair of judges", each),
     )
-
-
-def first_verdicts(case: Case) -> dict[tuple[str, str, str], str]:
-    """The first decision at every item, template and order."""
-    asked = case.prompts()
-    keys = zip(asked.item, asked.template, asked.order, strict=True)
-    return dict(zip(keys, asked.label.tolist(), strict=True))
 
 
 def _panel(
@@ -141,8 +125,8 @@ def _panel(
 ) -> Agreement | None:
     """The majority vote under two wordings; a tie is undecided. None without pairs."""
     said = zip(*decisions.values(), strict=True)
-    votes = {key: _majority(words) for key, words in zip(keys, said, strict=True)}
-    places = max((case.places for case in cases), key=len)
+    votes = {key: majority(words) or UNCLEAR for key, words in zip(keys, said, strict=True)}
+    places = max((case.stream.places for case in cases), key=len)
     sides = [
         [votes.get((item, template[side], order), UNCLEAR) for item, *template, order in places]
         for side in (0, 1)
@@ -150,60 +134,54 @@ def _panel(
     return jss(*sides) if places else None
 
 
-def _panel_cells(panel: Agreement) -> list[Value]:
-    left_out = panel.n_unclear + panel.n_refused + panel.n_error
-    share_out = left_out / (panel.n_pairs + left_out)
-    return [panel.jss, panel.n_pairs, share_out, panel.jss_low, panel.jss_high]
-
-
-def _majority(said: Sequence[str]) -> str:
-    ranked = Counter(word for word in said if word not in UNDECIDED).most_common(2)
-    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
-        return UNCLEAR
-    return ranked[0][0]
+def _panel_fields(panel: Agreement | None) -> dict[str, float | None]:
+    fields = "panel_jss", "panel_n_pairs", "panel_undecided", "panel_jss_low", "panel_jss_high"
+    if panel is None:
+        return dict.fromkeys(fields)
+    lost = panel.n_unclear + panel.n_refused + panel.n_error
+    undecided = lost / (panel.n_pairs + lost)
+    values = panel.jss, panel.n_pairs, undecided, panel.jss_low, panel.jss_high
+    return dict(zip(fields, values, strict=True))
 
 
 def variance_results(judged: Judged) -> Table:
-    """What flips come from: polarity, shifts that a wording makes on all items, and wording that
-    acts on single items (section 6.3)."""
-    rows: list[Sequence[Value]] = []
+    """The sources of flips: polarity, shifts by a wording on all items, and the effect of wording
+    on single items (section 6.3)."""
+    rows: list[Record] = []
     for case in judged.cases:
         mapped, left_out = _grid(case, mapped=True)
-        if mapped is None:
-            rows.append((case.judge, case.scoring, case.task, *[None] * 6, 0, left_out, 0))
-            continue
         raw, _ = _grid(case, mapped=False)
         flips_raw, flips = (None if grid is None else _flips(grid) for grid in (raw, mapped))
-        found = label_components(mapped).variances
-        template = sum(found.get(name) or 0.0 for name in ("template", "template:order"))
-        single = sum(found.get(name) or 0.0 for name in ("item:template", "residual"))
-        both = template + single
-        rows.append(
-            (
-                case.judge, case.scoring, case.task, flips_raw, flips,
-                None if flips_raw is None or flips is None else flips_raw - flips, template,
-                single, template / both if both else None, len(mapped), left_out, mapped.shape[1],
-            )
-        )  # fmt: skip
-    columns = (
-        "judge", "scoring", "task", "flips, raw", "flips, mapped", "polarity", "template level",
-        "wording level", "template share", "items", "left out", "wordings",
+        template = single = None
+        if mapped is not None:
+            found = label_components(mapped).variances
+            template = sum(found.get(name) or 0.0 for name in ("template", "template:order"))
+            single = sum(found.get(name) or 0.0 for name in ("item:template", "residual"))
+        both = (template or 0.0) + (single or 0.0)
+        rows.append({
+            **case.ids, "flips_raw": None if mapped is None else flips_raw, "flips": flips,
+            "polarity": difference(flips_raw, flips), "template_level": template,
+            "wording_level": single,
+            "template_share": template / both if template is not None and both else None,
+            "n_items": 0 if mapped is None else len(mapped), "left_out": left_out,
+            "n_templates": 0 if mapped is None else mapped.shape[1],
+        })  # fmt: skip
+    return Table.from_records(
+        "variance", "Template level against wording level", rows,
+        "Flip rates over all pairs of wordings, on items with every prompt decided (others are "
+        "left out, and so are wordings decided on under half of the items). Polarity: the part "
+        "that the label maps undo. The mapped flips are split by variance components of item × "
+        "wording (× order): `template level` moves all items alike, `wording level` acts on single "
+        "items (and includes rerun noise). The two add up to the mapped flips, except that "
+        "estimates below 0 are shown as 0.",
+        flips_raw="flips, raw", flips="flips, mapped", n_templates="wordings",
     )  # fmt: skip
-    note = (
-        "Flip rates over all pairs of wordings of the items of which every prompt was decided (the "
-        "others are left out, and so are wordings decided on under half of the items). Polarity: "
-        "what the label maps undo. The mapped flips are split by "
-        "variance components of item × wording (× order): `template level` moves all items alike, "
-        "`wording level` acts on single items (with the rerun noise). The two add up to the mapped "
-        "flips but for estimates below 0, which stand as 0."
-    )
-    return Table("variance", "Template level against wording level", columns, rows, note)
 
 
 def _grid(case: Case, mapped: bool) -> tuple[Words | None, int]:
-    """Items x templates (x orders) of decisions that follow the item; and how many items lack a
-    decided prompt. None under two complete items."""
-    asked = case.prompts()
+    """Items x templates (x orders) of decisions that follow the item, and the number of items
+    without a decision on every prompt. None with fewer than two complete items."""
+    asked = case.stream.answers()
     words = asked.label if mapped else asked.raw
     swap = dict(zip(case.labels[:2], reversed(case.labels[:2]), strict=True))
     turned = case.comparative
@@ -234,17 +212,17 @@ def _grid(case: Case, mapped: bool) -> tuple[Words | None, int]:
 
 
 def _flips(grid: Words) -> float:
-    """Flip rate of two wordings on one item and order."""
+    """The flip rate of two wordings on one item and order."""
     pairs = combinations(range(grid.shape[1]), 2)
     return fmean(float(np.mean(grid[:, one] != grid[:, two])) for one, two in pairs)
 
 
-def sampled_results(judged: Judged) -> Table | None:
-    """JSS if verdicts were drawn at T = 1, exactly, from the options' probabilities.
+def sampled_results(judged: Judged) -> Table:
+    """JSS if verdicts were drawn at T = 1, computed exactly from the option probabilities.
 
-    Two independent draws agree with probability sum p q; None without option scoring.
+    Two independent draws agree with probability sum p q. Only cases with option scoring.
     """
-    rows: list[Sequence[Value]] = []
+    rows: list[Record] = []
     for case in judged.cases:
         sides = _probabilities(case)
         if sides is None:
@@ -252,42 +230,36 @@ def sampled_results(judged: Judged) -> Table | None:
         one, two = sides
         again = float((np.concatenate([one, two]) ** 2).sum(axis=1).mean())
         drawn = float((one * two).sum(axis=1).mean())
-        rows.append(
-            (
-                case.judge, case.task, case.cells["mapped"]["jss"], drawn, again, again - drawn,
-                len(one), case.cells["mapped"]["n_items"],
-            )
-        )  # fmt: skip
-    if not rows:
-        return None
-    columns = (
-        "judge", "task", "JSS, most probable", "JSS at T = 1", "same prompt again at T = 1",
-        "wording", "N", "items",
+        rows.append({
+            "judge": case.judge, "task": case.task, "jss": case.cells["mapped"]["jss"],
+            "jss_t1": drawn, "same_prompt": again, "wording": again - drawn,
+            "n_pairs": len(one), "n_items": case.cells["mapped"]["n_items"],
+        })  # fmt: skip
+    return Table.from_records(
+        "sampled", "T = 1, from option probabilities", rows,
+        "Option scoring, mapped, probabilities normalised over the options: the chance that two "
+        "independent draws agree, under two wordings and under one wording asked twice. Their "
+        "difference is the effect of the wording at T = 1. Nothing is drawn, so there is no "
+        "sampling noise.",
+        jss="JSS, most probable", jss_t1="JSS at T = 1", same_prompt="same prompt again at T = 1",
     )  # fmt: skip
-    note = (
-        "Option scoring, mapped, probabilities of the options among themselves: the chance that "
-        "two independent draws agree, under two wordings and under one wording asked again. Their "
-        "difference is what the wording does at T = 1; nothing is drawn, so this has no sampling "
-        "noise."
-    )
-    return Table("sampled", "T = 1, from option probabilities", columns, rows, note)
 
 
 def _probabilities(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
-    stream, pairs = case.stream, case.pairs
+    stream, pairs = case.stream, case.stream.pairs
     if case.scoring != "options" or stream.row_a is None or stream.row_b is None:
         return None
-    shares, columns = option_shares(case.log, stream.rows)
+    shares, columns = option_shares(stream.log, stream.rows)
     if not len(columns):
         return None
-    place = np.full(len(case.log.raw) + 1, -1)
+    place = np.full(len(stream.log.raw) + 1, -1)
     place[stream.rows] = np.arange(len(stream.rows))
     shares = np.vstack([shares, np.full((1, len(columns)), np.nan)])
     one, two = shares[place[stream.row_a]], shares[place[stream.row_b]]
     used = stream.known & ~np.isnan(one[:, 0]) & ~np.isnan(two[:, 0])
     if not used.any():
         return None
-    n_labels = len(case.log.labels)
+    n_labels = len(stream.log.labels)
     return (
         mapped_shares(one[used], columns, pairs.map_a[used], pairs, n_labels),
         mapped_shares(two[used], columns, pairs.map_b[used], pairs, n_labels),

@@ -1,46 +1,47 @@
-"""Open questions of the paper that need further judging: 2048 tokens, T = 1, scale, language.
+"""Open questions that need further judging: tokens, temperature, scale, language, validators.
 
-Each table sets a further run beside the main one, on the same items and pairs of wordings.
+Each table compares a further run with the main one, on the same items and pairs of wordings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
+from judgesense.decisions.streams import NOTHING
 from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.bias import flip_sources
-from judgesense.statistics.comparison import PairedDifference, compare_jss, holm
+from judgesense.statistics.comparison import compare_jss, holm
 from judgesense.statistics.kappa import cohen_kappa
-from judgesense.studies.common.result import Table, Value
-from judgesense.studies.judge_sensitivity.log import NOTHING, Case, Judged
-from judgesense.studies.judge_sensitivity.open_logs import first_verdicts, share
+from judgesense.studies.common.result import Record, Table, Value
+from judgesense.studies.judge_sensitivity.log import Case, Judged
+from judgesense.studies.judge_sensitivity.open_logs import share
 from judgesense.tasks import ERROR, NO_ORDER, UNDECIDED
 
 Sides = tuple[list[str], list[str], list[int]]
 """Decisions under the first and the second wording, and the cluster, of some pairs."""
 
+Places = Sequence[tuple[str, str, str, str]]
 
-HOLM = "p, Holm"
+TESTED = (
+    "sign-flip test over clusters (the item, or what items share) with Holm's correction for this "
+    "table, Newcombe's interval."
+)
 
 
 def matches(main: Judged, other: Judged) -> Iterator[tuple[Case, Case]]:
-    """The cases of another run with those of the same judge, task and scoring in the main run."""
+    """The cases of the main run and of another run that share judge, task and scoring, and whose
+    other side has pairs."""
     for case in other.cases:
-        if (same := main.matched(case)) is not None:
+        if (same := main.matched(case)) is not None and len(case.stream.pairs):
             yield same, case
 
 
-def _sides(
-    case: Case,
-    places: Sequence[tuple[str, str, str, str]],
-    clusters: Sequence[int],
-    repeat: int = 0,
-) -> Sides:
-    """A case's decisions at pairs that may be another case's; ERROR where there is none."""
+def _sides(case: Case, places: Places, clusters: Sequence[int], repeat: int = 0) -> Sides:
+    """A case's decisions at pairs, perhaps another case's; ERROR where it has none."""
     said = case.verdicts
     return (
         [said.get((item, a, order, repeat), ERROR) for item, a, _, order in places],
@@ -53,65 +54,60 @@ def _score(sides: Sides) -> Agreement:
     return jss(sides[0], sides[1], sides[2], kappa_interval=False) if sides[0] else NOTHING
 
 
-def _compared(one: Sides, two: Sides) -> PairedDifference:
-    return compare_jss((one[0], one[1]), (two[0], two[1]), one[2])
+def _compared(one: Sides, two: Sides) -> dict[str, Value]:
+    """The difference in JSS on the pairs that both sides decide."""
+    gap = compare_jss((one[0], one[1]), (two[0], two[1]), one[2])
+    return {
+        "difference": gap.difference, "ci_low": gap.ci_low, "ci_high": gap.ci_high,
+        "p_adjusted": gap.p_value, "n_pairs": gap.n_pairs,
+    }  # fmt: skip
 
 
-def _unread(case: Case, places: Sequence[tuple[str, str, str, str]]) -> tuple[float, float, int]:
-    """The shares of the prompts of some pairs that are undecided and that were cut, and how many
-    they are."""
+def _corrected(rows: Sequence[dict[str, Any]]) -> list[Record]:
+    """The rows with the p-values of the table corrected for their number."""
+    adjusted = holm([row["p_adjusted"] for row in rows])
+    return [{**row, "p_adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
+
+
+def _unread(case: Case, places: Places) -> tuple[float, float, int]:
+    """Of the prompts of some pairs: the share undecided, the share cut, and their number."""
     asked = {(item, t, order) for item, a, b, order in places for t in (a, b)}
-    prompts = case.prompts()
-    keys = zip(prompts.item, prompts.template, prompts.order, strict=True)
+    said = case.stream.answers()
+    keys = zip(said.item, said.template, said.order, strict=True)
     used = np.array([key in asked for key in keys], dtype=bool)
-    cut = np.array([bool(value) for value in case.column("truncated").to_pylist()])
-    unread = np.isin(prompts.label, list(UNDECIDED))
+    cut = np.array([bool(value) for value in said.column("truncated").to_pylist()])
+    unread = np.isin(said.label, list(UNDECIDED))
     return float(unread[used].mean()), float(cut[used].mean()), int(used.sum())
-
-
-def _corrected(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> list[Sequence[Value]]:
-    """The rows with the p-values of a table corrected for their number."""
-    place = columns.index(HOLM)
-    adjusted = holm([cast("float | None", row[place]) for row in rows])
-    return [[*row[:place], p, *row[place + 1 :]] for row, p in zip(rows, adjusted, strict=True)]
 
 
 def token_results(main: Judged, other: Judged) -> Table:
     """The same prompts answered within few tokens and within many (section 6.4)."""
-    rows: list[Sequence[Value]] = []
+    rows: list[dict[str, Any]] = []
     for case, long in matches(main, other):
-        if case.scoring != "generate" or not len(long.pairs):
+        if case.scoring != "generate":
             continue
         budgets = [_budget(run, case.number) for run in (main, other)]
         # The further run's pairs, whichever of the two has the longer answers.
-        places, clusters = long.places, long.pairs.cluster.tolist()
+        places, clusters = long.stream.places, long.stream.pairs.cluster.tolist()
         if (budgets[0] or 0) > (budgets[1] or 0):
             case, long, budgets = long, case, budgets[::-1]
-        sides = [_sides(own, places, clusters) for own in (case, long)]
-        found = [_score(side) for side in sides]
-        gap = _compared(*sides)
-        unread = [_unread(own, places) for own in (case, long)]
-        rows.append(
-            (
-                case.judge, case.task, f"{budgets[0]} → {budgets[1]}", unread[0][0], unread[1][0],
-                unread[0][1], unread[1][1], *(each.jss for each in found),
-                *(each.n_pairs for each in found), gap.difference, gap.ci_low,
-                gap.ci_high, gap.p_value, gap.n_pairs, unread[0][2],
-            )
-        )  # fmt: skip
-    columns = (
-        "judge", "task", "tokens", "undecided, few", "undecided, many", "cut, few", "cut, many",
-        "JSS, few", "JSS, many", "N, few", "N, many", "difference", "low", "high", HOLM, "N both",
-        "prompts",
+        few, many = (_sides(own, places, clusters) for own in (case, long))
+        score_few, score_many = _score(few), _score(many)
+        unread_few, unread_many = (_unread(own, places) for own in (case, long))
+        rows.append({
+            "judge": case.judge, "task": case.task, "tokens": f"{budgets[0]} → {budgets[1]}",
+            "undecided_few": unread_few[0], "undecided_many": unread_many[0],
+            "cut_few": unread_few[1], "cut_many": unread_many[1],
+            "jss_few": score_few.jss, "jss_many": score_many.jss,
+            "n_pairs_few": score_few.n_pairs, "n_pairs_many": score_many.n_pairs,
+            **_compared(few, many), "n_prompts": unread_few[2],
+        })  # fmt: skip
+    return Table.from_records(
+        "tokens", "Short against long answers", _corrected(rows),
+        "Mapped decisions from generated text; `cut` is the share of answers that reached the "
+        f"limit. The difference is on the pairs that both budgets decide: {TESTED}",
+        p_adjusted="p, Holm", n_pairs="pairs, both",
     )  # fmt: skip
-    note = (
-        "Mapped decisions from generated text; `cut` is the share of answers that ran into the "
-        "limit. The difference is on the pairs that both budgets decide: sign-flip test over "
-        "clusters (the item, or what items share) with Holm's correction for this table, "
-        "Newcombe's interval."
-    )
-    corrected = _corrected(columns, rows)
-    return Table("tokens", "Short against long answers", columns, corrected, note)
 
 
 def _budget(judged: Judged, number: int) -> int | None:
@@ -121,62 +117,56 @@ def _budget(judged: Judged, number: int) -> int | None:
 
 
 def temperature_results(main: Judged, other: Judged) -> Table:
-    """JSS of text drawn at T = 1 beside that of greedy text, and the same prompt drawn again."""
-    rows: list[Sequence[Value]] = []
+    """JSS of text drawn at T = 1 and of greedy text, and the same prompt drawn again."""
+    rows: list[Record] = []
     for case, drawn in matches(main, other):
-        if case.scoring != "generate" or not len(drawn.pairs):
+        if case.scoring != "generate":
             continue
-        asked = drawn.prompts(repeats=True)
-        places, clusters = drawn.places, drawn.pairs.cluster.tolist()
+        said = drawn.stream.answers(repeats=True)
+        places, clusters = drawn.stream.places, drawn.stream.pairs.cluster.tolist()
         sides: Sides = ([], [], [])
         items: set[str] = set()
-        for repeat in sorted(set(asked.repeat.tolist())):
+        for repeat in sorted(set(said.repeat.tolist())):
             one, two, _ = _sides(drawn, places, clusters, repeat)
             sides = (sides[0] + one, sides[1] + two, sides[2] + clusters)
-            said = zip(places, one, two, strict=True)
-            items |= {at[0] for at, a, b in said if a not in UNDECIDED and b not in UNDECIDED}
+            words = zip(places, one, two, strict=True)
+            items |= {at[0] for at, a, b in words if a not in UNDECIDED and b not in UNDECIDED}
         greedy, found = _score(_sides(case, places, clusters)), _score(sides)
-        # One order throughout, so that the flips split into wording and asking again.
+        # One order throughout, so the flips split into wording and asking again.
         sources = flip_sources(
-            asked.label, asked.item, asked.template, asked.order,
-            cluster_ids=asked.cluster, options=case.labels[:2],
+            said.label, said.item, said.template, said.order,
+            cluster_ids=said.cluster, options=case.labels[:2],
         )  # fmt: skip
-        again = None if sources.rerun is None else 1 - sources.rerun
-        rows.append(
-            (
-                case.judge, case.task, greedy.jss, found.jss,
-                found.ci_low, found.ci_high, again, sources.wording,
-                share(sources.wording_ci_low), share(sources.wording_ci_high),
-                _unread(case, places)[0], float(np.isin(asked.label, list(UNDECIDED)).mean()),
-                greedy.n_pairs, found.n_pairs, len(items),
-            )
-        )  # fmt: skip
-    columns = (
-        "judge", "task", "JSS at T = 0", "JSS at T = 1", "low", "high",
-        "same prompt again at T = 1", "wording", "low ", "high ", "undecided, T = 0",
-        "undecided, T = 1", "N, T = 0", "N, T = 1", "items",
+        rows.append({
+            "judge": case.judge, "task": case.task, "jss": greedy.jss, "jss_t1": found.jss,
+            "ci_low": found.ci_low, "ci_high": found.ci_high,
+            "same_prompt": None if sources.rerun is None else 1 - sources.rerun,
+            "wording": sources.wording, "wording_ci_low": share(sources.wording_ci_low),
+            "wording_ci_high": share(sources.wording_ci_high),
+            "undecided": _unread(case, places)[0],
+            "undecided_t1": float(np.isin(said.label, list(UNDECIDED)).mean()),
+            "n_pairs": greedy.n_pairs, "n_pairs_t1": found.n_pairs, "n_items": len(items),
+        })  # fmt: skip
+    return Table.from_records(
+        "temperature", "T = 1, drawn", rows,
+        "Mapped decisions from generated text, one option order. At T = 1 each pair counts once "
+        "per draw; intervals are over clusters (the item, or what items share). Wording: the flip "
+        "rate under another wording less that of the same prompt drawn again.",
+        jss="JSS at T = 0", jss_t1="JSS at T = 1", same_prompt="same prompt again at T = 1",
+        undecided="undecided, T = 0", undecided_t1="undecided, T = 1", n_pairs="pairs, T = 0",
+        n_pairs_t1="pairs, T = 1",
     )  # fmt: skip
-    note = (
-        "Mapped decisions from generated text, one option order. N at T = 1 counts each pair once "
-        "a draw; intervals are over clusters (the item, or what items share). `wording`: flip rate "
-        "under another wording less that of the same prompt drawn again."
-    )
-    return Table("temperature", "T = 1, drawn", columns, rows, note)
 
 
 def scale_results(main: Judged, other: Judged) -> Table:
-    """Binary tasks asked on a scale from 1 to 5 (section 6.1), beside the binary wordings."""
-    rows: list[Sequence[Value]] = []
+    """Binary tasks asked on a scale from 1 to 5 (section 6.1), and with the binary wordings."""
+    rows: list[Record] = []
     for case, scale in matches(main, other):
-        if not len(scale.pairs):
-            continue
         shown = "AB" if case.comparative else NO_ORDER
-        clusters = scale.pairs.cluster.tolist()
-        binary = _sides(case, [(i, a, b, shown) for i, a, b, _ in scale.places], clusters)
-        levels = _sides(scale, scale.places, clusters)
-        sided = tuple([_side_of(word, case) for word in side] for side in levels[:2])
-        found, exact = _score(binary), _score(levels)
-        three = _score((sided[0], sided[1], levels[2]))
+        places, clusters = scale.stream.places, scale.stream.pairs.cluster.tolist()
+        found = _score(_sides(case, [(i, a, b, shown) for i, a, b, _ in places], clusters))
+        levels = _sides(scale, places, clusters)
+        one, two = ([_side_of(word, case) for word in side] for side in levels[:2])
         decided = [
             (int(a), int(b))
             for a, b in zip(levels[0], levels[1], strict=True)
@@ -185,107 +175,85 @@ def scale_results(main: Judged, other: Judged) -> Table:
         apart = [abs(a - b) for a, b in decided]
         kappa = None
         if decided:
-            one, two = ([str(level) for level in side] for side in zip(*decided, strict=True))
-            kappa = cohen_kappa(one, two, "quadratic", [str(level) for level in range(1, 6)])
-        rows.append(
-            (
-                case.judge, case.scoring, case.task, found.jss, found.kappa,
-                exact.jss, three.jss,
-                fmean([gap <= 1 for gap in apart]) if apart else None,
-                fmean(apart) if apart else None, kappa, _right(case, shown), _right_on(scale, case),
-                found.n_pairs, len(decided),
-            )
-        )  # fmt: skip
-    columns = (
-        "judge", "scoring", "task", "binary JSS", "binary κ", "scale JSS", "scale JSS, 3 steps",
-        "within 1 level", "mean distance", "scale κ, quadratic", "binary accuracy",
-        "scale accuracy", "N binary", "N scale",
-    )  # fmt: skip
-    note = (
+            first, second = ([str(level) for level in side] for side in zip(*decided, strict=True))
+            kappa = cohen_kappa(first, second, "quadratic", [str(level) for level in range(1, 6)])
+        asked = case.stream.answers()
+        gold = {
+            item: label
+            for item, order, label in zip(asked.item, asked.order, asked.gold, strict=True)
+            if order == shown and label
+        }
+        binary = [
+            (item, word) for (item, _, order), word in case.first_verdicts.items() if order == shown
+        ]
+        graded = [(item, _side_of(word, case)) for (item, *_), word in scale.first_verdicts.items()]
+        rows.append({
+            **case.ids, "jss": found.jss, "kappa": found.kappa, "jss_scale": _score(levels).jss,
+            "jss_3_steps": _score((one, two, clusters)).jss,
+            "within_1_level": fmean([gap <= 1 for gap in apart]) if apart else None,
+            "mean_distance": fmean(apart) if apart else None, "kappa_quadratic": kappa,
+            "accuracy": _right(binary, gold), "accuracy_scale": _right(graded, gold),
+            "n_pairs": found.n_pairs, "n_pairs_scale": len(decided),
+        })  # fmt: skip
+    return Table.from_records(
+        "scale", "Binary tasks on a scale from 1 to 5", rows,
         "The same items and pairs of wordings, mapped decisions; comparative tasks in the order "
-        "AB alone. 3 steps: levels 1 and 2, 3, 4 and 5. Accuracy: share of decided prompts on the "
-        "right side; a 3 is on neither side and counts as wrong."
-    )
-    return Table("scale", "Binary tasks on a scale from 1 to 5", columns, rows, note)
+        "AB only. 3 steps: levels 1 and 2, 3, 4 and 5. Accuracy: the share of decided prompts on "
+        "the right side; a 3 is on neither side and counts as wrong.",
+        jss="binary JSS", kappa="binary κ", jss_scale="scale JSS", jss_3_steps="scale JSS, 3 steps",
+        kappa_quadratic="scale κ, quadratic", accuracy="binary accuracy",
+        accuracy_scale="scale accuracy", n_pairs="binary pairs", n_pairs_scale="scale pairs",
+    )  # fmt: skip
 
 
 def _side_of(level: str, binary: Case) -> str:
-    """What a level means in the binary task: 1 and 2 speak for A (or for NO), 4 and 5 for B."""
+    """A level as an answer of the binary task: 1 and 2 mean A (or NO), 4 and 5 mean B (or YES)."""
     if level in UNDECIDED:
         return level
     low, high = binary.labels if binary.comparative else reversed(binary.labels)
     return low if int(level) < 3 else high if int(level) > 3 else "middle"
 
 
-def _gold(case: Case, order: str) -> dict[str, str]:
-    asked = case.prompts()
-    rows = zip(asked.item, asked.order, asked.gold, strict=True)
-    return {item: gold for item, shown, gold in rows if shown == order and gold}
-
-
-def _right(case: Case, order: str) -> float | None:
-    gold = _gold(case, order)
-    said = [
-        word == gold[item]
-        for (item, _, shown), word in first_verdicts(case).items()
-        if shown == order and item in gold and word not in UNDECIDED
-    ]
-    return fmean(said) if said else None
-
-
-def _right_on(scale: Case, binary: Case) -> float | None:
-    gold = _gold(binary, "AB" if binary.comparative else NO_ORDER)
-    said = [
-        _side_of(word, binary) == gold[item]
-        for (item, _, _), word in first_verdicts(scale).items()
-        if item in gold and word not in UNDECIDED
-    ]
-    return fmean(said) if said else None
+def _right(said: Sequence[tuple[str, str]], gold: Mapping[str, str]) -> float | None:
+    """The share of decided (item, answer) that are right, on items with a gold label."""
+    right = [word == gold[item] for item, word in said if item in gold and word not in UNDECIDED]
+    return fmean(right) if right else None
 
 
 def language_results(main: Judged, other: Judged, language: str) -> Table:
     """Is a judge as consistent under translated wordings, and are its verdicts the same?"""
-    rows: list[Sequence[Value]] = []
+    rows: list[dict[str, Any]] = []
     for case, translated in matches(main, other):
-        if not len(translated.pairs):
-            continue
-        places, clusters = translated.places, translated.pairs.cluster.tolist()
-        sides = [_sides(own, places, clusters) for own in (case, translated)]
-        found = [_score(side) for side in sides]
-        gap = _compared(*sides)
-        before, after = first_verdicts(case), first_verdicts(translated)
+        places, clusters = translated.stream.places, translated.stream.pairs.cluster.tolist()
+        english, foreign = (_sides(own, places, clusters) for own in (case, translated))
+        before, after = _score(english), _score(foreign)
         same = [
-            before[key] == word
-            for key, word in after.items()
-            if word not in UNDECIDED and before.get(key, ERROR) not in UNDECIDED
+            case.first_verdicts[key] == word
+            for key, word in translated.first_verdicts.items()
+            if word not in UNDECIDED and case.first_verdicts.get(key, ERROR) not in UNDECIDED
         ]
-        cells = [own.cells["mapped"] for own in (case, translated)]
-        rows.append(
-            (
-                case.judge, case.scoring, case.task, *(each.jss for each in found),
-                gap.difference, gap.ci_low, gap.ci_high, gap.p_value,
-                *(cell["accuracy"] for cell in cells), fmean(same) if same else None,
-                *(each.n_pairs for each in found), gap.n_pairs,
-            )
-        )  # fmt: skip
-    columns = (
-        "judge", "scoring", "task", "JSS, English", f"JSS, {language}", "difference", "low", "high",
-        HOLM, "accuracy, English", f"accuracy, {language}", "same verdict", "N English",
-        f"N {language}", "N both",
-    )  # fmt: skip
-    note = (
+        gap = _compared(english, foreign)
+        rows.append({
+            **case.ids, "jss_english": before.jss, "jss_translated": after.jss, **gap,
+            "accuracy_english": case.cells["mapped"]["accuracy"],
+            "accuracy_translated": translated.cells["mapped"]["accuracy"],
+            "same_verdict": fmean(same) if same else None,
+            "n_pairs_english": before.n_pairs, "n_pairs_translated": after.n_pairs,
+        })  # fmt: skip
+    return Table.from_records(
+        "language", f"{language} and English", _corrected(rows),
         "The same items, pairs of wordings and option orders, mapped decisions; the judge keeps "
-        "its own system prompt. The difference is on the pairs decided in both languages: "
-        "sign-flip test over clusters (the item, or what items share) with Holm's correction for "
-        "this table, Newcombe's interval. Same verdict: share of single prompts decided alike in "
-        "both."
-    )
-    corrected = _corrected(columns, rows)
-    return Table("language", f"{language} beside English", columns, corrected, note)
+        f"its own system prompt. The difference is on the pairs decided in both languages: {TESTED}"
+        " Same verdict: the share of single prompts decided alike in both.",
+        jss_english="JSS, English", jss_translated=f"JSS, {language}", p_adjusted="p, Holm",
+        n_pairs="pairs, both", accuracy_english="accuracy, English",
+        accuracy_translated=f"accuracy, {language}", n_pairs_english="pairs, English",
+        n_pairs_translated=f"pairs, {language}",
+    )  # fmt: skip
 
 
 def validator_results(main: Judged, verdicts: Sequence[dict[str, Any]]) -> tuple[Table, Table]:
-    """What several validators say of the pairs, and JSS on the pairs that each accepts."""
+    """The votes of several validators on the pairs, and JSS on the pairs that each accepts."""
     names = list(dict.fromkeys(name for row in verdicts for name in row["validation"]))
     said: dict[str, dict[str, bool | None]] = {
         name: {
@@ -297,41 +265,38 @@ def validator_results(main: Judged, verdicts: Sequence[dict[str, Any]]) -> tuple
         for name in names
     }
     said["consensus"] = {row["pair_id"]: row["valid"] for row in verdicts}
-    counts: list[Sequence[Value]] = []
-    rows: list[Sequence[Value]] = []
-    tasks = {pair: task for task, pairs in main.pair_ids.items() for pair in pairs}
+    counts: list[Record] = []
     for name, own in said.items():
-        for task in main.pair_ids:
-            votes = [vote for pair, vote in own.items() if tasks.get(pair) == task]
-            counts.append(
-                (name, task, votes.count(True), votes.count(False), votes.count(None))
-            )  # fmt: skip
+        for task, pairs in main.pair_ids.items():
+            votes = [own[pair] for pair in pairs if pair in own]
+            counts.append({
+                "validator": name, "task": task, "equivalent": votes.count(True),
+                "not_equivalent": votes.count(False), "no_verdict": votes.count(None),
+            })  # fmt: skip
+    rows: list[Record] = []
     for case in main.cases:
         ids = main.pair_ids.get(case.task, [])
         for name, own in said.items():
             kept = np.array([own.get(pair) is True for pair in ids], dtype=bool)
             dropped = np.array([own.get(pair) is False for pair in ids], dtype=bool)
-            if len(ids) != len(case.pairs) or not dropped.any():
+            if len(ids) != len(case.stream.pairs) or not dropped.any():
                 continue
-            one, two = case.agreement("raw", kept), case.agreement("raw", dropped)
-            rows.append(
-                (
-                    case.judge, case.scoring, case.task, name, case.cells["raw"]["jss"],
-                    one.jss, two.jss, one.n_pairs,
-                    two.n_pairs,
-                )
-            )  # fmt: skip
-    first = Table(
-        "validators", "What several validators say",
-        ("validator", "task", "equivalent", "not equivalent", "no verdict"), counts,
-        "Pairs. Judges are asked the paper's question about each two wordings; `polarity`, "
-        "`reading` and `surface` need no judge; `consensus` is the majority of the voices.",
+            accepted, rejected = (case.stream.agreement("raw", some) for some in (kept, dropped))
+            rows.append({
+                **case.ids, "validator": name, "jss": case.cells["raw"]["jss"],
+                "jss_accepted": accepted.jss, "jss_rejected": rejected.jss,
+                "n_pairs_accepted": accepted.n_pairs, "n_pairs_rejected": rejected.n_pairs,
+            })  # fmt: skip
+    return (
+        Table.from_records(
+            "validators", "Votes of the validators", counts,
+            "Pairs. Judges are asked the paper's question about each pair of wordings; `polarity`, "
+            "`reading` and `surface` need no judge; `consensus` is the majority of the votes.",
+        ),
+        Table.from_records(
+            "validator_effect", "JSS on the pairs that a validator accepts", rows,
+            "Raw decisions; validators that reject no pair of a task are left out.",
+            jss="JSS, all", jss_accepted="JSS, accepted", jss_rejected="JSS, rejected",
+            n_pairs_accepted="pairs, accepted", n_pairs_rejected="pairs, rejected",
+        ),
     )  # fmt: skip
-    columns = (
-        "judge", "scoring", "task", "validator", "JSS, all", "JSS, accepted", "JSS, rejected",
-        "N accepted", "N rejected",
-    )  # fmt: skip
-    note = "Raw decisions; validators that reject no pair of a task are left out."
-    return first, Table(
-        "validator_effect", "JSS on the pairs that a validator accepts", columns, rows, note
-    )

@@ -1,7 +1,7 @@
-"""The paper's tables and what stands behind them: pairs of templates, flips, exclusions, failures.
+"""The paper's tables and their details: template pairs, flips, exclusions, unreadable answers.
 
-Published figures stand in rows of their own, marked as measured with other wordings; what no
-source states is left undefined.
+Published figures have rows of their own, marked as measured with other wordings; what no source
+states is undefined.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from judgesense import published
 from judgesense.published import PublishedFigure
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.breakdown import flip_overlap
-from judgesense.studies.common.result import Table, Value
+from judgesense.studies.common.result import Record, Table
 from judgesense.studies.judge_sensitivity.log import Case, Judged, task_place
-from judgesense.tasks import ERROR, REFUSED, UNCLEAR
+from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
 HERE, PUBLISHED = "here", "published"
 PAPER = "judge-sensitivity"
 
 MIXED = (
-    f"`published` rows were {published.WORDINGS}: they stand here for comparison of the layout and "
-    "the order of size, not of the figures. Their N counts each pair once in each of three runs, "
-    "and their interval takes these rows as independent."
+    f"`published` rows were {published.WORDINGS}: compare their size, not their values. They count "
+    "each pair once in each of three runs, and their intervals treat these rows as independent."
 )
 BRIEFLY = f"`published` rows were {published.WORDINGS} (see table 1)."
 INTERVAL = (
-    "Intervals are 95%, Wilson's on the effective sample, clustered by item and conditional on "
-    "these wordings."
+    "Intervals are 95% Wilson intervals on the effective sample, clustered by item and conditional "
+    "on these wordings."
 )
 
 
@@ -53,309 +52,318 @@ def published_figures(task: str, labels: str = "raw") -> list[PublishedFigure]:
 
 
 def main_results(judged: Judged, beside: bool) -> Table:
-    """Table 1: raw JSS of every judge and task, the most coherent judge first."""
-    rows: list[Sequence[Value]] = []
-    for case in judged.cases:
-        cell = case.cells["raw"]
-        rows.append(
-            (
-                case.judge, HERE, case.scoring, case.task, cell["jss"], cell["flip_rate"],
-                cell["kappa"], cell["ci_low"], cell["ci_high"], cell["n_pairs"], cell["n_items"],
-                undecided_share(cell),
-            )
-        )  # fmt: skip
-    for figure in _published_by_judge(judged) if beside else ():
-        rows.append(
-            (
-                figure.judge, PUBLISHED, "generate", figure.task, figure.jss, figure.flip_rate,
-                figure.kappa, figure.ci_low, figure.ci_high, figure.n_pairs, None, None,
-            )
-        )  # fmt: skip
-    columns = (
-        "judge", "measured", "scoring", "task", "JSS", "flip rate", "κ", "low", "high", "N",
-        "items", "undecided",
-    )  # fmt: skip
+    """Table 1: raw JSS per judge and task, the judge with the highest coherence JSS first."""
+    shared = ("jss", "flip_rate", "kappa", "ci_low", "ci_high", "n_pairs")
+    rows: list[Record] = [
+        {
+            **_here(case),
+            **{key: case.cells["raw"][key] for key in (*shared, "n_items")},
+            "undecided": undecided_share(case.cells["raw"]),
+        }
+        for case in judged.cases
+    ]
+    rows += [
+        {
+            **_published(figure.judge, figure.task),
+            **{key: getattr(figure, key) for key in shared},
+            "n_items": None,
+            "undecided": None,
+        }
+        for figure in (_published_by_judge(judged) if beside else ())
+    ]
     note = (
-        "Raw decisions, as in the paper; table 3 maps them. N is the pairs decided on both sides. "
-        f"{INTERVAL} κ is undefined where every decision is one label."
+        "Raw decisions, as in the paper; table 3 maps them. Pairs are those decided on both sides. "
+        f"{INTERVAL} κ is undefined if every decision is one label."
     )
     note = f"{note} {MIXED}" if beside else note
-    return Table("table_1", "Table 1: main results", columns, rows, note)
+    return Table.from_records("table_1", "Table 1: main results", rows, note)
+
+
+def _here(case: Case) -> dict[str, str]:
+    return {"judge": case.judge, "measured": HERE, "scoring": case.scoring, "task": case.task}
+
+
+def _published(judge: str, task: str) -> dict[str, str]:
+    return {"judge": judge, "measured": PUBLISHED, "scoring": "generate", "task": task}
 
 
 def _published_by_judge(judged: Judged) -> Iterator[PublishedFigure]:
-    tasks = sorted({case.task for case in judged.cases}, key=task_place)
-    by_task = {task: {f.judge: f for f in published_figures(task)} for task in tasks}
+    by_task = {task: {f.judge: f for f in published_figures(task)} for task in judged.tasks}
     for leader in published_figures("coherence"):
-        yield from (by_task[task][leader.judge] for task in tasks if leader.judge in by_task[task])
+        yield from (own[leader.judge] for own in by_task.values() if leader.judge in own)
 
 
-def pairwise_results(judged: Judged, beside: bool) -> Table | None:
-    """Table 2: the comparative tasks, where a judge can be consistent by always saying A."""
-    rows: list[Sequence[Value]] = []
+def pairwise_results(judged: Judged, beside: bool) -> Table:
+    """Table 2: the comparative tasks, where a judge that always says A is consistent too."""
+    rows: list[Record] = []
     for case in judged.cases:
-        if not case.comparative:
-            continue
-        cell = case.cells["mapped"]
-        first = cell["first_position_rate"]
-        rows.append(
-            (
-                case.judge, HERE, case.scoring, case.task, cell["jss"], cell["kappa"], first,
-                cell["position_consistency"], _one_label(case), cell["n_pairs"],
-            )
-        )  # fmt: skip
-    if not rows:
-        return None
-    for task in sorted({str(row[3]) for row in rows}, key=task_place) if beside else ():
+        if case.comparative:
+            cell = case.cells["mapped"]
+            one_label = len({*case.stream.answers().raw} - set(UNDECIDED)) == 1
+            rows.append({
+                **_here(case), "jss": cell["jss"], "kappa": cell["kappa"],
+                "first_position": cell["first_position_rate"],
+                "position_consistency": cell["position_consistency"],
+                "one_label": one_label, "n_pairs": cell["n_pairs"],
+            })  # fmt: skip
+    for task in sorted({str(row["task"]) for row in rows}, key=task_place) if beside else ():
         for figure in published_figures(task):
             always = figure.jss == 1.0 and figure.kappa is None
-            rows.append(
-                (figure.judge, PUBLISHED, "generate", task, figure.jss, figure.kappa,
-                 1.0 if always else None, None, always, figure.n_pairs)
-            )  # fmt: skip
-    columns = (
-        "judge", "measured", "scoring", "task", "JSS", "κ", "first position",
-        "position consistency", "one label", "N",
-    )  # fmt: skip
+            rows.append({
+                **_published(figure.judge, task), "jss": figure.jss, "kappa": figure.kappa,
+                "first_position": 1.0 if always else None, "position_consistency": None,
+                "one_label": always, "n_pairs": figure.n_pairs,
+            })  # fmt: skip
     note = (
-        "`one label`: every decision was the same, so that JSS tells nothing. First position: "
-        "share of verdicts for the option shown first, over both orders where both were asked. "
-        "Position consistency: share of prompts whose verdict "
-        "followed the item when the options changed places."
+        "One label: every decision is the same, so JSS says nothing. First position: the share of "
+        "verdicts for the option shown first, over both orders if both were asked. Position "
+        "consistency: the share of prompts whose verdict chooses the same option in both orders."
     )
     if beside:
-        note += f" {BRIEFLY} They saw one order alone."
-    return Table("table_2", "Table 2: pairwise tasks", columns, rows, note)
+        note += f" {BRIEFLY} They saw one order only."
+    return Table.from_records("table_2", "Table 2: pairwise tasks", rows, note)
 
 
-def _one_label(case: Case) -> bool:
-    words = set(case.prompts().raw.tolist()) - {UNCLEAR, REFUSED, ERROR}
-    return len(words) == 1
-
-
-def polarity_results(judged: Judged, beside: bool) -> Table | None:
-    """Table 3: raw JSS against JSS through the label maps, with and without inverted wordings."""
-    rows: list[Sequence[Value]] = []
+def polarity_results(judged: Judged, beside: bool) -> Table:
+    """Table 3: JSS raw and through the label maps, with and without inverted wordings."""
+    rows: list[Record] = []
     for case in judged.cases:
-        if not case.inverted:
+        stream = case.stream
+        if not stream.inverted:
             continue
-        turned = case.with_inverted
-        raw, mapped = case.agreement("raw"), case.agreement("mapped")
-        without = case.agreement("mapped", ~turned)
-        parts = [case.agreement(labels, turned) for labels in ("raw", "mapped")]
-        gain = None if raw.jss is None or mapped.jss is None else mapped.jss - raw.jss
-        rows.append(
-            (
-                case.judge, HERE, case.scoring, case.task, raw.jss, mapped.jss, gain,
-                without.jss, parts[0].jss, parts[1].jss,
-                without.n_pairs, parts[0].n_pairs,
-            )
-        )  # fmt: skip
-    if not rows:
-        return None
-    with_four = published.template_4()
-    for raw_figure in published_figures("factuality") if beside else ():
-        mapped_figure = next(
-            f for f in published_figures("factuality", "mapped") if f.judge == raw_figure.judge
+        raw, mapped = stream.agreement("raw"), stream.agreement("mapped")
+        without = stream.agreement("mapped", ~stream.with_inverted)
+        with_raw, with_mapped = (
+            stream.agreement(labels, stream.with_inverted) for labels in ("raw", "mapped")
         )
-        without_jss, n_without, with_jss, n_with = with_four[raw_figure.judge]
-        rows.append(
-            (
-                raw_figure.judge, PUBLISHED, "generate", "factuality", raw_figure.jss,
-                mapped_figure.jss, mapped_figure.jss - raw_figure.jss, without_jss, None, with_jss,
-                n_without, n_with,
-            )
-        )  # fmt: skip
-    columns = (
-        "judge", "measured", "scoring", "task", "raw JSS", "corrected JSS", "gain",
-        "without T4", "with T4, raw", "with T4, corrected", "N without", "N with",
-    )  # fmt: skip
+        rows.append({
+            **_here(case), "jss_raw": raw.jss, "jss": mapped.jss,
+            "gain": difference(mapped.jss, raw.jss), "jss_without_t4": without.jss,
+            "jss_raw_with_t4": with_raw.jss, "jss_with_t4": with_mapped.jss,
+            "n_pairs_without_t4": without.n_pairs, "n_pairs_with_t4": with_raw.n_pairs,
+        })  # fmt: skip
+    corrected = {figure.judge: figure.jss for figure in published_figures("factuality", "mapped")}
+    for figure in published_figures("factuality") if beside and rows else ():
+        without_jss, n_without, with_jss, n_with = published.template_4()[figure.judge]
+        rows.append({
+            **_published(figure.judge, "factuality"), "jss_raw": figure.jss,
+            "jss": corrected[figure.judge], "gain": corrected[figure.judge] - figure.jss,
+            "jss_without_t4": without_jss, "jss_raw_with_t4": None, "jss_with_t4": with_jss,
+            "n_pairs_without_t4": n_without, "n_pairs_with_t4": n_with,
+        })  # fmt: skip
     note = (
-        "Corrected: decisions through the wordings' label maps. T4 stands for the inverted wording "
-        "(template 4 of factuality); `without` and `with` split the pairs by whether it takes part."
+        "JSS is mapped through the label maps of the wordings; raw JSS is not. T4 is the inverted "
+        "wording (template 4 of factuality); the last columns split the pairs by whether one of "
+        "their wordings is T4."
     )
-    note = f"{note} {BRIEFLY}" if beside else note
-    return Table("table_3", "Table 3: effect of polarity correction", columns, rows, note)
+    return Table.from_records(
+        "table_3", "Table 3: effect of polarity correction", rows,
+        f"{note} {BRIEFLY}" if beside else note,
+        jss_without_t4="JSS without T4", jss_raw_with_t4="raw JSS with T4",
+        jss_with_t4="JSS with T4", jss_raw="raw JSS",
+        n_pairs_without_t4="pairs without T4", n_pairs_with_t4="pairs with T4",
+    )  # fmt: skip
+
+
+def difference(one: float | None, two: float | None) -> float | None:
+    """One figure less another; None if either is undefined."""
+    return None if one is None or two is None else one - two
 
 
 def template_pair_results(judged: Judged) -> Table:
-    """JSS of every pair of templates, a column a judge and scoring."""
-    columns = list(dict.fromkeys((case.number, case.judge, case.scoring) for case in judged.cases))
-    at = {
-        (case.stream.judge, case.scoring): (case.number, case.judge, case.scoring)
+    """JSS per pair of templates, with a column per judge and scoring."""
+    columns = {
+        (case.stream.judge, case.scoring): f"jss_{case.number + 1}_{case.scoring}"
         for case in judged.cases
     }
-    inverted = {name for case in judged.cases for name in case.inverted}
-    found: dict[tuple[str, str, str, str], dict[tuple[int, str, str], dict[str, Any]]] = {}
+    headings = {
+        columns[case.stream.judge, case.scoring]: f"{case.judge} · {case.scoring}"
+        for case in judged.cases
+    }
+    inverted = {name for case in judged.cases for name in case.stream.inverted}
+    found: dict[tuple[str, str, str, str], dict[str, dict[str, Any]]] = {}
     for entry in judged.report["template_pairs"]:
         mixed = (entry["template_a"] in inverted) != (entry["template_b"] in inverted)
         if entry["labels"] == "raw" and not mixed:
             continue  # Equal to the mapped figure.
         key = entry["task"], entry["template_a"], entry["template_b"], entry["labels"]
-        found.setdefault(key, {})[at[entry["judge"], entry["scoring"]]] = entry
-    rows: list[Sequence[Value]] = []
+        found.setdefault(key, {})[columns[entry["judge"], entry["scoring"]]] = entry
+    rows: list[Record] = []
     for key in sorted(found, key=lambda key: (task_place(key[0]), key[1:3], key[3])):
         cells = found[key]
         sizes = [cell["n_pairs"] for cell in cells.values()]
-        shown = [cells[column]["jss"] if column in cells else None for column in columns]
-        size = str(max(sizes)) if min(sizes) == max(sizes) else f"{min(sizes)}–{max(sizes)}"
-        rows.append((*key, *shown, size))
-    heads = (
-        "task", "wording", "other wording", "decisions",
-        *(f"{judge} · {scoring}" for _, judge, scoring in columns), "N",
+        same = min(sizes) == max(sizes)
+        rows.append({
+            "task": key[0], "template_a": key[1], "template_b": key[2], "decisions": key[3],
+            **{name: cells[name]["jss"] if name in cells else None for name in headings},
+            "n_pairs": str(max(sizes)) if same else f"{min(sizes)}–{max(sizes)}",
+        })  # fmt: skip
+    return Table.from_records(
+        "template_pairs", "JSS per pair of templates", rows,
+        "`raw` rows are shown only if exactly one of the two wordings is inverted; otherwise raw "
+        "and mapped are equal.",
+        template_a="wording", template_b="other wording", **headings,
     )  # fmt: skip
-    note = "`raw` rows stand where exactly one of the two wordings is inverted; else raw = mapped."
-    return Table("template_pairs", "JSS of every pair of templates", heads, rows, note)
 
 
 def published_template_pairs() -> Table:
-    """The published decomposition of factuality: the five template pairs that occur there."""
+    """The published breakdown of factuality by the five template pairs that occur there."""
     nine = paper_judges()
-    cells = {judge: pairs for judge, pairs in published.template_pairs().items() if judge in nine}
-    pairs = list(dict.fromkeys(pair for own in cells.values() for pair in own))
-    rows: list[Sequence[Value]] = [
-        (judge, *(own[pair][0] for pair in pairs)) for judge, own in cells.items()
+    rows: list[Record] = [
+        {"judge": judge, **{_pair_id(pair): own[pair][0] for pair in own}}
+        for judge, own in published.template_pairs().items()
+        if judge in nine
     ]
-    note = (
-        f"Decisions of template 4 inverted; {published.WORDINGS}; 25 items a pair in up to three "
+    pairs = published.template_pairs()[nine[0]]
+    return Table.from_records(
+        "published_template_pairs", "Published: factuality by pair of templates", rows,
+        f"Decisions of template 4 inverted; {published.WORDINGS}; 25 items per pair in up to three "
         "runs (19 for T4-T5). Source: published/factuality_per_template_pair_JSS.csv. The other "
-        "five of the ten pairs do not occur in the published set."
-    )
-    return Table(
-        "published_template_pairs", "Published: factuality by pair of templates",
-        ("judge", *pairs), rows, note,
+        "five of the ten pairs do not occur in the published set.",
+        **{_pair_id(pair): pair for pair in pairs},
     )  # fmt: skip
 
 
-def flip_results(judged: Judged, beside: bool) -> tuple[Table, Table | None]:
-    """How many judges flip on the same pairs, and how far each two judges' flips coincide."""
-    rows: list[Sequence[Value]] = []
-    close: list[Sequence[Value]] = []
+def _pair_id(pair: str) -> str:
+    return f"jss_{pair.lower().replace('-', '_')}"
+
+
+def flip_results(judged: Judged, beside: bool) -> tuple[Table, Table]:
+    """How many judges flip on the same pairs, and how far the flips of two judges coincide."""
+    rows: list[Record] = []
+    close: list[Record] = []
     for task, scoring, cases in judged.groups():
-        for labels in ("raw", "mapped") if cases[0].inverted else ("mapped",):
-            sides = {case.judge: case.sides(labels) for case in cases}
+        first = cases[0].stream
+        for labels in ("raw", "mapped") if first.inverted else ("mapped",):
+            sides = {case.judge: case.stream.words(labels) for case in cases}
             if not all(len(side[0]) for side in sides.values()):
                 continue
-            ids = list(range(len(cases[0].pairs)))
             overlap = flip_overlap(
-                {judge: (one.tolist(), two.tolist()) for judge, (one, two) in sides.items()}, ids
+                {judge: (one.tolist(), two.tolist()) for judge, (one, two) in sides.items()},
+                list(range(len(first.pairs))),
             )
-            for row in _by_count(overlap.flip_count, overlap.judged_count, cases[0]):
-                rows.append((task, HERE, scoring, labels, len(cases), *row))
+            counts, turned = Counter[int](), Counter[int]()
+            for count, total, mixed in zip(
+                overlap.flip_count, overlap.judged_count, first.with_inverted, strict=True
+            ):
+                if total:
+                    counts[count] += 1
+                    turned[count] += bool(mixed)
+            place = {"task": task, "measured": HERE, "scoring": scoring, "decisions": labels}
+            rows += [
+                {
+                    **place, "n_judges": len(cases), "n_judges_flipped": count, "n_pairs": n,
+                    "n_pairs_inverted": turned[count] if first.inverted else None,
+                }
+                for count, n in sorted(counts.items())
+            ]  # fmt: skip
             for a, b in combinations(range(len(cases)), 2):
-                names = overlap.judges[a], overlap.judges[b]
-                close.append((task, scoring, labels, *names, overlap.jaccard[a][b]))
-    if beside and any(row[0] == "factuality" for row in rows):
-        rows += [("factuality", PUBLISHED, "generate", "raw", 13, *row) for row in _published()]
-    columns = (
-        "task", "measured", "scoring", "decisions", "judges", "judges that flip", "pairs",
-        "of these with an inverted wording",
-    )  # fmt: skip
+                close.append({
+                    "task": task, "scoring": scoring, "decisions": labels,
+                    "judge": overlap.judges[a], "other_judge": overlap.judges[b],
+                    "jaccard": overlap.jaccard[a][b],
+                })  # fmt: skip
     note = (
-        "A pair on which every judge flips speaks against its wordings. Pairs that no judge decided"
-        " on both sides are left out."
+        "If every judge flips on a pair, suspect its wordings. Pairs that no judge decided on both "
+        "sides are left out."
     )
+    if beside and any(row["task"] == "factuality" for row in rows):
+        rows += [
+            {
+                "task": "factuality", "measured": PUBLISHED, "scoring": "generate",
+                "decisions": "raw", "n_judges": 13, "n_judges_flipped": count, "n_pairs": n,
+                "n_pairs_inverted": None,
+            }
+            for count, n in sorted(Counter(published.pair_flips().values()).items())
+        ]  # fmt: skip
     if beside:
         note += (
-            " The published count is over thirteen judges and 119 pairs "
-            "(published/factuality_pair_flip_overlap.csv), which do not say what is inverted."
+            " The published count covers thirteen judges and 119 pairs "
+            "(published/factuality_pair_flip_overlap.csv); it does not say which are inverted."
         )
-    first = Table("flip_overlap", "On how many pairs do how many judges flip?", columns, rows, note)
-    if not close:
-        return first, None
-    heads = ("task", "scoring", "decisions", "judge", "other judge", "Jaccard")
-    note = "Share of the pairs flipped by either judge that both flip; undefined if neither flips."
-    return first, Table("flip_jaccard", "Do two judges flip on the same pairs?", heads, close, note)
+    return (
+        Table.from_records(
+            "flip_overlap", "How many judges flip on the same pair?", rows, note,
+            n_judges_flipped="judges that flip", n_pairs_inverted="of these, inverted wording",
+        ),
+        Table.from_records(
+            "flip_jaccard", "Do two judges flip on the same pairs?", close,
+            "Of the pairs that either judge flips, the share that both flip; undefined if neither "
+            "flips any.",
+            jaccard="Jaccard",
+        ),
+    )  # fmt: skip
 
 
-def _by_count(
-    flips: Sequence[int], decided: Sequence[int], case: Case
-) -> Iterator[tuple[int, int, int | None]]:
-    counts, turned = Counter[int](), Counter[int]()
-    for count, total, mixed in zip(flips, decided, case.with_inverted, strict=True):
-        if total:
-            counts[count] += 1
-            turned[count] += bool(mixed)
-    for count in sorted(counts):
-        yield count, counts[count], turned[count] if case.inverted else None
-
-
-def _published() -> Iterator[tuple[int, int, None]]:
-    counts = Counter(published.pair_flips().values())
-    for count in sorted(counts):
-        yield count, counts[count], None
-
-
-def exclusion_results(
-    judged: Judged, valid: Mapping[str, bool | None], beside: bool
-) -> Table | None:
-    """JSS and kappa on all pairs against those alone that were validated as equivalent."""
-    rows: list[Sequence[Value]] = []
+def exclusion_results(judged: Judged, valid: Mapping[str, bool | None], beside: bool) -> Table:
+    """JSS and kappa on all pairs and on those validated as equivalent."""
+    rows: list[Record] = []
     for case in judged.cases:
         ids = judged.pair_ids.get(case.task, [])
         kept = np.array([valid.get(pair) is True for pair in ids], dtype=bool)
-        if len(ids) != len(case.pairs) or kept.all():
+        if len(ids) != len(case.stream.pairs) or kept.all():
             continue
-        every, some = case.agreement("raw"), case.agreement("raw", kept)
-        gain = None if some.jss is None or every.jss is None else some.jss - every.jss
-        rows.append(
-            (
-                case.judge, HERE, case.scoring, case.task, every.jss, some.jss, gain,
-                every.kappa, some.kappa, every.n_pairs, some.n_pairs,
-            )
-        )  # fmt: skip
+        every, some = case.stream.agreement("raw"), case.stream.agreement("raw", kept)
+        jss, kappa = (every.jss, some.jss), (every.kappa, some.kappa)
+        rows.append(_excluded(_here(case), jss, kappa, (every.n_pairs, some.n_pairs)))
     if beside:
-        stated = {
-            key: published.statement(PAPER, f"factuality_{key}").value
-            for key in (
-                "jss_before_exclusion", "jss_after_exclusion", "kappa_before_exclusion",
-                "kappa_after_exclusion",
-            )
-        }  # fmt: skip
         jss, kappa = (
-            [stated[f"{name}_{when}_exclusion"] for when in ("before", "after")]
+            tuple(
+                published.statement(PAPER, f"factuality_{name}_{when}_exclusion").value
+                for when in ("before", "after")
+            )
             for name in ("jss", "kappa")
         )
         rows.append(
-            ("all nine, about", PUBLISHED, "generate", "factuality", *jss, jss[1] - jss[0], *kappa,
-             None, None)
-        )  # fmt: skip
-    if not rows:
-        return None
-    columns = (
-        "judge", "measured", "scoring", "task", "JSS, all", "JSS, validated", "gain", "κ, all",
-        "κ, validated", "N, all", "N, validated",
+            _excluded(_published("all nine, about", "factuality"), jss, kappa, (None, None))
+        )
+    return Table.from_records(
+        "exclusion", "Effect of leaving out pairs", rows,
+        "Raw decisions. Tasks with every pair validated are left out. Published: section 3.3, 125 "
+        "pairs against 119.",
+        jss="JSS, all", kappa="κ, all", n_pairs="pairs, all", jss_validated="JSS, validated",
+        kappa_validated="κ, validated", n_pairs_validated="pairs, validated",
     )  # fmt: skip
-    note = (
-        "Raw decisions. Tasks of which every pair is validated are left out. Published: section "
-        "3.3, 125 pairs against 119."
-    )
-    return Table("exclusion", "Effect of leaving out pairs", columns, rows, note)
+
+
+def _excluded(
+    ids: Mapping[str, str],
+    jss: Sequence[float | None],
+    kappa: Sequence[float | None],
+    n: Sequence[int | None],
+) -> Record:
+    return {
+        **ids,
+        "jss": jss[0], "jss_validated": jss[1], "gain": difference(jss[1], jss[0]),
+        "kappa": kappa[0], "kappa_validated": kappa[1],
+        "n_pairs": n[0], "n_pairs_validated": n[1],
+    }  # fmt: skip
 
 
 def failure_results(judged: Judged, beside: bool) -> Table:
-    """What of the single answers could not be read, was refused, failed, or was cut."""
-    rows: list[Sequence[Value]] = []
+    """The shares of single answers that were unclear, refused, failed or cut."""
+    rows: list[Record] = []
     for case in judged.cases:
-        if case.scoring != "generate":
-            continue
-        said = case.prompts().raw
-        cut = [bool(value) for value in case.column("truncated").to_pylist()]
-        shares = [float(np.mean(said == word)) for word in (UNCLEAR, REFUSED, ERROR)]
-        rows.append(
-            (case.judge, HERE, case.task, *shares, sum(cut) / len(cut), len(said))
-        )  # fmt: skip
-    for judge, share in _stated_unclear().items() if beside else ():
-        rows.append((judge, PUBLISHED, "all four", share, None, None, None, None))
-    columns = ("judge", "measured", "task", "unclear", "refused", "failed", "cut", "prompts")
+        if case.scoring == "generate":
+            said = case.stream.answers()
+            shares = [float(np.mean(said.raw == word)) for word in (UNCLEAR, REFUSED, ERROR)]
+            cut = sum(map(bool, said.column("truncated").to_pylist())) / len(said.raw)
+            rows.append({
+                "judge": case.judge, "measured": HERE, "task": case.task, "unclear": shares[0],
+                "refused": shares[1], "failed": shares[2], "cut": cut, "n_prompts": len(said.raw),
+            })  # fmt: skip
+    if beside:
+        stated: dict[str, float] = published.statement(PAPER, "unclear_rate").value
+        rows += [
+            {
+                "judge": judge, "measured": PUBLISHED, "task": "all four", "unclear": share,
+                "refused": None, "failed": None, "cut": None, "n_prompts": None,
+            }
+            for judge, share in stated.items()
+        ]  # fmt: skip
     note = (
-        "Shares of single prompts, generated text only: option scoring always gives a decision. "
-        "Published: section 5.2, which also states no refusal at all and under 1% unclear for "
+        "Shares of single prompts. Generated text only: option scoring always gives a decision. "
+        "Published: section 5.2, which also states no refusals, and under 1% unclear for "
         "gemini-2.5-flash; its 6.4% for qwen are time-outs."
     )
-    return Table("parse_failures", "What could not be read", columns, rows, note if beside else "")
-
-
-def _stated_unclear() -> dict[str, float]:
-    stated: dict[str, float] = published.statement(PAPER, "unclear_rate").value
-    return stated
+    return Table.from_records("parse_failures", "Unreadable answers", rows, note if beside else "")

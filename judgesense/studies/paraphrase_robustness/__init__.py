@@ -170,14 +170,14 @@ def _cost(out: Path) -> Table:
             names = {"model": "judge", "tokens": "output_tokens"}
             said = said.rename_columns([names.get(name, name) for name in said.column_names])
             logs.append(("reasons", folder, said))
-    rows: list[Sequence[Value]] = []
+    rows: list[dict[str, Value]] = []
     for what, folder, log in logs:
         record = read_record(folder) or {}
         record = {"judges": [record["responder"]], **record} if "responder" in record else record
         one = cost_table({"runs": [record]}, log)
-        rows += [(what, *row) for row in one.rows]
-    _, _, *figures = zip(*rows, strict=True)
-    rows.append(("all", "", *(_sum(column) for column in figures)))
+        rows += [{"for": what, **row} for row in one.rows]
+    figures = [name for name in rows[0] if name not in ("for", "judge")]
+    rows.append({"for": "all", "judge": "", **{n: _sum([row[n] for row in rows]) for n in figures}})
     return Table("cost", one.title, ("for", *one.columns), rows, one.note, one.digits)
 
 
