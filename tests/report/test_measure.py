@@ -268,7 +268,7 @@ def test_signatures_name_what_a_figure_rests_on(make) -> None:
 def test_an_empty_log_and_pairs_without_columns_are_refused(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"])
     log = make.log(benchmark, make.oracle)
-    with pytest.raises(JudgeSenseError, match="nothing has been judged"):
+    with pytest.raises(JudgeSenseError, match="decision log has no rows"):
         measure(log.slice(0, 0), benchmark.pairs, run={})
     with pytest.raises(JudgeSenseError, match="label_map_b"):
         measure(log, benchmark.pairs.drop_columns(["label_map_b"]), run={})
