@@ -29,7 +29,7 @@ from pathlib import Path
 
 from common import finish, machine
 
-from hub_scripts.leaderboard.embed import DEMO
+from hub_scripts.leaderboard.sources import DEMO
 
 CHROMIUM = "/usr/bin/chromium"
 TASKS = ("coherence", "factuality", "preference", "relevance")

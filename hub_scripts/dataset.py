@@ -1,4 +1,4 @@
-"""A built dataset's folder as a dataset repository."""
+"""Publish the folder of a built dataset as a dataset repository."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hub_scripts.eval_results import EVAL_FILE, eval_yaml
-from hub_scripts.plan import Content, Publication
+from hub_scripts.publication import Content, Publication
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit
@@ -20,17 +20,17 @@ def dataset_publication(
 ) -> Publication:
     """The publication of a folder that ``judgesense dataset build`` made.
 
-    The folder is loaded as a run would load it and audited; ``audited=False`` leaves the audit out
-    (it holds every pair in memory). Only README.md and the Parquet files of its configs are taken.
-    ``benchmark`` is a name: an ``eval.yaml`` then makes the dataset a benchmark of the Hub.
+    The folder is loaded as a run loads it, and audited; ``audited=False`` skips the audit, which
+    holds every pair in memory. Only README.md and the Parquet files of its configs are published.
+    With a name as ``benchmark``, an ``eval.yaml`` makes the dataset a benchmark of the Hub.
 
-    Raises JudgeSenseError: no such folder, one without a card that declares configs, rows that
-    cannot be judged, and findings of the audit that are errors (the first is named).
+    Raises JudgeSenseError for a missing folder, a card that declares no configs, rows that cannot
+    be judged, and errors that the audit finds (the first is named).
     """
     if not folder.is_dir() or not is_hub_folder(folder):
         raise JudgeSenseError(
-            f"{folder} is no dataset folder (a README.md that declares configs, and their Parquet "
-            "files); make one with: judgesense dataset build --out DIR"
+            f"{folder} is not a dataset folder (a README.md that declares configs, and their "
+            "Parquet files); make one with: judgesense dataset build --out DIR"
         )
     load_benchmark(folder)
     paths = configs(folder)
@@ -63,6 +63,6 @@ def _refuse_errors(folder: Path) -> None:
         name, finding = errors[0]
         more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
         raise JudgeSenseError(
-            f"the audit of {folder} finds errors, first in {name}: {finding.code}: "
-            f"{finding.message}{more}; see all with: judgesense dataset audit {folder}"
+            f"the audit of {folder} finds errors, the first in {name}: {finding.code}: "
+            f"{finding.message}{more}; list them with: judgesense dataset audit {folder}"
         )

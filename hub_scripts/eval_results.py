@@ -1,8 +1,8 @@
-"""A run's figures as the Hub's own evaluation results: ``eval.yaml`` and ``.eval_results/``.
+"""Publish a run's scores as the Hub's evaluation results: ``eval.yaml`` and ``.eval_results/``.
 
 Format: huggingface/hub-docs, docs/hub/eval-results.md. A benchmark is a dataset with an
-``eval.yaml``; a model's score on one of its tasks is an entry of a YAML file in the model's
-repository, which anybody may offer in a pull request.
+``eval.yaml``. A model's score on one of its tasks is an entry in a YAML file in the model's
+repository; anyone may offer one in a pull request.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Any
 
 import yaml
 
-from hub_scripts.plan import Publication
+from hub_scripts.client import hub_client
+from hub_scripts.publication import Publication
 from hub_scripts.results import checked_report, folder_name
 from judgesense.decisions.streams import BASELINES
-from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.errors import JudgeSenseError
 from judgesense.report_file import main_cells
 
 EVAL_FILE = "eval.yaml"
 SCORING = "options"
-"""What is entered is read from option probabilities: no parser stands between judge and score."""
+"""Scores come from option probabilities, so that no parser affects them."""
 
 DESCRIPTION = (
     "How much an LLM judge's verdicts depend on how the question is worded. The score of a task "
     "is the mapped Judge Sensitivity Score: the share of pairs of equivalent prompts on which the "
-    "judge's most probable option means the same, from 0 to 1, higher is better. A judge can be "
-    "consistent and wrong: accuracy and the 95% interval over items stand in each entry's notes."
+    "judge's most probable option means the same, from 0 to 1; higher is better. A judge can be "
+    "consistent and wrong: each entry's notes give its accuracy and the 95% interval over items."
 )
 
 _FROM_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})(?::(?P<file>.+))?")
@@ -36,9 +37,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def eval_yaml(name: str, tasks: Iterable[str], split: str) -> bytes:
-    """The file that makes a dataset a benchmark, with one task a config.
+    """The file that makes a dataset a benchmark, with one task per config.
 
-    ``evaluation_framework`` is left out: the Hub takes the identifiers on its own list only
+    There is no ``evaluation_framework``: the Hub accepts the identifiers on its own list only
     (huggingface.js, packages/tasks/src/eval.ts), and judgesense is not on it.
     """
     entries = [{"id": task, "config": task, "split": split} for task in tasks]
@@ -52,12 +53,12 @@ def eval_results_publication(
 ) -> Publication:
     """A pull request to a model's repository with its mapped JSS on each task of a Hub dataset.
 
-    ``source`` is the results dataset that holds the run; the entries then link to it. Degenerate
-    and undefined scores are left out, and the publication's notes say so.
+    ``source`` is the results dataset that holds the run, to which the entries link. Degenerate and
+    undefined scores are left out, which the publication's notes say.
 
-    Raises JudgeSenseError: what `results.checked_report` refuses; a run without this model in a
-    Hub revision, of part of a dataset, of no Hub dataset, or without option scoring; no score
-    left; a huggingface_hub that does not know the format.
+    Raises JudgeSenseError for whatever `results.checked_report` refuses; for a run that did not
+    judge with a Hub revision of this model, judged part of a dataset or no Hub dataset, or has no
+    option scoring; if no score is left; and if huggingface_hub does not know the format.
     """
     entry_type, to_yaml = _format()
     report = checked_report(run_dir)
@@ -85,7 +86,7 @@ def eval_results_publication(
             )
         )
     if not entries:
-        raise JudgeSenseError(f"{run_dir} has no score of {model} to enter: {'; '.join(notes)}")
+        raise JudgeSenseError(f"{run_dir} has no score of {model} to publish: {'; '.join(notes)}")
     content = yaml.safe_dump(to_yaml(entries), sort_keys=False, allow_unicode=True, width=1000)
     return Publication(
         repo_id=model,
@@ -99,15 +100,12 @@ def eval_results_publication(
 
 
 def _format() -> tuple[Any, Any]:
+    hub = hub_client()
     try:
-        import huggingface_hub
-    except ImportError:
-        raise MissingExtraError("huggingface_hub", "hub", "publishing") from None
-    try:
-        return huggingface_hub.EvalResultEntry, huggingface_hub.eval_result_entries_to_yaml
+        return hub.EvalResultEntry, hub.eval_result_entries_to_yaml
     except AttributeError:
         raise JudgeSenseError(
-            f"huggingface_hub {huggingface_hub.__version__} does not know the Hub's evaluation "
+            f"huggingface_hub {hub.__version__} does not know the Hub's evaluation "
             "results; upgrade it: pip install --upgrade huggingface_hub"
         ) from None
 
@@ -123,9 +121,8 @@ def _judge(run: Mapping[str, Any], model: str, run_dir: Path) -> Mapping[str, An
         weights[judge["name"]] = found["repo"] if found else None
     known = [f"{name} ({repo or 'not from the Hub'})" for name, repo in weights.items()]
     raise JudgeSenseError(
-        f"no judge of {run_dir} is {model} as the Hub has it; its judges: "
-        f"{', '.join(known) or 'not recorded'}. Entries are for open weights in a Hub revision: "
-        "judge with the model's Hub id"
+        f"no judge of {run_dir} is a Hub revision of {model}; its judges: "
+        f"{', '.join(known) or 'not recorded'}. Judge with the model's Hub id"
     )
 
 
@@ -135,21 +132,21 @@ def _dataset(run: Mapping[str, Any], run_dir: Path) -> tuple[str, str]:
     name, revision = str(data.get("name")), str(data.get("revision"))
     if not _COMMIT.fullmatch(revision):
         raise JudgeSenseError(
-            f"{run_dir} judged {name!r}, which is no dataset on the Hub; entries name one: judge "
-            "with --dataset ORG/NAME"
+            f"{run_dir} judged {name!r}, which is not a dataset on the Hub; judge with --dataset "
+            "ORG/NAME"
         )
     settings = (run.get("asked") or {}).get("settings") or {}
     for key in ("limit", "orders"):
         if settings.get(key) is not None:
             raise JudgeSenseError(
-                f"{run_dir} judged a part of {name} (--{key}); entries are for the whole of a "
-                f"task: judge without --{key}"
+                f"{run_dir} judged a part of {name} (--{key}), and scores are for whole tasks; "
+                f"judge without --{key}"
             )
     return name, revision
 
 
 def _scores(report: Mapping[str, Any], judge: str, run_dir: Path) -> list[dict[str, Any]]:
-    """The mapped cells, over both orders where there are two, of the judge's option scoring."""
+    """The judge's mapped cells by option scoring, over both orders for tasks with two."""
     cells = [
         by_labels["mapped"]
         for (_, name, _, scoring), by_labels in main_cells(report).items()
@@ -157,7 +154,7 @@ def _scores(report: Mapping[str, Any], judge: str, run_dir: Path) -> list[dict[s
     ]
     if not cells:
         raise JudgeSenseError(
-            f"{run_dir} has no option scoring of {judge}, which is what is entered; judge with "
+            f"{run_dir} has no option scoring of {judge}, from which scores come; judge with "
             "--scoring both"
         )
     return sorted(cells, key=lambda cell: str(cell["task"]))
@@ -173,6 +170,4 @@ def _notes(cell: Mapping[str, Any]) -> str:
 
 
 def _link(source: str, report: Mapping[str, Any]) -> str:
-    from huggingface_hub import constants
-
-    return f"{constants.ENDPOINT}/datasets/{source}/tree/main/{folder_name(report)}"
+    return f"{hub_client().constants.ENDPOINT}/datasets/{source}/tree/main/{folder_name(report)}"

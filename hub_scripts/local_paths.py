@@ -1,4 +1,4 @@
-"""Reduce local paths to names, so that what is published says nothing of a person's folders."""
+"""Reduce local paths to names, so that published files do not reveal anyone's folders."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ _INSIDE = re.compile(
     r"""|(?<![\w])[A-Za-z]:(?:\\[\w.+@%~-]+)+"""
 )
 _STIMULUS = frozenset({"system_prompt", "prompt_head", "prompt_tail", "text", "instruction"})
-"""Keys whose values are what a judge was shown: never changed."""
+"""Keys whose values a judge saw; they stay as they are."""
 
 
 def without_paths(value: Any) -> Any:
-    """The same JSON value; a string that is a path becomes its last name, as do paths in messages.
+    """The same JSON value with every path, alone or in a message, reduced to its last name.
 
-    What a judge was shown (system prompts, prompts) and addresses (``https://...``) stay.
+    Text that a judge saw (system prompts, prompts) and URLs stay as they are.
+
+    >>> without_paths({"model": "/home/ann/models/mine", "text": "see /home/ann"})
+    {'model': 'mine', 'text': 'see /home/ann'}
     """
     if isinstance(value, Mapping):
         return {
@@ -32,7 +35,7 @@ def without_paths(value: Any) -> Any:
 
 
 def name_only(text: str) -> str:
-    """The last name of a path, or a text with the paths in it reduced to theirs."""
+    """The last name of a path, or a text in which every path is reduced to its last name."""
     if _WINDOWS.fullmatch(text):
         return PureWindowsPath(text).name or text
     if _POSIX.fullmatch(text):

@@ -1,4 +1,4 @@
-"""The project's own names on the Hub."""
+"""The names of the project on the Hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as a folder of a results dataset, after its figures have been computed again."""
+"""Publish a run as a folder of a results dataset, after recomputing every figure."""
 
 from __future__ import annotations
 
@@ -14,41 +14,25 @@ from typing import Any
 import pyarrow as pa
 
 from hub_scripts.local_paths import name_only, without_paths
-from hub_scripts.plan import Content, Publication
-from judgesense.decisions import PARTS, encode_part, part_files, read_part
+from hub_scripts.publication import Content, Publication
+from hub_scripts.report_shape import check_lists
+from judgesense.decisions import PARTS, encode_part, part_files, read_part, require_parts
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import CELL_KEYS, REPORT_FILE, load_report
+from judgesense.report_file import REPORT_FILE, load_report
 from judgesense.reporting.build import measure_run
 from judgesense.reporting.markdown import render_markdown
-from judgesense.run_folder import PROMPTS_FILE, RUN_FILE, read_record
+from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
 
-LARGEST = 1e9
-"""No figure of a cell comes near it."""
-_ASKED = re.compile(r"examples\[\d+\]\.[ab]\.text")
+_PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text")
 
 TOLERANCE = 1e-9
-"""Up to this, relative, two computations of one figure are the same (processors differ)."""
+"""Figures that differ by less, relatively, are equal: processors round differently."""
 
 _NOT_COMPARED = ("notes",)
-"""What a report says of the machine that wrote it."""
+"""What depends on the machine that wrote the report."""
 
-_NUMBERS = (
-    "jss",
-    "ci_low",
-    "ci_high",
-    "flip_rate",
-    "kappa",
-    "jss_low",
-    "jss_high",
-    "soft_jss",
-    "noise_floor",
-    "accuracy",
-    "first_position_rate",
-    "position_consistency",
-    "coverage",
-)
-_COUNTS = ("n_pairs", "n_items", "n_clusters", "n_unclear", "n_refused", "n_error")
+_AGAIN = "write the report again with: judgesense report DIR"
 
 _CARD = """\
 ---
@@ -71,9 +55,10 @@ configs:
 
 # JudgeSense results
 
-One folder a run: `report.json` (every figure with its signature), `run.json` (what fixes the
-answers), `decisions/` (the decision log), `pairs.parquet` where the run has pairs, and `README.md`
-(the report to read). Every report was computed again from its decisions before it was published.
+One folder per run: `report.json` (every figure with its signature), `run.json` (everything that
+fixes the answers), `decisions/` (the decision log), `pairs.parquet` if the run has pairs, and
+`README.md` (the report for people). Every figure was recomputed from the decisions before it was
+published.
 
 ```python
 from datasets import load_dataset
@@ -86,12 +71,13 @@ decisions = load_dataset("{repo_id}", "decisions", split="test")
 def results_publication(run_dir: Path, repo_id: str) -> Publication:
     """The publication of a run's report, decision log, pairs, record and card.
 
-    Its folder in the repository is the run's id with a hash of its judges, so that two runs of one
-    name do not meet. Local paths (of models, data, in error messages) become names; the decisions,
-    and so every figure and signature, stay as they are.
+    Its folder in the repository is the run's id with a hash of its judges, so that two runs of the
+    same name do not collide. Local paths (of models, of data, in error messages) become names. The
+    decisions stay as they are, and with them every figure and signature.
 
-    Raises JudgeSenseError: no decisions, no report, a report of a newer schema or of a wrong
-    shape, and a figure or signature that does not follow from the decisions (the first is named).
+    Raises JudgeSenseError for a run without decisions or without a report, a report of a newer
+    schema or with invalid cells, and a figure or signature that does not follow from the decisions
+    (the first is named).
     """
     report = checked_report(run_dir)
     report |= {key: without_paths(report[key]) for key in ("runs", "notes")}
@@ -105,8 +91,8 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
         files[f"{name}/{PARTS}/{part.name}"] = _fit_part(part)
     if (record := read_record(run_dir)) is not None:
         files[f"{name}/{RUN_FILE}"] = _json(without_paths(record))
-    if (run_dir / "pairs.parquet").is_file():
-        files[f"{name}/pairs.parquet"] = run_dir / "pairs.parquet"
+    if (run_dir / PAIRS_FILE).is_file():
+        files[f"{name}/{PAIRS_FILE}"] = run_dir / PAIRS_FILE
     return Publication(
         repo_id=repo_id,
         repo_type="dataset",
@@ -119,28 +105,24 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
 
 
 def checked_report(run_dir: Path) -> dict[str, Any]:
-    """A run's report, after every figure has been computed again from its decisions.
+    """A run's report, once every figure has been recomputed from its decisions.
 
     Raises JudgeSenseError as `results_publication` does.
     """
-    if not part_files(run_dir):
-        raise JudgeSenseError(
-            f"{run_dir} holds no decision log ({PARTS}/part-*.parquet), so its figures cannot be "
-            "checked; give the --out folder of a run"
-        )
+    require_parts(run_dir)
     path = run_dir / REPORT_FILE
     if not path.is_file():
         raise JudgeSenseError(
             f"{run_dir} has no {REPORT_FILE}; write it with: judgesense report {run_dir}"
         )
     report = load_report(run_dir)
-    check_cells(report, path)
+    check_lists(report, str(path), ["cells"])
     _refuse_differences(report, measure_run(run_dir), path)
     return report
 
 
 def _fit_part(part: Path) -> Content:
-    """A part of the decision log as it is, or without the paths that its errors tell."""
+    """A part of the decision log, with the paths in its errors reduced to names."""
     table = read_part(part)
     errors = table["error"].to_pylist()
     fit = [None if error is None else name_only(error) for error in errors]
@@ -157,45 +139,24 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def check_cells(report: Mapping[str, Any], path: Path) -> None:
-    """Raise JudgeSenseError unless each cell has every key and values of the right kind."""
-    for number, cell in enumerate(report["cells"]):
-        where = f"{path}, cell {number}"
-        if not isinstance(cell, Mapping):
-            raise JudgeSenseError(f"{where} is no object; {_AGAIN}")
-        if missing := [key for key in CELL_KEYS if key not in cell]:
-            raise JudgeSenseError(f"{where} lacks {missing[0]!r}; {_AGAIN}")
-        for key in _NUMBERS:
-            value = cell[key]
-            # Not isfinite(): a whole number can be too large for it.
-            if value is not None and not (_is_number(value) and abs(value) < LARGEST):
-                raise JudgeSenseError(
-                    f"{where}: {key} is {value!r}, not a finite number or null; {_AGAIN}"
-                )
-        for key in _COUNTS:
-            if not isinstance(cell[key], int) or isinstance(cell[key], bool) or cell[key] < 0:
-                raise JudgeSenseError(f"{where}: {key} is {cell[key]!r}, not a count; {_AGAIN}")
-
-
-_AGAIN = "write the report anew with: judgesense report DIR"
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _refuse_differences(report: Mapping[str, Any], again: Mapping[str, Any], path: Path) -> None:
     computed = json.loads(json.dumps(again, allow_nan=False))
-    # A published run has no prompts beside it; the ids of its examples are compared all the same.
-    asked = path.with_name(PROMPTS_FILE).is_file()
+    # A published run has no prompts, so the texts of its examples cannot be recomputed.
+    has_prompts = path.with_name(PROMPTS_FILE).is_file()
     for key in sorted({*report, *computed} - set(_NOT_COMPARED)):
         differing = _differences(report.get(key), computed.get(key), key)
-        found = next((each for each in differing if asked or not _ASKED.fullmatch(each[0])), None)
+        found = next(
+            (each for each in differing if has_prompts or not _PROMPT_TEXT.fullmatch(each[0])), None
+        )
         if found:
             place, stated, right = found
             raise JudgeSenseError(
-                f"{path} does not follow from the decisions beside it: {place} is {stated!r}, "
-                f"and computed again {right!r}; {_AGAIN}"
+                f"{path} does not follow from its decisions: {place} is {stated!r}, but recomputed "
+                f"it is {right!r}; {_AGAIN}"
             )
 
 
@@ -221,7 +182,7 @@ def _short(value: Any) -> Any:
 
 
 def folder_name(report: Mapping[str, Any]) -> str:
-    """The run's folder in a results dataset: its id, and a hash of its judges."""
+    """The run's folder in a results dataset: its id and a hash of its judges."""
     cells = [cell for cell in report["cells"] if cell["judge"] not in BASELINES]
     judges = "\n".join(sorted({cell["judge"] for cell in cells}))
     run_id = str(report["runs"][0].get("run_id") or "run")

@@ -1,8 +1,8 @@
-"""The leaderboard: a Gradio app that is a Space on the Hub and ``judgesense leaderboard`` at home.
+"""The leaderboard: a Gradio app, run as a Space on the Hub or by ``judgesense leaderboard``.
 
-`data` reads runs, `ranking` ranks them, `pages` holds one module a page, `site` puts them together.
-What others wrote (a results dataset, an upload) is checked by `shape` and `unpack` and measured by
-`worker` in a process of its own.
+`sources` finds runs and `board` holds them, `ranking` ranks them, `pages` has one module per page
+and `templates` their HTML, `site` combines them. Files from other people (a results dataset, an
+upload) are checked by `report_shape` and `unpack`, and measured by `worker` in its own process.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 FILES = ("README.md", "app.py", "requirements.txt")
 
 RESULTS_VARIABLE = "JUDGESENSE_RESULTS"
-"""Environment variable of the Space: the results dataset (ORG/NAME) or folder that it shows."""
+"""Environment variable of the Space: the results dataset (ORG/NAME) or folder to show."""
 
 
 def space_files() -> dict[str, bytes]:
     """The Space's own files by their path in it.
 
-    ``requirements.txt`` names judgesense in a line of its own: whoever publishes puts the wheel of
-    the core beside these files and its address into that line, as the metrics' Spaces have it.
+    ``requirements.txt`` has one line for judgesense. Publishing adds the wheel of the core to these
+    files and its URL to that line, as for the Spaces of the metrics.
     """
     folder = Path(__file__).parent
     return {name: (folder / name).read_bytes() for name in FILES}

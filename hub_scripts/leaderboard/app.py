@@ -1,4 +1,4 @@
-"""The leaderboard's Space: the results dataset that JUDGESENSE_RESULTS names, or the project's."""
+"""The leaderboard's Space: shows the dataset in JUDGESENSE_RESULTS, or the project's results."""
 
 import os
 

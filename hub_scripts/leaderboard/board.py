@@ -1,4 +1,4 @@
-"""What the leaderboard shows: one entry a judge, task, scoring and set of pairs."""
+"""What the leaderboard shows: one entry per judge, task, scoring and set of pairs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, figures
-from judgesense.report_file import CELL_KEYS, main_cells
+from judgesense.report_file import CELL_KEYS, main_cells, task_rank
 
 OPEN, API = "open", "api"
 PUBLISHED = "published"
-"""The pairs of the published figures, whose hash nobody states."""
+"""The pairs of the published figures, whose hash is unknown."""
 
 SIZES = {
     "up to 1B": (0.0, 1.0),
@@ -36,16 +36,16 @@ _PUBLISHED_JUDGES: dict[str, str | None] = {
     "qwen-3.6-flash": None,
     "deepseek-v4-flash": None,
 }
-"""Weights of the published judges: open, or not known (a floating alias); the others are API."""
+"""Weights of the published judges: open, or unknown (a floating alias); the others are APIs."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class BoardEntry:
     """One row of the table before it is ranked.
 
-    ``cells`` are the ``raw`` and the ``mapped`` cell (published figures may lack one); ``pairs`` is
-    the data hash of the signature, so that entries with the same one judged the same pairs.
-    ``weights`` is open, api or None, ``billions`` the number of parameters as the name states it.
+    ``cells`` are the ``raw`` and the ``mapped`` cell; published figures may lack one. ``pairs`` is
+    the data hash of the signature: entries with the same hash judged the same pairs. ``weights`` is
+    open, api or None, and ``billions`` the number of parameters that the name states.
     """
 
     run: str
@@ -61,20 +61,20 @@ class Entry:
 
     @property
     def is_baseline(self) -> bool:
-        """What a perfect judge, or one that always takes the first option, would score."""
+        """Whether this is the score of a perfect judge, or of one that always answers first."""
         return self.judge in BASELINES
 
     @property
     def is_published(self) -> bool:
-        """A figure that a paper published, not one of a run."""
+        """Whether a paper published this figure; no run measured it."""
         return self.pairs == PUBLISHED
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run that can be shown: ``key`` is its folder's name, ``path`` its report.json.
+class BoardRun:
+    """A run to show: ``key`` is the name of its folder, ``path`` its report.json.
 
-    ``decisions`` says whether the decision log lies with it (or can be fetched).
+    ``decisions`` says whether its decision log is available or can be downloaded.
     """
 
     key: str
@@ -84,33 +84,32 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """Everything at one moment. ``refused`` are runs that are left out, with the reason.
+    """All entries at one moment. ``refused`` are the runs that are left out, with the reason.
 
-    Two boards of one ``stamp`` show the same; a board is equal to itself alone.
+    Two boards with the same ``stamp`` show the same. A board equals only itself.
     """
 
     where: str
     stamp: str
-    entries: tuple[Entry, ...]
-    runs: Mapping[str, Run] = field(default_factory=dict)
+    entries: tuple[BoardEntry, ...]
+    runs: Mapping[str, BoardRun] = field(default_factory=dict)
     refused: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> list[str]:
-        """Tasks that have an entry, coherence first: it is where judges differ."""
-        names = {entry.task for entry in self.entries}
-        return sorted(names, key=lambda name: (name != "coherence", name))
+        """The tasks with an entry, in the order of reports."""
+        return sorted({entry.task for entry in self.entries}, key=task_rank)
 
 
-def entries_of(report: Mapping[str, Any], run: str) -> Iterator[Entry]:
-    """The entries of one run's report (checked by `shape`); ``run`` is its key."""
+def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
+    """The entries of one run's report, which `report_shape` has checked; ``run`` is its key."""
     record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
     data = _data_name(record)
     engines = _engines(record)
     for (_, judge, task, scoring), cells in main_cells(report).items():
         found = _DATA.search(cells["mapped"]["signature"])
-        yield Entry(
+        yield BoardEntry(
             run=run,
             judge=judge,
             task=task,
@@ -126,14 +125,14 @@ def entries_of(report: Mapping[str, Any], run: str) -> Iterator[Entry]:
 def _data_name(record: Mapping[str, Any]) -> str:
     source = record.get("dataset")
     if not isinstance(source, Mapping) or not isinstance(source.get("name"), str):
-        return "pairs of its own"
+        return "own pairs"
     version = source.get("version")
     name: str = source["name"]
     return f"{name} {version}" if isinstance(version, str) else name
 
 
 def _engines(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """open or api by judge, from the engine that the run's record states."""
+    """open or api per judge, by the engine in the run's record."""
     judges = record.get("judges")
     found: dict[str, str | None] = {}
     for judge in judges if isinstance(judges, list) else []:
@@ -147,17 +146,21 @@ def _engines(record: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def billions(judge: str) -> float | None:
-    """Parameters in billions where the judge's name states them (``...-70b-...``, ``135m``)."""
+    """Parameters in billions if the judge's name states them.
+
+    >>> billions("llama-3.1-70b-instruct"), billions("smollm2-135m@7a4f"), billions("gpt-4o")
+    (70.0, 0.135, None)
+    """
     found = _SIZE.search(judge.split("@")[0][:300].lower())
     if not found:
         return None
     return float(found[1]) / (1000 if found[2] == "m" else 1)
 
 
-def published_entries() -> Iterator[Entry]:
-    """The published figures, as cells without what nobody published.
+def published_entries() -> Iterator[BoardEntry]:
+    """The published figures as cells; figures that were not published are None.
 
-    Only factuality has an inverted wording: on the other tasks raw and mapped are one figure.
+    Only factuality has an inverted wording, so raw and mapped are the same on the other tasks.
     """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     notes: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -178,9 +181,7 @@ def published_entries() -> Iterator[Entry]:
             ci_low=figure.ci_low,
             ci_high=figure.ci_high,
             n_pairs=figure.n_pairs,
-            degenerate="one label throughout: the source's kappa is undefined"
-            if constant
-            else None,
+            degenerate="one label throughout: kappa is undefined" if constant else None,
             verdict=PUBLISHED,
             signature=f"{figure.source} ({WORDINGS})",
         )
@@ -189,7 +190,7 @@ def published_entries() -> Iterator[Entry]:
     for (judge, task), cells in found.items():
         if task != "factuality":
             cells["mapped"] = cells["raw"]
-        yield Entry(
+        yield BoardEntry(
             run=PUBLISHED,
             judge=judge,
             task=task,

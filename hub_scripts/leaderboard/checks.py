@@ -1,4 +1,4 @@
-"""What a submitted run must be, one line a check; the first that fails ends it."""
+"""Check a submitted run, one line per check, up to the first that fails."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hub_scripts.leaderboard.shape import check_lists, strict_json
-from hub_scripts.results import check_cells, results_publication
+from hub_scripts.report_shape import check_report, strict_json
+from hub_scripts.results import results_publication
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.decisions import SCHEMA, part_files
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import REPORT_FILE, as_report
+from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE
 
 MOST_ROWS = 300_000
 LARGEST_TABLE = 512 << 20
@@ -26,10 +27,10 @@ NAMES = ("report.json", "cells", "run.json", "decisions", "pairs", "figures and 
 
 
 @dataclass(frozen=True)
-class Check:
-    """One line: what was looked at, whether it is as it must be, and what was found.
+class RunCheck:
+    """One line: the name of the check, whether the run passed, and what was found.
 
-    The last one of a run that passes has the name that its publication gives it, ``tag``.
+    The last line of a run that passes has the ``tag`` under which it would be published.
     """
 
     name: str
@@ -38,9 +39,9 @@ class Check:
     tag: str | None = None
 
 
-def checks(run_dir: Path, repo_id: str) -> Iterator[Check]:
+def checks(run_dir: Path, repo_id: str) -> Iterator[RunCheck]:
     """The checks of a run's folder, in the order of `NAMES`, up to the first that fails."""
-    steps: tuple[Callable[[], Check], ...] = (
+    steps: tuple[Callable[[], RunCheck], ...] = (
         lambda: _passed(0, _report(run_dir)),
         lambda: _passed(1, _cells(run_dir)),
         lambda: _passed(2, _record(run_dir)),
@@ -52,14 +53,14 @@ def checks(run_dir: Path, repo_id: str) -> Iterator[Check]:
         try:
             yield step()
         except JudgeSenseError as error:
-            # Whoever submits does not know where the upload lies here.
+            # People who submit a run do not know the folder of their upload here.
             said = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "the run")
-            yield Check(name, False, said)
+            yield RunCheck(name, False, said)
             return
 
 
-def _passed(step: int, said: str) -> Check:
-    return Check(NAMES[step], True, said)
+def _passed(step: int, said: str) -> RunCheck:
+    return RunCheck(NAMES[step], True, said)
 
 
 def _load(run_dir: Path) -> dict[str, Any]:
@@ -73,24 +74,23 @@ def _report(run_dir: Path) -> str:
 
 def _cells(run_dir: Path) -> str:
     report = _load(run_dir)
-    check_cells(report, Path(REPORT_FILE))
-    check_lists(report, REPORT_FILE)
+    check_report(report, REPORT_FILE)
     judges = {cell["judge"] for cell in report["cells"]} - set(BASELINES)
     if not judges:
         raise JudgeSenseError(f"{REPORT_FILE} has no judge")
     tasks = {cell["task"] for cell in report["cells"]}
     return (
-        f"{len(report['cells'])} cells, every key there and every number finite; "
+        f"{len(report['cells'])} cells with valid keys and values; "
         f"{_counted(len(judges), 'judge')}, {_counted(len(tasks), 'task')}"
     )
 
 
 def _record(run_dir: Path) -> str:
-    path = run_dir / "run.json"
+    path = run_dir / RUN_FILE
     if not path.exists():
-        return "none: the run is named by its folder"
+        return "none; the folder names the run"
     if not isinstance(strict_json(path), dict):
-        raise JudgeSenseError("run.json is no JSON object")
+        raise JudgeSenseError(f"{RUN_FILE} is not a JSON object")
     return "valid JSON"
 
 
@@ -98,43 +98,43 @@ def _decisions(run_dir: Path) -> str:
     parts = part_files(run_dir)
     if not parts:
         raise JudgeSenseError(
-            "no decision log (decisions/part-*.parquet): its figures cannot be computed again"
+            "no decision log (decisions/part-*.parquet), so its figures cannot be recomputed"
         )
     room = MOST_ROWS
     for part in parts:
         room -= _check_table(part, SCHEMA, room)
-    return f"{MOST_ROWS - room:,} rows in {_counted(len(parts), 'part')}, every column of its type"
+    return f"{MOST_ROWS - room:,} rows in {_counted(len(parts), 'part')} with the right columns"
 
 
 def _pairs(run_dir: Path) -> str:
-    said = "none: all template pairs of an item"
-    for name, schema in (("prompts.parquet", PROMPT_SCHEMA), ("pairs.parquet", PAIR_SCHEMA)):
+    said = "none; all template pairs of an item count"
+    for name, schema in ((PROMPTS_FILE, PROMPT_SCHEMA), (PAIRS_FILE, PAIR_SCHEMA)):
         path = run_dir / name
         if path.exists():
             rows = _check_table(path, schema, MOST_ROWS)
             if schema is PAIR_SCHEMA:
-                said = f"{rows:,} rows, every column of its type"
+                said = f"{rows:,} rows with the right columns"
     return said
 
 
 def _check_table(path: Path, schema: pa.Schema, room: int) -> int:
-    """The number of a Parquet file's rows, of which nothing but the metadata has been read."""
+    """The number of rows of a Parquet file, of which only the metadata is read."""
     try:
         with pq.ParquetFile(
             path, thrift_string_size_limit=16 << 20, thrift_container_size_limit=1_000_000
         ) as file:
             metadata, found = file.metadata, file.schema_arrow
     except (pa.ArrowInvalid, OSError) as error:
-        raise JudgeSenseError(f"{path.name} is no Parquet file ({_first(error)})") from error
+        raise JudgeSenseError(f"{path.name} is not a Parquet file ({_first(error)})") from error
     if metadata.num_rows > room:
         raise JudgeSenseError(
-            f"{path.name} has {metadata.num_rows:,} rows; up to {MOST_ROWS:,} are checked here. "
-            "Publish it with: judgesense publish results DIR"
+            f"{path.name} has {metadata.num_rows:,} rows; the limit here is {MOST_ROWS:,}. "
+            "Publish the run with: judgesense publish results DIR"
         )
     size = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     if not 0 <= size <= LARGEST_TABLE:
         raise JudgeSenseError(
-            f"{path.name} would be {size:,} bytes unpacked, more than {LARGEST_TABLE:,}"
+            f"{path.name} would unpack to {size:,} bytes; the limit is {LARGEST_TABLE:,}"
         )
     for field in schema:
         place = found.get_field_index(field.name)
@@ -161,10 +161,10 @@ def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(found == wanted or (found in texts and wanted in texts))
 
 
-def _figures(run_dir: Path, repo_id: str) -> Check:
+def _figures(run_dir: Path, repo_id: str) -> RunCheck:
     tag = results_publication(run_dir, repo_id).tag
-    said = f"every one follows from the decisions; it would be published as {tag}"
-    return Check(NAMES[-1], True, said, tag)
+    said = f"all follow from the decisions; the run would be published as {tag}"
+    return RunCheck(NAMES[-1], True, said, tag)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -1,10 +1,7 @@
-"""Shared ranks: a judge stands behind only those that are surely steadier.
+"""Rank the entries of a board, and say why an entry has no rank.
 
-Within one task, scoring and set of pairs, a judge's rank is one more than the number of judges
-whose whole interval lies above its own. Judges whose intervals overlap are not told apart by
-one another: neither counts against the other. Overlap is no equality, so of three judges in a row
-the first may overlap the second and the second the third while the first lies above the third; the
-second then shares the first's rank and the third stands behind the first alone.
+Judges of the same task, scoring and pairs are ranked by their intervals: see
+:func:`judgesense.statistics.ranking.interval_ranks`.
 """
 
 from __future__ import annotations
@@ -13,21 +10,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hub_scripts.leaderboard.board import Entry
+from hub_scripts.leaderboard.board import BoardEntry
+from judgesense.report_file import task_rank
+from judgesense.statistics.ranking import interval_ranks
 from judgesense.trust.thresholds import LEAST_COVERAGE
 
 
 @dataclass(frozen=True)
 class Standing:
-    """An entry's rank; None with the reason why it has none."""
+    """The rank of an entry, or None and the reason why it has none."""
 
-    entry: Entry
+    entry: BoardEntry
     rank: int | None
     why: str | None
 
 
-def why_unranked(entry: Entry, cell: Mapping[str, Any] | None) -> str | None:
-    """Why an entry can have no rank; None if it can."""
+def why_unranked(entry: BoardEntry, cell: Mapping[str, Any] | None) -> str | None:
+    """Why an entry cannot have a rank; None if it can."""
     if entry.is_baseline:
         return "a baseline, not a judge"
     if cell is None or cell["jss"] is None:
@@ -41,15 +40,15 @@ def why_unranked(entry: Entry, cell: Mapping[str, Any] | None) -> str | None:
     return None
 
 
-def standings(entries: Iterable[Entry], labels: str) -> list[list[Standing]]:
-    """Entries in groups that can be compared: one task, scoring and set of pairs each.
+def standings(entries: Iterable[BoardEntry], labels: str) -> list[list[Standing]]:
+    """Entries in comparable groups: the same task, scoring and pairs.
 
-    ``labels`` is ``raw`` or ``mapped``. Runs come before published figures, groups with more ranked
-    entries first; within a group ranked entries come first, by rank and then by JSS, then those
-    without a rank, then baselines. A baseline of a set of pairs is in each of its groups, once.
+    ``labels`` is ``raw`` or ``mapped``. Runs come before published figures, and groups with more
+    ranked entries come first. A group has its ranked entries first, by rank and then by JSS, then
+    those without a rank, then the baselines of its pairs, each once.
     """
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    baselines: dict[tuple[str, str], dict[str, Entry]] = {}
+    groups: dict[tuple[str, str, str], list[BoardEntry]] = {}
+    baselines: dict[tuple[str, str], dict[str, BoardEntry]] = {}
     for entry in entries:
         if entry.is_baseline:
             own = baselines.setdefault((entry.task, entry.pairs), {})
@@ -58,17 +57,12 @@ def standings(entries: Iterable[Entry], labels: str) -> list[list[Standing]]:
             groups.setdefault((entry.task, entry.pairs, entry.scoring), []).append(entry)
     found = []
     for (task, pairs, _), members in groups.items():
-        ranked = _ranked(members, labels)
-        ranked += [
-            Standing(entry, None, why_unranked(entry, entry.cells.get(labels)))
-            for entry in baselines.get((task, pairs), {}).values()
-        ]
-        found.append(sorted(ranked, key=lambda standing: _place(standing, labels)))
+        whole = _ranked([*members, *baselines.get((task, pairs), {}).values()], labels)
+        found.append(sorted(whole, key=lambda standing: _place(standing, labels)))
     return sorted(
         found,
         key=lambda group: (
-            group[0].entry.task != "coherence",
-            group[0].entry.task,
+            task_rank(group[0].entry.task),
             group[0].entry.is_published,
             -sum(standing.rank is not None for standing in group),
             -len(group),
@@ -79,28 +73,19 @@ def standings(entries: Iterable[Entry], labels: str) -> list[list[Standing]]:
     )
 
 
-def _ranked(members: Sequence[Entry], labels: str) -> list[Standing]:
+def _ranked(members: Sequence[BoardEntry], labels: str) -> list[Standing]:
     reasons = [why_unranked(entry, entry.cells.get(labels)) for entry in members]
-    able = [
-        (entry.judge, entry.cells[labels])
+    able = [entry for entry, why in zip(members, reasons, strict=True) if why is None]
+    low, high = ([entry.cells[labels][end] for entry in able] for end in ("ci_low", "ci_high"))
+    ranks = iter(interval_ranks(low, high, [entry.judge for entry in able]).tolist())
+    return [
+        Standing(entry, next(ranks) if why is None else None, why)
         for entry, why in zip(members, reasons, strict=True)
-        if why is None
     ]
-    found = []
-    for entry, why in zip(members, reasons, strict=True):
-        rank = None
-        if why is None:
-            high = entry.cells[labels]["ci_high"]
-            # A judge of two runs counts once, and never against itself.
-            above = {judge for judge, cell in able if cell["ci_low"] > high}
-            rank = 1 + len(above - {entry.judge})
-        found.append(Standing(entry, rank, why))
-    return found
 
 
 def _place(standing: Standing, labels: str) -> tuple[Any, ...]:
-    cell = standing.entry.cells.get(labels) or {}
-    jss = cell.get("jss")
+    jss = (standing.entry.cells.get(labels) or {}).get("jss")
     return (
         standing.entry.is_baseline,
         standing.rank is None,

@@ -1,14 +1,14 @@
-"""All pages as one Gradio app, and how it is served."""
+"""All pages as one Gradio app."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-# Before Gradio is imported: it would ask its home for news otherwise.
+# Set before the import of Gradio, which otherwise calls home for news.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-from hub_scripts.leaderboard.sources import Source
+from hub_scripts.leaderboard.sources import RunSource
 from hub_scripts.leaderboard.unpack import LARGEST_UPLOAD
 from judgesense.errors import MissingExtraError
 
@@ -16,9 +16,12 @@ TITLE = "JudgeSense leaderboard"
 PAGES = (("Judge", "judge"), ("Compare", "compare"), ("Submit", "submit"))
 
 
-def build(source: Source) -> Any:
-    """The app (a ``gradio.Blocks``) of a source of runs; nothing is served yet."""
-    gr = _gradio()
+def build(source: RunSource) -> Any:
+    """The app (a ``gradio.Blocks``) that shows a source of runs, not yet served."""
+    try:
+        import gradio as gr
+    except ImportError:
+        raise MissingExtraError("gradio", "hub", "the leaderboard") from None
     from hub_scripts.leaderboard.pages import compare, judge, submit, table
 
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
@@ -47,11 +50,3 @@ def launch(demo: Any, **options: Any) -> Any:
         max_file_size=LARGEST_UPLOAD,
         **options,
     )
-
-
-def _gradio() -> Any:
-    try:
-        import gradio
-    except ImportError:
-        raise MissingExtraError("gradio", "hub", "the leaderboard") from None
-    return gradio

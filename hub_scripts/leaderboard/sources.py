@@ -1,10 +1,9 @@
-"""Where runs come from: a folder, a results dataset on the Hub, or what the package carries."""
+"""Where runs come from: a folder, a results dataset on the Hub, or the package itself."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -13,42 +12,54 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from hub_scripts.leaderboard.board import Board, Entry, Run, entries_of, published_entries
-from hub_scripts.leaderboard.shape import LARGEST_REPORT, read_report
-from hub_scripts.plan import Content
+from hub_scripts.client import hub_client, transport_errors
+from hub_scripts.leaderboard.board import (
+    Board,
+    BoardEntry,
+    BoardRun,
+    entries_of,
+    published_entries,
+)
+from hub_scripts.report_shape import LARGEST_REPORT, read_report
 from judgesense.decisions import PARTS, part_files
-from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.errors import JudgeSenseError
 from judgesense.report_file import REPORT_FILE
+from judgesense.run_folder import PAIRS_FILE, RUN_FILE
+from judgesense.text import sentence
 
-EMBEDDED = Path(__file__).parent / "data"
+DEMO = Path(__file__).parent / "data" / "demo.json"
+"""The embedded report; ``docs/make_demo_report.py`` writes it."""
 MOST_RUNS = 2000
 LARGEST_LOG = 256 << 20
-"""Bytes of one run's decisions and pairs that are fetched from the Hub."""
+"""Bytes of a run's decisions and pairs that may be downloaded from the Hub."""
 
 FOLDER_SECONDS, HUB_SECONDS = 2.0, 300.0
-"""How long a board is shown before its source is looked at again."""
+"""How long a board is shown before its source is read again."""
 
+_PURPOSE = "a results dataset on the Hub"
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
-class Source(Protocol):
-    """Something that has a board at every moment."""
+class RunSource(Protocol):
+    """A place with runs. ``publish_to`` is the dataset to publish them to."""
 
     accepts: bool
     publish_to: str
 
     def board(self) -> Board:
-        """The board as it is now."""
+        """The current board."""
 
     def run_dir(self, key: str) -> Path:
-        """A local folder with the run's decision log. Raises JudgeSenseError if there is none."""
+        """A local folder with the run's decision log. Raises JudgeSenseError if it has none."""
 
 
-def open_results(results: str | None, *, accept: bool = False, or_embedded: bool = False) -> Source:
-    """The source that ``--results`` names: a folder, ORG/NAME, or None for what is embedded.
+def open_results(
+    results: str | None, *, accept: bool = False, or_embedded: bool = False
+) -> RunSource:
+    """The source that ``--results`` names: a folder, ORG/NAME, or None for the embedded runs.
 
-    ``accept`` lets the submit page write accepted runs into a folder; ``or_embedded`` shows the
-    embedded runs while a dataset cannot be read. Raises JudgeSenseError for anything else.
+    ``accept`` lets the submit page add runs to a folder; ``or_embedded`` shows the embedded runs
+    while a dataset cannot be read. Raises JudgeSenseError for anything else.
     """
     if not results:
         return EmbeddedSource()
@@ -58,31 +69,31 @@ def open_results(results: str | None, *, accept: bool = False, or_embedded: bool
         board = source.board()
         if not board.runs and not board.refused and not accept:
             raise JudgeSenseError(
-                f"{path} holds no run with a {REPORT_FILE}; give the --out folder of a run, or a "
+                f"{path} holds no run with a {REPORT_FILE}; name the --out folder of a run, or a "
                 "folder of such folders"
             )
         return source
     if accept:
         raise JudgeSenseError(
-            f"--accept writes into a folder, and {results} is none; make it first"
+            f"--accept writes into a folder, and {results} is not one; create it first"
         )
     if re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", results):
         hub = HubSource(results, or_embedded=or_embedded)
         hub.board()
         return hub
-    raise JudgeSenseError(f"no folder {results}, and it is no name on the Hub (ORG/NAME) either")
+    raise JudgeSenseError(f"no folder {results}, and not a name on the Hub (ORG/NAME) either")
 
 
 @lru_cache(maxsize=4096)
 def _read(
     path: Path, key: str, decisions: bool, stamp: tuple[int, int]
-) -> tuple[Run, tuple[Entry, ...]] | str:
-    """A run and its entries, or why it is refused; ``stamp`` (time, size) tells a changed file."""
+) -> tuple[BoardRun, tuple[BoardEntry, ...]] | str:
+    """A run and its entries, or why it is refused; ``stamp`` (time, size) detects a change."""
     try:
         report = read_report(path)
     except JudgeSenseError as error:
         return str(error)
-    return Run(key, path, decisions), tuple(entries_of(report, key))
+    return BoardRun(key, path, decisions), tuple(entries_of(report, key))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -95,8 +106,8 @@ def _whole(path: Path, stamp: tuple[int, int]) -> dict[str, Any]:
     return read_report(path)
 
 
-def report_of(run: Run) -> dict[str, Any]:
-    """The whole report of a run, from its file. Raises JudgeSenseError if it is gone or changed."""
+def report_of(run: BoardRun) -> dict[str, Any]:
+    """The whole report of a run. Raises JudgeSenseError if its file is gone or invalid."""
     try:
         return _whole(run.path, _stamp(run.path))
     except OSError as error:
@@ -106,9 +117,9 @@ def report_of(run: Run) -> dict[str, Any]:
 def _gather(
     where: str, paths: Iterable[tuple[str, Path, bool]], notes: tuple[str, ...] = ()
 ) -> Board:
-    """The board of some reports (key, path, whether decisions are at hand), and the published."""
-    entries: list[Entry] = []
-    runs: dict[str, Run] = {}
+    """The board of reports (key, path, whether it has decisions) and of the published figures."""
+    entries: list[BoardEntry] = []
+    runs: dict[str, BoardRun] = {}
     refused = []
     stamps = []
     for key, path, decisions in paths:
@@ -118,7 +129,7 @@ def _gather(
         except OSError as error:
             found = f"{path.name} cannot be read ({error.strerror})"
         if len(runs) == MOST_RUNS:
-            found = f"{MOST_RUNS:,} runs are shown, and no more"
+            found = f"only {MOST_RUNS:,} runs are shown"
         if isinstance(found, str):
             refused.append((key, found))
             continue
@@ -136,32 +147,29 @@ def _gather(
 
 
 class EmbeddedSource:
-    """What the package carries: the published figures, and the report of a demo run."""
+    """The embedded runs: the published figures and the report of a demo run."""
 
     accepts = False
 
     def __init__(self, publish_to: str = "ORG/NAME", notes: tuple[str, ...] = ()) -> None:
         self.publish_to = publish_to
-        reports = sorted(EMBEDDED.glob("*.json"))
         self._board = _gather(
-            "published figures and the project’s demo run",
-            [(path.stem, path, False) for path in reports],
-            notes,
+            "published figures and the project’s demo run", [(DEMO.stem, DEMO, False)], notes
         )
 
     def board(self) -> Board:
-        """The same at every moment."""
+        """Always the same board."""
         return self._board
 
     def run_dir(self, key: str) -> Path:
-        """Raises JudgeSenseError: decisions are not carried."""
+        """Raises JudgeSenseError: the decisions are not embedded."""
         raise JudgeSenseError(
-            "the embedded demo run comes without its decisions; make your own with: make demo"
+            "the embedded demo run has no decisions; make a run with decisions with: make demo"
         )
 
 
 class FolderSource:
-    """A run's folder, or a folder of such; looked at again while it is shown."""
+    """A run's folder, or a folder of such folders; new runs appear while it is shown."""
 
     def __init__(self, path: Path, *, accept: bool = False) -> None:
         self.path = path
@@ -172,11 +180,11 @@ class FolderSource:
         self._board: Board | None = None
 
     def board(self) -> Board:
-        """The runs that lie there now (at most `FOLDER_SECONDS` old)."""
+        """The runs in the folder, at most `FOLDER_SECONDS` old."""
         with self._lock:
             if self._board is None or time.monotonic() - self._seen > FOLDER_SECONDS:
                 board = _gather(str(self.path), self._reports())
-                # The same board where nothing has changed: what was made of it stays.
+                # Without a change the board stays the same object, and so do cached pages.
                 if self._board is None or board.stamp != self._board.stamp:
                     self._board = board
                 self._seen = time.monotonic()
@@ -193,36 +201,32 @@ class FolderSource:
         """The run's folder. Raises JudgeSenseError if it holds no decisions."""
         run = self.board().runs.get(key)
         if run is None or not part_files(run.path.parent):
-            raise JudgeSenseError(f"the decisions of {key} are not at hand: its report alone is")
+            raise _no_decisions(key)
         return run.path.parent
 
-    def add(self, files: Mapping[str, Content], name: str) -> None:
-        """Write a checked run's files into a new folder, whole or not at all.
+    def add(self, files: Mapping[str, Path], name: str) -> None:
+        """Add a checked run as a new folder, whole or not at all.
 
-        ``files`` are paths below the folder's name. Raises JudgeSenseError if a folder of that
-        name is there, or the disk refuses.
+        ``files`` are the contents by their path in the folder. Raises JudgeSenseError if a folder
+        of that name exists, or if it cannot be written.
         """
         target = self.path / name
         if not _SAFE.fullmatch(name) or target.exists():
-            raise JudgeSenseError(f"a run {name} is there already: nothing was written")
+            raise JudgeSenseError(f"a run {name} exists already; nothing was written")
         try:
             with tempfile.TemporaryDirectory(dir=self.path, prefix=".adding-") as scratch:
                 made = Path(scratch) / name
                 for path, content in files.items():
-                    place = made / path
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    if isinstance(content, bytes):
-                        place.write_bytes(content)
-                    else:
-                        shutil.copyfile(content, place)
+                    (made / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(content, made / path)
                 made.rename(target)
         except OSError as error:
-            raise JudgeSenseError(f"cannot write into {self.path}: {error.strerror}") from error
+            raise JudgeSenseError(f"cannot write to {self.path}: {error.strerror}") from error
         self._seen = 0.0
 
 
 class HubSource:
-    """A results dataset on the Hub: reports at once, decisions when two judges are compared."""
+    """A results dataset on the Hub; decisions are downloaded only to compare judges."""
 
     accepts = False
 
@@ -237,7 +241,7 @@ class HubSource:
         self._board: Board | None = None
 
     def board(self) -> Board:
-        """The dataset's runs (at most `HUB_SECONDS` old, older while the Hub is out of reach)."""
+        """The dataset's runs, at most `HUB_SECONDS` old unless the Hub cannot be reached."""
         with self._lock:
             if self._board is None or time.monotonic() - self._seen > HUB_SECONDS:
                 self._seen = time.monotonic()
@@ -251,24 +255,22 @@ class HubSource:
             if self._board is None or revision != self._revision:
                 self._board = self._fetch(revision, sizes)
                 self._revision, self._sizes = revision, sizes
-        except _failures() as error:
-            said = f"the results dataset {self.repo_id} cannot be read ({_first_line(error)})"
+        except (OSError, *transport_errors()) as error:
+            said = f"cannot read the results dataset {self.repo_id} ({_first_line(error)})"
             if self._board is None:
                 if not self._or_embedded:
                     raise JudgeSenseError(
                         f"{said}; check the name, the network and the token"
                     ) from error
                 self._board = EmbeddedSource(
-                    notes=(f"{said}: these are the embedded runs.",)
+                    notes=(f"{sentence(said)}. These are the embedded runs.",)
                 ).board()
         if not self._board.runs and self._or_embedded:
-            note = (
-                f"The results dataset {self.repo_id} holds no run yet: these are the embedded ones."
-            )
+            note = f"The results dataset {self.repo_id} has no runs yet. These are embedded runs."
             self._board = EmbeddedSource(notes=(note,)).board()
 
     def _tree(self) -> tuple[str, dict[str, int]]:
-        hub = _hub()
+        hub = hub_client(_PURPOSE)
         api = hub.HfApi(library_name="judgesense")
         where = {"repo_id": self.repo_id, "repo_type": "dataset"}
         revision = api.repo_info(**where).sha
@@ -284,13 +286,13 @@ class HubSource:
             if name != REPORT_FILE:
                 continue
             if not _SAFE.fullmatch(key):
-                refused.append((key, "its folder's name is none that a publication gives"))
+                refused.append((key, "the name of its folder is not that of a published run"))
             elif size > LARGEST_REPORT:
-                refused.append((key, f"its {REPORT_FILE} has {size:,} bytes"))
+                refused.append((key, f"its {REPORT_FILE} is too large ({size:,} bytes)"))
             else:
                 reports.append(key)
         kept, more = reports[:MOST_RUNS], reports[MOST_RUNS:]
-        refused += [(key, f"{MOST_RUNS:,} runs are shown, and no more") for key in more]
+        refused += [(key, f"only {MOST_RUNS:,} runs are shown") for key in more]
         folder = Path()
         if kept:
             folder = self._snapshot(revision, [f"{key}/{REPORT_FILE}" for key in kept])
@@ -305,44 +307,33 @@ class HubSource:
 
     def _snapshot(self, revision: str, paths: list[str]) -> Path:
         return Path(
-            _hub().snapshot_download(
+            hub_client(_PURPOSE).snapshot_download(
                 self.repo_id, repo_type="dataset", revision=revision, allow_patterns=paths
             )
         )
 
     def run_dir(self, key: str) -> Path:
-        """The run's folder, its decisions fetched. Raises JudgeSenseError if that fails."""
+        """The run's folder with its decisions, downloaded. Raises JudgeSenseError."""
         run = self.board().runs.get(key)
         if run is None or not run.decisions:
-            raise JudgeSenseError(f"the decisions of {key} are not at hand: its report alone is")
+            raise _no_decisions(key)
         wanted = [
             path
             for path in self._sizes
-            if path.startswith((f"{key}/{PARTS}/part-", f"{key}/pairs.parquet", f"{key}/run.json"))
+            if path.startswith((f"{key}/{PARTS}/part-", f"{key}/{PAIRS_FILE}", f"{key}/{RUN_FILE}"))
         ]
         if sum(self._sizes[path] for path in wanted) > LARGEST_LOG:
-            raise JudgeSenseError(f"the decisions of {key} are too large to be compared here")
+            raise JudgeSenseError(f"the decisions of {key} are too large to compare here")
         try:
             return self._snapshot(self._revision, wanted) / key
-        except _failures() as error:
+        except (OSError, *transport_errors()) as error:
             raise JudgeSenseError(
-                f"the decisions of {key} cannot be fetched now ({_first_line(error)})"
+                f"the decisions of {key} cannot be downloaded now ({_first_line(error)})"
             ) from error
 
 
-def _hub() -> Any:
-    try:
-        import huggingface_hub
-        import huggingface_hub.hf_api
-    except ImportError:
-        raise MissingExtraError("huggingface_hub", "hub", "a results dataset on the Hub") from None
-    return huggingface_hub
-
-
-def _failures() -> tuple[type[BaseException], ...]:
-    """What the client raises: its own errors, and those of its HTTP library."""
-    loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
-    return (OSError, *(module.HTTPError for module in loaded if module is not None))
+def _no_decisions(key: str) -> JudgeSenseError:
+    return JudgeSenseError(f"the decisions of {key} are not available, only its report")
 
 
 def _first_line(error: BaseException) -> str:

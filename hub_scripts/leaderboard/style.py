@@ -1,6 +1,6 @@
-"""The site's looks: Gradio's theme, and a style sheet on the report's own colours and parts.
+"""The look of the site: Gradio's theme, and a style sheet on top of the report's.
 
-Fonts are the system's and nothing is loaded from elsewhere.
+Fonts are the system's, and nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -14,6 +14,23 @@ from judgesense.reporting.style import DARK, LIGHT
 _FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Arial", "sans-serif")
 _MONO = ("ui-monospace", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace")
 
+_COLOURS = {
+    "body_background_fill": "page",
+    "body_text_color": "ink",
+    "body_text_color_subdued": "soft",
+    "block_background_fill": "paper",
+    "block_border_color": "line",
+    "block_label_text_color": "soft",
+    "block_title_text_color": "soft",
+    "border_color_primary": "line",
+    "background_fill_primary": "paper",
+    "background_fill_secondary": "page",
+    "checkbox_label_background_fill": "page",
+    "checkbox_label_border_color": "line",
+    "checkbox_label_text_color": "ink",
+}
+"""Gradio's settings that take a colour of the report, light or dark."""
+
 
 def theme() -> Any:
     """Gradio's plainest theme in the report's colours."""
@@ -24,42 +41,23 @@ def theme() -> Any:
         c500="#1f7cba", c600="#0a5f9e", c700="#084c7f", c800="#073c64", c900="#062e4d",
         c950="#041f35",
     )  # fmt: skip
-    return gr.themes.Base(
+    base = gr.themes.Base(
         primary_hue=blue, neutral_hue="stone", font=_FONT, font_mono=_MONO, radius_size="md"
-    ).set(
-        body_background_fill="#f6f6f3",
-        body_background_fill_dark="#141618",
-        body_text_color="#1c1e21",
-        body_text_color_dark="#e8e8e4",
-        body_text_color_subdued="#5c6166",
-        body_text_color_subdued_dark="#a3a8ad",
-        block_background_fill="#ffffff",
-        block_background_fill_dark="#1d2023",
-        block_border_color="#dcdcd6",
-        block_border_color_dark="#363b40",
-        block_label_text_color="#5c6166",
-        block_label_text_color_dark="#a3a8ad",
-        block_title_text_color="#5c6166",
-        block_title_text_color_dark="#a3a8ad",
-        border_color_primary="#dcdcd6",
-        border_color_primary_dark="#363b40",
-        background_fill_primary="#ffffff",
-        background_fill_primary_dark="#1d2023",
-        background_fill_secondary="#f6f6f3",
-        background_fill_secondary_dark="#141618",
+    )
+    shared = {
+        f"{name}{shade}": f"var(--{colour})"
+        for name, colour in _COLOURS.items()
+        for shade in ("", "_dark")
+    }
+    return base.set(
+        **shared,
         input_background_fill="#ffffff",
         input_background_fill_dark="#141618",
         input_border_color="#c4c6c0",
         input_border_color_dark="#4a5056",
         input_border_width="1px",
-        checkbox_label_background_fill="#f6f6f3",
-        checkbox_label_background_fill_dark="#141618",
         checkbox_label_background_fill_selected="#dceefa",
         checkbox_label_background_fill_selected_dark="#073c64",
-        checkbox_label_border_color="#dcdcd6",
-        checkbox_label_border_color_dark="#363b40",
-        checkbox_label_text_color="#1c1e21",
-        checkbox_label_text_color_dark="#e8e8e4",
         button_primary_background_fill="#0a5f9e",
         button_primary_background_fill_hover="#084c7f",
         button_primary_background_fill_dark="#1f7cba",
@@ -70,11 +68,11 @@ def theme() -> Any:
 _SITE = (Path(__file__).parent / "site.css").read_text("utf-8")
 
 HEAD = (
-    f"<style>.gradio-container {{ {LIGHT} color-scheme: light; }}"
-    f".dark .gradio-container {{ {DARK} color-scheme: dark; }}"
+    f"<style>:root {{ {LIGHT} }} .dark {{ {DARK} }}"
+    ".gradio-container { color-scheme: light; } .dark .gradio-container { color-scheme: dark; }"
     f".site {{ {REPORT_CSS} }}{_SITE}</style>"
 )
-"""The report's style sheet holds inside ``.site`` alone (nested rules); then the site's own."""
+"""The report's style sheet applies inside ``.site`` only (nested rules); then the site's own."""
 
 SORT = (Path(__file__).parent / "sort.js").read_text("utf-8")
-"""Sorting in the browser, so that the focus stays on the button; it survives a new table."""
+"""Sorts in the browser, so that the focus stays on the button; it survives a new table."""

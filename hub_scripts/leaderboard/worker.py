@@ -1,9 +1,9 @@
-"""Other people's decision logs, measured in a process of its own with bounds on memory and time.
+"""Measure other people's decision logs in a separate process with limited memory and time.
 
-A Parquet file of a few kilobytes can unpack to more than a machine has, and its metadata can lie
-about that. What happens here cannot take the server down.
+A Parquet file of a few kilobytes can unpack to more than the machine's memory, and its metadata can
+hide that. A failure of this process does not affect the server.
 
-``python -m hub_scripts.leaderboard.worker check DIR REPO`` prints a JSON line a check,
+``python -m hub_scripts.leaderboard.worker check DIR REPO`` prints a JSON line per check, and
 ``... compare A B`` the comparison.
 """
 
@@ -26,7 +26,7 @@ SECONDS = 60
 
 
 def check(run_dir: Path, repo_id: str) -> list[dict[str, Any]]:
-    """The lines of `checks.checks`; one that fails for want of memory or time says so."""
+    """The lines of `checks.checks`; the last one says if memory or time ran out."""
     lines, why = _ask("check", str(run_dir), repo_id)
     if why is not None:
         from hub_scripts.leaderboard.checks import NAMES
@@ -39,7 +39,7 @@ def check(run_dir: Path, repo_id: str) -> list[dict[str, Any]]:
 def compare(first: Path, second: Path) -> dict[str, Any]:
     """`judgesense.reporting.compare.compare` of two runs.
 
-    Raises JudgeSenseError as that does, and where memory or time do not suffice.
+    Raises JudgeSenseError as that does, and if memory or time runs out.
     """
     lines, why = _ask("compare", str(first), str(second))
     if why is None and "error" in lines[-1]:
@@ -51,9 +51,9 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
 
 
 def _ask(*arguments: str) -> tuple[list[dict[str, Any]], str | None]:
-    """What the process printed, and why it ended early (None: it did not)."""
+    """What the process printed, and why it ended early; None if it did not."""
     command = [sys.executable, "-m", __name__, *arguments]
-    # One thread each: every further one reserves address space, and the server has other users.
+    # One thread: more of them reserve address space, and the server has other users.
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -63,13 +63,13 @@ def _ask(*arguments: str) -> tuple[list[dict[str, Any]], str | None]:
             command, env=env, capture_output=True, check=False, timeout=2 * SECONDS
         )
     except subprocess.TimeoutExpired as stopped:
-        return _lines(stopped.stdout or b""), f"measuring it takes more than {2 * SECONDS} s"
+        return _lines(stopped.stdout or b""), f"measuring it takes longer than {2 * SECONDS} s"
     lines = _lines(done.stdout)
     if done.returncode == 0:
         return lines, None
     return lines, (
-        f"it cannot be measured with {MEMORY >> 30} GB and {SECONDS} s of a processor, which no "
-        "run of this size needs"
+        f"it cannot be measured with {MEMORY >> 30} GB of memory and {SECONDS} s of processor "
+        "time, which suffice for every run of this size"
     )
 
 
@@ -82,7 +82,7 @@ def _bound() -> None:
     try:
         import resource
     except ImportError:
-        # Not on Windows: there the time limit alone holds.
+        # Windows has only the time limit.
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))

@@ -14,8 +14,8 @@ import typer
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from hub_scripts.plan import Publication
-    from hub_scripts.publish import Outcome
+    from hub_scripts.publication import Publication
+    from hub_scripts.publish import PublishOutcome
 
 app = typer.Typer(help="Publish on the Hub, each repository in one commit.", no_args_is_help=True)
 
@@ -102,7 +102,7 @@ def metrics(
     dry_run: DryRun = False,
 ) -> None:
     """Publish the metrics, each as a Space of its name that evaluate loads."""
-    from hub_scripts.metrics import metric_publications
+    from hub_scripts.spaces import metric_publications
 
     _check_repo(f"{org}/jss", "--org ORG")
     with _wheel(wheel) as built:
@@ -117,7 +117,7 @@ def space(
     dry_run: DryRun = False,
 ) -> None:
     """Publish the leaderboard as a Space."""
-    from hub_scripts.space import space_publication
+    from hub_scripts.spaces import space_publication
 
     _check_repo(repo)
     with _wheel(wheel) as built:
@@ -148,7 +148,7 @@ def _publish(publications: list[Publication], private: bool, dry_run: bool) -> N
         _print(publish(publication, private=private, dry_run=dry_run), dry_run)
 
 
-def _print(outcome: Outcome, dry_run: bool) -> None:
+def _print(outcome: PublishOutcome, dry_run: bool) -> None:
     publication, changes = outcome.publication, outcome.changes
     state = {
         "unknown": "the Hub cannot be asked, so all is listed as new",

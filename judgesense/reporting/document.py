@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgesense.reporting.beside import side_tables
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 
 
 @cache
-def environment() -> Environment:
-    """The templates; HTML ones escape whatever they print."""
+def environment(templates: Path = TEMPLATES) -> Environment:
+    """The templates of a folder; HTML ones escape whatever they print."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(templates),
         autoescape=select_autoescape(["html"]),
         trim_blocks=True,
         lstrip_blocks=True,

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from hub_scripts.leaderboard import FILES, space_files
-from hub_scripts.leaderboard.board import Board, Entry, billions, published_entries
-from hub_scripts.leaderboard.embed import DEMO
-from hub_scripts.leaderboard.pages import judge, table
+from hub_scripts.leaderboard.board import Board, BoardEntry, billions, published_entries
+from hub_scripts.leaderboard.pages.judge import choices, judge_page, key_of
+from hub_scripts.leaderboard.pages.table import table
 from hub_scripts.leaderboard.ranking import standings
-from hub_scripts.leaderboard.sources import EmbeddedSource, open_results
+from hub_scripts.leaderboard.sources import DEMO, EmbeddedSource, open_results
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import CELL_KEYS
 
@@ -35,7 +35,7 @@ def entry(name, low, high, *, jss=None, pairs="0a0a0a0a", scoring="options", run
     values.update(coverage=1.0, verdict="undecided", signature="JSS|…", task="coherence")
     values.update(cell)
     cells = {"raw": values, "mapped": values}
-    return Entry(run or name, name, "coherence", scoring, pairs, "data", cells)
+    return BoardEntry(run or name, name, "coherence", scoring, pairs, "data", cells)
 
 
 def ranks(*entries):
@@ -93,7 +93,7 @@ def test_a_figure_that_tells_nothing_is_never_ranked_and_says_why(what, why):
     group = standings([bad, entry("good", 0.5, 0.6)], "mapped")[0]
     assert [(s.entry.judge, s.rank) for s in group] == [("good", 1), ("bad", None)]
     assert group[1].why.startswith(why)
-    shown = table.render(board(bad, entry("good", 0.5, 0.6)), "coherence")
+    shown = table(board(bad, entry("good", 0.5, 0.6)), "coherence")
     assert why.removeprefix("degenerate: ") in shown
 
 
@@ -109,7 +109,7 @@ def test_judges_of_other_pairs_or_scorings_are_not_ranked_together():
 def test_filters_leave_ranks_as_they_are():
     entries = [entry("top-70b", 0.9, 1.0), entry("low-1b", 0.1, 0.2)]
     entries = [replace(e, billions=billions(e.judge)) for e in entries]
-    shown = table.render(board(*entries), "coherence", sizes="up to 1B")
+    shown = table(board(*entries), "coherence", sizes="up to 1B")
     assert "low-1b" in shown
     assert "top-70b" not in shown
     assert re.search(r'<td class="rank" data-v="2">', shown)
@@ -131,7 +131,7 @@ def test_the_size_is_what_the_name_states(name, size):
 
 
 def test_published_figures_are_labelled_and_have_no_verdict():
-    shown = table.render(board(*published_entries()), "coherence")
+    shown = table(board(*published_entries()), "coherence")
     assert "measured with other wordings" in shown
     assert "as if they were independent" in shown
     assert shown.count("published</span>") == 13
@@ -148,7 +148,7 @@ def test_published_figures_of_one_answer_throughout_are_degenerate():
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_is_text_in_the_table(name):
-    shown = table.render(board(entry(name, 0.5, 0.6), *published_entries()), "coherence")
+    shown = table(board(entry(name, 0.5, 0.6), *published_entries()), "coherence")
     for part in ("<script", "<img", 'href="javascript', "\u202e", "\u2066", "n" * 200):
         assert part not in re.sub(r'href="judge\?[^"]*"', "", shown)
     assert "<tr" in shown
@@ -169,15 +169,15 @@ def test_the_embedded_board_is_the_demo_run_and_the_published_figures():
 
 def test_a_judges_page_shows_its_parts_and_its_signatures():
     found = EmbeddedSource().board()
-    key = judge.choices(found)[0][1]
-    shown = judge.render(found, key)
+    key = choices(found)[0][1]
+    shown = judge_page(found, key)
     for part in ("Which wordings agree", "Position bias", "Verdicts that flipped", "Cite this"):
         assert part in shown
     signatures = {c["signature"] for c in json.loads(DEMO.read_text("utf-8"))["cells"]}
     assert any(signature in shown for signature in signatures)
-    published = judge.render(found, judge.key_of("published", "gpt-4o"))
+    published = judge_page(found, key_of("published", "gpt-4o"))
     assert "These figures were published, not measured here" in published
-    assert "no such judge" in judge.render(found, "nobody|nowhere")
+    assert "not on the leaderboard" in judge_page(found, "nobody|nowhere")
 
 
 def test_the_spaces_files_say_how_it_starts():

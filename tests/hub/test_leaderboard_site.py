@@ -184,7 +184,7 @@ def test_filters_leave_the_judges_that_fit(visit):
     settled(
         page,
         lambda: box.fill("no such judge"),
-        "document.querySelector('#table').innerText.includes('No judge fits')",
+        "document.querySelector('#table').innerText.includes('No judge matches')",
     )
     settled(
         page,
@@ -217,7 +217,7 @@ def test_what_is_degenerate_or_broken_is_shown_and_not_ranked(visit):
     assert "degenerate" in row.inner_text()
     assert row.locator("td.rank").inner_text().strip() == "–"
     page.get_by_text("1 run is left out").click()
-    assert "report.json holds NaN" in page.locator("#table").inner_text()
+    assert "report.json contains NaN" in page.locator("#table").inner_text()
     picture(page, "table")
 
 
@@ -275,7 +275,7 @@ def test_a_good_run_is_accepted_and_then_on_the_table(visit, tmp_path):
     page.get_by_role("button", name="Check").click()
     page.wait_for_selector("#checks [role=status]")
     assert "Accepted" in page.locator("#checks").inner_text()
-    assert "Written to" in page.locator("#checks").inner_text()
+    assert "Added as" in page.locator("#checks").inner_text()
     assert page.locator("#checks li.reliable").count() == 7
     picture(page, "submit-good")
 
@@ -294,7 +294,7 @@ def test_a_bad_run_is_refused_with_the_reason(visit, tmp_path):
     page.wait_for_selector("#checks [role=status]")
     text = page.locator("#checks").inner_text()
     assert "Refused" in text
-    assert "accuracy is 1.0, and computed again" in text
+    assert "accuracy is 1.0, but recomputed" in text
     picture(page, "submit-bad")
 
 

@@ -14,11 +14,12 @@ from rule_run import make_run
 import judgesense
 from hub_scripts.leaderboard import worker
 from hub_scripts.leaderboard.checks import NAMES
-from hub_scripts.leaderboard.pages import compare
+from hub_scripts.leaderboard.pages.compare import comparison
 from hub_scripts.leaderboard.pages.judge import key_of
 from hub_scripts.leaderboard.pages.submit import submit
 from hub_scripts.leaderboard.sources import open_results
 from judgesense.decisions import SCHEMA, read_log
+from judgesense.text import signed
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +59,7 @@ def test_a_figure_that_the_decisions_do_not_give_is_refused(run_dir):
     path.write_text(json.dumps(report), "utf-8")
     name, passed, said = last(worker.check(run_dir, "org/results"))
     assert (name, passed) == ("figures and signatures", False)
-    assert "jss is 0.99, and computed again 0.8333" in said
+    assert "jss is 0.99, but recomputed it is 0.8333" in said
     assert str(run_dir) not in said
 
 
@@ -83,7 +84,7 @@ def test_a_file_that_is_no_parquet_is_refused(run_dir):
     (run_dir / "decisions" / "part-00-000.parquet").write_bytes(b"PAR1" + b"\0" * 64 + b"PAR1")
     name, passed, said = last(worker.check(run_dir, "org/results"))
     assert (name, passed) == ("decisions", False)
-    assert "is no Parquet file" in said
+    assert "not a Parquet file" in said
 
 
 def test_a_parquet_bomb_of_rows_is_refused_by_its_metadata(run_dir):
@@ -121,7 +122,7 @@ def test_an_upload_is_told_line_by_line(run_dir, tmp_path):
     shown = submit(source, [str(tmp_path / "notes.zip")])
     assert "<b>Refused.</b>" in shown
     assert "damaged" in shown
-    assert shown.count("not looked at</bdi>") == len(NAMES)
+    assert shown.count("not checked</bdi>") == len(NAMES)
 
 
 def test_an_accepted_run_is_written_where_that_is_allowed_and_once(run_dir, tmp_path):
@@ -129,29 +130,29 @@ def test_an_accepted_run_is_written_where_that_is_allowed_and_once(run_dir, tmp_
     folder.mkdir()
     source = open_results(str(folder), accept=True)
     archive = shutil.make_archive(str(tmp_path / "up"), "zip", run_dir.parent, run_dir.name)
-    assert "Written to" in submit(source, [archive], keep=True)
+    assert "Added as" in submit(source, [archive], keep=True)
     assert len(source.board().runs) == 1
-    assert "is there already" in submit(source, [archive], keep=True)
+    assert "exists already" in submit(source, [archive], keep=True)
     assert not list(folder.glob(".*"))
 
 
 def test_two_judges_are_compared_as_the_command_compares_them(runs):
     source = open_results(str(runs))
     one, two = (key_of(n, f"{n}@callable") for n in ("steady-70b", "wavering-1.5b"))
-    shown = compare.render(source, one, two)
+    shown = comparison(source, one, two)
     expected = judgesense.compare(runs / "steady-70b", runs / "wavering-1.5b")
     entry = next(e for e in expected["comparisons"] if e["task"] == "coherence")
-    assert f"{entry['difference']:+.3f}".replace("-", "−") in shown
+    assert signed(entry["difference"]) in shown
     assert "is steadier" in shown
-    turned = compare.render(source, two, one)
-    assert f"{-entry['difference']:+.3f}" in turned
+    turned = comparison(source, two, one)
+    assert signed(-entry["difference"]) in turned
 
 
 def test_judges_without_decisions_are_shown_and_not_tested():
     source = open_results(None)
     demo = next(e for e in source.board().entries if not e.is_published)
-    shown = compare.render(source, key_of("published", "gpt-4o"), key_of(demo.run, demo.judge))
+    shown = comparison(source, key_of("published", "gpt-4o"), key_of(demo.run, demo.judge))
     assert "No paired test" in shown
     assert "Each by itself" in shown
-    same = compare.render(source, key_of("published", "gpt-4o"), key_of("published", "gpt-4o"))
+    same = comparison(source, key_of("published", "gpt-4o"), key_of("published", "gpt-4o"))
     assert "the same judge" in same

@@ -7,7 +7,7 @@ import json
 import pytest
 from rule_run import make_run
 
-from hub_scripts.plan import Publication, diff
+from hub_scripts.publication import Publication, diff
 from hub_scripts.results import results_publication
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
@@ -48,7 +48,7 @@ def test_a_run_is_published_under_its_id_and_its_judges(run_dir, tmp_path):
 
 def test_a_figure_that_the_decisions_do_not_give_is_refused(run_dir):
     change(run_dir, lambda report: report["cells"][0].update(jss=0.99))
-    with pytest.raises(JudgeSenseError, match=r"cells\[0\].jss is 0.99, and computed again 0.8333"):
+    with pytest.raises(JudgeSenseError, match=r"cells\[0\].jss is 0.99, but recomputed it is 0.8333"):
         results_publication(run_dir, "org/results")
 
 
@@ -63,13 +63,10 @@ def test_a_signature_that_the_decisions_do_not_give_is_refused(run_dir):
         results_publication(run_dir, "org/results")
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [(float("nan"), "finite"), (float("inf"), "finite"), ("0.9", "finite"), (True, "finite")],
-)
-def test_a_figure_that_is_no_number_is_refused(run_dir, value, told):
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.9", True])
+def test_a_figure_that_is_no_number_is_refused(run_dir, value):
     change(run_dir, lambda report: report["cells"][0].update(jss=value))
-    with pytest.raises(JudgeSenseError, match=told):
+    with pytest.raises(JudgeSenseError, match=rf"cells\[0\].jss .*{value}"):
         results_publication(run_dir, "org/results")
 
 

@@ -1,23 +1,22 @@
-"""A report that somebody else wrote: read strictly, and refused unless every page can show it.
+"""Read a report that other people wrote; refuse it unless every page can show it.
 
-The measuring side trusts its own reports; a results dataset and an upload are other people's.
+Measuring trusts its own reports. A results dataset and an upload come from other people.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hub_scripts.results import check_cells
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import LISTS, as_report, identity
 from judgesense.reporting.style import MARKS, TONES
 
 LARGEST_REPORT = 32 << 20
-"""Bytes; a report of 300 judges on four tasks has some ten million."""
+"""Bytes; a report of 300 judges on four tasks has about ten million."""
 
 MOST_ENTRIES = 50_000
 LONGEST_STRING = 20_000
@@ -34,17 +33,12 @@ def _count(value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return False
-    return abs(value) < 1e9 and math.isfinite(value)
+    # The bound also refuses NaN.
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e9
 
 
 def _share(value: Any) -> bool:
     return _number(value) and 0 <= value <= 1
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
 
 
 def _or_none(kind: Kind) -> Kind:
@@ -101,22 +95,20 @@ _SHAPES: dict[str, dict[str, Kind]] = {
 
 
 def strict_json(path: Path) -> Any:
-    """The JSON value in a file: no NaN, nothing infinite, no depth that Python cannot follow.
+    """The JSON value in a file.
 
-    Raises JudgeSenseError with the reason.
+    Raises JudgeSenseError for NaN, infinite numbers, and nesting too deep for Python.
     """
     size = path.stat().st_size
     if size > LARGEST_REPORT:
-        raise JudgeSenseError(
-            f"{path.name} has {size:,} bytes, more than the {LARGEST_REPORT:,} that are read"
-        )
+        raise JudgeSenseError(f"{path.name} has {size:,} bytes; the limit is {LARGEST_REPORT:,}")
     try:
         return json.loads(path.read_text("utf-8"), parse_constant=_no_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise JudgeSenseError(f"{path.name} is not UTF-8 ({error.reason})") from error
     except json.JSONDecodeError as error:
         raise JudgeSenseError(
-            f"{path.name} is no JSON: {error.msg}, line {error.lineno}, column {error.colno}"
+            f"{path.name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}"
         ) from error
     except RecursionError as error:
         raise JudgeSenseError(f"{path.name} is nested too deeply to be a report") from error
@@ -124,62 +116,65 @@ def strict_json(path: Path) -> Any:
         raise JudgeSenseError(f"{path.name} {error}") from error
     except ValueError as error:
         # An integer of thousands of digits.
-        raise JudgeSenseError(f"{path.name} holds a number that cannot be read") from error
+        raise JudgeSenseError(f"{path.name} contains a number that cannot be read") from error
 
 
 def _no_constant(name: str) -> Any:
-    raise JudgeSenseError(f"holds {name}, which is no number; undefined is null")
+    raise JudgeSenseError(f"contains {name}, which is not a number; undefined is null")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise JudgeSenseError(f"holds {text[:30]}, which is beyond every number of a report")
+        raise JudgeSenseError(f"contains {text[:30]}, which is too large for a report")
     return value
 
 
 def read_report(path: Path) -> dict[str, Any]:
     """A report.json that every page can show.
 
-    Raises JudgeSenseError that names the first thing wrong: the file, the list, the entry, the key.
+    Raises JudgeSenseError for the first defect, with the file, list, entry and key.
     """
     report = as_report(strict_json(path), Path(path.name))
-    check_lists(report, path.name)
-    check_cells(report, Path(path.name))
+    check_report(report, path.name)
     return report
 
 
-def check_lists(report: Mapping[str, Any], name: str) -> None:
-    """Raise JudgeSenseError unless each list has entries of the shape that the pages show."""
-    for key in LISTS:
+def check_report(report: Mapping[str, Any], name: str) -> None:
+    """Raise JudgeSenseError unless the pages can show every list of the report."""
+    check_lists(report, name, LISTS)
+    if not all(isinstance(run, Mapping) for run in report["runs"]):
+        raise JudgeSenseError(f"{name}: an entry of runs is not an object")
+    if not all(_text(note) for note in report["notes"]):
+        raise JudgeSenseError(f"{name}: an entry of notes is not a text")
+    _check_cases(report, name)
+
+
+def check_lists(report: Mapping[str, Any], name: str, lists: Sequence[str]) -> None:
+    """Raise JudgeSenseError unless the entries of these lists have valid keys and values."""
+    for key in lists:
         entries = report[key]
         if not isinstance(entries, list):
-            raise JudgeSenseError(f"{name}: {key} is no list")
+            raise JudgeSenseError(f"{name}: {key} is not a list")
         if len(entries) > MOST_ENTRIES:
             raise JudgeSenseError(
-                f"{name}: {key} has {len(entries):,} entries, more than {MOST_ENTRIES:,}"
+                f"{name}: {key} has {len(entries):,} entries; the limit is {MOST_ENTRIES:,}"
             )
-    for key, shape in _SHAPES.items():
-        for number, entry in enumerate(report[key]):
+        for number, entry in enumerate(entries if key in _SHAPES else ()):
             if not isinstance(entry, Mapping):
-                raise JudgeSenseError(f"{name}: {key}[{number}] is no object")
-            for field, kind in shape.items():
+                raise JudgeSenseError(f"{name}: {key}[{number}] is not an object")
+            for field, kind in _SHAPES[key].items():
                 if field not in entry:
                     raise JudgeSenseError(f"{name}: {key}[{number}] lacks {field!r}")
                 if not kind(entry[field]):
                     raise JudgeSenseError(
-                        f"{name}: {key}[{number}].{field} is {_shown(entry[field])}, which it "
-                        "cannot be"
+                        f"{name}: {key}[{number}].{field} has the invalid value "
+                        f"{_shown(entry[field])}"
                     )
-    if not all(isinstance(run, Mapping) for run in report["runs"]):
-        raise JudgeSenseError(f"{name}: an entry of runs is no object")
-    if not all(_text(note) for note in report["notes"]):
-        raise JudgeSenseError(f"{name}: an entry of notes is no text")
-    _check_cases(report, name)
 
 
 def _check_cases(report: Mapping[str, Any], name: str) -> None:
-    """Each case has both kinds of label, and every other entry belongs to a case."""
+    """Each case has a raw and a mapped cell, and every other entry belongs to a case."""
     kinds: dict[tuple[str, ...], set[str]] = {}
     for cell in report["cells"]:
         kinds.setdefault(identity(cell), set()).add(cell["labels"])
@@ -196,8 +191,8 @@ def _check_cases(report: Mapping[str, Any], name: str) -> None:
                 raise JudgeSenseError(f"{name}: {key}[{number}] belongs to no cell")
             if key == "findings" and identity(entry) != before and entry["kind"] not in TONES:
                 raise JudgeSenseError(
-                    f"{name}: findings[{number}].kind is {_shown(entry['kind'])}, and a case "
-                    f"begins with {', '.join(TONES)}"
+                    f"{name}: findings[{number}].kind is {_shown(entry['kind'])}, but the "
+                    f"first finding of a case is one of {', '.join(TONES)}"
                 )
             before = identity(entry)
 

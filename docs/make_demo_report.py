@@ -1,6 +1,6 @@
-"""Make the report that the package carries of a demo run.
+"""Make the demo report of the leaderboard: ``python docs/make_demo_report.py runs/demo``.
 
-``python -m hub_scripts.leaderboard.embed runs/demo``, after ``make demo``.
+Run ``make demo`` first.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hub_scripts.leaderboard.sources import DEMO
 from judgesense.report_file import LISTS, main_cells
 from judgesense.reporting.build import measure_run
 
-DEMO = Path(__file__).parent / "data" / "demo.json"
 _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")
 
 
 def embed(run_dir: Path, to: Path = DEMO) -> None:
-    """Write what the pages need of a run, measured anew from its decisions, as one small file.
+    """Measure a run from its decisions and write what the pages need as one small file.
 
     Cells of single option orders, raw template pairs and the machine's details are left out.
     """
@@ -39,7 +39,7 @@ def embed(run_dir: Path, to: Path = DEMO) -> None:
         "runs": [kept],
     }
     text = json.dumps(small, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # An entry a line, so that a change can be read.
+    # One entry per line makes changes readable.
     to.write_text(text.replace("},{", "},\n{") + "\n", "utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What a repository should hold, and how that differs from what it holds."""
+"""What a repository on the Hub should hold, and how that differs from what it holds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from pathlib import Path
 Content = Path | bytes
 
 
-def _nothing(path: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Publication:
     """The files of one repository, by their path in it.
 
-    ``owned`` says which of the remote's other files are left-overs of an earlier publication and
-    go; whatever else lies there stays. ``only_if_absent`` are files that are written once and then
-    belong to whoever edits them. ``offered`` is for somebody else's repository: the commit is a
-    pull request with the message as its title, and nothing is tagged.
+    ``owned`` says which other files of the repository an earlier publication left there; they are
+    removed, and all others stay. ``only_if_absent`` are files that are written once and then belong
+    to the people who edit them. ``offered`` is for a repository of other people: the commit becomes
+    a pull request with ``message`` as its title, and there is no tag.
     """
 
     repo_id: str
@@ -29,7 +25,7 @@ class Publication:
     files: Mapping[str, Content]
     message: str
     tag: str | None
-    owned: Callable[[str], bool] = _nothing
+    owned: Callable[[str], bool] = lambda path: False
     only_if_absent: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     offered: bool = False
@@ -37,7 +33,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Changes:
-    """Paths that a commit would add, change and remove, and how many stay as they are."""
+    """Paths that a commit would add, change and remove, and the number of unchanged files."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -48,7 +44,7 @@ class Changes:
         return bool(self.added or self.changed or self.removed)
 
     def lines(self) -> list[str]:
-        """One line a file, in the order of the paths: ``+`` new, ``~`` changed, ``-`` removed."""
+        """One line per file, ordered by path: ``+`` new, ``~`` changed, ``-`` removed."""
         marked = [(path, "+") for path in self.added]
         marked += [(path, "~") for path in self.changed]
         marked += [(path, "-") for path in self.removed]
@@ -56,7 +52,7 @@ class Changes:
 
 
 def diff(publication: Publication, remote: Mapping[str, str]) -> Changes:
-    """Compare with a remote tree: path -> sha256 of a large file, git's blob hash of another."""
+    """Compare with a remote tree: path -> SHA-256 of a large file, git's blob hash of another."""
     added, changed, unchanged = [], [], 0
     for path, content in sorted(publication.files.items()):
         if path not in remote:
@@ -70,7 +66,7 @@ def diff(publication: Publication, remote: Mapping[str, str]) -> Changes:
 
 
 def _hashes(content: Content) -> tuple[str, str]:
-    """The two names that the Hub gives a content: sha256, and git's blob hash."""
+    """The two hashes by which the Hub knows a content: SHA-256, and git's blob hash."""
     size = len(content) if isinstance(content, bytes) else content.stat().st_size
     large = hashlib.sha256()
     blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
