@@ -74,7 +74,7 @@ def interval_ranks(
     """
     above = _exceeds(np.asarray(low, np.float64)[None, :], np.asarray(high, np.float64)[:, None])
     found = [
-        1 + len({names[other] for other in np.flatnonzero(row)} - {name})
+        1 + len({names[other] for other in np.flatnonzero(row).tolist()} - {name})
         for name, row in zip(names, above, strict=True)
     ]
     return np.asarray(found, dtype=np.intp)

@@ -54,8 +54,14 @@ def test_a_score_is_entered_with_its_interval_and_the_commits_of_model_and_data(
             r"rule@0001 \(org/base\)",
         ),
         ({"judges": []}, "not recorded"),
-        ({"dataset": {"name": "embedded", "version": "1"}}, "'embedded', which is not a dataset on"),
-        ({"dataset": {"name": "a/b", "revision": f"sha256:{'0' * 64}"}}, "not a dataset on the Hub"),
+        (
+            {"dataset": {"name": "embedded", "version": "1"}},
+            "'embedded', which is not a dataset on",
+        ),
+        (
+            {"dataset": {"name": "a/b", "revision": f"sha256:{'0' * 64}"}},
+            "not a dataset on the Hub",
+        ),
         ({"asked": {"settings": {"limit": 5}}}, "judge without --limit"),
         ({"asked": {"settings": {"orders": ["AB"]}}}, "judge without --orders"),
     ],
@@ -72,7 +78,9 @@ def test_only_option_scoring_is_entered(tmp_path):
 
 
 def test_a_degenerate_score_is_not_entered(tmp_path):
-    with pytest.raises(JudgeSenseError, match="no score of org/model to publish: factuality is left"):
+    with pytest.raises(
+        JudgeSenseError, match="no score of org/model to publish: factuality is left"
+    ):
         eval_results_publication(run_of(tmp_path, always="YES"), "org/model")
 
 

@@ -48,7 +48,9 @@ def test_a_run_is_published_under_its_id_and_its_judges(run_dir, tmp_path):
 
 def test_a_figure_that_the_decisions_do_not_give_is_refused(run_dir):
     change(run_dir, lambda report: report["cells"][0].update(jss=0.99))
-    with pytest.raises(JudgeSenseError, match=r"cells\[0\].jss is 0.99, but recomputed it is 0.8333"):
+    with pytest.raises(
+        JudgeSenseError, match=r"cells\[0\].jss is 0.99, but recomputed it is 0.8333"
+    ):
         results_publication(run_dir, "org/results")
 
 
