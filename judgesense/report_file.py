@@ -1,4 +1,4 @@
-"""The shape of ``report.json``: its version, the keys of a cell, and how one is read back."""
+"""``report.json``: its version and keys, and its one reader and merger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CELL_KEYS = (
     "first_position_rate", "position_consistency", "n_pairs", "n_items", "n_clusters",
     "n_unclear", "n_refused", "n_error", "coverage", "degenerate", "verdict", "signature",
 )  # fmt: skip
-"""Keys of a cell, all always there; undefined is None."""
+"""Keys of every cell; undefined is None."""
 
 LISTS = (
     "cells", "advice", "findings", "template_pairs", "templates", "examples", "diagnostics",
@@ -27,7 +27,7 @@ LISTS = (
 """The lists of a report. ``advice`` is ``findings`` as plain sentences."""
 
 KAPPA_UNDEFINED = ": kappa is undefined"
-"""How `agreement.jss` ends its reason where there is one label throughout."""
+"""How `agreement.jss` ends its reason if all decisions are the same label."""
 
 REPORT_FILE = "report.json"
 
@@ -37,7 +37,7 @@ Key = tuple[str, str, str, str]
 
 
 def task_rank(name: str) -> tuple[bool, str]:
-    """Coherence comes first: it is where judges differ (JudgeSense, section 5.1, finding 1)."""
+    """Sort key of tasks: coherence first, where judges differ most (JudgeSense, section 5.1)."""
     return name != "coherence", name
 
 
@@ -59,52 +59,62 @@ def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]
 def load_report(run_dir: Path) -> dict[str, Any]:
     """The ``report.json`` of a folder.
 
-    Raises JudgeSenseError if there is none, if it is no report, or if a newer version wrote it.
+    Raises JudgeSenseError if it is missing or damaged, is not a report, or has a newer schema.
     """
     path = run_dir / REPORT_FILE
     try:
         report = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise JudgeSenseError(
-            f"{run_dir} holds neither decisions nor a {REPORT_FILE}; is it the --out folder of a "
-            "run that has judged something?"
+            f"{run_dir} holds neither decisions nor a {REPORT_FILE}; name the --out folder of a run"
         ) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise JudgeSenseError(
-            f"{path} is damaged ({error}); delete it and give the report command again"
+            f"{path} is damaged ({error}); delete it and rerun: judgesense report {run_dir}"
         ) from error
     return as_report(report, path)
 
 
-def as_report(report: Any, path: Path) -> dict[str, Any]:
-    """A report that was read from ``path``, with every list that it lacks empty.
+def saved_report(run_dir: Path) -> dict[str, Any] | None:
+    """The ``report.json`` of a folder; None if it is missing, damaged or not a report.
 
-    Raises JudgeSenseError if it is no report, or if a newer version wrote it.
+    Raises JudgeSenseError if it has a newer schema.
     """
-    version = report.get("schema") if isinstance(report, Mapping) else None
-    if not isinstance(version, int) or not isinstance(report.get("cells"), list):
-        raise JudgeSenseError(f"{path} is no report of JudgeSense: it has no schema and cells")
-    if version > VERSION:
+    try:
+        report = json.loads((run_dir / REPORT_FILE).read_text("utf-8"))
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError):
+        return None
+    return as_report(report, run_dir / REPORT_FILE) if _is_report(report) else None
+
+
+def as_report(report: Any, path: Path) -> dict[str, Any]:
+    """A report that was read from ``path``, with every list that it lacks as an empty one.
+
+    Raises JudgeSenseError if it is not a report, or has a newer schema.
+    """
+    if not _is_report(report):
         raise JudgeSenseError(
-            f"{path} has schema {version}, written by a newer JudgeSense than this one, which "
-            f"knows schema {VERSION}; upgrade judgesense, or move that file away to measure anew"
+            f"{path} is no report of JudgeSense: it lacks a schema or cells; move it away to "
+            "measure the run again"
+        )
+    if report["schema"] > VERSION:
+        raise JudgeSenseError(
+            f"{path} has schema {report['schema']}, written by a newer JudgeSense (this one reads "
+            f"schema {VERSION}); upgrade judgesense, or move the file away to measure the run again"
         )
     return {**{name: [] for name in LISTS}, **report}
 
 
-def check_not_newer(run_dir: Path) -> None:
-    """Refuse to overwrite the report of a newer version; a missing or damaged one is fine."""
-    try:
-        found = json.loads((run_dir / REPORT_FILE).read_text("utf-8"))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError):
-        return
-    version = found.get("schema") if isinstance(found, Mapping) else None
-    if isinstance(version, int) and version > VERSION:
-        load_report(run_dir)
+def _is_report(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("schema"), int)
+        and isinstance(value.get("cells"), list)
+    )
 
 
 def merge(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several reports as one: their lists one after another, equal baselines once."""
+    """Several reports as one: their lists joined in order, equal baselines kept once."""
     whole: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     seen = set()
     for report in reports:

@@ -26,7 +26,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.storage import Place, cannot_write
 from judgesense.version import __version__
 
-RUN_FILE, REPORT_FILE = "run.json", "report.json"
+RUN_FILE = "run.json"
 PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
 
 SCHEMA_VERSION = 1

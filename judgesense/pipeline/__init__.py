@@ -14,7 +14,8 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions import SCORINGS
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import DataReference, data_reference
-from judgesense.run_folder import PROMPTS_FILE, REPORT_FILE, RunFolder
+from judgesense.report_file import saved_report
+from judgesense.run_folder import PROMPTS_FILE, RunFolder
 from judgesense.storage import opened
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def execute(
         run = RunFolder(place, asked, writes=ranks.first)
         # Nobody writes before all have seen how far the run is.
         if all(ranks.gather(run.is_finished())):
-            report = _saved_report(folder)
+            report = saved_report(folder)
             if report is None and ranks.first:
                 place.fetch_parts()
                 report = write_report(folder)
@@ -319,15 +320,6 @@ def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]
         return settings.scorings
     note(f"{judge.name} offers {' and '.join(offered)} scoring only")
     return offered
-
-
-def _saved_report(out: Path) -> dict[str, Any] | None:
-    """The report of a finished run, or None if it has to be made (again)."""
-    try:
-        report: dict[str, Any] = json.loads((out / REPORT_FILE).read_text("utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        return None
-    return report
 
 
 def _is_function(judge: Any) -> bool:

@@ -19,9 +19,9 @@ from judgesense.report_file import (
     LISTS,
     REPORT_FILE,
     VERSION,
-    check_not_newer,
     load_report,
     merge,
+    saved_report,
 )
 from judgesense.reporting.beside import repeated_figures
 from judgesense.reporting.cells import Hashes, stream_cells, views
@@ -141,7 +141,7 @@ def write_report(run_dir: Path) -> dict[str, Any]:
     from judgesense.reporting.markdown import render_markdown
 
     run_dir = Path(run_dir)
-    check_not_newer(run_dir)
+    saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
     report = measure_run(run_dir)
     try:
         figures = _write_figures(report, run_dir / "figures")
