@@ -1,4 +1,4 @@
-"""Does the verdict follow the item or its place? And what does a flip come from?"""
+"""Whether a verdict follows the item or its position, and what a flip comes from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judgesense.statistics.result import ResultMapping
 
 OPTIONS = ("A", "B")
 TIES = ("TIE", "tie", "Tie", "C")
-"""How judges are asked to write a tie; "C" as in MT-Bench."""
+"""Labels that mean a tie; "C" is MT-Bench's."""
 
 LABELS = ("position", "item")
 
@@ -128,7 +128,7 @@ def position_bias(
     if labels == "item":
         first_ba = ~first_ba
     clusters = clusters[kept]
-    # In terms of places, the same item is the first shown in one order and the second in the other.
+    # A consistent choice takes the first position in one order and the second in the other.
     consistent = first_ab != first_ba
     always_first, always_second = first_ab & first_ba, ~first_ab & ~first_ba
     lean = always_second.astype(np.float64) - always_first
@@ -161,7 +161,7 @@ _EXCLUDED, _UNKNOWN = -1, -2
 def _sides(
     seen: Sequence[str], options: Sequence[str], ties: Collection[str], undecided: Collection[str]
 ) -> npt.NDArray[np.int8]:
-    """0 or 1 for each label that is an option, else whether it is left out or unknown."""
+    """0 or 1 for the options, a negative code for labels that are left out or unknown."""
     _check_options(options)
     left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     place = dict.fromkeys(left_out, _EXCLUDED)
@@ -178,14 +178,14 @@ def _check_options(options: Sequence[str]) -> None:
 class FlipSources(ResultMapping):
     """Where the disagreement of two judgements of one item comes from.
 
-    `flip_rate` is the share of pairs of judgements of one item that differ, where template and
-    order are both another. It splits exactly: flip_rate = wording + position + interaction + rerun
-    (variance components of the crossed grid, times two; a part may come out slightly negative, as
-    such estimates do). `rerun` is the flip rate of the same prompt asked again.
+    `flip_rate` is the share of differing pairs among judgements of one item that differ in both
+    template and order. It splits exactly: flip_rate = wording + position + interaction + rerun
+    (variance components of the crossed grid, times two; an estimate of a part may be slightly
+    negative). `rerun` is the flip rate of the same prompt asked again.
 
-    Without repeats `rerun` is None and `interaction` holds both. With a single order `flip_rate` is
-    that of two templates, `position` and `interaction` are None; with a single template `wording`
-    and `interaction` are. `degenerate` says in words what could not be told apart.
+    Without repeats `rerun` is None and `interaction` includes it. With a single order `flip_rate`
+    is that of two templates, and `position` and `interaction` are None; with a single template
+    `wording` and `interaction` are. `degenerate` says what could not be separated.
     """
 
     flip_rate: float | None
@@ -218,30 +218,34 @@ def flip_sources(
 ) -> FlipSources:
     """Split the flips of a judge into wording, position and rerun noise.
 
-    Every row is one judgement; rows with the same item, template and order are reruns. With d
-    the share of differing pairs among judgements of one item, averaged over items, and "t", "o"
-    for another template, another order:  rerun = d(same prompt),  wording = d(t, o) - d(o),
+    Every row is one judgement; rows with the same item, template and order are reruns. With d the
+    share of differing pairs among judgements of one item, averaged over items, and "t", "o" for
+    another template, another order:  rerun = d(same prompt),  wording = d(t, o) - d(o),
     position = d(t, o) - d(t),  interaction = d(t) + d(o) - d(t, o) - d(same prompt).
 
     Args:
-        decisions: one canonical label a row, shape (n,), strings.
-        item_ids: one id a row.
-        template_ids: one a row, strings.
-        orders: "AB" or "BA" a row; anything, but one value throughout, for tasks without options.
-        labels: "position": in order BA, options are swapped back to items first; "item": labels
-            already name items.
-        cluster_ids: one id a row, where items share something (a question); the intervals take
+        decisions: one canonical label per row, shape (n,), strings.
+        item_ids: one id per row.
+        template_ids: one per row, strings.
+        orders: "AB" or "BA" per row; for tasks without options any single value.
+        labels: "position": options are swapped back to items in order BA; "item": labels already
+            name items.
+        cluster_ids: one id per row if items share something (a question); the intervals treat
             clusters as independent. None makes every item a cluster.
         options: the two labels of a comparative task.
-        undecided: labels that are no decision; such rows are counted in `n_excluded`.
+        undecided: labels without a decision; such rows are counted in `n_excluded`.
         confidence_level: within (0, 1).
 
     Returns:
         A `FlipSources`; intervals are cluster-robust t intervals.
 
     Raises:
-        ValueError: unequal lengths, empty input, a label that is no string, unknown `labels`,
+        ValueError: unequal lengths, empty input, a label that is not a string, unknown `labels`,
             several orders of which one is neither AB nor BA, or an item in two clusters.
+
+    >>> result = flip_sources(["A", "A", "B", "B"], [1, 1, 1, 1], ["t1", "t2"] * 2, ["AB"] * 4)
+    >>> round(result.flip_rate, 3)
+    0.5
     """
     if labels not in LABELS:
         raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
@@ -259,22 +263,22 @@ def flip_sources(
         raise ValueError("decisions is empty: pass at least one row")
     for name, column in (("template_ids", template), ("orders", order)):
         if len(column) != n:
-            raise ValueError(f"{name} has {len(column)} rows and decisions {n}: pass one a row")
+            raise ValueError(f"{name} has {len(column)} rows and decisions {n}: pass one per row")
     item, n_items = cluster_codes(item_ids, n)
     cluster = item if cluster_ids is None else cluster_codes(cluster_ids, n)[0]
     cluster_of = np.zeros(n_items, dtype=np.intp)
-    cluster_of[item[::-1]] = cluster[::-1]  # An item's first row says which is its cluster.
+    cluster_of[item[::-1]] = cluster[::-1]  # An item's first row sets its cluster.
     if len(wrong := np.flatnonzero(cluster_of[item] != cluster)):
         raise ValueError(
-            f"cluster_ids[{wrong[0]}] differs from that of an earlier row of the same item: "
-            "give every item one cluster"
+            f"cluster_ids[{wrong[0]}] differs from an earlier row of the same item: "
+            "pass one cluster per item"
         )
     strange = [name for name in order_names if name not in ("AB", "BA")]
     if labels == "position" and strange and len(order_names) > 1:
         row = int(np.flatnonzero(order == order_names[strange[0]])[0])
         raise ValueError(
-            f"orders[{row}] is {strange[0]!r}: pass 'AB' or 'BA', or labels='item' where the "
-            "labels name items already"
+            f"orders[{row}] is {strange[0]!r}: pass 'AB' or 'BA', or labels='item' if the "
+            "labels already name items"
         )
     if labels == "position" and "BA" in order_names:
         one, other = (table.setdefault(label, len(table)) for label in options)
@@ -299,7 +303,7 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.N
         """Pairs of rows equal in all keys, counted for each item."""
         if not k:
             return np.zeros(0)
-        # One number a row sorts many times faster than rows do; the item is its first digit.
+        # One number per row sorts many times faster than whole rows; the item is its first digit.
         code, weight = item, 1
         for key in keys:
             size = int(key.max()) + 1
@@ -336,7 +340,7 @@ def _split(
     if rerun:
         values["rerun"] = rates[:, 0]
     else:
-        reasons.append("no prompt was asked twice: rerun noise is not told apart")
+        reasons.append("no prompt was asked twice: rerun noise is not separated")
     if by_both:
         values["flip_rate"] = rates[:, 3]
         values["wording"] = rates[:, 3] - rates[:, 2]
@@ -357,7 +361,7 @@ def _split(
     if len(np.unique(clusters[whole])) == 1:
         reasons.append(f"one {'item' if whole.sum() == 1 else 'cluster'}: no interval")
     if values and not whole.all():
-        reasons.append(f"{int((~whole).sum())} items lack judgements of some kind and are left out")
+        reasons.append(f"{int((~whole).sum())} items lack some kind of judgement and are left out")
     result: dict[str, Any] = {}
     if whole.any():
         for name, column_values in values.items():

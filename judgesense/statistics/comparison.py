@@ -28,10 +28,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PairedDifference(ResultMapping):
-    """Difference of two judges' shares on the same pairs: the second's minus the first's.
+    """Difference between two judges' shares on the same pairs, second minus first.
 
-    `n_undecided` counts pairs left out because a judge left a side undecided. Interval and p-value
-    are None with a single item or without a pair.
+    `n_undecided` counts the pairs left out because a judge gave no decision on a side. Interval and
+    p-value are None with a single item or without pairs.
     """
 
     difference: float | None
@@ -57,10 +57,10 @@ def compare_jss(
     """Compare the JSS of two judges on the same pairs.
 
     Args:
-        first: the first judge's (references, predictions), shape (n,) each.
-        second: the second judge's, the same pairs in the same order.
-        item_ids: one id a pair, or None.
-        undecided: labels that are no decision; pairs with one from either judge are left out.
+        first: the first judge's decisions under the pairs' two prompts, shape (n,) each.
+        second: the second judge's, for the same pairs in the same order.
+        item_ids: one id per pair, or None.
+        undecided: labels without a decision; pairs with one from either judge are left out.
         **options: of `paired_test`.
 
     Returns:
@@ -68,12 +68,15 @@ def compare_jss(
 
     Raises:
         ValueError: as `agreement.jss`; also judges with unequal numbers of pairs.
+
+    >>> compare_jss((["A", "B"], ["A", "A"]), (["A", "B"], ["A", "B"])).difference
+    0.5
     """
     undecided = check_labels(undecided, "undecided")
     agree, decided = [], []
-    for name, (references, predictions) in (("first", first), ("second", second)):
-        names = (f"references of the {name} judge", f"predictions of the {name} judge")
-        a, b, labels = encode_pair(references, predictions, names)
+    for name, (one, two) in (("first", first), ("second", second)):
+        names = (f"one stream of the {name} judge", f"the other of the {name} judge")
+        a, b, labels = encode_pair(one, two, names)
         empty = [code for code, label in enumerate(labels) if label in undecided]
         agree.append(a == b)
         decided.append(~(np.isin(a, empty) | np.isin(b, empty)))
@@ -105,24 +108,29 @@ def paired_test(
     """Test whether two judges agree with themselves (or are right) equally often.
 
     "permutation" swaps the two judges' results within whole items (sign flips of the items'
-    difference sums; all of them where they are no more than `n_resamples`, else drawn) and gives
+    difference sums; all of them if they number at most `n_resamples`, otherwise drawn) and gives
     Newcombe's interval for paired shares (1998, method 10) on the clustered Wilson ends.
     "bootstrap" resamples items and gives the percentile interval and twice the smaller tail.
 
     Args:
-        first: shape (n,), true where the first judge's two decisions are equal.
+        first: shape (n,), true if the first judge's two decisions are equal.
         second: shape (n,), the same pairs for the second judge.
-        clusters: one id a pair, or None.
+        clusters: one id per pair, or None.
         method: "permutation" or "bootstrap".
         confidence_level: within (0, 1).
-        n_resamples: resamples, or sign flips.
-        seed: of `numpy.random.default_rng`.
+        n_resamples: number of resamples, or of sign flips.
+        seed: seed for `numpy.random.default_rng`.
 
     Returns:
-        The difference second - first, two-sided p-value (never 0 from draws: (1 + hits) / (1 + B)).
+        The difference second - first and its two-sided p-value; a drawn p-value is never 0:
+        (1 + hits) / (1 + B).
 
     Raises:
         ValueError: bad booleans, unequal lengths, or a bad option.
+
+    >>> result = paired_test([1, 0, 0, 1, 0, 0], [1, 1, 1, 1, 1, 0])
+    >>> round(result.difference, 3), result.p_value
+    (0.5, 0.25)
     """
     if method not in ("permutation", "bootstrap"):
         raise ValueError(f"method is {method!r}: pass 'permutation' or 'bootstrap'")
@@ -176,7 +184,7 @@ def _newcombe(hits: npt.NDArray[Any], sizes: Floats, level: float) -> Interval:
 
 
 def _sign_flip_p(gaps: npt.NDArray[Any], n_resamples: int, seed: int) -> float:
-    """Two-sided p-value of sum(gaps) when each gap's sign is a fair coin."""
+    """Two-sided p-value of sum(gaps) if each gap's sign were a fair coin."""
     sizes, counts = np.unique(np.abs(gaps[gaps != 0]), return_counts=True)
     k = int(counts.sum())
     observed = abs(float(gaps.sum())) - 1e-9
@@ -185,7 +193,7 @@ def _sign_flip_p(gaps: npt.NDArray[Any], n_resamples: int, seed: int) -> float:
     if k < 60 and 2**k <= n_resamples:
         signs = 1 - 2 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
         return float((np.abs(signs @ np.repeat(sizes, counts)) >= observed).mean())
-    # Gaps of one size are alike: the number of plus signs among them is binomial.
+    # Among gaps of one size, the number of plus signs is binomial.
     rng = np.random.default_rng(seed)
     plus = rng.binomial(counts, 0.5, size=(n_resamples, len(counts)))
     drawn = np.abs((2 * plus - counts) @ sizes)
@@ -196,7 +204,10 @@ def bonferroni(p_values: Sequence[float | None]) -> list[float | None]:
     """Multiply each p-value by the number of tests, at most 1; None (no test) stays None.
 
     Raises:
-        ValueError: a p-value that is no number in [0, 1].
+        ValueError: a p-value that is not a number in [0, 1].
+
+    >>> bonferroni([0.01, None, 0.75])
+    [0.02, None, 1.0]
     """
     known = _p_values(p_values)
     size = len(known)
@@ -207,13 +218,16 @@ def bonferroni(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment (1979): family-wise error as Bonferroni's, never less power.
+    """Holm's step-down adjustment (1979), which controls the family-wise error rate.
 
     Returns:
-        Adjusted p-values in the order given; None (no test) stays None and is not counted.
+        Adjusted p-values in the given order; None (no test) stays None and is not counted.
 
     Raises:
-        ValueError: a p-value that is no number in [0, 1].
+        ValueError: a p-value that is not a number in [0, 1].
+
+    >>> holm([0.01, None, 0.04])
+    [0.02, None, 0.04]
     """
     known = sorted(_p_values(p_values), key=lambda pair: pair[1])
     adjusted: list[float | None] = [None] * len(p_values)

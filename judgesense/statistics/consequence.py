@@ -1,4 +1,4 @@
-"""Does the conclusion survive? Whether the judged systems rank alike under every wording."""
+"""Whether the judged systems rank alike under every wording of the judge's prompt."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from judgesense.statistics.tables import Floats, is_finite
 class Consequence(ResultMapping):
     """Rankings of the judged systems, one under each wording (template).
 
-    `winner_change_rate` and `ranking_change_rate` are shares of the pairs of templates under which
-    the winner (the set of them, where systems tie), or anything in the ranking, differs.
-    `kendall_mean` is the mean tau-b over pairs of templates. `winners` has, for each template in
-    `templates`, the best systems; `modal_winner` is the most frequent of these sets and
-    `modal_winner_share` the share of templates that name it; `scores` are mean scores, one row a
-    template, one column a system. `n_excluded` judged things lack a score under a template.
-    Undefined is None, and `degenerate` then says why in words.
+    `winner_change_rate` and `ranking_change_rate` are the shares of template pairs under which the
+    winner (all of them, if systems tie), or anything in the ranking, differs. `kendall_mean` is the
+    mean tau-b over pairs of templates. `winners` lists the best systems under each of `templates`;
+    `modal_winner` is the most frequent of these sets and `modal_winner_share` the share of
+    templates that name it. `scores` are mean scores, one row per template, one column per system.
+    `n_excluded` outputs lack a score under a template. An undefined figure is None, and
+    `degenerate` says why.
     """
 
     winner_change_rate: float | None
@@ -60,28 +60,33 @@ def consequence(
     n_resamples: int = 2_000,
     seed: int = 0,
 ) -> Consequence:
-    """Ask how often the ranking of systems, or the winner, depends on the wording of the judge.
+    """Measure how often the ranking of systems, or the winner, depends on the judge's wording.
 
-    A system's score under a template is the mean over the things of it that were judged under
-    every template, so that templates differ by nothing but the judge's answers. Intervals are
-    percentile bootstraps over items; a change rate is pushed up by noise, so its interval is too.
+    A system's score under a template is the mean over its outputs that were judged under every
+    template, so that templates differ only in the judge's answers. Intervals are percentile
+    bootstraps over items; noise pushes a change rate up, and its interval with it.
 
     Args:
-        scores: one a row: a number (1 and 0 for a two-label task), or None where undecided.
-        system_ids: whose output was judged, one string a row.
-        template_ids: under which wording, one string a row.
-        item_ids: what the output answers, one string or integer a row; systems may share items.
-            Several rows of one item, system and template (orders, repeats) are averaged.
+        scores: one per row: a number (1 and 0 for a two-label task), or None if undecided.
+        system_ids: the system whose output was judged, one string per row.
+        template_ids: the wording, one string per row.
+        item_ids: the item that the output answers, one string or integer per row; systems may share
+            items. Rows of one item, system and template (orders, repeats) are averaged.
         confidence_level: within (0, 1).
-        n_resamples: bootstrap resamples.
-        seed: of `numpy.random.default_rng`.
+        n_resamples: number of bootstrap resamples.
+        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         A `Consequence`.
 
     Raises:
         ValueError: unequal lengths, empty input, a score that is neither None nor a finite number,
-            an id that is no string.
+            an id that is not a string.
+
+    >>> systems, templates = ["x", "y"] * 4, ["t1", "t1", "t2", "t2"] * 2
+    >>> found = consequence([1, 0, 0, 1] * 2, systems, templates, [1, 1, 1, 1, 2, 2, 2, 2])
+    >>> found.winners, found.winner_change_rate
+    ([['x'], ['y']], 1.0)
     """
     level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
     systems: dict[str, int] = {}
@@ -92,30 +97,30 @@ def consequence(
     n = len(value)
     for name, column in (("system_ids", system), ("template_ids", template)):
         if len(column) != n:
-            raise ValueError(f"{name} has {len(column)} rows and scores {n}: pass one a row")
+            raise ValueError(f"{name} has {len(column)} rows and scores {n}: pass one per row")
     item, n_items = cluster_codes(item_ids, n)
     n_systems, n_templates = len(systems), len(templates)
 
-    # A judged thing is an item's output by a system; its score under a template is a mean.
-    things, thing = np.unique(item * n_systems + system, return_inverse=True)
-    cell = thing * n_templates + template
+    # An output is one system's answer to one item; its score under a template is a mean.
+    outputs, output = np.unique(item * n_systems + system, return_inverse=True)
+    cell = output * n_templates + template
     known = ~np.isnan(value)
-    size = len(things) * n_templates
+    size = len(outputs) * n_templates
     tally = np.bincount(cell[known], minlength=size)
     sums = np.bincount(cell[known], value[known], minlength=size)
     whole = (tally.reshape(-1, n_templates) > 0).all(axis=1)
     n_excluded = int((~whole).sum())
     grid = (sums / np.maximum(tally, 1)).reshape(-1, n_templates)[whole]
-    of_system, of_item = things[whole] % n_systems, things[whole] // n_systems
+    of_system, of_item = outputs[whole] % n_systems, outputs[whole] // n_systems
 
     present = np.bincount(of_system, minlength=n_systems)
     reasons = []
     if n_excluded:
-        reasons.append(f"{n_excluded} of {len(things)} outputs lack a score under a template")
+        reasons.append(f"{n_excluded} of {len(outputs)} outputs lack a score under a template")
     names, wordings = list(systems), list(templates)
     if (present == 0).any():
         lost = ", ".join(names[index] for index in np.flatnonzero(present == 0))
-        reasons.append(f"no output was scored under every template for: {lost}")
+        reasons.append(f"no output scored under every template for: {lost}")
         return _undefined(names, wordings, n_items, n_excluded, reasons)
     # Per item: for each template, the systems' sums of scores; last, their numbers of outputs.
     stats = np.zeros((n_items, n_systems, n_templates + 1))
@@ -128,16 +133,16 @@ def consequence(
     winner_rate = ranking_rate = tau = None
     winner_ci = ranking_ci = Interval(None, None)
     if n_templates < 2:
-        reasons.append("one template: there is no other wording to compare with")
+        reasons.append("one template: no other wording to compare with")
     elif n_systems < 2:
-        reasons.append("one system: there is nothing to rank")
+        reasons.append("one system: no ranking")
     else:
         changed = _changes(means[None])
         winner_rate, ranking_rate = (float(rate[0]) for rate in changed)
         pairs = kendall_matrix(means)[np.triu_indices(n_templates, 1)]
         tau = None if np.isnan(pairs).all() else float(np.nanmean(pairs))
         if np.isnan(pairs).any():
-            reasons.append("all systems tie under a template: its rank correlations are left out")
+            reasons.append("all systems tie under a template: left out of the rank correlation")
         drawn = resampled_sums(stats.reshape(len(stats), -1), n_resamples, seed)
         drawn = drawn.reshape(n_resamples, n_templates + 1, n_systems)
         if len(stats) < 2 or (drawn[:, -1] < 0.5).any():
@@ -185,7 +190,7 @@ def _changes(means: Floats) -> tuple[Floats, Floats]:
 def _optional_numbers(scores: Any) -> Floats:
     """One number a row, NaN for None."""
     if isinstance(scores, (str, bytes)) or not hasattr(scores, "__len__"):
-        raise ValueError(f"scores is a {type(scores).__name__}: pass one number a row")
+        raise ValueError(f"scores is a {type(scores).__name__}: pass one number per row")
     if len(scores) == 0:
         raise ValueError("scores is empty: pass at least one row")
     values = np.empty(len(scores))
@@ -196,7 +201,7 @@ def _optional_numbers(scores: Any) -> Floats:
             values[row] = float(score)
         else:
             raise ValueError(
-                f"scores[{row}] is {score!r}: pass a finite number, or None where undecided"
+                f"scores[{row}] is {score!r}: pass a finite number, or None if undecided"
             )
     return values
 

@@ -1,8 +1,8 @@
-"""Confidence intervals whose sample is the item, not the row.
+"""Confidence intervals that treat the item, not the row, as the sample.
 
-Rows of one item (pairs of templates, repeats) are not independent; everything here takes
-`clusters` and treats the clusters as the sample. `clusters=None` makes every row its own cluster:
-the row-wise interval of the literature.
+Rows of one item (pairs of templates, repeats) are not independent, so every function takes
+`clusters` and treats them as the sample. `clusters=None` makes every row a cluster of its own: the
+row-wise interval of the literature.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Floats = npt.NDArray[np.float64]
 class Interval:
     """A confidence interval.
 
-    `low` and `high` are None where one cluster alone says nothing of the spread between clusters.
-    `effective_n` is the number of independent rows that would carry as much information, `icc` the
-    intra-cluster correlation behind it; both None for bootstraps.
+    `low` and `high` are None with a single cluster, which shows no spread between clusters.
+    `effective_n` is the number of independent rows that carry the same information, `icc` the
+    intra-cluster correlation behind it; both are None for bootstraps.
     """
 
     low: float | None
@@ -36,28 +36,32 @@ class Interval:
 
 
 def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
-    """Say which rows belong together: the one owner of "what is a cluster".
+    """Encode which rows belong together: the one owner of cluster identity.
 
     Args:
-        clusters: one id a row, strings or integers; None makes every row its own cluster.
+        clusters: one id per row, strings or integers; None makes every row a cluster of its own.
         n: number of rows.
 
     Returns:
         Codes 0..k-1, shape (n,), and the number of clusters k.
 
     Raises:
-        ValueError: another length than n, or an id that is neither a string nor an integer.
+        ValueError: a length other than n, or an id that is neither a string nor an integer.
+
+    >>> codes, k = cluster_codes(["q1", "q1", "q2"], 3)
+    >>> codes.tolist(), k
+    ([0, 0, 1], 2)
     """
     if clusters is None:
         return np.arange(n, dtype=np.intp), n
     if not is_ordered(clusters):
         raise ValueError(
-            f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id a row"
+            f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id per row"
         )
     if len(clusters) != n:
         raise ValueError(
             f"the clusters (item_ids) have {len(clusters)} rows and the decisions {n}: "
-            "pass one id a row"
+            "pass one id per row"
         )
     if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
         return _integer_codes(clusters)
@@ -79,7 +83,7 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
 
 def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
     if len(ids) and int(ids.max()) - int(ids.min()) <= 4 * len(ids):
-        # Ids that are nearly row numbers need no sorting.
+        # Ids close to row numbers need no sorting.
         offsets = (ids - ids.min()).astype(np.intp, copy=False)
         place = np.cumsum(np.bincount(offsets) > 0) - 1
         return place[offsets], int(place[-1]) + 1
@@ -92,13 +96,13 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
 
     n_eff = n / (1 + (m - 1) * ICC), with m = sum(m_i^2) / n the size-weighted mean cluster size
     (Kish 1965), the ANOVA estimate of the intra-cluster correlation with half an all-agreeing and
-    half an all-disagreeing cluster added (so that a perfect score does not claim ICC = 0), and
-    Student's t at (clusters - 1) in place of the normal quantile (Korn & Graubard 1998). Wilson's
+    half an all-disagreeing cluster added (so that a perfect score does not imply ICC = 0), and
+    Student's t at (clusters - 1) instead of the normal quantile (Korn & Graubard 1998). Wilson's
     form (1927) keeps the ends within [0, 1] and gives a perfect score a width.
 
     Args:
-        agree: shape (n,), true where the two decisions are equal.
-        clusters: one id a row, or None.
+        agree: shape (n,), true if the two decisions are equal.
+        clusters: one id per row, or None.
         confidence_level: within (0, 1).
 
     Returns:
@@ -106,6 +110,10 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
 
     Raises:
         ValueError: empty or non-boolean `agree`, clusters of another length, level outside (0, 1).
+
+    >>> ends = wilson_cluster([1, 1, 1, 0, 1, 1], ["q1", "q1", "q2", "q2", "q3", "q3"])
+    >>> round(ends.low, 3), round(ends.high, 3)
+    (0.127, 0.994)
     """
     hits = booleans(agree, "agree")
     level = check_level(confidence_level)
@@ -115,7 +123,11 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
 
 
 def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95) -> Interval:
-    """`wilson_cluster` from each cluster's number of successes and of rows, shape (k,) each."""
+    """`wilson_cluster` from each cluster's number of successes and of rows, shape (k,) each.
+
+    >>> round(wilson_from_sums([2, 1, 2], [2, 2, 2]).low, 3)
+    0.127
+    """
     from scipy.special import stdtrit
 
     successes, sizes = np.asarray(successes, dtype=float), np.asarray(sizes, dtype=float)
@@ -133,11 +145,15 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
 
 
 def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
-    """Wilson's score interval (1927) for a share of n trials with the given two-sided quantile."""
+    """Wilson's score interval (1927) for a share of n trials and a two-sided quantile.
+
+    >>> [round(end, 3) for end in wilson(0.5, 100, 1.96)]
+    [0.404, 0.596]
+    """
     z2 = quantile**2 / n
     centre = (share + z2 / 2) / (1 + z2)
     half = quantile / (1 + z2) * np.sqrt(share * (1 - share) / n + z2 / (4 * n))
-    # At a share of 0 or 1 an end is that share exactly; rounding must not put it inside.
+    # At a share of 0 or 1 one end is exactly that share, whatever the rounding.
     low = 0.0 if share <= 0 else max(0.0, float(centre - half))
     high = 1.0 if share >= 1 else min(1.0, float(centre + half))
     return min(low, share), max(high, share)
@@ -162,14 +178,14 @@ def _icc(successes: Floats, sizes: Floats) -> float:
 
 
 def mean_t_cluster(values: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:
-    """Interval for the mean of any numbers: cluster-robust standard error, t at (clusters - 1).
+    """Interval for a mean: cluster-robust standard error, Student's t at (clusters - 1).
 
-    The mean is a ratio of cluster sums to cluster sizes, its variance the linearised one with the
-    factor k / (k - 1) (Cochran 1977, section 9A).
+    The mean is a ratio of cluster sums to cluster sizes; its variance is linearised and multiplied
+    by k / (k - 1) (Cochran 1977, section 9A).
 
     Args:
         values: shape (n,), finite numbers.
-        clusters: one id a row, or None.
+        clusters: one id per row, or None.
         confidence_level: within (0, 1).
 
     Returns:
@@ -177,6 +193,10 @@ def mean_t_cluster(values: Any, clusters: Any = None, confidence_level: float = 
 
     Raises:
         ValueError: empty or non-finite values, clusters of another length, level outside (0, 1).
+
+    >>> ends = mean_t_cluster([1.0, 2.0, 3.0])
+    >>> round(ends.low, 3), round(ends.high, 3)
+    (-0.484, 4.484)
     """
     from scipy.special import stdtrit
 
@@ -207,17 +227,21 @@ def bootstrap_mean(
 
     Args:
         values: shape (n,), numbers or booleans.
-        clusters: one id a row, or None.
+        clusters: one id per row, or None.
         confidence_level: within (0, 1).
         method: "percentile" or "bca".
         n_resamples: number of resamples.
-        seed: of `numpy.random.default_rng`.
+        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         The interval; ends None with a single cluster.
 
     Raises:
         ValueError: bad values, clusters, level, method or number of resamples.
+
+    >>> ends = bootstrap_mean([0, 1, 1, 1], n_resamples=200)
+    >>> 0 <= ends.low < 0.75 < ends.high <= 1
+    True
     """
     if method not in ("percentile", "bca"):
         raise ValueError(f"method is {method!r}: pass 'percentile' or 'bca'")
@@ -258,9 +282,13 @@ def _bca_tails(
 
 
 def booleans(values: Any, name: str) -> npt.NDArray[np.bool_]:
-    """Return true/false (or 0/1) rows as a boolean array; ValueError names what is neither."""
+    """Rows of true/false (or 0/1) as a boolean array; ValueError names a row that is neither.
+
+    >>> booleans([1, 0], "agree").tolist()
+    [True, False]
+    """
     array = numbers(values, name)
     bad = np.flatnonzero((array != 0) & (array != 1))
     if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}: pass true or false a row")
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}: pass true or false in every row")
     return array.astype(np.bool_)

@@ -24,22 +24,24 @@ def cohen_kappa(
     Args:
         a: labels of the first rater, shape (n,), strings.
         b: labels of the second rater, shape (n,), strings.
-        weights: None, or "linear" or "quadratic": disagreements count by the distance, or squared
-            distance, of the labels' places in `labels`.
-        labels: the scale in order; None takes the labels seen, as numbers where all are numbers,
-            else sorted as text. A weighted kappa needs every step of the scale named, also one
-            that nobody used.
+        weights: None, or "linear" or "quadratic": a disagreement counts by the distance, or squared
+            distance, between the labels' places in `labels`.
+        labels: the scale in order; None takes the labels seen, as numbers if all are numbers, else
+            sorted as text. For a weighted kappa name every step of the scale, used or not.
 
     Returns:
-        Kappa, or None where it is undefined (both streams are one and the same label).
+        Kappa, or None if it is undefined (both streams are one and the same label).
 
     Raises:
         ValueError: bad labels or lengths, a label missing from `labels`, unknown `weights`.
+
+    >>> cohen_kappa(["A", "A", "B", "B"], ["A", "B", "B", "B"])
+    0.5
     """
     first, second, seen = encode_pair(a, b, ("a", "b"))
     scale = ordered(seen) if labels is None else list(labels)
     if len(set(scale)) < len(scale):
-        raise ValueError(f"labels={scale!r} names a label twice: name each step of the scale once")
+        raise ValueError(f"labels={scale!r} names a label twice: name each step once")
     place = {label: code for code, label in enumerate(scale)}
     for label in seen:
         if label not in place:
@@ -50,7 +52,11 @@ def cohen_kappa(
 
 
 def disagreement_weights(n_labels: int, weights: str | None) -> npt.NDArray[np.float64]:
-    """Cost of confusing label i with label j, shape (L, L): 0/1, |i - j| or (i - j) squared."""
+    """Cost of confusing label i with label j, shape (L, L): 0/1, |i - j| or (i - j) squared.
+
+    >>> disagreement_weights(3, "quadratic")[0].tolist()
+    [0.0, 1.0, 4.0]
+    """
     if weights not in (None, "linear", "quadratic"):
         raise ValueError(f"weights is {weights!r}: pass None, 'linear' or 'quadratic'")
     steps = np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels))).astype(float)
@@ -60,7 +66,11 @@ def disagreement_weights(n_labels: int, weights: str | None) -> npt.NDArray[np.f
 
 
 def contingency(first: Codes, second: Codes, n_labels: int) -> npt.NDArray[np.float64]:
-    """Counts of each pair of codes, shape (L, L)."""
+    """Counts of each pair of codes, shape (L, L).
+
+    >>> contingency(np.array([0, 1]), np.array([0, 0]), 2).tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
     flat = np.bincount(first * n_labels + second, minlength=n_labels * n_labels)
     return flat.reshape(n_labels, n_labels).astype(np.float64)
 
@@ -68,7 +78,11 @@ def contingency(first: Codes, second: Codes, n_labels: int) -> npt.NDArray[np.fl
 def kappa_from_table(
     table: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None = None
 ) -> float | None:
-    """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement."""
+    """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement.
+
+    >>> kappa_from_table(np.array([[2.0, 0.0], [0.0, 3.0]]))
+    1.0
+    """
     if weights is None:
         weights = disagreement_weights(len(table), None)
     expected = float((weights * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
@@ -78,7 +92,11 @@ def kappa_from_table(
 
 
 def ordered(labels: Collection[str]) -> list[str]:
-    """Sort labels as numbers where all are numbers, else as text."""
+    """Labels sorted as numbers if all are numbers, else as text.
+
+    >>> ordered({"10", "9"}), ordered({"b", "9"})
+    (['9', '10'], ['9', 'b'])
+    """
     try:
         finite = all(math.isfinite(float(label)) for label in labels)
     except ValueError:
@@ -91,23 +109,27 @@ def wilson_kappa(
 ) -> Interval:
     """Interval of Cohen's kappa from Wilson's clustered interval of the agreement behind it.
 
-    kappa = 1 - (1 - p) / (1 - c) for agreement p and chance agreement c. The ends are those of
-    `intervals.wilson_cluster` for p, at the observed c; where the linearised cluster variance of
-    kappa, which knows that c is estimated too, is larger than Wilson's, the effective sample size
-    shrinks by their ratio. Keeps a width at perfect agreement, where every bootstrap has none; its
-    coverage is in `docs/metrics/intervals.md`.
+    kappa = 1 - (1 - p) / (1 - c) for agreement p and chance agreement c. The ends come from
+    `intervals.wilson_cluster` for p, at the observed c. If the linearised cluster variance of
+    kappa, which accounts for c being estimated, exceeds Wilson's, the effective sample size
+    shrinks by their ratio. The interval keeps a width at perfect agreement, where a bootstrap has
+    none; `docs/metrics/intervals.md` has its coverage.
 
     Args:
         first: label codes 0..L-1, shape (n,).
         second: label codes 0..L-1, shape (n,).
-        clusters: one id a row, or None.
+        clusters: one id per row, or None.
         confidence_level: within (0, 1).
 
     Returns:
-        The interval within [-1, 1]; ends None with a single cluster or where kappa is undefined.
+        The interval within [-1, 1]; ends None with a single cluster or if kappa is undefined.
 
     Raises:
         ValueError: clusters of another length, or a level outside (0, 1).
+
+    >>> ends = wilson_kappa(np.array([0, 1] * 20), np.array([0, 1] * 19 + [1, 1]))
+    >>> -1 < ends.low < 0.95 < ends.high <= 1
+    True
     """
     from scipy.special import stdtrit
 
@@ -143,24 +165,28 @@ def bootstrap_kappa(
 ) -> Interval:
     """Percentile bootstrap interval of Cohen's kappa over clusters.
 
-    Only each cluster's observed disagreement and label counts are resampled. Resamples in which
-    kappa is undefined (one label throughout) are left out; the ends are None if they are half or
-    more of all. The interval is weak at 25 clusters: see `docs/metrics/intervals.md`.
+    Only each cluster's observed disagreement and label counts are resampled. Resamples with an
+    undefined kappa (one label throughout) are left out; the ends are None if those are at least
+    half. The interval is weak at 25 clusters: see `docs/metrics/intervals.md`.
 
     Args:
         first: label codes 0..L-1, shape (n,).
         second: label codes 0..L-1, shape (n,).
-        clusters: one id a row, or None.
+        clusters: one id per row, or None.
         confidence_level: within (0, 1).
         n_resamples: number of resamples.
-        seed: of `numpy.random.default_rng`.
+        seed: seed for `numpy.random.default_rng`.
         weights: disagreement weights, shape (L, L) with a zero diagonal; None for 0/1.
 
     Returns:
-        The interval; ends None with a single cluster or where kappa is mostly undefined.
+        The interval; ends None with a single cluster or if kappa is mostly undefined.
 
     Raises:
         ValueError: clusters of another length, level outside (0, 1), bad number of resamples.
+
+    >>> codes = np.array([0, 1] * 20)
+    >>> bootstrap_kappa(codes, codes, n_resamples=100).low
+    1.0
     """
     level = check_level(confidence_level)
     a, b = np.asarray(first), np.asarray(second)
@@ -172,7 +198,7 @@ def bootstrap_kappa(
         weights = 1.0 - np.eye(labels)
     counts: npt.NDArray[np.intp] | None = None
     if clusters is None:
-        # Rows alone have at most L * L different statistics: one for each cell of the table.
+        # Single rows have at most L * L different statistics: one per cell of the table.
         counts = np.bincount(a * labels + b, minlength=labels * labels)
         cells = np.flatnonzero(counts)
         counts, a, b = counts[cells], cells // labels, cells % labels
@@ -194,7 +220,7 @@ def bootstrap_kappa(
 
 
 def _kappas(sums: Floats, weights: Floats) -> Floats:
-    """Kappa of each row (disagreement, counts of the first's labels, counts of the second's)."""
+    """Kappa of each row: disagreement, label counts of the first, label counts of the second."""
     labels = len(weights)
     rows, columns = sums[:, 1 : 1 + labels], sums[:, 1 + labels :]
     n = rows.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Label streams as integer codes: the one place that checks and encodes what a caller passes."""
+"""Label streams as integer codes: the one place that checks and encodes a caller's input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
     """Encode a stream of string labels as integers.
 
     Args:
-        values: one string a row, a sequence or a one-dimensional numpy array.
+        values: one string per row, a sequence or a one-dimensional numpy array.
         name: the argument's name, for messages.
         table: label -> code, extended in place (so that two streams share their codes).
 
@@ -28,12 +28,16 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
         Codes, shape (n,).
 
     Raises:
-        ValueError: not a sequence, or a row that is no string (None, NaN, a number); names the row.
+        ValueError: not a sequence, or a row that is not a string (None, NaN, a number); names the
+            row.
+
+    >>> encode(["NO", "YES", "NO"], "decisions").tolist()
+    [0, 1, 0]
     """
     table = {} if table is None else table
     rows = _as_rows(values, name)
     codes = np.empty(len(rows), dtype=np.intp)
-    # By chunks, so that a million numpy strings do not all become Python objects at once.
+    # In chunks, so that a million numpy strings do not become Python objects all at once.
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
         chunk = part.tolist() if isinstance(part, np.ndarray) else part
@@ -56,6 +60,10 @@ def encode_pair(
 
     Raises:
         ValueError: as `encode`; also unequal lengths and empty input.
+
+    >>> first, second, labels = encode_pair(["A", "B"], ["B", "B"])
+    >>> second.tolist(), labels
+    ([1, 1], ['A', 'B'])
     """
     table: dict[str, int] = {}
     first = encode(one, names[0], table)
@@ -71,7 +79,11 @@ def encode_pair(
 
 
 def check_level(confidence_level: float) -> float:
-    """Return the confidence level, or raise ValueError unless it lies strictly within (0, 1)."""
+    """Return the confidence level, or raise ValueError unless it lies strictly within (0, 1).
+
+    >>> check_level(0.95)
+    0.95
+    """
     if (
         isinstance(confidence_level, bool)
         or not isinstance(confidence_level, (int, float, np.floating))
@@ -84,27 +96,38 @@ def check_level(confidence_level: float) -> float:
 
 
 def check_resamples(n_resamples: int) -> int:
-    """Return the number of resamples, or raise ValueError unless it is a whole number >= 1."""
+    """Return the number of resamples, or raise ValueError unless it is an integer of at least 1.
+
+    >>> check_resamples(100)
+    100
+    """
     if (
         isinstance(n_resamples, bool)
         or not isinstance(n_resamples, (int, np.integer))
         or n_resamples < 1
     ):
-        raise ValueError(f"n_resamples is {n_resamples!r}: pass a whole number of at least 1")
+        raise ValueError(f"n_resamples is {n_resamples!r}: pass an integer of at least 1")
     return int(n_resamples)
 
 
 def check_seed(seed: int) -> int:
-    """Return the seed, or raise ValueError unless it is a whole number >= 0."""
+    """Return the seed, or raise ValueError unless it is an integer of at least 0.
+
+    >>> check_seed(7)
+    7
+    """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed is {seed!r}: pass a whole number of at least 0")
+        raise ValueError(f"seed is {seed!r}: pass an integer of at least 0")
     return int(seed)
 
 
 def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
     """Return a set of labels, or raise ValueError unless it is a collection of strings.
 
-    One string is refused: `"A" in "UNCLEAR"` is true, and would leave out decisions unseen.
+    A single string is refused: `"A" in "UNCLEAR"` is true and would silently drop decisions.
+
+    >>> sorted(check_labels(["TIE", "C"], "ties"))
+    ['C', 'TIE']
     """
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Collection):
         raise ValueError(f"{name} is {labels!r}: pass a list of strings")
@@ -119,6 +142,9 @@ def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
 
     Raises:
         ValueError: not numbers, ragged, of another shape, empty, or not finite (names the row).
+
+    >>> numbers([1, 2.5], "values").tolist()
+    [1.0, 2.5]
     """
     if isinstance(values, (str, bytes)):
         raise ValueError(f"{name} is a {type(values).__name__}: pass numbers")
@@ -148,9 +174,9 @@ def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
 
 
 def _refuse_non_numbers(values: Any, name: str) -> None:
-    """Raise ValueError at the first entry that is no number, as the caller wrote it.
+    """Raise ValueError at the first entry that is not a number, as the caller wrote it.
 
-    numpy has by then made text of every entry of a mixed list, so that the first would be blamed.
+    In a mixed list numpy turns every entry into text, so the array would blame the first one.
     """
     for row, value in enumerate(values):
         if isinstance(value, (list, tuple, np.ndarray)):
@@ -165,23 +191,23 @@ def _as_rows(values: Labels, name: str) -> Any:
     """Something with len and slices: a list, a tuple or a one-dimensional array."""
     if not is_ordered(values):
         raise ValueError(
-            f"{name} is a {type(values).__name__}: pass a list or an array with one label a row"
+            f"{name} is a {type(values).__name__}: pass a list or an array with one label per row"
         )
     if isinstance(values, (list, tuple)):
         return values
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"{name} has {array.ndim} dimensions: pass one label a row")
+        raise ValueError(f"{name} has {array.ndim} dimensions: pass one label per row")
     return array
 
 
 def _learn(table: dict[str, int], chunk: Sequence[Any], name: str, start: int) -> None:
-    """Add the chunk's new labels to the table, or say which row is no label."""
+    """Add the chunk's new labels to the table; ValueError names a row that is not a label."""
     for row, value in enumerate(chunk, start):
         if not isinstance(value, str):
             raise ValueError(
                 f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass a label "
-                "such as 'YES', '4' or 'A', and 'UNCLEAR' where the judge could not be read"
+                "such as 'YES', '4' or 'A', and 'UNCLEAR' if the answer cannot be read"
             )
     for label in sorted(set(chunk).difference(table)):
         table[label] = len(table)

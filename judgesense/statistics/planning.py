@@ -1,4 +1,4 @@
-"""How many items and templates a wanted precision takes."""
+"""How many items and templates a given precision needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ITEMS = 10_000_000
 
 @dataclass(frozen=True)
 class Design:
-    """Items and templates that give an interval of the wanted width; `items` None where none do."""
+    """Items and templates for an interval of the wanted width; None if no number suffices."""
 
     templates: int
     items: int | None
@@ -34,10 +34,10 @@ def plan(
     fixed_templates: bool = True,
     confidence_level: float = 0.95,
 ) -> list[Design]:
-    """Find, for each number of templates, the items that a mean score of wanted precision takes.
+    """Find the number of items for a mean score of the wanted precision, per number of templates.
 
-    Variance of the mean over I items = (v(item) + the item's error terms) / I, plus, where
-    templates are a sample from all wordings, the terms common to all items (`error_terms`);
+    Variance of the mean over I items = (v(item) + the item's error terms) / I, plus, if templates
+    are a sample of all wordings, the terms common to all items (`error_terms`);
     interval = mean +- t(I - 1) * its root.
 
     Args:
@@ -46,15 +46,19 @@ def plan(
         templates: numbers of templates to consider.
         n_orders: option orders judged for each.
         n_reruns: reruns of each prompt.
-        fixed_templates: True for an interval conditional on these templates, False for one over
-            all wordings like them (then no number of items makes up for too few templates).
+        fixed_templates: True for an interval about these templates, False for one about all
+            wordings like them (no number of items then makes up for too few templates).
         confidence_level: within (0, 1).
 
     Returns:
-        One design a number of templates; the one with the fewest prompts is the cheapest.
+        One design per number of templates; the one with the fewest prompts is the cheapest.
 
     Raises:
         ValueError: a width that is not positive, counts below 1, or no `item` variance.
+
+    >>> variances = {"item": 0.1, "template": 0.01, "residual": 0.1}
+    >>> [design.items for design in plan(variances, 0.1, [1, 5])]
+    [310, 187]
     """
     from scipy.special import stdtrit
 
@@ -62,7 +66,7 @@ def plan(
     level = check_level(confidence_level)
     item = variances.get("item")
     if item is None:
-        raise ValueError("variances has no 'item': pass the variances of `components`")
+        raise ValueError("variances has no 'item': pass `components(...).variances`")
     designs = []
     for n_templates in templates:
         counts = {"template": n_templates, "order": n_orders, "rerun": n_reruns}
@@ -91,21 +95,24 @@ def items_needed(
 ) -> int | None:
     """Find how many items would settle on which side of a threshold a JSS lies.
 
-    The fewest items for which the clustered Wilson interval excludes the threshold, if the share,
-    the pairs an item and the intra-cluster correlation stay as they are.
+    This is the smallest number of items for which the clustered Wilson interval excludes the
+    threshold, if the share, the pairs per item and the intra-cluster correlation stay the same.
 
     Args:
         share: the JSS, in [0, 1].
-        pairs_per_item: mean number of pairs an item.
+        pairs_per_item: mean number of pairs per item.
         icc: intra-cluster correlation, in [0, 1] (`Interval.icc`).
         threshold: within (0, 1).
         confidence_level: within (0, 1).
 
     Returns:
-        Number of items; None where it exceeds ten million (the share is the threshold).
+        Number of items; None above ten million (the share equals the threshold).
 
     Raises:
         ValueError: an argument out of its range.
+
+    >>> items_needed(0.9, pairs_per_item=10, icc=0.3, threshold=0.8)
+    26
     """
     ends = _planned_interval(share, pairs_per_item, icc, check_level(confidence_level))
     if not 0 < threshold < 1:
@@ -129,17 +136,20 @@ def items_for_width(
     """Find how many items give a JSS interval of at most the wanted full width.
 
     Args:
-        share: the JSS expected, in [0, 1].
+        share: the expected JSS, in [0, 1].
         width: wanted high - low, within (0, 1).
-        pairs_per_item: number of pairs an item.
-        icc: intra-cluster correlation expected, in [0, 1].
+        pairs_per_item: number of pairs per item.
+        icc: expected intra-cluster correlation, in [0, 1].
         confidence_level: within (0, 1).
 
     Returns:
-        Number of items; None where it exceeds ten million.
+        Number of items; None above ten million.
 
     Raises:
         ValueError: an argument out of its range.
+
+    >>> items_for_width(0.9, 0.1)
+    144
     """
     ends = _planned_interval(share, pairs_per_item, icc, check_level(confidence_level))
     _check_positive(width, "width")
@@ -173,7 +183,7 @@ def _planned_interval(
 
 
 def _smallest(holds: Callable[[int], bool]) -> int | None:
-    """Smallest k >= 2 for which `holds(k)`, which once true stays true."""
+    """Smallest k >= 2 for which `holds(k)`; once true, it must stay true."""
     high = 2
     while not holds(high):
         high *= 2

@@ -1,4 +1,4 @@
-"""Bootstrap draws of cluster statistics: sums over resampled clusters, never rows in a loop."""
+"""Bootstrap draws of cluster statistics, as sums over resampled clusters."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from judgesense.statistics.labels import check_resamples, check_seed
 Floats = npt.NDArray[np.float64]
 
 _FEW_DISTINCT = 500
-"""Up to so many distinct statistics, drawing their counts beats drawing clusters."""
+"""Up to this many distinct statistics, drawing their counts is faster than drawing clusters."""
 
 _MANY_CLUSTERS = 2_000
-"""Above so many clusters, the normal limit of the sums is nearer than 10,000 draws can tell."""
+"""Above this many clusters, 10,000 draws cannot tell the sums from their normal limit."""
 
 _DRAWS_AT_ONCE = 2_000_000
 
@@ -23,22 +23,25 @@ def resampled_sums(
 ) -> Floats:
     """Sum cluster statistics over clusters drawn with replacement.
 
-    Clusters with equal statistics are drawn together, as one multinomial count. Where over 2,000
-    clusters have over 500 distinct statistics, the sums are drawn from their limiting normal
-    distribution (mean and covariance of the multinomial draw): it moves a 95% end by about
-    0.47 * skewness / sqrt(clusters) standard errors, under the 0.027 that 10,000 resamples leave.
+    Clusters with equal statistics are drawn together, as one multinomial count. If more than 2,000
+    clusters have more than 500 distinct statistics, the sums are drawn from their limiting normal
+    distribution (mean and covariance of the multinomial draw). That moves a 95% end by about
+    0.47 * skewness / sqrt(clusters) standard errors, below the 0.027 of 10,000 resamples.
 
     Args:
-        statistics: shape (k, s), one row a cluster, or one row a distinct statistic with `counts`.
+        statistics: shape (k, s), one row per cluster, or one per distinct statistic with `counts`.
         n_resamples: number of resamples B.
-        seed: of `numpy.random.default_rng`.
-        counts: shape (k,), how many clusters have each row; None for one each.
+        seed: seed for `numpy.random.default_rng`.
+        counts: shape (k,), the number of clusters with each row; None for one each.
 
     Returns:
         Sums, shape (B, s).
 
     Raises:
-        ValueError: n_resamples is not a whole number >= 1, or seed not one >= 0.
+        ValueError: n_resamples is not an integer >= 1, or seed not one >= 0.
+
+    >>> resampled_sums([[1.0, 2.0], [1.0, 2.0]], 3, 0).tolist()
+    [[2.0, 4.0], [2.0, 4.0], [2.0, 4.0]]
     """
     rng = np.random.default_rng(check_seed(seed))
     n_resamples = check_resamples(n_resamples)
@@ -60,7 +63,7 @@ def _distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
     if rows.shape[1] > 1 and (rows == np.rint(rows)).all():
         spans = np.ptp(rows, axis=0) + 1
         if np.log2(spans).sum() < 52:
-            # One number a row sorts many times faster than rows do.
+            # One number per row sorts many times faster than whole rows.
             radix = np.concatenate([[1.0], np.cumprod(spans[:-1])])
             _, first, tally = np.unique(
                 (rows - rows.min(axis=0)) @ radix, return_index=True, return_counts=True
