@@ -1,4 +1,4 @@
-"""Classical tests the papers quote: Wilcoxon, ANOVA, Cohen's d, chi-square."""
+"""Classical tests that the papers report: Wilcoxon, ANOVA, Cohen's d, chi-square."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from judgesense.statistics.result import ResultMapping
 class TestResult(ResultMapping):
     """A test: its statistic, p-value, degrees of freedom and effect size.
 
-    `effect` is named by `effect_name` (eta squared, Cramer's V, the matched-pairs rank-biserial
-    correlation). What is undefined is None, and `degenerate` says why.
+    `effect_name` names `effect` (eta squared, Cramer's V, the matched-pairs rank-biserial
+    correlation). An undefined figure is None, and `degenerate` says why.
     """
 
     __test__ = False  # not a test of pytest's
@@ -34,8 +34,8 @@ class TestResult(ResultMapping):
 def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
     """Wilcoxon's signed-rank test of paired numbers, such as paraphrase against same-prompt spread.
 
-    Zero differences are dropped; the p-value is two-sided, as `scipy.stats.wilcoxon` decides
-    between exact and normal ("All Prompts Created Equal", same-prompt baseline).
+    Zero differences are dropped. The p-value is two-sided; `scipy.stats.wilcoxon` chooses between
+    exact and normal ("All Prompts Created Equal", same-prompt baseline).
 
     Args:
         first: shape (n,).
@@ -43,10 +43,14 @@ def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
 
     Returns:
         The statistic (the smaller rank sum) and the rank-biserial correlation of first - second;
-        undefined where all pairs are equal. `n` counts the differing pairs.
+        undefined if all pairs are equal. `n` counts the differing pairs.
 
     Raises:
         ValueError: unequal lengths, empty input or numbers that are not finite.
+
+    >>> result = wilcoxon([3, 4, 5, 6], [1, 1, 1, 1])
+    >>> result.statistic, result.p_value, result.effect
+    (0.0, 0.125, 1.0)
     """
     from scipy.stats import rankdata
     from scipy.stats import wilcoxon as scipy_wilcoxon
@@ -72,7 +76,7 @@ def anova(groups: Sequence[npt.ArrayLike], welch: bool = False) -> TestResult:
     not assume equal variances. eta squared = SSB / SST in both.
 
     Args:
-        groups: two or more groups of numbers; Welch's form needs two numbers or more in each.
+        groups: at least two groups of numbers; Welch's form needs two numbers in each.
         welch: use Welch's form.
 
     Returns:
@@ -80,6 +84,10 @@ def anova(groups: Sequence[npt.ArrayLike], welch: bool = False) -> TestResult:
 
     Raises:
         ValueError: fewer than two groups, a group that is empty or not finite, or too few numbers.
+
+    >>> result = anova([[1, 2, 3], [2, 3, 4]])
+    >>> result.statistic, result.df
+    (1.5, (1.0, 4.0))
     """
     from scipy.special import fdtrc
 
@@ -119,28 +127,23 @@ def anova(groups: Sequence[npt.ArrayLike], welch: bool = False) -> TestResult:
     return TestResult(f, float(fdtrc(*df, f)), df, eta, name, n)
 
 
-def cohens_d(first: npt.ArrayLike, second: npt.ArrayLike, paired: bool = False) -> float | None:
-    """Cohen's d: the difference of means in standard deviations (Cohen 1988, sections 2.2, 2.3).
+def cohens_d(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
+    """Cohen's d: the difference of means in pooled standard deviations (Cohen 1988, section 2.2).
 
     Args:
         first: shape (n,).
-        second: shape (m,); paired with `first` (m = n) where `paired`.
-        paired: divide by the standard deviation of the differences instead of the pooled one.
+        second: shape (m,).
 
     Returns:
-        d of first - second; None where the standard deviation is 0 or cannot be estimated.
+        d of first - second; None if the standard deviation is 0 or cannot be estimated.
 
     Raises:
-        ValueError: empty input, numbers that are not finite, unequal lengths where `paired`.
+        ValueError: empty input or numbers that are not finite.
+
+    >>> cohens_d([2, 3, 4], [1, 2, 3])
+    1.0
     """
     x, y = numbers(first, "first"), numbers(second, "second")
-    if paired and len(x) != len(y):
-        raise ValueError(f"first has {len(x)} rows and second {len(y)}: pass pairs")
-    if paired:
-        gaps = x - y
-        if len(gaps) < 2 or (gaps == gaps[0]).all():
-            return None
-        return float(gaps.mean() / gaps.std(ddof=1))
     if len(x) + len(y) < 3 or ((x == x[0]).all() and (y == y[0]).all()):
         return None
     squares = float(((x - x.mean()) ** 2).sum() + ((y - y.mean()) ** 2).sum())
@@ -154,11 +157,15 @@ def chi_square(table: npt.ArrayLike) -> TestResult:
         table: counts, shape (r, c), r and c at least 2.
 
     Returns:
-        The statistic, its p-value and Cramer's V; undefined where fewer than two rows or columns
-        hold counts (empty ones are left out of the degrees of freedom).
+        The statistic, its p-value and Cramer's V; undefined if fewer than two rows or columns hold
+        counts (empty ones are left out of the degrees of freedom).
 
     Raises:
         ValueError: not a table of counts, or fewer than two rows or columns.
+
+    >>> result = chi_square([[10, 0], [0, 10]])
+    >>> result.statistic, result.effect
+    (20.0, 1.0)
     """
     from scipy.special import chdtrc
 

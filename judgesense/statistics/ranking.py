@@ -420,7 +420,11 @@ def kendall_matrix(rows: Floats) -> Floats:
 
 
 def lower_bounds(table: Floats, z: float) -> Floats:
-    """LCB of each column: mean - z * sd / sqrt(K), sd with K - 1 (section 3.4); K >= 2."""
+    """LCB of each column: mean - z * sd / sqrt(K), sd with K - 1 (section 3.4); K >= 2.
+
+    >>> lower_bounds(np.array([[1.0, 2.0], [1.0, 4.0]]), 1.0).tolist()
+    [1.0, 2.0]
+    """
     bounds: Floats = table.mean(axis=0) - z * table.std(axis=0, ddof=1) / np.sqrt(len(table))
     return bounds
 

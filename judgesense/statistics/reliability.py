@@ -58,7 +58,11 @@ def krippendorff_alpha(
 
 
 def alpha_from_counts(counts: Floats, level: str = "nominal") -> float | None:
-    """Krippendorff's alpha from the counts of each label per unit, shape (units, L)."""
+    """Krippendorff's alpha from the counts of each label per unit, shape (units, L).
+
+    >>> alpha_from_counts(np.array([[2.0, 0.0], [0.0, 2.0]]))
+    1.0
+    """
     counts = counts[counts.sum(axis=1) >= 2]
     if not len(counts):
         return None

@@ -84,6 +84,9 @@ def data_frame(rows: Any) -> Any:
 
     Raises:
         ImportError: pandas is not installed.
+
+    >>> data_frame([{"judge": "m", "jss": 0.9}]).shape
+    (1, 2)
     """
     try:
         import pandas

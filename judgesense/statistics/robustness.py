@@ -26,7 +26,7 @@ STABLE_BELOW = 0.15
 """A configuration is stable if its win-rate gap and its sensitivity are both below this."""
 
 _SLACK = 1e-9
-"""4.4 - 3.9 is 0.5 to a reader and 0.5000000000000004 to a float; 0.7 - 0.55 is below 0.15."""
+"""Slack for rounding: 4.4 - 3.9 is 0.5000000000000004 as a float, 0.7 - 0.55 is below 0.15."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,10 +213,13 @@ def tolerance_accuracies(
 def coefficients_of_variation(table: Floats) -> Floats:
     """Population standard deviation / mean of each row, shape (N,).
 
-    A constant row has 0. A row that varies around a mean of 0 or less has none: NaN, for the
-    caller to count.
+    A constant row has 0. A row that varies around a mean of 0 or less has NaN, for the caller to
+    count.
+
+    >>> coefficients_of_variation(np.array([[1.0, 3.0], [2.0, 2.0]])).round(3).tolist()
+    [0.5, 0.0]
     """
-    # The ratio does not depend on the scale; on scale 1 nothing overflows.
+    # The ratio does not depend on the scale; on a scale of 1 nothing overflows.
     scale = np.abs(table).max(axis=1, keepdims=True)
     rows = table / np.where(scale == 0, 1.0, scale)
     mean = rows.mean(axis=1)
@@ -258,7 +261,7 @@ def _gap_interval(
 
 
 def _chance_gap(right: Floats) -> float:
-    """The mean gap when each item's k marks are dealt to the paraphrases at random.
+    """The mean gap if each item's k marks were dealt to the paraphrases at random.
 
     A row with a share p of right marks gives each paraphrase the variance p (1 - p) and each two
     the covariance -p (1 - p) / (k - 1), so the k accuracies are, in the normal limit, a centred

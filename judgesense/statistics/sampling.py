@@ -1,4 +1,4 @@
-"""Judges that are asked several times: agreement over all draws, and what of it is noise."""
+"""Judges asked several times: agreement over all draws, and how much of it is noise."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from judgesense.statistics.result import ResultMapping
 class SampledAgreement(ResultMapping):
     """JSS over draws, the noise floor of the same prompts, and their difference.
 
-    ``jss`` is the mean over pairs of the share of couples of draws, one of each prompt, that
-    agree; ``noise_floor`` that of couples of draws of the *same* prompt that differ;
-    ``net_flip_rate`` is (1 - jss) - noise_floor, the flips that only the wording explains, over
-    the pairs of which both prompts were drawn at least twice. It can fall below 0 by chance.
+    ``jss`` is the share of agreeing couples of draws, one of each prompt, averaged over pairs;
+    ``noise_floor`` the share of differing couples of draws of the *same* prompt;
+    ``net_flip_rate`` = (1 - jss) - noise_floor, the flips that only the wording explains, over
+    the pairs with at least two draws of both prompts. By chance it can fall below 0.
     """
 
     jss: float | None
@@ -42,36 +42,39 @@ def sampled_jss(
 ) -> SampledAgreement:
     """Agreement of two prompts whose decisions were drawn several times each.
 
-    Pair i agrees with the frequency sum_l a_il b_il / (a_i b_i), its prompts flip by themselves
-    with 1 - sum_l c_l (c_l - 1) / (c (c - 1)): both estimate without bias what a further draw
-    would do (Rao 1982, diversity between and within).
+    Pair i agrees with the frequency sum_l a_il b_il / (a_i b_i); a prompt flips on its own with
+    1 - sum_l c_l (c_l - 1) / (c (c - 1)). Both are unbiased for a further draw (Rao 1982,
+    diversity between and within).
 
     Args:
-        draws_a: how often each label was drawn under the first prompt, shape (n, L), labels
-            mapped, undecided draws left out. Pairs with a side without any are left out.
+        draws_a: count of each label drawn under the first prompt, shape (n, L), labels mapped,
+            undecided draws left out. A pair without draws on a side is left out.
         draws_b: the same under the second prompt.
-        clusters: one id a pair, or None.
+        clusters: one id per pair, or None.
         confidence_level: within (0, 1).
 
     Returns:
-        JSS with Wilson's interval on the effective sample size (a frequency varies less than a
-        single agreement, so it is wide rather than narrow); the net flip rate with a
-        cluster-robust t interval.
+        JSS with Wilson's interval on the effective sample size (wide rather than narrow, because a
+        frequency varies less than a single agreement); the net flip rate with a cluster-robust t
+        interval.
 
     Raises:
-        ValueError: shapes that differ, counts that are no whole numbers from 0 on.
+        ValueError: unequal shapes, or counts that are not integers of at least 0.
+
+    >>> sampled_jss([[2, 0], [1, 1]], [[2, 0], [0, 2]]).jss
+    0.75
     """
     first, second = numbers(draws_a, "draws_a", 2), numbers(draws_b, "draws_b", 2)
     level = check_level(confidence_level)
     if first.shape != second.shape:
         raise ValueError(
-            f"draws_a has shape {first.shape} and draws_b {second.shape}: pass one row a pair, one "
-            "column a label, in both"
+            f"draws_a has shape {first.shape} and draws_b {second.shape}: pass one row per "
+            "pair and one column per label in both"
         )
     for name, table in (("draws_a", first), ("draws_b", second)):
         bad = np.flatnonzero(((table < 0) | (table != np.floor(table))).any(axis=1))
         if len(bad):
-            raise ValueError(f"{name}[{bad[0]}] is {table[bad[0]].tolist()}, no counts of draws")
+            raise ValueError(f"{name}[{bad[0]}] is {table[bad[0]].tolist()}: pass counts of draws")
     codes, _ = cluster_codes(clusters, len(first))
     n_a, n_b = first.sum(axis=1), second.sum(axis=1)
     used = (n_a > 0) & (n_b > 0)
@@ -102,7 +105,7 @@ def sampled_jss(
 
 
 def _differ(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The share of couples of draws of one prompt that differ; each row has two draws or more."""
+    """The share of differing couples of draws of one prompt; each row has at least two draws."""
     n = counts.sum(axis=1)
     same: npt.NDArray[np.float64] = (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
     return 1 - same

@@ -24,6 +24,9 @@ def seed_scores(scores: Floats, size: int, seeds: Sequence[Sequence[int]]) -> Fl
     ``scores`` has shape (M, N items). A seed's subsets of several sizes are nested.
 
     Raises ValueError for a size outside 1..N.
+
+    >>> seed_scores(np.array([[1.0, 1.0], [0.0, 0.0]]), 1, [[0], [1]]).tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
     """
     n_items = scores.shape[1]
     _check_size(size, n_items)
@@ -33,7 +36,11 @@ def seed_scores(scores: Floats, size: int, seeds: Sequence[Sequence[int]]) -> Fl
 
 
 def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> Floats:
-    """As :func:`seed_scores`, for many sets of k subsets at once: shape (draws, k, M)."""
+    """As :func:`seed_scores`, for many sets of k subsets at once: shape (draws, k, M).
+
+    >>> redrawn_scores(np.eye(3), 2, k=4, draws=5, seed=0).shape
+    (5, 4, 3)
+    """
     n_prompts, n_items = scores.shape
     _check_size(size, n_items)
     rng = np.random.default_rng(seed)
@@ -49,10 +56,14 @@ def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> 
 
 
 def held_out(scores: Floats, z: float) -> Floats:
-    """Score in each condition of the prompt chosen on all others by LCB; z = 0 is by the mean.
+    """Score in each condition of the prompt chosen on all others by LCB; z = 0 chooses by the mean.
 
     ``scores`` has shape (..., K, M) with K >= 3; the result (..., K). LCB = mean - z * sd /
-    sqrt(K - 1) over the other conditions, sd with K - 2; ties go to the lower prompt index.
+    sqrt(K - 1) over the other conditions, sd with K - 2. A tie goes to the lower prompt index
+    (`ranking.chosen`).
+
+    >>> held_out(np.array([[0.5, 0.6], [0.4, 0.7], [0.9, 0.1]]), 0.0).tolist()
+    [0.5, 0.4, 0.1]
     """
     k = scores.shape[-2]
     if k < 3:
@@ -71,7 +82,7 @@ def held_out(scores: Floats, z: float) -> Floats:
 
 @dataclass(frozen=True)
 class SelectionGain:
-    """What LCB wins over the mean, over many sets of conditions: held-out score differences.
+    """What LCB gains over the mean, over many sets of conditions: held-out score differences.
 
     ``gain`` is the mean difference, ``low`` to ``high`` the middle 95% of the sets' differences;
     ``better``, ``equal`` and ``worse`` are shares of the sets.
@@ -90,7 +101,10 @@ class SelectionGain:
 def selection_gain(scores: Floats, z: float) -> SelectionGain:
     """Compare selection by LCB with selection by the mean over many sets of conditions.
 
-    ``scores`` has shape (draws, K, M), as :func:`redrawn_scores` gives them.
+    ``scores`` has shape (draws, K, M), as :func:`redrawn_scores` returns them.
+
+    >>> selection_gain(np.tile([0.5, 0.4], (4, 3, 1)), 1.0).equal
+    1.0
     """
     mean, bound = held_out(scores, 0.0).mean(axis=-1), held_out(scores, z).mean(axis=-1)
     gap = bound - mean
@@ -108,7 +122,7 @@ class PairFlips:
 
     ``gap`` is the absolute difference of their means over all items, ``error`` its standard error
     (paired over items), ``flips`` the share of pairs of conditions that order them oppositely (a
-    tie is no order), ``n_items`` the items of the means.
+    tie has no order), ``n_items`` the number of items of the means.
     """
 
     first: np.ndarray[tuple[int], np.dtype[np.intp]]
@@ -120,12 +134,12 @@ class PairFlips:
 
     @property
     def near_tied(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Pairs that all items together do not tell apart: 95% interval of the gap with 0."""
+        """Pairs that all items together cannot separate: the 95% interval of the gap includes 0."""
         near: np.ndarray[tuple[int], np.dtype[np.bool_]] = self.gap <= 1.96 * self.error
         return near
 
     def share_of_flips(self, pairs: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float | None:
-        """The share of all flips that lies among these pairs; None if nothing ever flips."""
+        """The share of all flips among these pairs; None if nothing ever flips."""
         total = self.flips.sum()
         return float(self.flips[pairs].sum() / total) if total else None
 
@@ -133,8 +147,11 @@ class PairFlips:
 def pair_flips(scores: Floats, conditions: Floats) -> PairFlips:
     """Gaps and flips of all pairs of prompts.
 
-    ``scores`` has shape (M, N items); ``conditions`` shape (draws, K, M) with their means on K
-    subsets.
+    ``scores`` has shape (M, N items); ``conditions`` shape (draws, K, M), the means on K subsets.
+
+    >>> found = pair_flips(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[[1.0, 0.0], [0.0, 1.0]]]))
+    >>> found.gap.tolist(), found.flips.tolist()
+    ([0.5], [1.0])
     """
     first, second = np.triu_indices(len(scores), 1)
     gaps = scores[first] - scores[second]
@@ -150,4 +167,4 @@ def pair_flips(scores: Floats, conditions: Floats) -> PairFlips:
 
 def _check_size(size: int, n_items: int) -> None:
     if not 1 <= size <= n_items:
-        raise ValueError(f"a subset has 1 to {n_items} items, got {size}")
+        raise ValueError(f"the subset size is {size}: pass 1 to {n_items} items")

@@ -13,7 +13,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def is_ordered(values: Any) -> bool:
-    """Whether values are rows: more than one text, countable, and in an order."""
+    """Whether values are rows: countable, in an order, and not a single string.
+
+    >>> is_ordered(["A", "B"]), is_ordered("AB"), is_ordered({"A", "B"})
+    (True, False, False)
+    """
     return hasattr(values, "__len__") and not isinstance(values, (str, bytes, Set, Mapping))
 
 
@@ -23,17 +27,21 @@ def number_table(values: Any, name: str, row_is: str, column_is: str) -> Floats:
     Args:
         values: rows of equal length, nested sequences or a two-dimensional array.
         name: the argument's name, for messages.
-        row_is: what a row is ("item"), for messages.
-        column_is: what a column is ("paraphrase"), for messages.
+        row_is: the kind of row ("item"), for messages.
+        column_is: the kind of column ("paraphrase"), for messages.
 
     Returns:
         Shape (rows, columns), at least (1, 1).
 
     Raises:
-        ValueError: no table, empty, ragged, or a cell that is no finite number; names the place.
+        ValueError: not a table, empty, ragged, or a cell that is not a finite number; names the
+            place.
+
+    >>> number_table([[1, 2], [3, 4]], "predictions", "item", "paraphrase").shape
+    (2, 2)
     """
     if hasattr(values, "to_numpy"):
-        values = values.to_numpy()  # a data frame, whose own rows are the names of its columns
+        values = values.to_numpy()  # iterating a data frame yields its column names
     if not is_ordered(values):
         raise ValueError(
             f"{name} is a {type(values).__name__}: pass one row of numbers for each {row_is}"
@@ -53,7 +61,7 @@ def number_table(values: Any, name: str, row_is: str, column_is: str) -> Floats:
         row, column = (int(axis) for axis in np.argwhere(bad)[0])
         raise ValueError(
             f"{name}[{row}][{column}] ({row_is} {row}, {column_is} {column}) is "
-            f"{table[row, column]}: pass a finite number, or leave the whole {row_is} out"
+            f"{table[row, column]}: pass a finite number, or leave out the whole {row_is}"
         )
     return table
 
@@ -79,24 +87,27 @@ def _check_rows(rows: list[Any], name: str, row_is: str, column_is: str) -> None
             if not _is_number(cell):
                 raise ValueError(
                     f"{name}[{index}][{column}] ({row_is} {index}, {column_is} {column}) is "
-                    f"{cell!r}, not a number: pass a finite number, or leave the whole {row_is} out"
+                    f"{cell!r}, not a number: pass a finite number, or leave out the whole {row_is}"
                 )
 
 
 def number_column(values: Any, name: str) -> Floats:
-    """Return one finite number a row as a float array, shape (rows,).
+    """Return one finite number per row as a float array, shape (rows,).
 
     Raises:
-        ValueError: not a list, empty, or a row that is no finite number; names the row.
+        ValueError: not a list, empty, or a row that is not a finite number; names the row.
+
+    >>> number_column([4, 2.5], "references").tolist()
+    [4.0, 2.5]
     """
     if not is_ordered(values):
-        raise ValueError(f"{name} is a {type(values).__name__}: pass one number a row")
+        raise ValueError(f"{name} is a {type(values).__name__}: pass one number per row")
     if len(values) == 0:
-        raise ValueError(f"{name} is empty: pass one number a row")
+        raise ValueError(f"{name} is empty: pass one number per row")
     for row, value in enumerate(values):
         if not is_finite(value):
             raise ValueError(
-                f"{name}[{row}] is {value!r}, not a finite number: pass one, or leave the row out"
+                f"{name}[{row}] is {value!r}, not a finite number: pass one, or leave out the row"
             )
     column: Floats = np.asarray(values, dtype=np.float64)
     return column
@@ -108,15 +119,23 @@ def _is_number(value: Any) -> bool:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether it is a number (no boolean) and finite as a float."""
+    """Whether a value is a number (booleans excluded) and finite as a float.
+
+    >>> is_finite(2), is_finite(True), is_finite(float("nan"))
+    (True, False, False)
+    """
     try:
         return _is_number(value) and math.isfinite(value)
-    except OverflowError:  # an integer beyond the floats
+    except OverflowError:  # an integer beyond the range of floats
         return False
 
 
 def positive_number(value: Any, name: str, example: str) -> float:
-    """Return a finite number >= 0, or raise ValueError."""
+    """Return a finite number >= 0, or raise ValueError.
+
+    >>> positive_number(1, "z", "1.0")
+    1.0
+    """
     if not is_finite(value) or value < 0:
         raise ValueError(
             f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"

@@ -1,7 +1,7 @@
-"""Scores of models under several templates on the same items: chance, and how sure a ranking is.
+"""Scores of models under several templates on the same items: chance, and the ranking's certainty.
 
-What :func:`judgesense.statistics.ranking.prompt_sensitivity` measures ("Artifact or Flaw?", section
-2.3), set against what the same answers would give if templates did not matter.
+Compares what :func:`judgesense.statistics.ranking.prompt_sensitivity` measures ("Artifact or
+Flaw?", section 2.3) with what the same answers would show if templates did not matter.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _TIE = 1e-12
 class Spread:
     """Spread of one model's accuracy over templates: population ``std``, and under permutation.
 
-    ``by_chance`` is the mean std when each item's scores are dealt out to the templates at random;
-    ``p`` the share of such deals (and the data itself) that spread at least as much.
+    ``by_chance`` is the mean std when each item's scores are dealt to the templates at random;
+    ``p`` is the share of such deals (and the data itself) with at least the observed spread.
     """
 
     mean: float
@@ -37,11 +37,17 @@ def template_spread(scores: Floats, n_permutations: int = 500, seed: int = 0) ->
     """Measure scores of shape (templates, items); None if a template has no score at all.
 
     NaN is an answer without a score: it is left out of its template's mean, and dealt out with the
-    others. The permutation test is that of "templates are exchangeable on every item", as Cochran's
-    Q is for large samples. Raises ValueError for fewer than two templates or no items.
+    others. The permutation test has the null hypothesis "templates are exchangeable on every
+    item", as Cochran's Q for large samples. Raises ValueError for fewer than two templates or no
+    items.
+
+    >>> template_spread(np.array([[1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]])).std
+    0.25
     """
     if scores.ndim != 2 or len(scores) < 2 or not scores.shape[1]:
-        raise ValueError(f"scores have shape {scores.shape}; give two templates or more, and items")
+        raise ValueError(
+            f"scores have shape {scores.shape}: pass at least two templates, and items"
+        )
     means = template_means(scores)
     if means is None:
         return None
@@ -58,7 +64,11 @@ def template_spread(scores: Floats, n_permutations: int = 500, seed: int = 0) ->
 
 
 def template_means(scores: Floats) -> Floats | None:
-    """Means over the last axis without NaN; None if one of them has no score."""
+    """Means over the last axis without NaN; None if one of them has no score.
+
+    >>> template_means(np.array([[1.0, np.nan], [0.0, 1.0]])).tolist()
+    [1.0, 0.5]
+    """
     known = ~np.isnan(scores)
     counts = known.sum(axis=-1)
     if not counts.all():
@@ -73,9 +83,13 @@ def rank_agreement_interval(
     """Percentile interval over items of the mean Spearman's rho between templates.
 
     ``scores`` has shape (models, templates, items), NaN as in :func:`template_spread`; rho ranks
-    the models under each two templates. All templates share the resampled items, so with few items
-    the interval is wide and need not be centred on rho. Ends None with fewer than three models or
-    two templates, and where no resample has a rho.
+    the models under every two templates. All templates share the resampled items, so with few
+    items the interval is wide and may not be centred on rho. The ends are None with fewer than
+    three models or two templates, and if no resample has a rho.
+
+    >>> scores = np.array([[[1.0, 1.0]] * 2, [[1.0, 0.0]] * 2, [[0.0, 0.0]] * 2])
+    >>> rank_agreement_interval(scores, n_resamples=20).high
+    1.0
     """
     n_models, n_templates, n_items = scores.shape
     if n_models < 3 or n_templates < 2:

@@ -1,4 +1,4 @@
-"""How much of a judge's scores is item, template, order or rerun: variance components."""
+"""Variance components: how much of a judge's scores comes from item, template, order or rerun."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Components(ResultMapping):
     """Variance components of a crossed grid.
 
     `variances` maps a source to its estimate, negative estimates set to 0 (and listed in
-    `negative`): `item`, `template`, `order`, their pairs (`item:template`, ...) where the grid
-    tells them from the residual, `residual` (the highest interaction), and `rerun` (the same prompt
-    asked again). With one rerun `rerun` is None and its noise lies in `residual`. `shares` are
-    parts of the sum, None where nothing varies.
+    `negative`): `item`, `template`, `order`, their pairs (`item:template`, ...) if the grid
+    separates them from the residual, `residual` (the highest interaction), and `rerun` (the same
+    prompt asked again). With one rerun `rerun` is None and `residual` includes its noise. `shares`
+    are parts of the sum, None if nothing varies.
     """
 
     variances: dict[str, float | None]
@@ -50,6 +50,9 @@ def components(scores: npt.ArrayLike) -> Components:
 
     Raises:
         ValueError: another shape, a missing (NaN) cell, or fewer than two items or templates.
+
+    >>> components([[1, 1], [0, 0], [1, 1]]).shares["item"]
+    1.0
     """
     try:
         ndim = np.ndim(scores)
@@ -67,7 +70,7 @@ def label_components(labels: npt.ArrayLike) -> Components:
     """Variance components of nominal decisions: those of each label's 0/1 column, summed.
 
     The total is the Gini-Simpson index of the labels (Light & Margolin 1971, CATANOVA), so a share
-    reads as a share of the chance that two decisions differ.
+    is a share of the chance that two decisions differ.
 
     Args:
         labels: strings, in a shape that `components` takes; undecided cells are not allowed.
@@ -76,7 +79,10 @@ def label_components(labels: npt.ArrayLike) -> Components:
         The components.
 
     Raises:
-        ValueError: as `components`; also a cell that is no string or no decision.
+        ValueError: as `components`; also a cell that is not a string or not a decision.
+
+    >>> label_components([["A", "B"], ["A", "B"]]).shares["template"]
+    1.0
     """
     grid = np.asarray(labels, dtype=object)
     if grid.ndim not in (2, 3, 4) or grid.size == 0:
@@ -87,7 +93,7 @@ def label_components(labels: npt.ArrayLike) -> Components:
         if not isinstance(value, str) or value in UNDECIDED:
             at = "][".join(str(int(axis)) for axis in np.unravel_index(place, grid.shape))
             raise ValueError(
-                f"labels[{at}] is {value!r}, no decision: pass a label, or leave the item out"
+                f"labels[{at}] is {value!r}, not a decision: pass a label, or leave out the item"
             )
     grid = _four_axes(grid, "labels")
     return _estimate(
@@ -160,7 +166,7 @@ def generalisability(
     n_reruns: int = 1,
     absolute: bool = False,
 ) -> float | None:
-    """How well scores averaged over so many templates tell items apart.
+    """How well scores averaged over several templates separate the items.
 
     Relative: G = v(item) / (v(item) + error), the error being all sources with the item in them,
     each divided by the number of levels it is averaged over. Absolute ("dependability", Phi) adds
@@ -174,14 +180,17 @@ def generalisability(
         absolute: count template and order shifts as error too.
 
     Returns:
-        The coefficient in [0, 1]; None where nothing varies.
+        The coefficient in [0, 1]; None if nothing varies.
 
     Raises:
         ValueError: counts below 1, or no `item` among the variances.
+
+    >>> generalisability({"item": 0.3, "template": 0.1, "residual": 0.3}, n_templates=3)
+    0.75
     """
     item = variances.get("item")
     if item is None:
-        raise ValueError("variances has no 'item': pass the variances of `components`")
+        raise ValueError("variances has no 'item': pass `components(...).variances`")
     counts = {"template": n_templates, "order": n_orders, "rerun": n_reruns}
     error = sum(
         error_terms(variances, counts, with_item=True).values(),
@@ -198,11 +207,15 @@ def error_terms(
     `with_item` picks the sources that differ from item to item, else those common to all items.
 
     Raises:
-        ValueError: a count that is no whole number of at least 1.
+        ValueError: a count that is not an integer of at least 1.
+
+    >>> counts = {"template": 2, "order": 1, "rerun": 1}
+    >>> error_terms({"item": 1.0, "template": 0.5, "residual": 0.2}, counts, with_item=True)
+    {'residual': 0.1}
     """
     for name, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise ValueError(f"n_{name}s is {count!r}: pass a whole number of at least 1")
+            raise ValueError(f"n_{name}s is {count!r}: pass an integer of at least 1")
     crossed = "order" in variances
     terms = {}
     for name, value in variances.items():

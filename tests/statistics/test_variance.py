@@ -214,5 +214,5 @@ def test_impossible_plans_are_refused() -> None:
 
 
 def test_an_undecided_cell_is_no_label() -> None:
-    with pytest.raises(ValueError, match=r"labels\[1\]\[0\] is 'UNCLEAR', no decision"):
+    with pytest.raises(ValueError, match=r"labels\[1\]\[0\] is 'UNCLEAR'"):
         label_components([["A", "B"], ["UNCLEAR", "B"]])
