@@ -189,10 +189,10 @@ def view(
     (['YES', 'NO'], 1.0)
     """
     frame, tasks, of_task = read_frames(log, pairs, record or {})
-    return View(frame, tasks, of_task, tuple(streams(frame, tasks, of_task)))
+    return View(frame, tasks, of_task, tuple(_streams(frame, tasks, of_task)))
 
 
-def streams(
+def _streams(
     log: Log, tasks: Mapping[str, TaskWords], pairs: Mapping[str, Pairs]
 ) -> Iterator[Stream]:
     """Every judge, task and scoring of the log, then the baselines of each task."""

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions import conform, part_files
-from judgesense.decisions.frames import read_frames
-from judgesense.decisions.streams import streams
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.report_file import (
     LISTS,
@@ -72,17 +71,18 @@ def measure(
     columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
     if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
         raise JudgeSenseError(f"the pairs lack the columns {missing}")
-    frame, tasks, of_task = read_frames(log, pairs, run)
+    seen = view(log, pairs, run)
+    frame = seen.log
     run_id = str(run.get("run_id") or "-")
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     hashes = Hashes()
-    for stream in streams(frame, tasks, of_task):
-        own = of_task[stream.task.name]
+    for stream in seen.streams:
+        own = stream.pairs
         every = views(frame, own, stream)
         cells = list(stream_cells(frame, own, stream, every, run_id, hashes))
         report["cells"] += cells
         if stream.row_a is not None:
-            of_order = {view.order: view for view in every}
+            of_order = {each.order: each for each in every}
             report["to_settle"] += [
                 settle(frame, own, stream, of_order[cell["order"]], cell)
                 for cell in cells

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.frames import Log, Pairs, TaskWords, read_frames
-from judgesense.decisions.streams import Stream, streams
+from judgesense.decisions.streams import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
 from judgesense.run_folder import read_run
@@ -27,15 +25,6 @@ WORDS = {
 """Unit, figure and advantage of each measure."""
 
 
-@dataclass(frozen=True)
-class Side:
-    """One judge of a run on one task: its stream, and the pairs by whose ids it is matched."""
-
-    log: Log
-    pairs: Pairs
-    stream: Stream
-
-
 def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     """The fields of a `judgesense.reporting.compare.Comparison`, which says what they hold.
 
@@ -45,9 +34,9 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     same_run = dirs[0].resolve() == dirs[1].resolve()
     first = _sides(dirs[0])
     second = first if same_run else _sides(dirs[1])
-    if same_run and len({side.stream.judge for side in first}) < 2:
+    if same_run and len({side.judge for side in first}) < 2:
         raise JudgeSenseError(
-            f"{dirs[0]} holds one judge, {first[0].stream.judge}, and nothing to compare it with; "
+            f"{dirs[0]} holds one judge, {first[0].judge}, and nothing to compare it with; "
             "name the folder of another run"
         )
     found: list[dict[str, Any]] = []
@@ -71,39 +60,35 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     }
 
 
-def _sides(run_dir: Path) -> list[Side]:
+def _sides(run_dir: Path) -> list[Stream]:
     run = read_run(run_dir)
-    frame, tasks, of_task = read_frames(run.log, run.pairs, run.record)
-    judges: dict[str, TaskWords] = tasks
-    found = [
-        Side(frame, of_task[stream.task.name], stream)
-        for stream in streams(frame, judges, of_task)
-        if stream.row_a is not None
-    ]
-    return sorted(found, key=lambda side: (task_rank(side.stream.task.name), side.stream.judge))
+    found = view(run.log, run.pairs, run.record).judged
+    return sorted(found, key=lambda stream: (task_rank(stream.task.name), stream.judge))
 
 
-def _couples(first: list[Side], second: list[Side], same_run: bool) -> Iterator[tuple[Side, Side]]:
-    shared = {s.stream.scoring for s in first} & {s.stream.scoring for s in second}
+def _couples(
+    first: list[Stream], second: list[Stream], same_run: bool
+) -> Iterator[tuple[Stream, Stream]]:
+    shared = {s.scoring for s in first} & {s.scoring for s in second}
     for one in first:
         for two in second:
-            if one.stream.task.name != two.stream.task.name:
+            if one.task.name != two.task.name:
                 continue
-            if shared and one.stream.scoring != two.stream.scoring:
+            if shared and one.scoring != two.scoring:
                 continue
-            if same_run and one.stream.judge >= two.stream.judge:
+            if same_run and one.judge >= two.judge:
                 continue
             yield one, two
 
 
-def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
+def _compare(one: Stream, two: Stream) -> Iterator[dict[str, Any]]:
     matched = _match(_pair_table(one), _pair_table(two), ["first", "second"])
     if matched is None:
         return
     left, right, clusters = matched
     difference = compare_jss(
-        tuple(one.log.labels[side[left]] for side in one.stream.sides("mapped")),
-        tuple(two.log.labels[side[right]] for side in two.stream.sides("mapped")),
+        tuple(one.log.labels[side[left]] for side in one.sides("mapped")),
+        tuple(two.log.labels[side[right]] for side in two.sides("mapped")),
         clusters,
     )
     yield _entry(one, two, "jss", difference)
@@ -111,10 +96,8 @@ def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
     if matched is None:
         return
     left, right, clusters = matched
-    gold = one.log.labels[one.log.gold[one.stream.rows[left]]]
-    decisions = [
-        side.log.labels[side.stream.decision[rows]] for side, rows in ((one, left), (two, right))
-    ]
+    gold = one.log.labels[one.log.gold[one.rows[left]]]
+    decisions = [side.log.labels[side.decision[rows]] for side, rows in ((one, left), (two, right))]
     undecided = np.isin(decisions, one.log.labels[one.log.undecided]).any(axis=0)
     if undecided.all():
         return
@@ -125,12 +108,12 @@ def _compare(one: Side, two: Side) -> Iterator[dict[str, Any]]:
     yield _entry(one, two, "accuracy", test, int(undecided.sum()))
 
 
-def _pair_table(side: Side) -> pa.Table:
+def _pair_table(side: Stream) -> pa.Table:
     """The pairs that a judge has judged: both prompts' ids, the cluster, and their place.
 
     The ids are sorted within a pair: runs and imports may differ in which prompt comes first.
     """
-    rows = np.flatnonzero(side.stream.known)
+    rows = np.flatnonzero(side.known)
     one, two = (ids.take(pa.array(rows)) for ids in side.pairs.prompt_ids)
     swap = pc.greater(one, two)
     first, second = pc.if_else(swap, two, one), pc.if_else(swap, one, two)
@@ -139,10 +122,10 @@ def _pair_table(side: Side) -> pa.Table:
     )
 
 
-def _prompt_table(side: Side) -> pa.Table:
+def _prompt_table(side: Stream) -> pa.Table:
     """The judged prompts with a gold label, each once."""
-    place = np.flatnonzero(side.log.gold[side.stream.rows] >= 0)
-    rows = pa.array(side.stream.rows[place])
+    place = np.flatnonzero(side.log.gold[side.rows] >= 0)
+    rows = pa.array(side.rows[place])
     table = side.log.table.select(["prompt_id", "item_id"]).take(rows)
     return table.append_column(
         "cluster", pa.array(side.log.cluster[rows.to_numpy()])
@@ -162,14 +145,14 @@ def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Any, Any, Any
 
 
 def _entry(
-    one: Side, two: Side, measure: str, difference: PairedDifference, lost: int | None = None
+    one: Stream, two: Stream, measure: str, difference: PairedDifference, lost: int | None = None
 ) -> dict[str, Any]:
     return {
-        "task": one.stream.task.name,
-        "judge_a": one.stream.judge,
-        "judge_b": two.stream.judge,
-        "scoring_a": one.stream.scoring,
-        "scoring_b": two.stream.scoring,
+        "task": one.task.name,
+        "judge_a": one.judge,
+        "judge_b": two.judge,
+        "scoring_a": one.scoring,
+        "scoring_b": two.scoring,
         "measure": measure,
         "a": difference.first,
         "b": difference.second,
@@ -253,6 +236,6 @@ def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
     return f"{name} ({entry[f'scoring_{side}']})"
 
 
-def _described(sides: list[Side]) -> str:
-    pairs = {side.stream.task.name: len(side.pairs) for side in sides}
+def _described(sides: list[Stream]) -> str:
+    pairs = {side.task.name: len(side.pairs) for side in sides}
     return f"{sum(pairs.values())} pairs of {join(list(pairs))}"
