@@ -15,8 +15,6 @@ _FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Arial", "sans-seri
 _MONO = ("ui-monospace", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace")
 
 _COLOURS = {
-    "body_background_fill": "page",
-    "body_text_color": "ink",
     "body_text_color_subdued": "soft",
     "block_background_fill": "paper",
     "block_border_color": "line",
@@ -51,6 +49,11 @@ def theme() -> Any:
     }
     return base.set(
         **shared,
+        # Gradio resolves the colours of the body before it knows that the page is dark.
+        body_background_fill="#f6f6f3",
+        body_background_fill_dark="#141618",
+        body_text_color="#1c1e21",
+        body_text_color_dark="#e8e8e4",
         input_background_fill="#ffffff",
         input_background_fill_dark="#141618",
         input_border_color="#c4c6c0",
