@@ -1,1 +1,1 @@
-"""Models that run here: transformers with one packed forward, and vLLM."""
+"""Judges that run a model on this machine, with transformers or vLLM."""

@@ -1,8 +1,8 @@
-"""From a user message to the text a model reads: chat template, system prompt, plain prompts.
+"""Turn a user message into the text that a model reads, with chat template and system prompt.
 
-The chat template is rendered once, around a placeholder; every prompt then takes the
-placeholder's place. The text is tokenised with ``add_special_tokens=False``, because a rendered
-template already holds its special tokens.
+The chat template is rendered once, around a placeholder that each prompt then replaces. The text
+is tokenised with ``add_special_tokens=False``, because a rendered template already contains its
+special tokens.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from judgesense.responses import BEGINS_THINKING
 log = logging.getLogger(__name__)
 
 TEMPLATE_SETTINGS: dict[str, Any] = {"date_string": "26 Jul 2024", "enable_thinking": False}
-"""Variables given to every chat template. Llama's would otherwise write today's date into the
-prompt, so that answers changed from day to day (this is the date its template falls back to);
-models that can think aloud would spend the 20 tokens on it (the paper turns it off too); a judge
-with ``thinking`` has it on."""
+"""Variables of every chat template. Without a date, Llama's template writes today's into a prompt,
+so that answers change from day to day; this is the date that it falls back to. With thinking,
+reasoning models spend the 20 tokens on it (the paper turns it off too); ``thinking`` enables it."""
 
 _MARK = "judgesense\u2063placeholder"
 
 
 class ChatFormat:
-    """How one model's prompts look.
+    """The format of a model's prompts.
 
-    ``head`` and ``tail`` stand before and after the user message; ``kind`` is ``chat`` (system
-    role), ``chat, system text in the user's turn``, or ``plain`` (no chat template: the system
-    text, a blank line, the message, a line break). ``begun`` is the beginning of thinking that
-    the template itself writes at the end of a prompt (``<think>``), or "". Raises JudgeSenseError
-    if the template cannot be rendered or does not show the message once.
+    ``head`` and ``tail`` surround the user message. ``kind`` is ``chat`` (with a system role),
+    ``chat, system text in the user's turn``, or ``plain`` (no chat template: the system text, a
+    blank line, the message, a line break). ``begun`` is the start of thinking that the template
+    itself writes at the end of a prompt (``<think>``), or "". Raises JudgeSenseError if the
+    template cannot be rendered or does not contain the message exactly once.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class ChatFormat:
             self.template = self.template.get("default")
         before, self._trims = self.system_prompt, False
         if not self.template:
-            log.warning("%s has no chat template: it is given plain prompts", model)
+            log.warning("%s has no chat template; it gets plain prompts", model)
             self.kind = "plain"
             starts = tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
             rendered = (tokenizer.bos_token if starts else "") + f"{_prefix(before)}{_MARK}\n"
@@ -59,8 +58,8 @@ class ChatFormat:
             self._trims = padded is not None and f"  {_MARK}  " not in padded
         if rendered is None or rendered.count(_MARK) != 1:
             raise JudgeSenseError(
-                f"the chat template of {model} does not show a user message exactly once; "
-                "give a model folder whose tokenizer_config.json holds another template"
+                f"the chat template of {model} does not contain the user message exactly once; "
+                "use a model folder with another template in tokenizer_config.json"
             )
         self.head, self.tail = rendered.split(_MARK)
         begun = BEGINS_THINKING.search(self.tail)
@@ -91,11 +90,11 @@ class ChatFormat:
             ) from error
 
     def render(self, text: str) -> str:
-        """The whole text that the model continues."""
+        """The full text that the model continues."""
         return self.head + (text.strip() if self._trims else text) + self.tail
 
     def describe(self) -> dict[str, Any]:
-        """What of this fixes the answers, as JSON values."""
+        """The parts of the format that fix the answers, as JSON values."""
         source = self.template or f"{self.head}{{message}}{self.tail}"
         return {
             "chat_template": self.kind,

@@ -1,4 +1,4 @@
-"""How a token is chosen from logits: greedily, or drawn with a seed of the prompt's own."""
+"""How the next token is chosen: greedily, or sampled with a separate seed for each prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """At most ``max_tokens`` tokens; greedy at ``temperature`` 0, else drawn from the softmax of
+    """At most ``max_tokens`` tokens: greedy at ``temperature`` 0, else sampled from the softmax of
     logits / temperature."""
 
     max_tokens: int
@@ -16,7 +16,10 @@ class Decoding:
     seed: int = 0
 
     def seed_of(self, prompt_id: str, repeat: int = 0) -> int:
-        """A prompt's own seed, so that its text does not depend on its batch; another each time
-        that the prompt is asked again."""
+        """The seed of a prompt and repeat, so that a text does not depend on its batch.
+
+        >>> Decoding(20, 0.7).seed_of("p1") == Decoding(20, 0.7).seed_of("p1", repeat=1)
+        False
+        """
         digest = hashlib.sha256(f"{self.seed}:{prompt_id}:{repeat}".encode()).digest()
         return int.from_bytes(digest[:8], "big")

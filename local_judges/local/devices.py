@@ -1,4 +1,4 @@
-"""Where a model runs and in which number format."""
+"""The device and the number format of a model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 
 def choose_device(asked: str | None) -> str:
-    """The device asked for, or the best there is: ``cuda``, ``mps``, ``cpu``.
+    """The requested device, or the best one available: ``cuda``, ``mps``, ``cpu``.
 
     ``auto`` spreads a model over all GPUs (accelerate). Raises JudgeSenseError for a device that
-    this machine has not.
+    this machine does not have.
     """
     import torch
 
@@ -29,24 +29,22 @@ def choose_device(asked: str | None) -> str:
         torch.empty(0, device=asked)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise JudgeSenseError(
-            f"the device {asked!r} is not usable here ({str(error).splitlines()[0]}); "
-            "leave it out to take the best there is"
+            f"the device {asked!r} does not work on this machine ({str(error).splitlines()[0]}); "
+            "leave it out to use the best one available"
         ) from error
     return asked
 
 
 def choose_dtype(asked: str | None, device: str) -> str:
-    """The dtype asked for, or float32 on a CPU and bfloat16 on GPUs that have it.
+    """The requested dtype, or float32 on a CPU and bfloat16 on GPUs that support it.
 
-    On a CPU the batch's shape moves bfloat16 log-probabilities by tenths of a nat and float32
+    On a CPU the shape of a batch changes bfloat16 log-probabilities by tenths of a nat but float32
     ones by 0.00003, so float32 is the default there.
     """
     import torch
 
-    if asked is not None and asked != "auto":
-        if asked not in DTYPES:
-            raise JudgeSenseError(f"unknown dtype {asked!r}; choose one of {', '.join(DTYPES)}")
-        return asked
+    if requested := requested_dtype(asked):
+        return requested
     if device == "cpu" or device.startswith("mps"):
         return "float32"
     if torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False):
@@ -54,8 +52,17 @@ def choose_dtype(asked: str | None, device: str) -> str:
     return "bfloat16"
 
 
+def requested_dtype(asked: str | None) -> str | None:
+    """The requested dtype; None for ``auto``. Raises JudgeSenseError if it is unknown."""
+    if asked is None or asked == "auto":
+        return None
+    if asked not in DTYPES:
+        raise JudgeSenseError(f"unknown dtype {asked!r}; choose one of {', '.join(DTYPES)}")
+    return asked
+
+
 def multiplies_slowly(dtype: Any, device: Any) -> bool:
-    """Whether 16-bit matrix products are emulated here: on a CPU without instructions for them."""
+    """Whether 16-bit matrix products are emulated, as on a CPU without instructions for them."""
     import torch
 
     if device.type != "cpu" or dtype == torch.float32:
@@ -68,7 +75,7 @@ def multiplies_slowly(dtype: Any, device: Any) -> bool:
 
 
 def free_memory(device: str) -> int | None:
-    """Bytes free on the device; None where that cannot be known."""
+    """The free bytes on the device; None if unknown."""
     import torch
 
     if device.startswith("cuda"):
@@ -82,7 +89,7 @@ def free_memory(device: str) -> int | None:
 
 
 def hardware(device: str) -> dict[str, Any]:
-    """The machine as ``run.json`` records it."""
+    """The machine, as recorded in ``run.json``."""
     import torch
 
     found: dict[str, Any] = {"device": device, "torch_threads": torch.get_num_threads()}

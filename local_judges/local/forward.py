@@ -1,8 +1,8 @@
-"""Two ways to answer a batch with a transformers model, and the check that they agree.
+"""Two ways to answer a batch with a transformers model, and a check that they agree.
 
-``run_packed`` reads the batch's token trie in one forward and continues all rows together;
-``run_plain`` gives the model one sequence at a time and no cache: for models whose attention
-cannot be replaced, and as the reference for those where it can.
+``run_packed`` reads the token trie of the batch in one forward pass and continues all prompts
+together. ``run_plain`` passes one sequence at a time without a cache: for models whose attention
+cannot be replaced, and as the reference for the others.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from local_judges.local.packed_forward import Continuation, Layout, prefill, ste
 
 
 @dataclass(slots=True)
-class Row:
-    """One prompt of a batch and what comes out of it.
+class PromptState:
+    """One prompt of a batch, with the results as they arrive.
 
-    ``place`` is its index among the batch's requests. ``stopped`` says that the generated text
-    ended by itself (its stop token is not in ``generated``).
+    ``place`` is its index among the requests of the batch. ``stopped`` is true if the generated
+    text ended with a stop token, which ``generated`` does not contain.
     """
 
     place: int
@@ -39,9 +39,9 @@ class Row:
 
 
 def run_packed(
-    model: Any, rows: Sequence[Row], decoding: Decoding | None, stop_tokens: Sequence[int]
+    model: Any, rows: Sequence[PromptState], decoding: Decoding | None, stop_tokens: Sequence[int]
 ) -> Counter[str]:
-    """Answer rows sorted by their tokens in one pass; returns the tokens read and written."""
+    """Answer rows, sorted by their tokens, in one pass; returns the tokens read and written."""
     device = model.get_input_embeddings().weight.device
     layout = Layout(
         [row.tokens for row in rows], [row.trie for row in rows], device, decoding is not None
@@ -61,9 +61,12 @@ def run_packed(
 
 
 def _score_options(
-    rows: Sequence[Row], firsts: Sequence[int], logits: torch.Tensor, stop_tokens: Sequence[int]
+    rows: Sequence[PromptState],
+    firsts: Sequence[int],
+    logits: torch.Tensor,
+    stop_tokens: Sequence[int],
 ) -> None:
-    """Read each row's option log-probabilities off the logits of its root and inner nodes."""
+    """Set each row's option log-probabilities from the logits at its root and inner nodes."""
     asked = [
         (first + 1 + node, token)
         for row, first in zip(rows, firsts, strict=True)
@@ -72,7 +75,7 @@ def _score_options(
     ]
     if not asked:
         return
-    # One pass over the vocabulary: its logarithmic sum; then only the tokens asked for.
+    # One pass over the vocabulary for the normaliser; then only the requested tokens.
     norm = torch.logsumexp(logits.float(), dim=-1)
     places, tokens = torch.tensor(asked, device=logits.device).T
     values = (logits[places, tokens].float() - norm[places]).tolist()
@@ -93,12 +96,12 @@ def _score_options(
 def _continue(
     model: Any,
     layout: Layout,
-    rows: Sequence[Row],
+    rows: Sequence[PromptState],
     logits: torch.Tensor,
     decoding: Decoding,
     stop_tokens: Sequence[int],
 ) -> Counter[str]:
-    """Continue every row from its prompt until a stop token or the cap; ended rows drop out."""
+    """Continue each row until a stop token or the cap; finished rows leave the batch."""
     cache = Continuation(layout, decoding.max_tokens, logits.device)
     draws = [np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat)) for row in rows]
     active, counted = list(range(len(rows))), Counter[str]()
@@ -125,7 +128,7 @@ def _continue(
 def _choose(
     logits: torch.Tensor, temperature: float, draws: Sequence[np.random.Generator]
 ) -> list[int]:
-    """The next token of each row: the likeliest, or by inverting the cumulated probabilities."""
+    """The next token of each row: the most probable one, or a sample by inverse transform."""
     if temperature == 0:
         return [int(token) for token in logits.argmax(dim=-1).tolist()]
     sums = torch.softmax(logits.float() / temperature, dim=-1).double().cumsum(dim=-1)
@@ -135,9 +138,9 @@ def _choose(
 
 
 def run_plain(
-    model: Any, rows: Sequence[Row], decoding: Decoding | None, stop_tokens: Sequence[int]
+    model: Any, rows: Sequence[PromptState], decoding: Decoding | None, stop_tokens: Sequence[int]
 ) -> Counter[str]:
-    """Answer rows one by one with the model's own forward, every sequence from its start."""
+    """Answer rows one by one with the model's own forward pass, each sequence from its start."""
     counted: Counter[str] = Counter()
     device = model.get_input_embeddings().weight.device
 
@@ -166,26 +169,26 @@ def run_plain(
 
 
 def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
-    """Why ``run_packed`` does not do for this model, or None if it does.
+    """Why ``run_packed`` does not work for this model; None if it does.
 
-    Both engines score made-up options after a few short prompts and write two tokens. A model
-    that ignores our attention, or that needs something else of it, is off by whole nats.
+    Both ways score arbitrary options after a few short prompts and write two tokens. For a model
+    that ignores our attention, or needs more from it, the results differ by whole nats.
     """
     some = sorted({token for tokens in probe for token in tokens})[:4]
     trie = build_trie([(some[0], some[1]), (some[0], some[2]), (some[3], some[0])], ())
     allowed = 1e-3 if model.dtype == torch.float32 else 0.5
     scores = []
     for run in (run_packed, run_plain):
-        rows = [Row(n, "", 0, tokens, trie) for n, tokens in enumerate(sorted(probe))]
+        rows = [PromptState(n, "", 0, tokens, trie) for n, tokens in enumerate(sorted(probe))]
         try:
             run(model, rows, Decoding(2), ())
         except (TypeError, ValueError, KeyError, AttributeError, IndexError, RuntimeError) as error:
             if run is run_plain:
                 raise
             return f"{type(error).__name__}: {error}"
-        # What the two tokens written lead to, scored from the start, shows that writing works.
-        after = [Row(0, "", 0, [*row.tokens, *row.generated], trie) for row in rows]
+        # Scoring after the two written tokens, from the start, checks the writing as well.
+        after = [PromptState(0, "", 0, [*row.tokens, *row.generated], trie) for row in rows]
         run_plain(model, after, None, ())
         scores.append([s for row in [*rows, *after] for s in row.option_logprobs or ()])
     gap = float(np.max(np.abs(np.subtract(*scores))))
-    return None if gap <= allowed else f"its log-probabilities differ by {gap:.3g} nats"
+    return None if gap <= allowed else f"the log-probabilities differ by {gap:.3g} nats"

@@ -1,4 +1,4 @@
-"""What the engines on this machine share: a model's files, its prompts as tokens, its name."""
+"""The common part of local judges: the model's files, its prompts as tokens, its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from judgesense.responses import THINKING_TAG
 from local_judges.local.chat import ChatFormat
 from local_judges.local.decoding import Decoding
-from local_judges.local.model_loading import Source, load_tokenizer, plain_folder
+from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, build_trie, tokenise_option
 from local_judges.options import LocalOptions
 from local_judges.protocol import Answer, Request
@@ -20,15 +20,16 @@ from local_judges.protocol import Answer, Request
 class LocalModel:
     """A causal language model and its decoding, without the engine that runs it.
 
-    A model that thinks aloud offers no option scoring: where its answer should stand, its thinking
-    begins. ``context`` is the most tokens that a prompt and its answer may have together. Raises
-    JudgeSenseError for a tokenizer or chat template that cannot be used.
+    A model that thinks aloud supports no option scoring, because its thinking comes where the
+    answer would be. ``context`` is the maximum number of tokens of a prompt with its answer.
+    Raises JudgeSenseError for a tokenizer or chat template that cannot be used.
     """
 
     engine = ""
+    name: str
     scorings = frozenset({"generate", "options"})
 
-    def __init__(self, source: Source, dtype: str, options: LocalOptions) -> None:
+    def __init__(self, source: ModelFiles, dtype: str, options: LocalOptions) -> None:
         import transformers
 
         self.source, self.dtype = source, dtype
@@ -45,42 +46,42 @@ class LocalModel:
         self._tries: dict[tuple[str, ...], OptionTrie] = {}
 
     def encode(self, requests: Sequence[Request]) -> list[list[int]]:
-        """Each request's prompt as tokens."""
+        """The tokens of each request's prompt."""
         texts = [self.chat.render(request.text) for request in requests]
         if not texts:
             return []
-        # Longer prompts than the context get an error of their own, not the tokenizer's warning.
+        # A prompt longer than the context gets our own error instead of the tokenizer's warning.
         encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)
         return list(encoded.input_ids)
 
     def trie(self, options: tuple[str, ...]) -> OptionTrie:
-        """The options as tokens after a prompt. Raises JudgeSenseError if they cannot be spelt."""
+        """The trie of the options. Raises JudgeSenseError if the vocabulary cannot spell one."""
         if options not in self._tries:
             sequences = [tokenise_option(self.tokenizer, self.chat.tail, o) for o in options]
             self._tries[options] = build_trie(sequences, self.stop_tokens)
         return self._tries[options]
 
     def too_long(self, tokens: Sequence[int], trie: OptionTrie | None, writes: bool) -> str | None:
-        """Why a prompt does not fit the context with what is asked of it, or None if it does."""
+        """Why a prompt with its answer does not fit into the context; None if it does."""
         options = [depth + 1 for depth in trie.depths] if trie else []
         reserve = max([self.decoding.max_tokens if writes else 1, *options])
         if len(tokens) + reserve <= self.context:
             return None
         return (
-            f"the prompt has {len(tokens)} tokens and its answer may take {reserve}, but "
-            f"the model's context is {self.context} tokens"
+            f"the prompt has {len(tokens)} tokens and its answer up to {reserve}, but the model's "
+            f"context is {self.context} tokens"
         )
 
     def score(self, answer: Answer, option_logprobs: tuple[float, ...]) -> None:
-        """Enter the options' log-probabilities into an answer."""
+        """Set the option log-probabilities of an answer."""
         answer.option_logprobs = option_logprobs
         answer.option_mass = sum(map(math.exp, option_logprobs))
 
     def write(self, answer: Answer, tokens: Sequence[int], stopped: bool) -> None:
-        """Enter a generated text, given without its stop token, into an answer.
+        """Set the text of an answer from the generated tokens without the stop token.
 
-        Thinking stays in it, with the beginning that the chat template wrote and with tags that
-        are special tokens, so that a reader can tell it from the answer.
+        Thinking stays in the text, with the start that the chat template wrote and with tags that
+        are special tokens, so that a reader can separate it from the answer.
         """
         pieces, kept = [], list[int]()
         for token in tokens:
@@ -108,8 +109,22 @@ class LocalModel:
             },
         }
 
+    def describe(self) -> dict[str, Any]:
+        """Everything that fixes the answers, and the model's files and versions, as JSON values."""
+        import torch
+        import transformers
+
+        return {
+            **self.what_fixes_answers(),
+            "name": self.name,
+            "origin": self.source.origin,
+            "gguf_file": self.source.gguf_file,
+            "context_tokens": self.context,
+            "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
+        }
+
     def full_name(self, name: str | None) -> str:
-        """The name with a hash of what fixes the answers: ``name@fingerprint``."""
+        """``name@fingerprint``; the fingerprint is a hash of what fixes the answers."""
         text = json.dumps(self.what_fixes_answers(), sort_keys=True)
         return f"{name or self.source.name}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
@@ -117,7 +132,7 @@ class LocalModel:
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
 
     def _thinking_tags(self) -> dict[int, str]:
-        """Special tokens that begin or end thinking: decoding would leave them out."""
+        """Special tokens that start or end thinking, which decoding would drop."""
         added = self.tokenizer.added_tokens_decoder.items()
         return {
             number: token.content

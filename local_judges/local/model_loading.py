@@ -1,7 +1,7 @@
-"""Find a model (by name, folder, GGUF file or Hub id), say exactly which weights, load it.
+"""Find a model by name, folder, GGUF file or Hub id, identify its weights, and load it.
 
 Installed packages and local folders come before the Hub, which may be unreachable. Only
-safetensors and GGUF weights are read: nothing is unpickled, and no code of a model runs.
+safetensors and GGUF weights are read: no pickles, and no code from a model.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.run_folder import sha256_of
 from local_judges.local.devices import free_memory
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ WANTED_FILES = ["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """A model that a Python package carries: (package, file within it) for each part."""
+    """A model inside Python packages: (package, file within it) for each part."""
 
     parts: tuple[tuple[str, str], ...]
     hub_id: str
@@ -49,14 +50,14 @@ NAMED = {
         "google/gemma-3-270m",
     ),
 }
-"""Small models known by a short name: from an installed package, else from the Hub."""
+"""Small models with a short name, from an installed package or else from the Hub."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Which weights: a folder, and in it a GGUF file or safetensors.
+class ModelFiles:
+    """The files of a model: a folder with a GGUF file or with safetensors.
 
-    ``weights`` identifies them: a Hub revision or the SHA-256 of the file(s).
+    ``weights`` identifies them: a Hub revision, or the SHA-256 of the files.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Source:
 
 
 def cache_dir() -> Path:
-    """Where dequantised copies and hashes are kept: $JUDGESENSE_CACHE or ~/.cache/judgesense."""
+    """The folder of dequantised copies and hashes: $JUDGESENSE_CACHE or ~/.cache/judgesense."""
     if set_by_user := os.environ.get("JUDGESENSE_CACHE"):
         return Path(set_by_user)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "judgesense"
@@ -75,10 +76,10 @@ def cache_dir() -> Path:
 
 def find_model(
     model: str | Path, *, revision: str | None = None, gguf_file: str | None = None
-) -> Source:
-    """The weights that ``model`` names: a name in NAMED, a folder, a ``.gguf`` file or a Hub id.
+) -> ModelFiles:
+    """The files of ``model``: a name in NAMED, a folder, a ``.gguf`` file or a Hub id.
 
-    Raises JudgeSenseError saying what was tried.
+    Raises JudgeSenseError that lists the places tried.
     """
     text = str(model)
     if text in NAMED:
@@ -87,29 +88,29 @@ def find_model(
     if path.is_file():
         if path.suffix != ".gguf":
             raise JudgeSenseError(
-                f"{path} is a file but not a .gguf one; give the model's folder instead"
+                f"{path} is a file but not a .gguf file; use the model's folder instead"
             )
-        return Source(path.stem, path.parent, path.name, _sha256_files([path]), str(path))
+        return ModelFiles(path.stem, path.parent, path.name, _sha256_files([path]), str(path))
     if path.is_dir():
         return _from_folder(path, gguf_file)
     if path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
-        raise JudgeSenseError(f"there is no model at {path}: neither a folder nor a .gguf file")
+        raise JudgeSenseError(f"no model at {path}: neither a folder nor a .gguf file")
     return _from_hub(text, text.rsplit("/", 1)[-1], revision, gguf_file)
 
 
-def _find_named(name: str, revision: str | None) -> Source:
+def _find_named(name: str, revision: str | None) -> ModelFiles:
     packaged = NAMED[name]
     parts = [_package_file(package, file) for package, file in packaged.parts]
     found = [part for part in parts if part is not None]
     if revision is None and len(found) == len(parts):
         path = found[0] if len(found) == 1 else _assemble(name, found)
         origin = f"package {packaged.parts[0][0]}"
-        return Source(name, path.parent, path.name, _sha256_files([path]), origin)
+        return ModelFiles(name, path.parent, path.name, _sha256_files([path]), origin)
     return _from_hub(packaged.hub_id, name, revision, None, packaged.parts[0][0])
 
 
 def _package_file(package: str, file: str) -> Path | None:
-    """A file of an installed package, found without importing it."""
+    """A file of an installed package, without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return None
@@ -118,7 +119,7 @@ def _package_file(package: str, file: str) -> Path | None:
 
 
 def _assemble(name: str, parts: list[Path]) -> Path:
-    """One file from the parts that several packages carry, made once."""
+    """The parts from several packages as one file in the cache."""
     digest = _sha256_files(parts)
     target = cache_dir() / "models" / f"{name}-{digest[:16]}.gguf"
     if not target.is_file():
@@ -131,32 +132,32 @@ def _assemble(name: str, parts: list[Path]) -> Path:
     return target
 
 
-def _from_folder(folder: Path, gguf_file: str | None) -> Source:
+def _from_folder(folder: Path, gguf_file: str | None) -> ModelFiles:
     ggufs = sorted(path.name for path in folder.glob("*.gguf"))
     weights = sorted(folder.glob("*.safetensors"))
     name = folder.resolve().name
     if gguf_file is not None or (not weights and len(ggufs) == 1):
         gguf_file = gguf_file or ggufs[0]
         if not (folder / gguf_file).is_file():
-            raise JudgeSenseError(f"{folder} holds no {gguf_file}; its GGUF files: {ggufs}")
+            raise JudgeSenseError(f"{folder} has no {gguf_file}; its GGUF files: {ggufs}")
         digest = _sha256_files([folder / gguf_file])
-        return Source(name, folder, gguf_file, digest, str(folder / gguf_file))
+        return ModelFiles(name, folder, gguf_file, digest, str(folder / gguf_file))
     if not weights or not (folder / "config.json").is_file():
         raise JudgeSenseError(
             f"{folder} is not a model folder: it needs config.json and *.safetensors, or one "
-            f".gguf file (several: name one with gguf_file); it holds {len(weights)} "
+            f".gguf file (of several, choose one with gguf_file); it has {len(weights)} "
             f"safetensors files and {len(ggufs)} GGUF files"
         )
-    # The same weights behind another tokenizer or configuration are another judge.
+    # The same weights with another tokenizer or configuration are another judge.
     about = [folder / file for file in ("config.json", "tokenizer.json", "tokenizer.model")]
     whole = [*weights, *(path for path in about if path.is_file())]
-    return Source(name, folder, None, _sha256_files(whole), str(folder))
+    return ModelFiles(name, folder, None, _sha256_files(whole), str(folder))
 
 
 def _from_hub(
     hub_id: str, name: str, revision: str | None, gguf_file: str | None, package: str = ""
-) -> Source:
-    """A Hub repository: the local copy of an earlier download first, then the network."""
+) -> ModelFiles:
+    """A Hub repository: first the local copy of an earlier download, then the network."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -182,17 +183,17 @@ def _from_hub(
             continue
         if _is_complete(folder, gguf_file):
             weights = f"{hub_id}@{folder.name}" + (f":{gguf_file}" if gguf_file else "")
-            return Source(name, folder, gguf_file, weights, f"Hub {hub_id}")
+            return ModelFiles(name, folder, gguf_file, weights, f"Hub {hub_id}")
         reason = f"it holds no {gguf_file or 'safetensors weights'}"
     known = ", ".join(NAMED)
     raise JudgeSenseError(
-        f"no model {name!r}: tried {', '.join(tried)} ({reason}). "
-        f"Give a folder, a .gguf file, a Hub id or one of: {known}"
+        f"unknown model {name!r}: tried {', '.join(tried)} ({reason}). "
+        f"Use a folder, a .gguf file, a Hub id or one of {known}"
     )
 
 
 def _is_complete(folder: Path, gguf_file: str | None) -> bool:
-    """Whether a snapshot has all its weights: an interrupted download has only some."""
+    """Whether a snapshot has all its weights, unlike after an interrupted download."""
     index = folder / "model.safetensors.index.json"
     if gguf_file is None and index.is_file():
         shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
@@ -201,7 +202,7 @@ def _is_complete(folder: Path, gguf_file: str | None) -> bool:
 
 
 def _sha256_files(paths: Iterable[Path]) -> str:
-    """The SHA-256 of one file, or of several files' SHA-256s and names."""
+    """The SHA-256 of one file, or that of the names and SHA-256s of several."""
     digests = [(path.name, _sha256_file(path)) for path in paths]
     if len(digests) == 1:
         return digests[0][1]
@@ -209,29 +210,26 @@ def _sha256_files(paths: Iterable[Path]) -> str:
 
 
 def _sha256_file(path: Path) -> str:
-    """The SHA-256 of a file, remembered by path, size and time of change."""
+    """The SHA-256 of a file, cached by path, size and time of change."""
     stat = path.stat()
     key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
     note = cache_dir() / "hashes" / hashlib.sha256(key.encode()).hexdigest()
     if note.is_file() and len(known := note.read_text(encoding="ascii")) == 64:
         return known
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            digest.update(block)
+    digest = sha256_of(path)
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(digest.hexdigest(), encoding="ascii")
+        note.write_text(digest, encoding="ascii")
     except OSError as error:
-        log.warning("cannot remember the hash of %s: %s", path, error)
-    return digest.hexdigest()
+        log.warning("cannot cache the hash of %s: %s", path, error)
+    return digest
 
 
-def plain_folder(source: Source) -> Path:
-    """The source as a folder of safetensors that any engine loads.
+def plain_folder(source: ModelFiles) -> Path:
+    """The model as a folder of safetensors that every engine can load.
 
-    A GGUF file is dequantised once (float32, values unchanged) into the cache, keyed by its hash
-    and the version of transformers that reads it: loading the copy takes a fraction of the time.
+    A GGUF file is dequantised once (to float32, with the same values) into the cache, by its hash
+    and the version of transformers that reads it; the copy loads in a fraction of the time.
     Raises JudgeSenseError if the GGUF file cannot be read, OSError if the cache is not writable.
     """
     if source.gguf_file is None:
@@ -248,7 +246,7 @@ def plain_folder(source: Source) -> Path:
         try:
             Path(made).rename(target)
         except OSError:
-            if not (target / "config.json").is_file():  # not made by another process meanwhile
+            if not (target / "config.json").is_file():  # another process has not made it
                 raise
         else:
             Path(made).mkdir()  # what TemporaryDirectory will remove
@@ -256,17 +254,17 @@ def plain_folder(source: Source) -> Path:
     return target
 
 
-def _dequantise(source: Source, target: Path) -> None:
+def _dequantise(source: ModelFiles, target: Path) -> None:
     """Save a GGUF model as safetensors, configuration and tokenizer.
 
-    A model loaded from GGUF refuses ``save_pretrained``, so each is saved by itself; serving
-    engines look for the architecture in the configuration.
+    A model loaded from GGUF refuses ``save_pretrained``, so each part is saved separately. Serving
+    engines read the architecture from the configuration.
     """
     import torch
     import transformers
     from safetensors.torch import save_file
 
-    log.warning("dequantising %s once, for this and every later run", source.gguf_file)
+    log.warning("dequantising %s; later runs use the copy in the cache", source.gguf_file)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source.folder, gguf_file=source.gguf_file
@@ -299,7 +297,7 @@ def _dequantise(source: Source, target: Path) -> None:
 
 @contextmanager
 def _no_bars() -> Iterator[None]:
-    """Keep transformers' loading bars from writing into our own progress line."""
+    """Hide transformers' loading bars, which would break our own progress line."""
     from transformers.utils import logging as theirs
 
     shown = theirs.is_progress_bar_enabled()
@@ -312,7 +310,7 @@ def _no_bars() -> Iterator[None]:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a model folder. Raises JudgeSenseError if there is none that can be read."""
+    """The tokenizer of a model folder. Raises JudgeSenseError if it cannot be read."""
     import transformers
 
     try:
@@ -326,7 +324,7 @@ def load_tokenizer(folder: Path) -> Any:
 def load_model(folder: Path, dtype: str, device: str) -> Any:
     """The causal language model in a folder, in evaluation mode.
 
-    Raises JudgeSenseError if it is no causal language model or too large for the device.
+    Raises JudgeSenseError if it is not a causal language model or too large for the device.
     """
     import torch
     import transformers
@@ -334,8 +332,8 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
     needed, free = parameter_count(folder) * getattr(torch, dtype).itemsize, free_memory(device)
     if free is not None and needed > free:
         raise JudgeSenseError(
-            f"the model in {folder} needs {needed / 1e9:.1f} GB in {dtype}, and {device} has "
-            f"{free / 1e9:.1f} GB free; choose a smaller model, another dtype or device"
+            f"the model in {folder} needs {needed / 1e9:.1f} GB in {dtype}, but {device} has "
+            f"{free / 1e9:.1f} GB free; use a smaller model, another dtype or another device"
         )
     try:
         with _no_bars():
@@ -354,7 +352,7 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
 
 
 def parameter_count(folder: Path) -> int:
-    """The number of stored parameters, read from the safetensors files' headers."""
+    """The number of stored parameters, from the headers of the safetensors files."""
     total = 0
     for path in folder.glob("*.safetensors"):
         with path.open("rb") as file:

@@ -1,8 +1,8 @@
 """Options as token sequences: their trie, and their log-probabilities from a few logits.
 
-An option's score is the log-probability, in nats, of its whole token sequence right after the
-prompt. "YES" is two tokens for some tokenizers, so the model's distribution is needed after the
-prompt and after every token sequence that some option goes on from: the trie's inner nodes.
+The score of an option is the log-probability, in nats, of its whole token sequence after the
+prompt. "YES" has two tokens in some tokenizers, so the model's distribution is needed after the
+prompt and after every token sequence that an option continues: the inner nodes of the trie.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ ROOT = -1
 
 @dataclass(frozen=True, slots=True)
 class OptionTrie:
-    """The options of a task as tokens, after a given prompt ending.
+    """The options of a task as tokens after the end of a prompt.
 
-    ``nodes`` are the inner nodes below the root in an order in which parents come first, as
-    (token, parent). ``paths`` gives each option's steps as (node after which, token).
-    ``ends`` gives, for each option, the node after which the answer must stop, or None. An
-    option must be scored up to its end when it is the beginning of another one ("1" and "10"):
-    then all options of that task are, so that their scores stay comparable.
+    ``nodes`` are the inner nodes below the root as (token, parent), parents first. ``paths`` are
+    the steps of each option as (preceding node, token). ``ends`` is for each option the node after
+    which the answer must stop, or None: if one option begins another ("1" and "10"), the scores of
+    all options of the task include the end, so that they stay comparable.
     """
 
     nodes: tuple[tuple[int, int], ...]
@@ -35,12 +34,12 @@ class OptionTrie:
 
     @property
     def steps(self) -> list[tuple[int, int]]:
-        """All options' steps behind one another, as (node after which, token)."""
+        """The steps of all options, concatenated."""
         return [step for path in self.paths for step in path]
 
     @property
     def depths(self) -> list[int]:
-        """Each inner node's number of tokens after the prompt, 1 and more."""
+        """The number of tokens after the prompt for each inner node, from 1."""
         depths: list[int] = []
         for _, parent in self.nodes:
             depths.append(1 + (depths[parent] if parent != ROOT else 0))
@@ -50,18 +49,22 @@ class OptionTrie:
 def build_trie(sequences: Sequence[tuple[int, ...]], stop_tokens: Sequence[int]) -> OptionTrie:
     """The trie of the options' token sequences.
 
-    Raises JudgeSenseError if two options are the same tokens, or if one is the beginning of
-    another and the model has no token that ends an answer.
+    Raises JudgeSenseError if two options have the same tokens, or if one begins another and the
+    model has no token that ends an answer.
+
+    >>> trie = build_trie([(5, 6), (5, 7), (8,)], stop_tokens=[2])
+    >>> trie.nodes, trie.paths[1]
+    (((5, -1),), ((-1, 5), (0, 7)))
     """
     if len(set(sequences)) != len(sequences):
-        raise JudgeSenseError("two options are the same token sequence: they cannot be told apart")
+        raise JudgeSenseError("two options have the same tokens, so they cannot be told apart")
     nested = any(
         a != b and b[: len(a)] == a for a in sequences for b in sequences if len(a) < len(b)
     )
     if nested and not stop_tokens:
         raise JudgeSenseError(
-            "one option's tokens are the beginning of another's, and the model has no "
-            "end-of-text token to tell them apart; give options of which none begins another"
+            "one option begins another, and the model has no end-of-text token to tell them "
+            "apart; use options of which none begins another"
         )
     nodes: list[tuple[int, int]] = []
     index: dict[tuple[int, ...], int] = {(): ROOT}
@@ -78,12 +81,12 @@ def build_trie(sequences: Sequence[tuple[int, ...]], stop_tokens: Sequence[int])
 
 
 def tokenise_option(tokenizer: Any, tail: str, option: str) -> tuple[int, ...]:
-    """The tokens of an option's text right after the prompt ending ``tail``, no space added.
+    """The tokens of an option directly after a prompt that ends in ``tail``, without a space.
 
-    They are read off the joint tokenisation of ``tail + option``, since a tokenizer may put a
-    word-start mark before a text that stands alone; where the joint one merges across the border
-    (the model could then not answer so after the prompt's own tokens), the option's own
-    tokenisation is taken. Raises JudgeSenseError if the vocabulary cannot spell the option.
+    They are those of ``tail + option`` tokenised together, because a tokenizer may mark the start
+    of a separate text as that of a word. If a token spans the border, which the model could not
+    write after the prompt's own tokens, they are those of the option alone. Raises JudgeSenseError
+    if the vocabulary cannot spell the option.
     """
 
     def encode(text: str) -> list[int]:
@@ -94,8 +97,8 @@ def tokenise_option(tokenizer: Any, tail: str, option: str) -> tuple[int, ...]:
     spelt = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
     if not option.strip() or spelt.strip() != option.strip():
         raise JudgeSenseError(
-            f"the tokenizer cannot spell the option {option!r} (it reads back as {spelt!r}); "
-            "use generate scoring, or options that this model's vocabulary holds"
+            f"the tokenizer cannot spell the option {option!r} (it decodes to {spelt!r}); use "
+            "generate scoring, or options in the vocabulary of this model"
         )
     return tuple(ids)
 
@@ -103,10 +106,10 @@ def tokenise_option(tokenizer: Any, tail: str, option: str) -> tuple[int, ...]:
 def option_logprobs(
     trie: OptionTrie, logprobs: Sequence[float], stop_logprobs: Sequence[float]
 ) -> tuple[float, ...]:
-    """Each option's log-probability in nats.
+    """The log-probability of each option in nats.
 
-    ``logprobs`` belong to ``trie.steps``; ``stop_logprobs[node + 1]`` is the log-probability of
-    all stop tokens together after the root (0) and each inner node.
+    ``logprobs`` are those of ``trie.steps``; ``stop_logprobs[node + 1]`` is the log-probability of
+    all stop tokens together, after the root (index 0) and after each inner node.
     """
     taken = iter(logprobs)
     scores = []
@@ -117,7 +120,11 @@ def option_logprobs(
 
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many leading tokens two sequences have in common."""
+    """The number of leading tokens that two sequences share.
+
+    >>> shared_prefix([1, 2, 3], [1, 2, 4])
+    2
+    """
     length = 0
     for a, b in zip(first, second, strict=False):
         if a != b:
@@ -127,7 +134,7 @@ def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def trie_floor(prompts: Sequence[Sequence[int]]) -> int:
-    """The nodes of the prompts' token trie: the least tokens a model must read to judge them."""
+    """The number of nodes in the token trie of the prompts: the fewest tokens a model must read."""
     ordered = sorted(prompts)
     shared = sum(shared_prefix(a, b) for a, b in pairwise(ordered))
     return sum(map(len, ordered)) - shared

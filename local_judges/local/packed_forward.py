@@ -1,13 +1,13 @@
-"""One forward over the token trie of many prompts: every shared prefix is read once.
+"""One forward pass over the token trie of many prompts, which reads every shared prefix once.
 
-Prompts sorted by their tokens form a trie: each adds the tokens after what it shares with the
-one before. These new tokens of all prompts stand behind one another in a single row of the
-model's input, so that its matrix products see no padding at all, and each token keeps its own
-position number. Only attention must know who follows whom: it gathers, for each prompt, the keys
-and values along its path. The options' inner nodes hang below their prompt in the same forward,
-so that scoring needs no second one.
+Prompts sorted by their tokens form a trie: each prompt adds the tokens after the prefix that it
+shares with the previous one. The new tokens of all prompts form a single row of the model's input,
+so that matrix products contain no padding, and each token keeps its own position number. Only
+attention depends on the order: for each prompt it gathers the keys and values along the prompt's
+path. The inner nodes of the options follow their prompt in the same pass, so that scoring needs no
+second one.
 
-The attention is given to transformers through its attention interface, for the time of a forward.
+Transformers calls this attention through its attention interface, during a pass only.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from local_judges.local.option_scoring import ROOT, OptionTrie, shared_prefix
 
 ATTENTION = "judgesense_trie"
 
-_active: Layout | Continuation | None = None  # what the attention of the forward now running reads
+_active: Layout | Continuation | None = None  # read by the attention of the current pass
 
 
 class Group:
-    """Some rows of a layout with about equally many new tokens: one attention call a layer."""
+    """Rows of a layout with similar numbers of new tokens: one attention call per layer."""
 
     def __init__(self, layout: Layout, rows: list[int], device: torch.device) -> None:
         new = [layout.ends[row] - layout.starts[row] for row in rows]
@@ -41,7 +41,7 @@ class Group:
         keys = np.zeros((len(rows), k_length), np.int64)
         real = np.zeros((len(rows), q_length), bool)
         seen = np.zeros((len(rows), q_length, k_length), bool)
-        seen[:, :, 0] = True  # padding must see something, or softmax divides by zero
+        seen[:, :, 0] = True  # padding must see a key, or softmax divides by zero
         for n, (row, count) in enumerate(zip(rows, new, strict=True)):
             queries[n, :count] = np.arange(layout.starts[row], layout.ends[row])
             keys[n, : len(paths[n])] = paths[n]
@@ -72,11 +72,11 @@ class Group:
 
 
 class Layout:
-    """Where each token of a batch stands in the packed row, and what it follows.
+    """The position of each token of a batch in the packed row, and the tokens that precede it.
 
-    ``prompts`` are token lists in sorted order, ``tries`` the options hung below each (None:
-    none). ``last[row]`` is the packed place of a prompt's last token, ``nodes[row]`` those of
-    its option nodes, ``paths[row]`` those of all its tokens.
+    ``prompts`` are token lists in sorted order; ``tries`` are their options, or None. ``last[row]``
+    is the packed position of a prompt's last token, ``nodes(row)`` are those of its option nodes,
+    and ``paths[row]`` those of all its tokens.
     """
 
     def __init__(
@@ -111,12 +111,12 @@ class Layout:
         self.groups = [Group(self, rows, device) for rows in self._similar_rows()]
 
     def nodes(self, row: int) -> list[int]:
-        """The packed places of a row's option nodes."""
+        """The packed positions of a row's option nodes."""
         trie = self.tries[row]
         return list(range(self.ends[row] - (len(trie.nodes) if trie else 0), self.ends[row]))
 
     def visible(self, row: int) -> np.ndarray:
-        """(new tokens, path): which tokens of the row's path each of its new tokens sees."""
+        """Shape (new tokens, path): the tokens of the row's path that each new token sees."""
         path, new = self.paths[row], self.ends[row] - self.starts[row]
         seen = np.tri(new, len(path), len(path) - new, dtype=bool)
         trie, length = self.tries[row], len(self.prompts[row])
@@ -130,7 +130,7 @@ class Layout:
         return seen
 
     def _similar_rows(self) -> list[list[int]]:
-        """Rows with new tokens, cut into groups in which padding stays under a quarter."""
+        """Rows with new tokens, in groups with at most a quarter of padding."""
         new = [end - start for start, end in zip(self.starts, self.ends, strict=True)]
         rows = sorted((row for row in range(len(new)) if new[row]), key=lambda row: new[row])
         groups: list[list[int]] = []
@@ -145,7 +145,7 @@ class Layout:
         return groups
 
     def attend(self, module: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> torch.Tensor:
-        """(1, tokens, heads, size) from q of (1, heads, tokens, size), k and v alike."""
+        """Shape (1, tokens, heads, size), from q, k and v of shape (1, heads, tokens, size)."""
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
         if self.cache is not None:
             self.cache[module.layer_idx] = (k, v)
@@ -166,10 +166,10 @@ class Layout:
 
 
 class Continuation:
-    """Greedy continuation of a layout's rows, a token a row and forward.
+    """The continuation of a layout's rows, one token per row and pass.
 
-    Keys and values lie as one padded block a layer, (rows, heads, length, size), filled from the
-    layout's cache; each step writes in place behind each row.
+    The keys and values of a layer are one padded block of shape (rows, heads, length, size), filled
+    from the layout's cache; each step appends to each row in place.
     """
 
     def __init__(self, layout: Layout, steps: int, device: torch.device) -> None:
@@ -183,7 +183,7 @@ class Continuation:
         index = torch.from_numpy(paths)
         self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         for layer in list(layout.cache):
-            # Popped, so that no layer's keys are held twice.
+            # Popped, so that the keys of a layer are never held twice.
             k, v = layout.cache.pop(layer)
             places = index.to(k.device)
             self.cache[layer] = (
@@ -192,13 +192,13 @@ class Continuation:
             )
 
     def keep(self, rows: torch.Tensor) -> None:
-        """Go on with some rows only."""
+        """Continue only these rows."""
         self.lengths = self.lengths[rows]
         for layer, (k, v) in self.cache.items():
             self.cache[layer] = (k[rows.to(k.device)], v[rows.to(v.device)])
 
     def attend(self, module: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> torch.Tensor:
-        """(1, rows, heads, size) for one new token a row."""
+        """Shape (1, rows, heads, size), for one new token per row."""
         keys, values = self.cache[module.layer_idx]
         lengths = self.lengths.to(q.device)
         rows, longest = torch.arange(len(lengths), device=q.device), int(self.lengths.max()) + 1
@@ -221,10 +221,9 @@ class Continuation:
 
 
 def _attention(q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]) -> torch.Tensor:
-    """Attention of (batch, heads, queries, size); fewer key heads than query heads are shared.
+    """Attention of shape (batch, heads, queries, size); query heads may share a key head.
 
-    The query heads of one key head are laid behind one another as more queries, so that no keys
-    are copied.
+    The query heads of one key head are concatenated as more queries, so that no keys are copied.
     """
     batch, heads, length, size = q.shape
     share = heads // k.shape[1]
@@ -251,7 +250,7 @@ def _attend(
 
 @contextmanager
 def trie_attention(model: Any) -> Iterator[None]:
-    """While it lasts, the model's attention is ours."""
+    """Replace the model's attention by ours."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(ATTENTION, _attend)
@@ -264,17 +263,16 @@ def trie_attention(model: Any) -> Iterator[None]:
 
 
 class Float32Products(TorchFunctionMode):
-    """Linear layers of 16-bit numbers by float32 matrix products, rounded to 16 bits after.
+    """Compute 16-bit linear layers as float32 matrix products, then round to 16 bits.
 
-    That is what 16-bit instructions compute (exact products, float32 sums), several times faster
-    than the emulation on a CPU without them. Few rows are left alone: there, converting the
-    weights costs more.
+    16-bit instructions compute the same (exact products, float32 sums); on a CPU without them this
+    is several times faster than emulation. With few rows, converting the weights costs more.
     """
 
     MIN_ROWS = 16
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Intercept ``linear``; everything else runs as it is."""
+        """Intercept ``linear``; leave everything else as it is."""
         kwargs = kwargs or {}
         if func is functional.linear and len(args) >= 2 and not kwargs:
             x = args[0]
@@ -285,12 +283,12 @@ class Float32Products(TorchFunctionMode):
 
 
 def prefill(model: Any, layout: Layout, places: Sequence[int]) -> torch.Tensor:
-    """Read a layout's tokens; logits (places, vocabulary) after the given packed places."""
+    """Read a layout's tokens; returns logits (places, vocabulary) after these packed positions."""
     return _forward(model, layout, layout.tokens, layout.positions, list(places))
 
 
 def step(model: Any, rows: Continuation, tokens: Sequence[int]) -> torch.Tensor:
-    """Append one token to each row; logits (rows, vocabulary) after it."""
+    """Append one token to each row; returns logits (rows, vocabulary) after it."""
     positions = rows.lengths.cpu().numpy()
     logits = _forward(model, rows, list(tokens), positions, list(range(len(tokens))))
     rows.lengths += 1

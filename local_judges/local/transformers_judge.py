@@ -1,9 +1,9 @@
 """A judge on transformers: any causal language model, option scoring and greedy text together.
 
-Each batch is one forward over the token trie of its prompts and their options' inner nodes
-(:mod:`local_judges.local.packed_forward`); greedy text continues from that forward's keys and
-values. A model whose attention does not go through transformers' attention interface is found out
-by a comparison at loading and judged prompt by prompt with its own forward.
+Each batch is one forward pass over the token trie of its prompts and the inner nodes of their
+options (:mod:`local_judges.local.packed_forward`); greedy text continues from the keys and values
+of that pass. If a model does not use transformers' attention interface, a comparison at loading
+detects it, and the model reads one prompt at a time instead.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ from local_judges.protocol import Answer, Request
 log = logging.getLogger(__name__)
 
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 6144, 16384
+PACKED, ONE_BY_ONE = "token trie", "one prompt at a time"
 _CACHE_FACTOR = 8
-"""Greedy text keeps a padded cache: at most this many times the batch's tokens, rows x length."""
+"""The maximum size of the padded cache for greedy text, rows x length, in multiples of the batch's
+tokens."""
 
 
 class TransformersJudge(LocalModel):
@@ -60,31 +62,23 @@ class TransformersJudge(LocalModel):
             CPU_BATCH_TOKENS if self.device == "cpu" else GPU_BATCH_TOKENS
         )
         self.counters: Counter[str] = Counter()
-        self.forward = "token trie"
+        self.forward = PACKED
         self._model: Any = None
         self.name = self.full_name(name)
 
-    def describe(self) -> Mapping[str, Any]:
-        """The weights, dtype, device, prompt format, decoding and versions, as JSON values."""
-        import torch
-        import transformers
-
+    def describe(self) -> dict[str, Any]:
+        """The description of the model, with the forward pass, the batch size and the hardware."""
         attention = self._model.config._attn_implementation if self._model is not None else None
         return {
-            **self.what_fixes_answers(),
-            "name": self.name,
-            "origin": self.source.origin,
-            "gguf_file": self.source.gguf_file,
+            **super().describe(),
             "forward": self.forward,
-            "attention": "sdpa over the token trie" if self.forward == "token trie" else attention,
-            "context_tokens": self.context,
+            "attention": "sdpa over the token trie" if self.forward == PACKED else attention,
             "batch_tokens": self.batch_tokens,
             "hardware": hardware(self.device),
-            "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
         }
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
-        """Batches of neighbours in text order (shared instructions together), cut by tokens.
+        """Batches of prompts in text order, so that they share instructions, limited by tokens.
 
         Raises JudgeSenseError if the vocabulary cannot spell an option.
         """
@@ -115,9 +109,9 @@ class TransformersJudge(LocalModel):
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
-        """Answer numbered batches in their order; a prompt too long for the model gets an error.
+        """Answer numbered batches in order; a prompt too long for the model gets an error.
 
-        ``latency_s`` is a prompt's share of its batch's time.
+        ``latency_s`` is the time of the batch divided by its prompts.
         """
         for number, requests in batches:
             yield number, self._answer(requests, scorings)
@@ -134,20 +128,20 @@ class TransformersJudge(LocalModel):
 
     @property
     def model(self) -> Any:
-        """The loaded transformers model (loaded now if it was not)."""
+        """The transformers model, loaded on first use."""
         if self._model is None:
             from local_judges.local.forward import difference
 
             model = load_model(self.folder, self.dtype, self.device)
             probe = self.tokenizer(["One two.", "One six, ten."], add_special_tokens=False)
             if reason := difference(model, probe.input_ids):
-                self.forward = "prompt by prompt"
-                log.warning("%s is judged prompt by prompt, slowly: %s", self.name, reason)
+                self.forward = ONE_BY_ONE
+                log.warning("%s reads one prompt at a time, which is slow: %s", self.name, reason)
             self._model = model
         return self._model
 
     def _answer(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Answer]:
-        from local_judges.local.forward import Row, run_packed, run_plain
+        from local_judges.local.forward import PromptState, run_packed, run_plain
 
         started = time.perf_counter()
         model = self.model
@@ -159,10 +153,10 @@ class TransformersJudge(LocalModel):
             answers[n].input_tokens = len(tokens)
             answers[n].error = self.too_long(tokens, trie, decoding is not None)
             if answers[n].error is None:
-                rows.append(Row(n, request.prompt_id, request.repeat, tokens, trie))
+                rows.append(PromptState(n, request.prompt_id, request.repeat, tokens, trie))
         rows.sort(key=lambda row: row.tokens)
         if rows:
-            run = run_packed if self.forward == "token trie" else run_plain
+            run = run_packed if self.forward == PACKED else run_plain
             self.counters.update(run(model, rows, decoding, self.stop_tokens))
         for row in rows:
             answer = answers[row.place]

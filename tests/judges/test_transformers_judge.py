@@ -14,7 +14,7 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from local_judges.local.option_scoring import trie_floor
-from local_judges.local.transformers_judge import TransformersJudge
+from local_judges.local.transformers_judge import ONE_BY_ONE, PACKED, TransformersJudge
 from local_judges.options import SYSTEM_PROMPT
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.runner import ask_all
@@ -234,7 +234,7 @@ def tiny_model(folder: Path, tokenizer: Any, kind: str) -> Path:
 
 @pytest.mark.parametrize(
     ("kind", "forward"),
-    [("gemma2", "token trie"), ("bloom", "prompt by prompt"), ("mamba", "prompt by prompt")],
+    [("gemma2", PACKED), ("bloom", ONE_BY_ONE), ("mamba", ONE_BY_ONE)],
 )
 def test_any_architecture_is_judged_as_by_its_own_forward(
     kind: str, forward: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
