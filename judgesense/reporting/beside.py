@@ -1,4 +1,4 @@
-"""Tables beside the main one: repeated draws of each prompt, and what was published of a judge."""
+"""Tables below the main one: prompts that were asked again, and published figures of a judge."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.frames import Log, Pairs
 from judgesense.decisions.streams import BASELINES, Stream, mapped_shares
 from judgesense.published import WORDINGS, for_judge
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.statistics.sampling import sampled_jss
 from judgesense.text import interval, number, percent, short_names
 
-_FLOATING = "floating: a name that may have come to mean another checkpoint"
+_FLOATING = "floating: the name may refer to another checkpoint by now"
 _CAP = re.compile(r"-max\d+$")
 
 
 @dataclass(frozen=True)
 class SideTable:
-    """A table under the main one; ``n_text`` leading columns are text, the others figures."""
+    """A table below the main one; its first ``n_text`` columns are text, the others numbers."""
 
     heading: str
     columns: tuple[str, ...]
@@ -32,19 +31,18 @@ class SideTable:
 
 
 def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
-    """What there is to show beside the main table."""
+    """The tables that have rows."""
     return [table for table in (_repeated(report), _published(report)) if table.rows]
 
 
-def repeated_figures(
-    log: Log, pairs: Pairs, stream: Stream, run: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
+def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A stream's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
+    log, pairs = stream.log, stream.pairs
     if stream.reruns is None or not len(pairs):
         return
     rows = np.concatenate([stream.rows, stream.reruns[1]])
     rows = rows[log.stimulus[rows] >= 0]
-    # A prompt that several items share is logged for each, but drawn once a repeat.
+    # A prompt that several items share is logged for each, but drawn once per repeat.
     draw = log.stimulus[rows] * (int(log.repeat.max()) + 1) + log.repeat[rows]
     _, once = np.unique(draw, return_index=True)
     rows = rows[once]
@@ -110,9 +108,9 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
         3,
         rows,
         [
-            "JSS over every couple of draws, one of each wording. Undecided: draws without a "
-            "decision, left out. Noise floor: couples of draws of the same prompt that differ. Net "
-            "flip rate: what rewording flips beyond that."
+            "JSS over every pair of draws, one of each wording. Undecided: draws without a "
+            "decision, which are left out. Noise floor: flips when simply asked again. Net flip "
+            "rate: flips of rewording beyond that."
         ],
     )  # fmt: skip
 

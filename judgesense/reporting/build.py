@@ -1,4 +1,4 @@
-"""From a run's decisions to ``report.json`` and everything that is printed from it."""
+"""From a run's decisions to ``report.json`` and the documents made from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgesense.report_file import (
     saved_report,
 )
 from judgesense.reporting.beside import repeated_figures
-from judgesense.reporting.cells import Hashes, stream_cells, views
+from judgesense.reporting.cells import Hashes, parts, stream_cells
 from judgesense.reporting.details import (
     diagnostics,
     examples,
@@ -33,6 +33,7 @@ from judgesense.reporting.details import (
 )
 from judgesense.reporting.report import Report
 from judgesense.run_folder import read_run
+from judgesense.text import join
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.conclusion import can_be_settled
 
@@ -55,14 +56,14 @@ def measure(
         log: a decision log (`judgesense.decisions.SCHEMA`), n rows.
         pairs: the run's pairs; None takes all pairs of templates within item and order.
         run: the run's record (``run.json``): ``run_id`` and ``tasks`` (name -> labels,
-            comparative) are used where they are there.
+            comparative) are used if present.
         prompts: ``prompt_id`` and ``text`` of the user messages, shown in the flipped examples.
 
     Returns:
-        The contents of ``report.json``: ``cells`` with the keys of `schema.CELL_KEYS`, and the
-        lists of `schema.LISTS`. ``accuracy`` is that of mapped decisions among the decided single
-        prompts; ``coverage`` the share of the planned pairs that are decided on both sides. For a
-        comparative task the order ``both`` pools AB and BA.
+        The contents of ``report.json``: the lists of `judgesense.report_file.LISTS`, ``cells`` with
+        the keys of `CELL_KEYS`. ``accuracy`` is that of mapped decisions among the decided single
+        prompts; ``coverage`` is the share of planned pairs that are decided on both sides. For a
+        comparative task, order ``both`` pools AB and BA.
 
     Raises:
         JudgeSenseError: an empty log, a missing column, an impossible label map.
@@ -70,32 +71,26 @@ def measure(
     log = conform(log, "the decision log")
     columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
     if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
-        raise JudgeSenseError(f"the pairs lack the columns {missing}")
-    seen = view(log, pairs, run)
-    frame = seen.log
+        raise JudgeSenseError(f"the pairs lack the columns {join(missing)}")
     run_id = str(run.get("run_id") or "-")
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     hashes = Hashes()
-    for stream in seen.streams:
-        own = stream.pairs
-        every = views(frame, own, stream)
-        cells = list(stream_cells(frame, own, stream, every, run_id, hashes))
+    for stream in view(log, pairs, run).streams:
+        every = parts(stream, run_id)
+        cells = list(stream_cells(every, hashes))
         report["cells"] += cells
         if stream.row_a is not None:
-            of_order = {each.order: each for each in every}
+            of_order = {part.order: part for part in every}
             report["to_settle"] += [
-                settle(frame, own, stream, of_order[cell["order"]], cell)
-                for cell in cells
-                if can_be_settled(cell)
+                settle(of_order[cell["order"]], cell) for cell in cells if can_be_settled(cell)
             ]
-            # The last view is the whole: both orders where there are two.
             whole = every[-1]
-            table = template_pairs(frame, own, stream, whole, run_id)
+            table = template_pairs(whole)
             report["template_pairs"] += table
-            report["templates"] += wordings(frame, own, stream, whole, run_id, table)
-            report["diagnostics"].append(diagnostics(frame, own, stream, whole, run_id))
-            report["examples"] += examples(frame, own, stream, whole, run_id)
-            report["repeated"] += repeated_figures(frame, own, stream, run)
+            report["templates"] += wordings(whole, table)
+            report["diagnostics"].append(diagnostics(whole))
+            report["examples"] += examples(whole)
+            report["repeated"] += repeated_figures(stream, run)
     if prompts is not None:
         _add_texts(report["examples"], prompts)
     report["runs"] = [dict(run)]
@@ -118,9 +113,9 @@ def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
 
 
 def measure_run(run_dir: Path) -> dict[str, Any]:
-    """A run's report, measured anew; a folder with nothing but a report gives that report.
+    """A run's report, measured from its decisions; without decisions, the report in the folder.
 
-    Raises JudgeSenseError as `read_run` and `schema.load_report` do.
+    Raises JudgeSenseError as `read_run` and `load_report` do.
     """
     if run_dir.is_dir() and not part_files(run_dir):
         return load_report(run_dir)
@@ -131,11 +126,11 @@ def measure_run(run_dir: Path) -> dict[str, Any]:
 def write_report(run_dir: Path) -> dict[str, Any]:
     """Measure a run and write ``report.json``, ``report.md``, ``report.html`` and the figures.
 
-    Every file is written under another name and then renamed. Without matplotlib there are no
-    figures; the report says so in ``notes``.
+    Each file is written whole or not at all. Without matplotlib the figures are left out and
+    ``notes`` says so.
 
-    Returns the contents of ``report.json``. Raises JudgeSenseError as `measure_run` does, if a
-    newer version has written the report, and if the folder cannot be written.
+    Returns the contents of ``report.json``. Raises JudgeSenseError as `measure_run` does, if the
+    folder holds the report of a newer version, and if it cannot be written.
     """
     from judgesense.reporting.html import render_html
     from judgesense.reporting.markdown import render_markdown
@@ -152,13 +147,13 @@ def write_report(run_dir: Path) -> dict[str, Any]:
     except OSError as error:
         raise JudgeSenseError(
             f"cannot write the report into {run_dir}: {error.strerror or error}; "
-            "print it with: judgesense report DIR --format md"
+            f"to print it instead: judgesense report {run_dir} --format md"
         ) from error
     return report
 
 
 def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
-    """Draw the figures; returns their names. Notes it in the report if they cannot be drawn."""
+    """Draw the figures and return their names; without matplotlib, note that in the report."""
     from judgesense.reporting.figures import draw
 
     try:
@@ -180,7 +175,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def report_runs(*run_dirs: str | Path) -> Report:
-    """Measure runs anew, write each one's report, and return ``report.json`` (of all).
+    """Measure runs, write each one's report, and return the report of all of them.
 
     Args:
         run_dirs: folders of runs (``--out``), one or several.
@@ -202,6 +197,6 @@ def report_runs(*run_dirs: str | Path) -> Report:
     4
     """
     if not run_dirs:
-        raise JudgeSenseError("no run given; name the --out folder of at least one")
+        raise JudgeSenseError("no run given; name the --out folder of at least one run")
     reports = [write_report(Path(run_dir)) for run_dir in run_dirs]
     return Report.of(reports[0] if len(reports) == 1 else merge(reports))

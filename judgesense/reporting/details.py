@@ -1,4 +1,4 @@
-"""What stands behind a stream's figures: template pairs, single wordings, flipped examples."""
+"""The figures behind a stream's cells: template pairs, single wordings, flipped examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from judgesense.decisions.frames import Codes, Log, Pairs
 from judgesense.decisions.streams import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS
-from judgesense.reporting.cells import View
+from judgesense.reporting.cells import Part
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.trust.conclusion import items_to_settle
 
@@ -19,11 +19,10 @@ EXAMPLES_A_STREAM = 3
 LONGEST_TEXT = 4000
 
 
-def template_pairs(
-    log: Log, pairs: Pairs, stream: Stream, view: View, run_id: str
-) -> list[dict[str, Any]]:
-    """JSS of every pair of templates (the first in the alphabet is ``template_a``)."""
-    rows = np.flatnonzero(view.pairs & stream.known)
+def template_pairs(part: Part) -> list[dict[str, Any]]:
+    """JSS of every pair of templates; ``template_a`` comes first in the alphabet."""
+    log, pairs = part.log, part.pairs
+    rows = np.flatnonzero(part.used)
     if not len(rows):
         return []
     by_name = np.argsort(np.array(log.templates))
@@ -34,58 +33,52 @@ def template_pairs(
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     result = []
     for kind in ("raw", "mapped"):
-        first, second = stream.sides(kind)
-        for part in np.split(order, starts[1:]):
-            own = rows[part]
-            low, high = divmod(int(key[part[0]]), len(rank))
+        first, second = part.stream.sides(kind)
+        for group in np.split(order, starts[1:]):
+            own = rows[group]
+            low, high = divmod(int(key[group[0]]), len(rank))
             found = agreement(log, first[own], second[own], pairs.cluster[own])
             result.append(
                 {
-                    **_identity(stream, run_id, view),
+                    **part.names,
                     "labels": kind,
                     "template_a": log.templates[by_name[low]],
                     "template_b": log.templates[by_name[high]],
-                    "jss": found.jss,
-                    "ci_low": found.ci_low,
-                    "ci_high": found.ci_high,
-                    "n_pairs": found.n_pairs,
+                    **{key: found[key] for key in ("jss", "ci_low", "ci_high", "n_pairs")},
                 }
             )
     return result
 
 
-def wordings(
-    log: Log,
-    pairs: Pairs,
-    stream: Stream,
-    view: View,
-    run_id: str,
-    table: list[dict[str, Any]],
-) -> list[dict[str, Any]]:
-    """Each template by itself: agreement with the others (mapped), and with gold.
+def wordings(part: Part, table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each template by itself: its agreement with the others (mapped), and with gold.
 
-    ``agreement`` is the mean JSS of the template's pairs, ``accuracy`` the share of its decided
-    prompts that match gold, ``polarity`` whether its label map inverts answers.
+    ``agreement`` is the mean JSS of the template's pairs in ``table``, ``accuracy`` the share of
+    its decided prompts that match gold, ``inverted`` whether its label map inverts answers.
     """
-    decided = (stream.decision >= 0) & ~log.undecided[stream.decision]
-    gold = log.gold[stream.rows]
-    graded = decided & (gold >= 0)
+    log, stream = part.log, part.stream
+    graded = _graded(stream)
     template = log.template[stream.rows]
     size = len(log.templates)
     shown = np.bincount(template, minlength=size)
-    right = np.bincount(template[graded & (stream.decision == gold)], minlength=size)
+    hits = graded & (stream.decision == log.gold[stream.rows])
+    right = np.bincount(template[hits], minlength=size)
     total = np.bincount(template[graded], minlength=size)
-    inverted = _inverted(log, pairs)
+    inverted = _inverted(log, part.pairs)
     mapped = [row for row in table if row["labels"] == "mapped" and row["jss"] is not None]
     result = []
     for code in np.flatnonzero(shown):
         name = log.templates[code]
-        own = [row for row in mapped if name in (row["template_a"], row["template_b"])]
-        own = [row for row in own if row["template_a"] != row["template_b"]]
+        own = [
+            row
+            for row in mapped
+            if name in (row["template_a"], row["template_b"])
+            and row["template_a"] != row["template_b"]
+        ]
         weight = sum(row["n_pairs"] for row in own)
         result.append(
             {
-                **_identity(stream, run_id, view),
+                **part.names,
                 "template": name,
                 "agreement": sum(r["jss"] * r["n_pairs"] for r in own) / weight if weight else None,
                 "accuracy": float(right[code] / total[code]) if total[code] else None,
@@ -107,28 +100,36 @@ def _inverted(log: Log, pairs: Pairs) -> set[str]:
     return found
 
 
-def diagnostics(log: Log, pairs: Pairs, stream: Stream, view: View, run_id: str) -> dict[str, Any]:
-    """What an advice rests on beside the cells.
+def _graded(stream: Stream) -> npt.NDArray[np.bool_]:
+    """The rows with a decision and a gold label."""
+    decided = (stream.decision >= 0) & ~stream.log.undecided[stream.decision]
+    graded: npt.NDArray[np.bool_] = decided & (stream.log.gold[stream.rows] >= 0)
+    return graded
+
+
+def diagnostics(part: Part) -> dict[str, Any]:
+    """What advice needs beside the cells.
 
     ``gold_share`` is the share of the commonest gold label: what a constant answer would score.
     ``n_cut_off`` counts answers that the token cap ended before they decided anything.
     """
+    log, stream = part.log, part.stream
     gold = log.gold[stream.rows]
     counts = np.bincount(gold[gold >= 0], minlength=len(log.labels))
     top = int(counts.argmax())
-    mass = log.table["option_mass"].take(pa.array(stream.rows)).drop_null().to_numpy()
-    used = view.pairs & stream.known
-    cut = log.table["truncated"].take(pa.array(stream.rows)).to_numpy(zero_copy_only=False)
+    rows = pa.array(stream.rows)
+    mass = log.table["option_mass"].take(rows).drop_null().to_numpy()
+    cut = log.table["truncated"].take(rows).to_numpy(zero_copy_only=False)
     return {
-        **_identity(stream, run_id, view),
+        **part.names,
         "n_prompts": len(stream.rows),
         "n_cut_off": int((log.undecided[stream.decision] & (cut == True)).sum()),  # noqa: E712
-        "n_planned": len(pairs) if pairs.planned else int(used.sum()),
-        "n_judged": int(used.sum()),
+        "n_planned": part.n_planned,
+        "n_judged": int(part.used.sum()),
         "gold_label": str(log.labels[top]) if counts[top] else None,
         "gold_share": float(counts[top] / counts.sum()) if counts[top] else None,
         "n_items": distinct(log.item[stream.rows]),
-        "accuracy_ci": _accuracy_interval(log, stream),
+        "accuracy_ci": _accuracy_interval(stream),
         "option_mass": float(np.median(mass)) if len(mass) else None,
         "orders": [
             log.orders[code] for code in np.flatnonzero(np.bincount(log.order[stream.rows]))
@@ -138,51 +139,38 @@ def diagnostics(log: Log, pairs: Pairs, stream: Stream, view: View, run_id: str)
     }
 
 
-def _accuracy_interval(log: Log, stream: Stream) -> list[float | None] | None:
-    gold = log.gold[stream.rows]
-    graded = (stream.decision >= 0) & ~log.undecided[stream.decision] & (gold >= 0)
+def _accuracy_interval(stream: Stream) -> list[float | None] | None:
+    graded = _graded(stream)
     if not graded.any():
         return None
-    spread = wilson_cluster(
-        stream.decision[graded] == gold[graded], log.cluster[stream.rows][graded]
-    )
+    rows = stream.rows[graded]
+    hits = stream.decision[graded] == stream.log.gold[rows]
+    spread = wilson_cluster(hits, stream.log.cluster[rows])
     return [spread.low, spread.high]
 
 
-def settle(
-    log: Log, pairs: Pairs, stream: Stream, view: View, cell: dict[str, Any]
-) -> dict[str, Any]:
+def settle(part: Part, cell: dict[str, Any]) -> dict[str, Any]:
     """An entry of ``to_settle``: how many items would settle a cell that is undecided."""
-    used = view.pairs & stream.known
-    first, second = (side[used] for side in stream.sides(cell["labels"]))
-    decided = ~(log.undecided[first] | log.undecided[second])
-    agree = first[decided] == second[decided]
-    of_pairs = (codes[used][decided] for codes in (pairs.cluster, pairs.item))
-    return {key: cell[key] for key in CELL_KEYS[:6]} | {"items": items_to_settle(agree, *of_pairs)}
+    decided = part.decided(cell["labels"])
+    first, second = (side[decided] for side in part.stream.sides(cell["labels"]))
+    pairs = part.pairs
+    items = items_to_settle(first == second, pairs.cluster[decided], pairs.item[decided])
+    return {key: cell[key] for key in CELL_KEYS[:6]} | {"items": items}
 
 
-def examples(
-    log: Log,
-    pairs: Pairs,
-    stream: Stream,
-    view: View,
-    run_id: str,
-) -> list[dict[str, Any]]:
-    """Pairs on which the mapped verdict flips: the surest of them, one an item."""
-    if stream.row_a is None or stream.row_b is None:
-        return []
-    first, second = stream.mapped_a, stream.mapped_b
-    flips = view.pairs & stream.known & (first != second)
-    flips &= ~(log.undecided[first] | log.undecided[second])
-    index = np.flatnonzero(flips)
+def examples(part: Part) -> list[dict[str, Any]]:
+    """Pairs with a flipped mapped verdict: the surest ones, at most one per item."""
+    stream = part.stream
+    assert stream.row_a is not None
+    assert stream.row_b is not None
+    index = np.flatnonzero(part.decided("mapped") & (stream.mapped_a != stream.mapped_b))
     if not len(index):
         return []
-    row_a, row_b = stream.row_a[index], stream.row_b[index]
-    sure = np.minimum(_margins(log, row_a), _margins(log, row_b))
-    index = index[np.argsort(-sure, kind="stable")]
-    _, at = np.unique(pairs.item[index], return_index=True)
+    margins = (_margins(part.log, rows[index]) for rows in (stream.row_a, stream.row_b))
+    index = index[np.argsort(-np.minimum(*margins), kind="stable")]
+    _, at = np.unique(part.pairs.item[index], return_index=True)
     chosen = index[np.sort(at)[:EXAMPLES_A_STREAM]]
-    return [_example(log, pairs, stream, run_id, view, int(row)) for row in chosen]
+    return [_example(part, pair, stream.row_a[pair], stream.row_b[pair]) for pair in chosen]
 
 
 def _margins(log: Log, rows: Codes) -> npt.NDArray[np.float64]:
@@ -191,25 +179,16 @@ def _margins(log: Log, rows: Codes) -> npt.NDArray[np.float64]:
     return sure
 
 
-def _example(
-    log: Log,
-    pairs: Pairs,
-    stream: Stream,
-    run_id: str,
-    view: View,
-    pair: int,
-) -> dict[str, Any]:
-    assert stream.row_a is not None
-    assert stream.row_b is not None
-    row_a, row_b = int(stream.row_a[pair]), int(stream.row_b[pair])
+def _example(part: Part, pair: int, row_a: int, row_b: int) -> dict[str, Any]:
+    log, pairs, stream = part.log, part.pairs, part.stream
     gold = log.gold[row_a]
     return {
-        **_identity(stream, run_id, view),
+        **part.names,
         "order": log.orders[pairs.order[pair]],
         "item_id": log.items[log.item[row_a]],
         "gold": str(log.labels[gold]) if gold >= 0 else None,
-        "a": _side(log, row_a, pairs.template_a[pair], stream.mapped_a[pair]),
-        "b": _side(log, row_b, pairs.template_b[pair], stream.mapped_b[pair]),
+        "a": _side(log, int(row_a), pairs.template_a[pair], stream.mapped_a[pair]),
+        "b": _side(log, int(row_b), pairs.template_b[pair], stream.mapped_b[pair]),
     }
 
 
@@ -223,14 +202,4 @@ def _side(log: Log, row: int, template: int, decision: int) -> dict[str, Any]:
         "raw": str(log.labels[log.raw[row]]),
         "decision": str(log.labels[decision]),
         "margin": record["margin"],
-    }
-
-
-def _identity(stream: Stream, run_id: str, view: View) -> dict[str, Any]:
-    return {
-        "run_id": run_id,
-        "judge": stream.judge,
-        "task": stream.task.name,
-        "scoring": stream.scoring,
-        "order": view.order,
     }

@@ -32,8 +32,8 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     """
     dirs = [Path(a), Path(b)]
     same_run = dirs[0].resolve() == dirs[1].resolve()
-    first = _sides(dirs[0])
-    second = first if same_run else _sides(dirs[1])
+    first = _streams(dirs[0])
+    second = first if same_run else _streams(dirs[1])
     if same_run and len({side.judge for side in first}) < 2:
         raise JudgeSenseError(
             f"{dirs[0]} holds one judge, {first[0].judge}, and nothing to compare it with; "
@@ -60,7 +60,7 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     }
 
 
-def _sides(run_dir: Path) -> list[Stream]:
+def _streams(run_dir: Path) -> list[Stream]:
     run = read_run(run_dir)
     found = view(run.log, run.pairs, run.record).judged
     return sorted(found, key=lambda stream: (task_rank(stream.task.name), stream.judge))
