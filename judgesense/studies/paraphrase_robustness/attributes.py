@@ -32,17 +32,17 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "summarisation": ("summeval", "tldr"),
     "essays": ("asap++",),
 }
-"""The public sets of each task, the default first; a file of one's own can stand for any."""
+"""The public sets of each task, the default first; your own file can replace any."""
 
 BANDS = 5
-"""Items are drawn equally from so many bands of the human score."""
+"""Items are drawn equally from this many bands of the human score."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The items drawn: a benchmark of every wording, the human scores, and what to know of them.
+    """The items drawn: a benchmark of every wording, and the human scores.
 
-    ``human[task][item_id]`` is the raters' mean; ``notes`` say where the items come from.
+    ``human[task][item_id]`` is the raters' mean; ``notes`` describe the sources of the items.
     """
 
     benchmark: Benchmark
@@ -50,43 +50,45 @@ class Sample:
     notes: Sequence[str]
 
 
-def attributes(names: Sequence[str] | None, groups: Sequence[str] | None) -> dict[str, Attribute]:
-    """The attributes asked for, by task name: those of the groups, or those named.
+def attributes_of(
+    names: Sequence[str] | None, groups: Sequence[str] | None
+) -> dict[str, Attribute]:
+    """Attributes by their full name: those of the groups, or those named.
 
-    A name may leave out its task (``clarity``). Raises JudgeSenseError for an unknown one.
+    A name may leave out its task (``clarity``). Raises JudgeSenseError for an unknown name.
     """
     known = load_attributes()
     if unknown := [group for group in groups or () if group not in GROUPS]:
-        raise JudgeSenseError(f"unknown task {unknown[0]!r}; the tasks are {', '.join(GROUPS)}")
+        raise JudgeSenseError(f"unknown task {unknown[0]!r}; choose from {', '.join(GROUPS)}")
     if names is None:
         return {n: a for n, a in known.items() if groups is None or a.group in groups}
     return {name: known[name] for name in dict.fromkeys(full_name(n, known) for n in names)}
 
 
 def full_name(name: str, known: Iterable[str]) -> str:
-    """The attribute's task name; raises JudgeSenseError that lists the attributes there are."""
+    """An attribute's name with its task; JudgeSenseError lists the attributes if unknown."""
     found = [task for task in known if name in (task, task.split("-", 1)[1])]
     if len(found) != 1:
-        raise JudgeSenseError(f"unknown attribute {name!r}; there are {', '.join(known)}")
+        raise JudgeSenseError(f"unknown attribute {name!r}; choose from {', '.join(known)}")
     return found[0]
 
 
 def sources(data: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
-    """The source of each group: as given, else its default. Raises JudgeSenseError if unknown."""
+    """The source of each group: the given or the default one; JudgeSenseError if unknown."""
     if unknown := [group for group in data if group not in GROUPS]:
-        raise JudgeSenseError(f"--data {unknown[0]}=...: the tasks are {', '.join(GROUPS)}")
+        raise JudgeSenseError(f"--data {unknown[0]}=...: choose a task from {', '.join(GROUPS)}")
     chosen = {group: data.get(group, SOURCES[group][0]) for group in dict.fromkeys(groups)}
     for group, source in chosen.items():
         if source not in SOURCES[group] and not Path(source).is_file():
             raise JudgeSenseError(
-                f"--data {group}={source}: neither a file nor one of the sets "
+                f"--data {group}={source}: no such file; name a file, or a set of "
                 f"{', '.join(SOURCES[group])}"
             )
     return chosen
 
 
 def identity_of(chosen: Mapping[str, str]) -> dict[str, str]:
-    """What fixes the sources, as JSON values: a set's name, or a file's hash."""
+    """The sources as JSON values: a set's name, or a file's hash."""
     return {
         group: source if source in SOURCES[group] else f"sha256:{sha256_of(Path(source))}"
         for group, source in chosen.items()
@@ -102,14 +104,14 @@ def sample(
     paraphrases: int,
     max_words: int | None = None,
 ) -> Sample:
-    """n texts a task with every wording of every attribute: the base and ``paraphrases`` more.
+    """n texts per task, with the base and ``paraphrases`` more wordings of every attribute.
 
     The same texts are judged on all attributes of a task. They are drawn equally from five bands
-    of the human score (its mean over the attributes, each on 0 to 1), spread over clusters; where
-    a band has too few the others give more. ``max_words`` leaves out longer texts.
+    of the human score (its mean over the attributes, each scaled to 0 to 1), spread over clusters;
+    if a band has too few texts, the others contribute more. ``max_words`` leaves out longer texts.
 
-    Raises JudgeSenseError naming file or set, row and column: a score off the scale, a text or a
-    column that is missing.
+    Raises JudgeSenseError, naming file or set, row and column, for a score off the scale and for a
+    missing text or column.
     """
     templates: dict[str, TaskTemplates] = {}
     items: list[Item] = []
@@ -147,7 +149,7 @@ def level(mean: float, levels: Sequence[str]) -> str:
 def stratified(
     scored: Sequence[Scored], wanted: Mapping[str, Attribute], n: int, seed: int
 ) -> list[Scored]:
-    """n texts (all, if there are fewer), band by band in turn, least used clusters first."""
+    """n texts (or all), one per band in turn, least used clusters first."""
     ends = {name: (float(a.templates.task.labels[0]), float(a.templates.task.labels[-1]))
             for name, a in wanted.items()}  # fmt: skip
 
@@ -183,18 +185,18 @@ def _words(scored: Scored) -> int:
 def _read(
     group: str, source: str, own: Mapping[str, Attribute], reader: Reader
 ) -> tuple[list[Scored], str]:
-    """Every text of a source with its scores by task name, and the source in words."""
+    """Every text of a source with its scores by attribute, and a description of the source."""
     if source not in SOURCES[group]:
         found = list(_own_file(Path(source), own))
         if not found:
-            raise JudgeSenseError(f"{source}: holds no row")
+            raise JudgeSenseError(f"{source}: the file has no rows")
         return found, source
     try:
         rows, note = SETS[source](reader)
     except JudgeSenseError as error:
         raise JudgeSenseError(
-            f"{error}. Or give a file of your own (--data {group}=FILE), or name the tasks to "
-            "judge without it (--task)"
+            f"{error}. Use your own file (--data {group}=FILE), or leave out this task by naming "
+            "the others (--task)"
         ) from error
     scored = []
     for place, one in rows:
@@ -207,7 +209,7 @@ def _read(
 
 
 def _on_scale(value: Any, attribute: Attribute, place: str) -> float:
-    """A human score, or the mean of several raters' in a list; JudgeSenseError off the scale."""
+    """A human score, or the mean of a list of scores; JudgeSenseError off the scale."""
     labels = attribute.templates.task.labels
     given = value if isinstance(value, list) else [value]
     numbers = []
@@ -223,12 +225,12 @@ def _on_scale(value: Any, attribute: Attribute, place: str) -> float:
             )
         numbers.append(number)
     if not numbers:
-        raise JudgeSenseError(f"{place}: there is no human score")
+        raise JudgeSenseError(f"{place}: no human score")
     return sum(numbers) / len(numbers)
 
 
 def _own_file(path: Path, own: Mapping[str, Attribute]) -> Iterator[Scored]:
-    """A file of one's own: the texts' columns, and a column for each attribute."""
+    """Your own file: a column per field of the texts, and a column per attribute."""
     fields = sorted(set().union(*(a.templates.fields for a in own.values())))
     seen: dict[str, int] = {}
     for number, row in read_rows(path):
@@ -236,7 +238,7 @@ def _own_file(path: Path, own: Mapping[str, Attribute]) -> Iterator[Scored]:
         for column in (*fields, *(a.attribute for a in own.values())):
             if column not in row:
                 raise JudgeSenseError(
-                    f"{place}: the column {column!r} is missing; it has {', '.join(row)}"
+                    f"{place}: the column {column!r} is missing; the file has {', '.join(row)}"
                 )
         item_id = str(row.get("item_id") or f"{path.stem}-{number}")
         if item_id in seen:

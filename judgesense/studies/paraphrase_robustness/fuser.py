@@ -1,40 +1,49 @@
-"""A fuser: a judge that reads the panel's ratings with their reasons and gives the final one.
+"""A fuser: a judge that reads the panel's ratings with their reasons and gives the final rating.
 
 "All Prompts Are Created Equal?" (Bhat and Varma), section 5, "LLM-as-a-Fuser". The paper prints no
-prompt for it; the wordings here are this project's. Every judge of the panel is shown its own
-rating under the base wording and asked for its reason; the fuser is asked in two wordings.
+prompt for it; these wordings are this project's. Every judge of the panel sees its own rating under
+the base wording and gives its reason; the fuser is asked in two wordings.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import read_log
-from judgesense.run_folder import PROMPTS_FILE
+from judgesense.decisions.frames import Answers
+from judgesense.decisions.streams import view
+from judgesense.run_folder import read_run
 from judgesense.studies.common.result import judged
-from judgesense.studies.paraphrase_robustness.grid import Grid, Scores
+from judgesense.studies.paraphrase_robustness.grid import (
+    Grid,
+    Note,
+    Scores,
+    as_scores,
+    mean_cost,
+)
 from judgesense.studies.paraphrase_robustness.mitigations import (
     FUSER,
     SINGLE,
     Outcome,
+    add_costs,
     aligned,
     exact,
     near,
+    times,
 )
 from judgesense.tasks import Item, Template
 from judgesense.text import join
 from judgesense_dataset.pairing import build
 from judgesense_dataset.templates import TaskTemplates
+from local_judges.responder import Question, respond
 
 REASON_TOKENS = 48
 REASON = (
@@ -59,19 +68,18 @@ class _Reason:
     dollars: float | None
 
 
+Panel = Mapping[str, Sequence[Scores]]
+"""The aligned configurations of an attribute, by its name."""
+
+
 def fuse(
-    fuser: Any,
-    judges: Sequence[Any],
-    grid: Grid,
-    out: Path,
-    tolerance: float,
-    note: Callable[[str], None],
+    fuser: Any, judges: Sequence[Any], grid: Grid, out: Path, tolerance: float, note: Note
 ) -> list[Outcome]:
-    """The fuser's outcome on every attribute; what is asked lies in ``DIR/fuser``.
+    """The fuser's outcome on every attribute; its run is ``DIR/fuser``.
 
     ``judges`` are those of the grid, in its order. The fuser is measured on the items on which it
     had a rating to read and decided in both wordings; an attribute without one has no outcome.
-    Reasons and fuser's answers are judged once and taken up again like any run.
+    Like any run, reasons and fused ratings are judged once and resumed.
     """
     cells = {name: aligned(grid.of(name)) for name in grid.plan.attributes}
     cells = {name: own for name, own in cells.items() if own and own[0].items}
@@ -102,23 +110,17 @@ def fuse(
         out / "fuser" / "final",
         note,
     )
-    rows = {
-        (row["task"], row["item_id"], row["template_id"]): row
-        for row in read_log(out / "fuser" / "final").to_pylist()
-    }
-    return [
-        found
-        for name, own in cells.items()
-        if (found := _outcome(name, own, rows, reasons, tolerance)) is not None
-    ]
+    final = {s.task.name: s.answers() for s in view(read_run(out / "fuser" / "final").log).judged}
+    found = (_outcome(own, final[name], reasons, tolerance) for name, own in cells.items())
+    return [one for one in found if one is not None]
 
 
 def _base_prompts(run: Path, grid: Grid) -> dict[tuple[str, str], str]:
     base = {a.templates.templates[0].template_id for a in grid.plan.attributes.values()}
-    table = pq.read_table(run / PROMPTS_FILE, columns=["task", "item_id", "template_id", "text"])
+    prompts = read_run(run).prompts
     return {
         (row["task"], row["item_id"]): row["text"]
-        for row in table.to_pylist()
+        for row in ([] if prompts is None else prompts.to_pylist())
         if row["template_id"] in base
     }
 
@@ -126,15 +128,13 @@ def _base_prompts(run: Path, grid: Grid) -> dict[tuple[str, str], str]:
 def _reasons(
     judge: Any,
     at: int,
-    cells: Mapping[str, Sequence[Scores]],
+    cells: Panel,
     prompts: Mapping[tuple[str, str], str],
     out: Path,
     seed: int,
-    note: Callable[[str], None],
+    note: Note,
 ) -> dict[tuple[str, str], _Reason]:
-    """Why a judge gave its rating of each item that it decided under the base wording."""
-    from local_judges.responder import Question, respond
-
+    """A judge's reason for its rating of each item that it decided under the base wording."""
     asked = {
         (name, item): Question(
             f"{name}/{item}",
@@ -148,20 +148,20 @@ def _reasons(
     if not asked:
         return {}
     log = respond(judge, asked.values(), out, max_tokens=REASON_TOKENS, seed=seed, note=note)
-    columns = log.select(["item_id", "text", "tokens", "input_tokens", "cost_usd"]).to_pylist()
-    said = {row["item_id"]: row for row in columns}
+    said = {row["item_id"]: row for row in log.to_pylist()}
     return {
         key: _Reason(
-            " ".join((said[question.item_id]["text"] or "(no reason given)").split()),
-            (said[question.item_id]["tokens"] or 0) + (said[question.item_id]["input_tokens"] or 0),
-            said[question.item_id]["cost_usd"],
+            " ".join((row["text"] or "(no reason given)").split()),
+            (row["tokens"] or 0) + (row["input_tokens"] or 0),
+            row["cost_usd"],
         )
         for key, question in asked.items()
+        for row in (said[question.item_id],)
     }
 
 
 def _benchmark(
-    cells: Mapping[str, Sequence[Scores]],
+    cells: Panel,
     prompts: Mapping[tuple[str, str], str],
     panels: Mapping[tuple[str, str], str],
 ) -> Benchmark:
@@ -187,52 +187,38 @@ def _benchmark(
 
 
 def _outcome(
-    name: str,
     cells: Sequence[Scores],
-    rows: Mapping[tuple[str, str, str], Mapping[str, Any]],
+    final: Answers,
     reasons: Sequence[Mapping[tuple[str, str], _Reason]],
     tolerance: float,
 ) -> Outcome | None:
-    """On the items on which it had a rating to read and decided in both wordings; None without."""
+    """The outcome on items with a rating to read and decided in both wordings; None without."""
     first = cells[0]
-    ids = [f"{name}-fuser-{number}" for number in range(1, len(WORDINGS) + 1)]
-    own = [[rows[name, item, template] for template in ids] for item in first.items]
-    rated = [any(np.isfinite(cell.base[at]) for cell in cells) for at in range(len(own))]
-    decided = [
-        at
-        for at, pair in enumerate(own)
-        if rated[at] and all(row["status"] == "ok" for row in pair)
-    ]
-    if not decided:
+    name, n = first.attribute.name, len(first.items)
+    row = {key: at for at, key in enumerate(zip(final.item, final.template, strict=True))}
+    rows = np.array(
+        [[row[item, f"{name}-fuser-{number}"] for number in (1, 2)] for item in first.items]
+    )
+    scores = as_scores(final, first.attribute.templates.task.labels)[rows]
+    rated = np.isfinite([cell.base for cell in cells]).any(axis=0)
+    decided = np.flatnonzero(rated & np.isfinite(scores).all(axis=1))
+    if not len(decided):
         return None
-    scores = np.array([[float(row["decision"]) for row in own[at]] for at in decided])
-    gold, human = first.gold[decided], first.human[decided]
-    right = exact(scores, gold)
+    right = exact(scores[decided], first.gold[decided])
     given = [mine[name, item] for mine in reasons for item in first.items if (name, item) in mine]
-    final = [row for pair in own for row in pair]
-    n = len(first.items)
-    spent = [one.dollars for one in given] + [row["cost_usd"] for row in final]
-    dollars = None
-    if None not in spent and all(cell.dollars is not None for cell in cells):
-        dollars = (
-            sum(cell.dollars or 0.0 for cell in cells)
-            + sum(one.dollars or 0.0 for one in given) / n
-            + float(np.mean([row["cost_usd"] for row in final]))
-        )
-    read = [(row["input_tokens"] or 0) + (row["output_tokens"] or 0) for row in final]
+    panel = add_costs([(cell.tokens, cell.dollars) for cell in cells])
+    asked = add_costs([(one.tokens, one.dollars) for one in given])
+    tokens, dollars = add_costs([panel, times(asked, 1 / n), mean_cost(final)])
     return Outcome(
         FUSER, name, first.attribute.verifiability, right.mean(axis=1),
-        near(scores, human, tolerance).mean(axis=1), tuple(first.items[at] for at in decided),
-        tuple(first.clusters[at] for at in decided),
-        float(np.ptp(right.mean(axis=0))), 2 * len(cells) + 1,
-        sum(cell.tokens for cell in cells) + sum(one.tokens for one in given) / n
-        + float(np.mean(read)),
-        dollars,
+        near(scores[decided], first.human[decided], tolerance).mean(axis=1),
+        tuple(first.items[at] for at in decided), tuple(first.clusters[at] for at in decided),
+        float(np.ptp(right.mean(axis=0))), 2 * len(cells) + 1, tokens, dollars,
     )  # fmt: skip
 
 
 def undecided(tried: Sequence[Outcome]) -> list[str]:
-    """What the fuser did not decide, in sentences: ``tried`` are the outcomes of all strategies."""
+    """Sentences on the texts that the fuser left undecided; ``tried`` holds every strategy."""
     fused = {one.attribute: len(one.items) for one in tried if one.strategy == FUSER}
     lacking: dict[tuple[int, int], list[str]] = {}
     for one in tried:
@@ -242,9 +228,9 @@ def undecided(tried: Sequence[Outcome]) -> list[str]:
     return [
         f"{join(names)}: the fuser had a rating to read and decided in both wordings on "
         + (
-            f"{m} of {n} texts, on which it is compared"
+            f"{m} of {n} texts, and is compared on these"
             if m
-            else f"none of {n} texts: not measured"
+            else f"none of {n} texts, so it is not measured"
         )
         for (m, n), names in lacking.items()
     ]

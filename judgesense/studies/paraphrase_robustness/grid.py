@@ -1,8 +1,8 @@
 """The grid of paraphrase robustness: what is judged, and each judge's scores as arrays.
 
-A grid is judged once (``DIR/grid``, a run like any other) with every wording of every attribute;
-``DIR/human_scores.json`` keeps the raters' means, so that a finished study measures anew from the
-folder alone.
+``DIR/grid`` is a run like any other, with every wording of every attribute.
+``DIR/human_scores.json`` keeps the raters' means, so that a finished study can be measured again
+from its folder alone.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import read_log
+from judgesense.decisions.frames import Answers
+from judgesense.decisions.streams import option_shares, view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings
-from judgesense.run_folder import require_writable, writing
+from judgesense.run_folder import read_run, require_writable, writing
+from judgesense.statistics.tables import Floats
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.attributes import (
-    attributes,
+    attributes_of,
     identity_of,
     level,
     sample,
@@ -34,29 +35,34 @@ from judgesense.text import short_names
 from judgesense_dataset.embedded import Attribute
 from judgesense_dataset.sources.loader import Reader
 
-Floats = npt.NDArray[np.float64]
-
 HUMAN_FILE = "human_scores.json"
 PARAPHRASES = 10
 ITEMS = 100
-"""Texts a task, as in the paper (section 3, "Tasks & Datasets")."""
+"""Texts per task, as in the paper (section 3, "Tasks & Datasets")."""
 
-QUICK = {"items": 3, "paraphrases": 3}
+QUICK_ITEMS, QUICK_PARAPHRASES = 3, 3
+
+Note = Callable[[str], None]
+
+Cost = tuple[float, float | None]
+"""Tokens and US dollars; the latter None without a price."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What fixes a grid: the attributes, where their texts come from, and how many of each."""
+class RobustnessPlan:
+    """What fixes a grid: the attributes, the sources of their texts, and the numbers of each.
+
+    ``limit`` is the number of texts per task, ``revisions`` are Hub commits by set.
+    """
 
     attributes: Mapping[str, Attribute]
     data: Mapping[str, str]
-    items: int = ITEMS
+    limit: int = ITEMS
     paraphrases: int = PARAPHRASES
     seed: int = 0
     max_words: int | None = None
     scoring: str = "options"
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """Hub commits by set."""
 
     def identity(self) -> dict[str, Any]:
         """The plan as JSON values."""
@@ -65,7 +71,7 @@ class Plan:
             "attributes": list(self.attributes),
             "data": identity_of(self.data),
             "revisions": dict(self.revisions),
-            "items": self.items,
+            "items": self.limit,
             "paraphrases": self.paraphrases,
             "max_words": self.max_words,
             "seed": self.seed,
@@ -79,39 +85,38 @@ class Plan:
 def make_plan(
     *,
     tasks: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
+    attributes: Sequence[str] | None = None,
     data: Mapping[str, str] | None = None,
-    items: int | None = None,
+    limit: int | None = None,
     paraphrases: int | None = None,
-    seed: int = 0,
-    max_words: int | None = None,
-    scoring: str = "options",
     quick: bool = False,
-    revisions: Mapping[str, str] | None = None,
-) -> Plan:
-    """A plan as people give it; raises JudgeSenseError for what cannot be."""
-    standard = QUICK if quick else {"items": ITEMS, "paraphrases": PARAPHRASES}
-    n, k = items or standard["items"], paraphrases or standard["paraphrases"]
+    **options: Any,
+) -> RobustnessPlan:
+    """The plan for the arguments of the study, with its defaults; ``options`` are further fields.
+
+    Raises JudgeSenseError for an unknown task, attribute or source, and for numbers out of range.
+    """
+    n = limit or (QUICK_ITEMS if quick else ITEMS)
+    k = paraphrases or (QUICK_PARAPHRASES if quick else PARAPHRASES)
     if n < 2 or not 2 <= k <= PARAPHRASES:
         raise JudgeSenseError(
-            f"{n} items and {k} paraphrases: give 2 items or more, and 2 to {PARAPHRASES} "
+            f"limit is {n} and paraphrases {k}: use at least 2 items, and 2 to {PARAPHRASES} "
             "paraphrases"
         )
-    wanted = attributes(names, tasks)
+    wanted = attributes_of(attributes, tasks)
     chosen = sources(data or {}, [attribute.group for attribute in wanted.values()])
-    return Plan(wanted, chosen, n, k, seed, max_words, scoring, dict(revisions or {}))
+    return RobustnessPlan(wanted, chosen, n, k, **options)
 
 
 @dataclass(frozen=True)
 class Scores:
     """One judge's scores on one attribute: a configuration, as the paper calls it.
 
-    ``scores`` has shape (n, k): the items on which every paraphrase was decided. ``human`` are the
-    raters' means, ``gold`` the same as levels, shape (n,). ``base`` (n,) is the score under the
-    base wording. ``shares`` (n, k + 1, levels) are the options' probabilities under the base and
-    each paraphrase, None unless options were scored. Both are NaN where undecided. ``left_out``
-    counts items with an undecided paraphrase. ``mass`` is the mean probability of all levels
-    together.
+    ``scores`` (n, k) covers the n items on which all k paraphrases were decided. ``human`` (n,)
+    are the raters' means, ``gold`` (n,) the same as levels. ``base`` (n,) is the score under the
+    base wording. ``shares`` (n, k + 1, levels) are the option probabilities under the base and
+    each paraphrase, None without options. Both are NaN where undecided. ``left_out`` counts items
+    with an undecided paraphrase; ``mass`` is the mean probability of all levels together.
     """
 
     judge: str
@@ -136,9 +141,9 @@ class Scores:
 
 @dataclass
 class Grid:
-    """A judged grid: a configuration each for judge × attribute, in the judges' order."""
+    """A judged grid: a configuration per judge and attribute, in the judges' order."""
 
-    plan: Plan
+    plan: RobustnessPlan
     judges: list[str]
     cells: list[Scores]
     notes: list[str] = field(default_factory=list)
@@ -150,13 +155,13 @@ class Grid:
 
 
 def judge_grid(
-    judges: Sequence[Any], plan: Plan, reader: Reader, out: Path, note: Callable[[str], None]
+    judges: Sequence[Any], plan: RobustnessPlan, reader: Reader, out: Path, note: Note
 ) -> Grid:
-    """Have the grid judged where it is not yet, and read it."""
+    """Judge what is missing of the grid, and read it."""
 
     def load() -> Benchmark:
         drawn = sample(
-            plan.attributes, plan.data, reader, plan.items, plan.seed, plan.paraphrases,
+            plan.attributes, plan.data, reader, plan.limit, plan.seed, plan.paraphrases,
             plan.max_words,
         )  # fmt: skip
         text = json.dumps({"human": drawn.human, "notes": list(drawn.notes)}, indent=1)
@@ -171,93 +176,79 @@ def judge_grid(
     return read_grid(out, plan, report)
 
 
-def read_grid(out: Path, plan: Plan, report: Mapping[str, Any]) -> Grid:
-    """The grid that lies in a study's folder."""
+def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Grid:
+    """The grid in a study's folder."""
     kept = json.loads((out / HUMAN_FILE).read_text("utf-8"))
-    log = read_log(out / "grid")
-    names = short_names(set(log["judge"].unique().to_pylist()))
-    judges = [names[judge] for judge in log["judge"].unique().to_pylist()]
-    rows = _by_cell(log)
-    cells = [
-        _scores(judge_name, plan, task, rows[judge, task], kept["human"][task])
-        for judge, judge_name in zip(log["judge"].unique().to_pylist(), judges, strict=True)
-        for task in plan.attributes
-    ]
-    return Grid(plan, judges, cells, kept["notes"], report)
-
-
-Row = dict[str, Any]
-
-
-def _by_cell(log: pa.Table) -> dict[tuple[str, str], dict[tuple[str, str], Row]]:
-    """Each judge's rows on each task by (item, template)."""
-    columns = ["judge", "task", "item_id", "cluster_id", "template_id", "status", "decision",
-               "option_logprobs", "option_mass", "input_tokens", "output_tokens",
-               "cost_usd"]  # fmt: skip
-    found: dict[tuple[str, str], dict[tuple[str, str], Row]] = {}
-    for row in log.select(columns).to_pylist():
-        place = row["item_id"], row["template_id"]
-        found.setdefault((row["judge"], row["task"]), {})[place] = row
-    return found
+    seen = view(read_run(out / "grid").log)
+    names = short_names(set(seen.log.judges))
+    found = {
+        (stream.judge, stream.task.name): _scores(
+            names[stream.judge],
+            plan.attributes[stream.task.name],
+            stream.answers(),
+            plan.paraphrases,
+            kept["human"][stream.task.name],
+        )
+        for stream in seen.judged
+    }
+    cells = [found[judge, task] for judge in seen.log.judges for task in plan.attributes]
+    return Grid(plan, [names[judge] for judge in seen.log.judges], cells, kept["notes"], report)
 
 
 def _scores(
-    judge: str,
-    plan: Plan,
-    task: str,
-    rows: Mapping[tuple[str, str], Row],
-    human: Mapping[str, float],
+    judge: str, attribute: Attribute, own: Answers, paraphrases: int, human: Mapping[str, float]
 ) -> Scores:
-    attribute = plan.attributes[task]
-    base, *others = [t.template_id for t in attribute.templates.templates[: plan.paraphrases + 1]]
     labels = attribute.templates.task.labels
-    items = [item for item in human if all(rows[item, other]["status"] == "ok" for other in others)]
-    table = np.array(
-        [[float(rows[item, other]["decision"]) for other in others] for item in items]
-    ).reshape(len(items), len(others))
-    spent = [row["cost_usd"] for row in rows.values()]
-    tokens = [(row["input_tokens"] or 0) + (row["output_tokens"] or 0) for row in rows.values()]
-    masses = [row["option_mass"] for row in rows.values() if row["option_mass"] is not None]
-    scored = any(row["option_logprobs"] for row in rows.values())
+    templates = [t.template_id for t in attribute.templates.templates[: paraphrases + 1]]
+    row = {key: at for at, key in enumerate(zip(own.item, own.template, strict=True))}
+    rows = np.array([[row[item, template] for template in templates] for item in human])
+    numbers = as_scores(own, labels)
+    decided = np.isfinite(numbers[rows][:, 1:]).all(axis=1)
+    rows = rows[decided]
+    items = [item for item, keep in zip(human, decided, strict=True) if keep]
+    clusters = pc.coalesce(own.column("cluster_id"), own.column("item_id")).to_pylist()
+    mass = pc.mean(own.column("option_mass")).as_py()
+    tokens, dollars = mean_cost(own)
     return Scores(
         judge=judge,
         attribute=attribute,
         items=tuple(items),
-        clusters=tuple(rows[item, base]["cluster_id"] for item in items),
-        scores=table,
+        clusters=tuple(clusters[at] for at in rows[:, 0]),
+        scores=numbers[rows][:, 1:],
         human=np.array([human[item] for item in items]),
         gold=np.array([float(level(human[item], labels)) for item in items]),
-        base=np.array([_number(rows[item, base]) for item in items]),
-        shares=_shares(rows, items, [base, *others], labels) if scored and items else None,
+        base=numbers[rows][:, 0],
+        shares=None if mass is None or not items else _shares(own, numbers, labels)[rows],
         left_out=len(human) - len(items),
-        tokens=float(np.mean(tokens)),
-        dollars=None if None in spent else float(np.mean(spent)),
-        mass=float(np.mean(masses)) if masses else None,
+        tokens=tokens,
+        dollars=dollars,
+        mass=mass,
     )
 
 
-def _number(row: Row) -> float:
-    return float(row["decision"]) if row["status"] == "ok" else float("nan")
+def mean_cost(own: Answers) -> Cost:
+    """The mean cost of an answer."""
+    read, written = (pc.fill_null(own.column(f"{side}_tokens"), 0) for side in ("input", "output"))
+    dollars = own.column("cost_usd")
+    return (
+        float(pc.mean(pc.add(read, written)).as_py()),
+        None if dollars.null_count else float(pc.mean(dollars).as_py()),
+    )
 
 
-def _shares(
-    rows: Mapping[tuple[str, str], Row],
-    items: Sequence[str],
-    templates: Sequence[str],
-    labels: Sequence[str],
-) -> Floats:
-    """The probability of each level among the levels, shape (items, templates, levels)."""
-    found = np.array([[_logprobs(rows[i, t], labels) for t in templates] for i in items])
-    found = np.exp(found - found.max(axis=2, keepdims=True))
-    shares: Floats = found / found.sum(axis=2, keepdims=True)
-    return shares
+def as_scores(own: Answers, labels: Sequence[str]) -> Floats:
+    """The answers as numbers, shape (n,); NaN where undecided."""
+    decided = np.isin(own.label, labels)
+    scores: Floats = np.where(decided, own.label, "nan").astype(np.float64)
+    return scores
 
 
-def _logprobs(row: Row, labels: Sequence[str]) -> list[float]:
-    if row["status"] != "ok":
-        return [float("nan")] * len(labels)
-    found = {option["option"]: option["logprob"] for option in row["option_logprobs"]}
-    return [found[label] for label in labels]
+def _shares(own: Answers, numbers: Floats, labels: Sequence[str]) -> Floats:
+    """The probability of each level among the levels, shape (n, levels); NaN where undecided."""
+    shares, columns = option_shares(own.log, own.rows)
+    names = own.log.labels[columns].tolist()
+    found: Floats = shares[:, [names.index(label) for label in labels]]
+    return np.where(np.isnan(numbers)[:, None], np.nan, found)
 
 
 @dataclass(frozen=True)
@@ -274,37 +265,38 @@ class Gaps:
 
 
 def same_prompt_gaps(
-    judges: Sequence[Any], grid: Grid, reader: Reader, out: Path, note: Callable[[str], None]
+    judges: Sequence[Any], grid: Grid, reader: Reader, out: Path, note: Note
 ) -> dict[str, dict[str, Gaps]]:
     """Paraphrases against the base wording asked k times: judge -> attribute -> gaps.
 
-    The base wording is asked again in ``DIR/control``. A configuration without an item that both
-    decided is not there.
+    The base wording is asked again in ``DIR/control``. Configurations without an item that both
+    decided are left out.
     """
     plan = grid.plan
 
     def load() -> Benchmark:
         return sample(
-            plan.attributes, plan.data, reader, plan.items, plan.seed, 0, plan.max_words
+            plan.attributes, plan.data, reader, plan.limit, plan.seed, 0, plan.max_words
         ).benchmark
 
     identity = {**plan.identity(), "control": "the base wording, asked again"}
     judged(judges, load, identity, plan.settings(plan.paraphrases), out / "control", note)
-    log = read_log(out / "control")
-    names = short_names(set(log["judge"].unique().to_pylist()))
-    given: dict[tuple[str, str], dict[str, list[float]]] = {}
-    columns = ["judge", "task", "item_id", "status", "decision"]
-    for row in log.select(columns).to_pylist():
-        own = given.setdefault((names[row["judge"]], row["task"]), {})
-        own.setdefault(row["item_id"], []).append(_number(row))
+    seen = view(read_run(out / "control").log)
+    names = short_names(set(seen.log.judges))
+    again: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for stream in seen.judged:
+        own = stream.answers(repeats=True)
+        given = again.setdefault((names[stream.judge], stream.task.name), {})
+        for item, score in zip(own.item, as_scores(own, stream.task.labels), strict=True):
+            given.setdefault(item, []).append(float(score))
     gaps: dict[str, dict[str, Gaps]] = {}
     for cell in grid.cells:
-        again = given.get((cell.judge, cell.attribute.name), {})
+        given = again.get((cell.judge, cell.attribute.name), {})
         both = [
-            at for at, item in enumerate(cell.items) if np.isfinite(again.get(item, [np.nan])).all()
+            at for at, item in enumerate(cell.items) if np.isfinite(given.get(item, [np.nan])).all()
         ]
         if both:
-            same = np.array([again[cell.items[at]] for at in both])
+            same = np.array([given[cell.items[at]] for at in both])
             gaps.setdefault(cell.judge, {})[cell.attribute.name] = Gaps(
                 _gap(cell.scores[both], cell.gold[both]), _gap(same, cell.gold[both]), len(both)
             )

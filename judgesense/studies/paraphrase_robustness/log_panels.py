@@ -1,183 +1,211 @@
-"""Panels of the judges of an existing log, against its gold labels; votes may be missing."""
+"""Panels of the judges of an existing log against its gold labels; votes may be missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.intervals import Interval, cluster_codes, mean_t_cluster
-from judgesense.studies.common import figures as pictures
-from judgesense.studies.common.result import Picture, Table, Value
-from judgesense.studies.paraphrase_robustness.grid import Floats
-from judgesense.studies.paraphrase_robustness.mitigations import METHODS, aggregate, exact, near
+from judgesense.statistics.ranking import chosen
+from judgesense.statistics.tables import Floats
+from judgesense.studies.common.figures import slopes
+from judgesense.studies.common.result import Picture, Table
+from judgesense.studies.paraphrase_robustness.log_votes import Vote, codes_of
+from judgesense.studies.paraphrase_robustness.measures import Record
+from judgesense.studies.paraphrase_robustness.mitigations import (
+    METHODS,
+    aggregate,
+    exact,
+    mean_interval,
+    near,
+)
+from judgesense.studies.paraphrase_robustness.tables import table
 from judgesense.tasks import is_scale
 from judgesense.text import number
 
 LEAST_VOTES = 7
-"""Items with so many votes show what a panel's size gives: the same items for every size."""
+"""The effect of a panel's size is measured on items with this many votes, the same for all sizes."""
 
 
-def codes_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """A set's labels as numbers: numeric ones as they are, others by their alphabetic place."""
-    labels = {row["gold"] for row in rows} | {r["decision"] for r in rows if r["status"] == "ok"}
-    if is_scale(labels):
-        return {label: float(label) for label in labels}
-    return {label: float(at) for at, label in enumerate(sorted(labels))}
+@dataclass(frozen=True)
+class _Ballot:
+    """The votes on one set: ``votes`` (n, judges) are codes, NaN where missing; ``gold`` (n,)."""
+
+    part: str
+    judges: tuple[str, ...]
+    votes: Floats
+    gold: Floats
+    clusters: tuple[str, ...]
+    scale: bool
+
+    def having(self, least: int) -> _Ballot | None:
+        """The rows with at least so many votes; None if there are none."""
+        kept = (~np.isnan(self.votes)).sum(axis=1) >= least
+        if not kept.any():
+            return None
+        clusters = tuple(c for c, keep in zip(self.clusters, kept, strict=True) if keep)
+        return _Ballot(
+            self.part, self.judges, self.votes[kept], self.gold[kept], clusters, self.scale
+        )
 
 
 def panels(
-    rows: Sequence[dict[str, Any]], tolerance: float
+    votes: Sequence[Vote], tolerance: float
 ) -> tuple[list[Table], list[str], list[Picture]]:
-    """Panels of the judges under each template, set by set; nothing below three judges.
+    """Tables, findings and figures of panels under each template, set by set.
 
-    ``rows`` are a log's, with the set under ``part``.
+    All are empty without an item that three judges answered.
     """
-    parts: dict[str, dict[tuple[str, str, str], dict[str, dict[str, Any]]]] = {}
-    for row in rows:
-        unit = row["item_id"], row["order"], row["template_id"]
-        parts.setdefault(row["part"], {}).setdefault(unit, {})[row["judge"]] = row
-    table: list[Sequence[Value]] = []
-    sizes: list[Sequence[Value]] = []
-    for part, units in sorted(parts.items()):
-        codes = codes_of([row for given in units.values() for row in given.values()])
-        scale = is_scale(codes)
-        judges = sorted({judge for given in units.values() for judge in given})
-        votes = np.array([[_vote(given.get(j), codes) for j in judges] for given in units.values()])
-        first = [next(iter(given.values())) for given in units.values()]
-        gold = np.array([codes[row["gold"]] for row in first])
-        clusters = [row["cluster"] for row in first]
-        kept = (~np.isnan(votes)).sum(axis=1) >= 3
-        if not kept.any():
-            continue
-        own = list(_panel_rows(part, votes, gold, clusters, judges, kept, tolerance, scale))
-        table += own
-        sizes += _by_size(part, votes, gold, scale)
-    if not table:
+    rows: list[Record] = []
+    sizes: list[Record] = []
+    for ballot in _ballots(votes):
+        if (kept := ballot.having(3)) is not None:
+            rows += _strategies(kept, tolerance)
+        if ballot.scale and (kept := ballot.having(LEAST_VOTES)) is not None:
+            sizes += _sizes(kept)
+    if not rows:
         return [], [], []
     made = [
-        Table(
-            "panels", "Panels of the judges against the gold labels",
-            ("set", "strategy", "judges", "exact", "low", "high", f"within {tolerance:g}",
-             "within 1", "answered", "n"),
-            table, "On the items that at least three judges answered; a panel takes the votes that "
-            "there are, a judge's own row the items that it answered (answered: their share). Of "
-            "labels without a scale, a tie of k counts 1/k if the right one is among them. best "
-            "judge: chosen on these items among those that answered at least half of them; there "
-            "is none where no judge did. Intervals are t intervals over clusters. n counts item × "
-            "order × template.",
-        )
-    ]  # fmt: skip
-    drawn = []
-    if sizes:
-        made.append(
-            Table(
-                "sizes", "A panel's size",
-                ("set", "judges", "majority", "median", "mean", "n"), sizes,
-                f"Exact accuracy expected of so many judges drawn at random from those who "
-                f"answered, over all draws, on the items with at least {LEAST_VOTES} votes; "
-                "sets whose labels are numbers.",
-            )
-        )  # fmt: skip
-        drawn.append(
-            Picture(
-                "panel_size", "Exact accuracy of a panel by the number of its judges.",
-                lambda: pictures.slopes(
-                    {
-                        how if len({r[0] for r in sizes}) == 1 else f"{p}, {how}":
-                        [float(r[column] or 0) for r in sizes if r[0] == p]
-                        for p in dict.fromkeys(str(r[0]) for r in sizes)
-                        for column, how in ((2, "majority"), (3, "median"), (4, "mean"))
-                    },
-                    [str(n) for n in dict.fromkeys(r[1] for r in sizes)],
-                    ylabel="exact accuracy, by number of judges",
-                ),
-            )
-        )  # fmt: skip
-    return made, _said(table), drawn
-
-
-def _said(table: Sequence[Sequence[Value]]) -> list[str]:
-    """What the strategies reach, averaged over sets."""
-    means: dict[str, list[float]] = {}
-    for row in table:
-        means.setdefault(str(row[1]).split(":")[0], []).append(float(row[3] or 0))
-    sets = len(next(iter(means.values())))
-    return [
-        f"exact accuracy{f', mean of {sets} sets' if sets > 1 else ''}: "
-        + ", ".join(
-            f"{name} {number(float(np.mean(own)))}"
-            # Sets whose labels are no numbers have no mean and no median; some no best judge.
-            + (f" (of {len(own)})" if len(own) < sets else "")
-            for name, own in means.items()
+        table(
+            "panels",
+            "Panels of the judges against the gold labels",
+            rows,
+            "On the items that at least three judges answered. A panel uses the votes it has, a "
+            "judge's own row the items that it answered (answered: their share). For labels "
+            "without a scale, a tie of k counts 1/k if the right one is among them. best judge: "
+            "chosen on these items among the judges that answered at least half of them, if any. "
+            f"within τ: at most {tolerance:g} from the gold label. Intervals are t intervals over "
+            "clusters. n counts item × order × template.",
         )
     ]
+    if not sizes:
+        return made, [_finding(rows)], []
+    made.append(
+        table(
+            "sizes",
+            "Accuracy by the size of a panel",
+            sizes,
+            "Expected exact accuracy of this many judges drawn at random from those who answered, "
+            f"over all draws, on the items with at least {LEAST_VOTES} votes; sets whose labels "
+            "are numbers.",
+        )
+    )
+    parts = list(dict.fromkeys(row["set"] for row in sizes))
+    lines = {
+        how if len(parts) == 1 else f"{part}, {how}": [
+            float(row[how]) for row in sizes if row["set"] == part
+        ]
+        for part in parts
+        for how in METHODS
+    }
+    picture = Picture(
+        "panel_size",
+        "Exact accuracy of a panel by the number of its judges.",
+        lambda: slopes(
+            lines,
+            [str(n) for n in range(1, LEAST_VOTES + 1)],
+            ylabel="exact accuracy, by number of judges",
+        ),
+    )
+    return made, [_finding(rows)], [picture]
 
 
-def _vote(row: Mapping[str, Any] | None, codes: Mapping[str, float]) -> float:
-    return codes[row["decision"]] if row is not None and row["status"] == "ok" else float("nan")
+def _ballots(votes: Sequence[Vote]) -> Iterator[_Ballot]:
+    parts: dict[str, dict[tuple[str, str, str], dict[str, Vote]]] = {}
+    for vote in votes:
+        unit = vote.item, vote.order, vote.template
+        parts.setdefault(vote.part, {}).setdefault(unit, {})[vote.judge] = vote
+    for part, units in sorted(parts.items()):
+        codes = codes_of(vote for given in units.values() for vote in given.values())
+        judges = sorted({judge for given in units.values() for judge in given})
+        first = [next(iter(given.values())) for given in units.values()]
+
+        def code(vote: Vote | None, codes: dict[str, float] = codes) -> float:
+            return np.nan if vote is None or vote.label is None else codes[vote.label]
+
+        yield _Ballot(
+            part,
+            tuple(judges),
+            np.array([[code(given.get(judge)) for judge in judges] for given in units.values()]),
+            np.array([codes[vote.gold] for vote in first]),
+            tuple(str(vote.cluster) for vote in first),
+            is_scale(codes),
+        )
 
 
-def _panel_rows(
-    part: str,
-    votes: Floats,
-    gold: Floats,
-    clusters: Sequence[str],
-    judges: Sequence[str],
-    kept: Any,
-    tolerance: float,
-    scale: bool,
-) -> Iterator[Sequence[Value]]:
-    votes, gold = votes[kept], gold[kept]
-    groups = [cluster for cluster, keep in zip(clusters, kept, strict=True) if keep]
+def _finding(rows: Sequence[Record]) -> str:
+    """Exact accuracy of every strategy, averaged over sets."""
+    means: dict[str, list[float]] = {}
+    for row in rows:
+        means.setdefault(row["strategy"].split(":")[0], []).append(row["accuracy"])
+    sets = len(next(iter(means.values())))
+    return f"exact accuracy{f', mean of {sets} sets' if sets > 1 else ''}: " + ", ".join(
+        f"{name} {number(float(np.mean(own)))}"
+        # Sets whose labels are not numbers have no mean and no median; some have no best judge.
+        + (f" (of {len(own)})" if len(own) < sets else "")
+        for name, own in means.items()
+    )
+
+
+def _strategies(ballot: _Ballot, tolerance: float) -> Iterator[Record]:
+    votes, gold = ballot.votes, ballot.gold
     given = ~np.isnan(votes)
 
     def row(
-        name: str, size: int, scores: Floats, answered: float, right: Floats | None = None
-    ) -> Sequence[Value]:
-        right = exact(scores, gold) if right is None else right
-        there = ~np.isnan(scores)
-        ends = _interval(right[there], [g for g, t in zip(groups, there, strict=True) if t])
-        close: list[float | None] = [
-            float(near(scores, gold, tau)[there].mean()) if scale else None
-            for tau in (tolerance, 1)
-        ]
-        return (part, name, size, float(right[there].mean()), ends.low, ends.high, *close,
-                answered, int(there.sum()))  # fmt: skip
+        name: str, n_judges: int, right: Floats, close: Sequence[Floats], answered: float
+    ) -> Record:
+        """From shares of right and of close scores, shape (n,), NaN where not answered."""
+        known = ~np.isnan(right)
+        groups = [g for g, keep in zip(ballot.clusters, known, strict=True) if keep]
+        ends = mean_interval(right[known], groups)
+        shares = [float(each[known].mean()) if ballot.scale else None for each in close]
+        return {
+            "set": ballot.part, "strategy": name, "n_judges": n_judges,
+            "accuracy": float(right[known].mean()), "ci_low": ends.low, "ci_high": ends.high,
+            "near": shares[0], "within_1": shares[1], "answered": answered, "n": int(known.sum()),
+        }  # fmt: skip
+
+    def of_scores(name: str, n_judges: int, scores: Floats, answered: float = 1.0) -> Record:
+        right = np.where(np.isnan(scores), np.nan, exact(scores, gold))
+        close = [near(scores, gold, tau) for tau in (tolerance, 1)]
+        return row(name, n_judges, right, close, answered)
 
     alone = np.where(given, exact(votes, gold), np.nan)
-    shares = [float(np.nanmean(alone[:, j])) if given[:, j].any() else 0.0
-              for j in range(len(judges))]  # fmt: skip
-    mean = np.nanmean(alone, axis=1)
-    ends = _interval(mean, groups)
-    close: list[float | None] = [
-        float(np.nanmean(np.where(given, near(votes, gold, tau), np.nan), axis=1).mean())
-        if scale
-        else None
-        for tau in (tolerance, 1)
-    ]
-    yield (part, "mean single judge", 1, float(mean.mean()), ends.low, ends.high, *close,
-           float(given.mean()), len(gold))  # fmt: skip
+    close = [np.nanmean(np.where(given, near(votes, gold, tau), np.nan), axis=1)
+             for tau in (tolerance, 1)]  # fmt: skip
+    yield row("mean single judge", 1, np.nanmean(alone, axis=1), close, float(given.mean()))
     often = given.mean(axis=0) >= 0.5
     if often.any():
-        best = int(np.argmax(np.where(often, shares, -1.0)))
-        yield row(f"best judge: {judges[best]}", 1, votes[:, best], float(given[:, best].mean()))
-    for how in METHODS if scale else ("majority",):
+        shares = [float(np.nanmean(alone[:, j])) if often[j] else -1.0 for j in range(len(often))]
+        best = int(chosen(shares))
+        name = f"best judge: {ballot.judges[best]}"
+        yield of_scores(name, 1, votes[:, best], float(given[:, best].mean()))
+    for how in METHODS if ballot.scale else ("majority",):
         scores = aggregate(votes, how)
-        right = None if scale else plurality(votes, gold)
-        yield row(f"panel, {how}", len(judges), scores, 1.0, right)
+        if ballot.scale:
+            yield of_scores(f"panel, {how}", len(ballot.judges), scores)
+        else:
+            right = plurality(votes, gold)
+            yield row(f"panel, {how}", len(ballot.judges), right, (right, right), 1.0)
     levels, counts = np.unique(gold, return_counts=True)
-    yield row("constant label", 0, np.full(len(gold), levels[np.argmax(counts)]), 1.0)
+    yield of_scores("constant label", 0, np.full(len(gold), levels[np.argmax(counts)]))
 
 
 def plurality(votes: Floats, gold: Floats) -> Floats:
-    """How right the commonest label is, of labels that are names: codes without a distance.
+    """The share of right answers of the most frequent label, where codes stand for names.
 
-    ``votes`` (n, judges) may be NaN, but not all of a row; ``gold`` (n,). A row has 1 / k where
-    the gold label is one of the k commonest, else 0, shape (n,): what breaking ties at random
-    would give.
+    Args:
+        votes: codes, shape (n, judges); NaN is a missing vote, but not all of a row.
+        gold: codes, shape (n,).
+
+    Returns:
+        Shape (n,): 1 / k if the gold label is one of the k most frequent, else 0, as breaking ties
+        at random would give.
+
+    >>> plurality(np.array([[0.0, 0.0, 2.0], [0.0, 2.0, np.nan]]), np.array([0.0, 2.0])).tolist()
+    [1.0, 0.5]
     """
     counts = (votes[..., None] == np.unique(votes[~np.isnan(votes)])).sum(axis=1)
     ahead = counts.max(axis=1)
@@ -186,27 +214,13 @@ def plurality(votes: Floats, gold: Floats) -> Floats:
     return right
 
 
-def _interval(values: Floats, clusters: Sequence[str]) -> Interval:
-    codes, n = cluster_codes(list(clusters), len(values))
-    ends = mean_t_cluster(values, codes) if n > 1 else Interval(None, None)
-    if ends.low is None or ends.high is None:
-        return ends
-    return Interval(max(0.0, ends.low), min(1.0, ends.high))
-
-
-def _by_size(part: str, votes: Floats, gold: Floats, scale: bool) -> list[Sequence[Value]]:
+def _sizes(ballot: _Ballot) -> Iterator[Record]:
     """Expected accuracy by panel size, over every choice of judges among those who answered."""
-    kept = (~np.isnan(votes)).sum(axis=1) >= LEAST_VOTES
-    if not scale or not kept.any():
-        return []
-    rows: list[Sequence[Value]] = []
     for size in range(1, LEAST_VOTES + 1):
         shares = []
-        for line, truth in zip(votes[kept], gold[kept], strict=True):
-            own = line[~np.isnan(line)]
-            drawn = np.array(list(combinations(own, size)))
+        for line, truth in zip(ballot.votes, ballot.gold, strict=True):
+            drawn = np.array(list(combinations(line[~np.isnan(line)], size)))
             truths = np.full(len(drawn), truth)
             shares.append([exact(aggregate(drawn, how), truths).mean() for how in METHODS])
-        majority, mean, median = np.mean(shares, axis=0)
-        rows.append((part, size, float(majority), float(median), float(mean), int(kept.sum())))
-    return rows
+        accuracies = dict(zip(METHODS, np.mean(shares, axis=0).tolist(), strict=True))
+        yield {"set": ballot.part, "n_judges": size, **accuracies, "n": len(ballot.votes)}

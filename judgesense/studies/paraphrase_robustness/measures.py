@@ -1,15 +1,17 @@
-"""What a judged grid says: the paper's figures, configuration by configuration and over all.
+"""The paper's figures, per configuration and over all configurations.
 
 "All Prompts Are Created Equal?" (Bhat and Varma), sections 3 and 4. A configuration is a judge on
-an attribute; exact accuracy is against the human score as a level, tolerance against the raters'
-mean as it is.
+an attribute. Exact accuracy compares with the human score as a level, tolerance with the raters'
+mean. Functions that return records use the column ids of the tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -21,22 +23,25 @@ from judgesense.statistics.robustness import (
     paraphrase_robustness,
     tolerance_accuracies,
 )
+from judgesense.statistics.tables import Floats
 from judgesense.studies.paraphrase_robustness.attributes import GROUPS
-from judgesense.studies.paraphrase_robustness.grid import Floats, Gaps, Grid, Scores
+from judgesense.studies.paraphrase_robustness.grid import Gaps, Grid, Scores
 from judgesense_dataset.embedded import VERIFIABILITIES
 
 RESAMPLES = 2000
 DRAWS = 200
-"""How often scores are drawn from the options' probabilities for the same-prompt control."""
+"""How often scores are drawn from the option probabilities for the same-prompt control."""
+
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Configuration:
     """A judge on an attribute, measured.
 
-    ``unrounded`` is accuracy against the raters' means as they are; ``within`` the share of scores
-    at most τ from them, by τ; ``constant`` the accuracy of always giving the commonest level, and
-    ``one_score`` the share of the judge's commonest score.
+    ``unrounded`` is the accuracy against the raters' means; ``within`` the share of scores at most
+    τ from them, by τ; ``constant`` the accuracy of always giving the most frequent human level;
+    ``one_score`` the share of the judge's most frequent score.
     """
 
     scores: Scores
@@ -48,7 +53,7 @@ class Configuration:
 
     @property
     def kind(self) -> str:
-        """How verifiable the attribute is."""
+        """The verifiability of the attribute."""
         return self.scores.attribute.verifiability
 
     @property
@@ -58,8 +63,34 @@ class Configuration:
 
     @property
     def insensitive(self) -> bool:
-        """Whether it hardly moves and yet is right no oftener than one constant score."""
+        """Whether its scores hardly move, yet are right no more often than a constant score."""
         return (self.found.consistency or 0.0) >= 0.9 and self.found.accuracy <= self.constant
+
+    @cached_property
+    def figures(self) -> Record:
+        """Its figures by column id."""
+        return {
+            "accuracy": self.found.accuracy,
+            "constant_accuracy": self.constant,
+            "gap": self.found.win_rate_gap,
+            "gap_by_chance": self.found.win_rate_gap_chance,
+            "sensitivity": self.found.sensitivity,
+            "consistency": self.found.consistency,
+            "unrounded": self.unrounded,
+            "top_score": self.one_score,
+            "option_mass": self.scores.mass,
+        }
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of the defined values, or None."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def means(found: Sequence[Configuration], *figures: str) -> Record:
+    """The mean over configurations of each figure, by column id."""
+    return {name: mean(one.figures[name] for one in found) for name in figures}
 
 
 def measure(grid: Grid, tolerance: float = 0.5) -> list[Configuration]:
@@ -96,29 +127,22 @@ def groups_of(found: Iterable[Configuration]) -> list[str]:
     return [group for group in GROUPS if group in present]
 
 
-@dataclass(frozen=True)
-class Effect:
-    """What a factor explains of accuracy; ``test`` is None where there is too little to test."""
-
-    factor: str
-    over: str
-    form: str
-    test: TestResult | None
-
-
-def effects(found: Sequence[Configuration]) -> list[Effect]:
+def effects(found: Sequence[Configuration]) -> list[Record]:
     """One-way ANOVAs of accuracy by task and by kind, over configurations and over items.
 
-    Over configurations a number is one configuration's accuracy; over items the mean accuracy of
-    an item (and kind) over all judges, paraphrases and attributes (Limitations, "Small
+    Over configurations, a number is the accuracy of one configuration; over items, the mean
+    accuracy of an item (and kind) over all judges, paraphrases and attributes (Limitations, "Small
     sample-size").
+
+    Returns:
+        Records with factor, over, form and the fields of `anova_record`.
     """
     by: dict[str, Callable[[Configuration], str]] = {
         "task": lambda one: one.group,
         "verifiability": lambda one: one.kind,
         "judge": lambda one: one.scores.judge,
     }
-    results = []
+    results: list[Record] = []
     for factor, key in by.items():
         cells: dict[str, list[float]] = {}
         items: dict[str, dict[tuple[str, str], list[float]]] = {}
@@ -128,12 +152,30 @@ def effects(found: Sequence[Configuration]) -> list[Effect]:
             for item, share in zip(one.scores.items, right, strict=True):
                 own = items.setdefault(key(one), {}).setdefault((one.group, item), [])
                 own.append(float(share))
-        means = [[float(np.mean(own)) for own in group.values()] for group in items.values()]
-        results.append(Effect(factor, "configurations", "classic", _anova(list(cells.values()))))
+        over_items = [[float(np.mean(own)) for own in group.values()] for group in items.values()]
+        cases = [("configurations", "classic", list(cells.values()))]
         if factor != "judge":
-            results.append(Effect(factor, "items", "classic", _anova(means)))
-            results.append(Effect(factor, "items", "Welch", _anova(means, welch=True)))
+            cases += [("items", form, over_items) for form in ("classic", "Welch")]
+        results += [
+            {"factor": factor, "over": over, "form": form,
+             **anova_record(groups, welch=form == "Welch")}
+            for over, form, groups in cases
+        ]  # fmt: skip
     return results
+
+
+def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Record:
+    """A one-way ANOVA as the fields f, df, p, eta_squared and n; None with too few numbers."""
+    test = _anova(groups, welch)
+    if test is None:
+        return {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
+    return {
+        "f": test.statistic,
+        "df": ", ".join(f"{x:.4g}" for x in test.df) or "–",
+        "p": test.p_value,
+        "eta_squared": test.effect,
+        "n": test.n,
+    }
 
 
 def _anova(groups: Sequence[Sequence[float]], welch: bool = False) -> TestResult | None:
@@ -143,22 +185,13 @@ def _anova(groups: Sequence[Sequence[float]], welch: bool = False) -> TestResult
     return anova(groups, welch=welch)
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """Two kinds of attributes: the difference of their mean accuracies over configurations.
+def contrasts(found: Sequence[Configuration]) -> list[Record]:
+    """Every two kinds of attributes against each other, over configurations.
 
-    ``d`` is Cohen's, ``p_value`` Welch's test corrected by Bonferroni.
+    Returns:
+        Records with first, second, difference of the mean accuracies, cohens_d, and p_adjusted of
+        Welch's test (Bonferroni).
     """
-
-    first: str
-    second: str
-    difference: float
-    d: float | None
-    p_value: float | None
-
-
-def contrasts(found: Sequence[Configuration]) -> list[Contrast]:
-    """Every two kinds of attributes against each other."""
     accuracies = {
         kind: [one.found.accuracy for one in found if one.kind == kind] for kind in kinds_of(found)
     }
@@ -166,14 +199,17 @@ def contrasts(found: Sequence[Configuration]) -> list[Contrast]:
     tests = [_anova([accuracies[a], accuracies[b]], welch=True) for a, b in pairs]
     corrected = bonferroni([test.p_value if test else None for test in tests])
     return [
-        Contrast(
-            a, b, float(np.mean(accuracies[a]) - np.mean(accuracies[b])),
-            cohens_d(accuracies[a], accuracies[b]) if len(accuracies[a] + accuracies[b]) > 2
+        {
+            "first": a,
+            "second": b,
+            "difference": float(np.mean(accuracies[a]) - np.mean(accuracies[b])),
+            "cohens_d": cohens_d(accuracies[a], accuracies[b])
+            if len(accuracies[a] + accuracies[b]) > 2
             else None,
-            p,
-        )
+            "p_adjusted": p,
+        }
         for (a, b), p in zip(pairs, corrected, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def stability(
@@ -190,74 +226,57 @@ def stability(
     return counts, chi_square([[yes, n - yes] for yes, n in counts.values()])
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """How two figures go together over configurations; None where one of them is constant."""
+def correlations(found: Sequence[Configuration]) -> list[Record]:
+    """Accuracy against gap and against sensitivity, over all configurations and per judge.
 
-    among: str
-    figure: str
-    n: int
-    pearson: float | None
-    pearson_p: float | None
-    spearman: float | None
-    spearman_p: float | None
-
-
-def correlations(found: Sequence[Configuration]) -> list[Correlation]:
-    """Accuracy against win-rate gap and against sensitivity: over all, and for each judge."""
+    Returns:
+        Records with among, figure and the fields of `correlate`.
+    """
     judges = list(dict.fromkeys(one.scores.judge for one in found))
     among = {"all": list(found)} | {
         judge: [one for one in found if one.scores.judge == judge] for judge in judges
     }
     return [
-        correlate(name, figure, [(one.found.accuracy, getattr(one.found, field)) for one in own])
+        {"among": name, "figure": figure,
+         **correlate([(one.found.accuracy, one.figures[figure]) for one in own])}
         for name, own in among.items()
-        for figure, field in (("win-rate gap", "win_rate_gap"), ("sensitivity", "sensitivity"))
-    ]
+        for figure in ("gap", "sensitivity")
+    ]  # fmt: skip
 
 
-def correlate(among: str, figure: str, points: Sequence[tuple[float, float | None]]) -> Correlation:
-    """Pearson's r and Spearman's ρ of the defined points, with p-values."""
+def correlate(points: Iterable[tuple[float, float | None]]) -> Record:
+    """n, pearson, pearson_p, spearman and spearman_p of the defined points.
+
+    Coefficients and p-values are None with fewer than three points or a constant figure.
+    """
     pairs = np.array([(x, y) for x, y in points if y is not None], dtype=float)
+    names = ("pearson", "pearson_p", "spearman", "spearman_p")
     if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
-        return Correlation(among, figure, len(pairs), None, None, None, None)
+        return {"n": len(pairs), **dict.fromkeys(names)}
     from scipy.stats import pearsonr, spearmanr
 
     r, rho = pearsonr(*pairs.T), spearmanr(*pairs.T)
-    return Correlation(
-        among, figure, len(pairs), float(r.statistic), float(r.pvalue), float(rho.statistic),
-        float(rho.pvalue),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Control:
-    """Mean win-rate gaps when the wording changes and when it does not, over n configurations.
-
-    ``items`` counts those of all n together; a configuration's two gaps are over the same ones.
-    """
-
-    kind: str
-    n: int
-    items: int
-    reworded: float
-    same: float
-    larger: int
-    test: TestResult
+    values = (r.statistic, r.pvalue, rho.statistic, rho.pvalue)
+    return {"n": len(pairs), **dict(zip(names, map(float, values), strict=True))}
 
 
 def control(
     found: Sequence[Configuration],
     gaps: Mapping[str, Mapping[str, Gaps]] | None = None,
     seed: int = 0,
-) -> list[Control]:
-    """Paraphrase against same-prompt spread, by kind and over all (Same-Prompt Variability).
+) -> list[Record]:
+    """The spread over paraphrases against that of the same prompt (Same-Prompt Variability).
 
-    With ``gaps`` (judge -> attribute -> gaps, the base wording asked k times) those are taken.
-    Without, both are drawn from the options' probabilities, as a judge that samples at
-    temperature 1 among the levels would answer: one score for each of the k paraphrases, and k for
-    the base wording; the mean gap of 200 such draws, over the items that the base wording decided.
-    Configurations without either are left out.
+    With ``gaps`` (judge -> attribute -> gaps, the base wording asked k times) those are used.
+    Otherwise both are drawn from the option probabilities, as a judge that samples at temperature 1
+    among the levels would answer: one score per paraphrase, and k scores for the base wording; the
+    mean gap of 200 such draws, over the items that the base wording decided. Configurations with
+    neither are left out.
+
+    Returns:
+        Records per kind of attribute and over all: kind, n_configurations, n_items (of all
+        configurations together), gap_reworded, gap_same, difference, ratio, n_larger
+        (configurations with the larger gap when reworded) and Wilcoxon's p.
     """
     rows: list[tuple[str, Gaps]] = []
     for one in found:
@@ -274,12 +293,20 @@ def control(
         if of_kind:
             a = np.array([own.reworded for own in of_kind])
             b = np.array([own.same for own in of_kind])
+            reworded, same = float(a.mean()), float(b.mean())
             results.append(
-                Control(
-                    kind, len(of_kind), sum(own.items for own in of_kind), float(a.mean()),
-                    float(b.mean()), int((a > b).sum()), wilcoxon(a, b),
-                )
-            )  # fmt: skip
+                {
+                    "kind": kind,
+                    "n_configurations": len(of_kind),
+                    "n_items": sum(own.items for own in of_kind),
+                    "gap_reworded": reworded,
+                    "gap_same": same,
+                    "difference": reworded - same,
+                    "ratio": reworded / same if same else None,
+                    "n_larger": int((a > b).sum()),
+                    "p": wilcoxon(a, b).p_value,
+                }
+            )
     return results
 
 

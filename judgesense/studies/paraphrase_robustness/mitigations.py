@@ -1,7 +1,7 @@
-"""Ways to ask more than once: panels, self-consistency, a fuser; what they gain and what they cost.
+"""Strategies that ask more than once: panels, self-consistency, a fuser; their gains and costs.
 
-"All Prompts Are Created Equal?" (Bhat and Varma), section 5. Scores are arrays whose last axis is
-what votes; NaN is a vote that is missing.
+"All Prompts Are Created Equal?" (Bhat and Varma), section 5. The last axis of an array of scores
+holds the votes; NaN is a missing vote.
 """
 
 from __future__ import annotations
@@ -12,26 +12,36 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgesense.statistics.intervals import Interval, cluster_codes, mean_t_cluster
-from judgesense.studies.paraphrase_robustness.grid import Floats, Grid, Scores
+from judgesense.statistics.intervals import Interval, mean_t_cluster
+from judgesense.statistics.ranking import chosen
+from judgesense.statistics.tables import Floats
+from judgesense.studies.paraphrase_robustness.grid import Cost, Grid, Scores
 from judgesense.text import join
 
 METHODS = ("majority", "mean", "median")
 SINGLE, BEST, SELF, FUSER = "single judge", "best judge", "self-consistency", "fuser"
 CONSTANT = "constant score"
-"""The pseudo-strategy that asks nobody: always the commonest human level."""
+"""The strategy that asks no judge: always the most frequent human level."""
 
 _SLACK = 1e-9
 
 
 def aggregate(votes: Floats, method: str) -> Floats:
-    """The votes of the last axis as one score; NaN where there is none.
+    """Combine the votes of the last axis into one score; NaN without any vote.
 
-    ``majority`` is the commonest score; of several the one nearest to the median, then the lower.
-    ``mean`` and ``median`` need not be levels: see :func:`exact`.
+    Args:
+        votes: shape (..., votes), NaN where a vote is missing.
+        method: ``majority`` (the most frequent score; of several, the one nearest to the median,
+            then the lower), ``mean`` or ``median``; the latter two need not be levels.
+
+    Raises:
+        ValueError: an unknown method.
+
+    >>> aggregate(np.array([[1.0, 1.0, 3.0], [2.0, np.nan, 3.0]]), "majority").tolist()
+    [1.0, 2.0]
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # all votes missing: NaN is meant
+        warnings.simplefilter("ignore", RuntimeWarning)  # no vote at all: NaN on purpose
         median: Floats = np.nanmedian(votes, axis=-1)
         if method == "median":
             return median
@@ -55,7 +65,7 @@ def aggregate(votes: Floats, method: str) -> Floats:
 def exact(scores: Floats, gold: Floats) -> Floats:
     """1 where a score, rounded to a level (halves up), is the gold level, else 0.
 
-    ``gold`` has the shape of the scores' first axes.
+    ``gold`` has the shape of the first axes of ``scores``.
     """
     rounded = np.floor(scores + 0.5)
     right: Floats = (rounded == _beside(gold, scores)).astype(np.float64)
@@ -63,7 +73,7 @@ def exact(scores: Floats, gold: Floats) -> Floats:
 
 
 def near(scores: Floats, human: Floats, tolerance: float) -> Floats:
-    """1 where a score, as it is, lies at most ``tolerance`` from the raters' mean, else 0."""
+    """1 where a score is at most ``tolerance`` from the raters' mean, else 0."""
     close: Floats = (np.abs(scores - _beside(human, scores)) <= tolerance + _SLACK).astype(
         np.float64
     )
@@ -76,13 +86,12 @@ def _beside(values: Floats, scores: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A strategy on an attribute: how often it is right on each item, and what an item costs.
+    """A strategy on an attribute: how often it is right on each item, and its cost per item.
 
     ``items`` (n,) are those it decided. ``exact`` and ``near`` (n,) are shares over the
     paraphrases and judges that a strategy is averaged over; ``gap`` is its win-rate gap, None
-    where it uses all paraphrases at once.
-    ``calls``, ``tokens`` and ``dollars`` are for one item; dollars None where no price is known.
-    ``judge`` names the best judge.
+    if it uses all paraphrases at once. ``calls``, ``tokens`` and ``dollars`` are per item; dollars
+    None without a price. ``judge`` names the best judge.
     """
 
     strategy: str
@@ -98,12 +107,17 @@ class Outcome:
     dollars: float | None
     judge: str = ""
 
+    @property
+    def accuracy(self) -> float:
+        """Exact accuracy."""
+        return float(self.exact.mean())
+
     def interval(self) -> Interval:
         """The 95% interval of exact accuracy over items, within 0 and 1."""
-        return _clipped(_t_interval(self.exact, self.clusters), 0.0)
+        return mean_interval(self.exact, self.clusters)
 
     def on(self, items: Collection[str]) -> Outcome:
-        """The outcome on those of its items; gap and costs stay those of all."""
+        """The outcome on some of its items; gap and costs stay those of all items."""
         wanted = set(items)
         rows = [row for row, item in enumerate(self.items) if item in wanted]
         return replace(
@@ -118,19 +132,16 @@ class Outcome:
         """The difference of exact accuracies on the items of both, with its 95% interval."""
         own = self.on(over.items)
         difference = own.exact - over.on(self.items).exact
-        return float(difference.mean()), _clipped(_t_interval(difference, own.clusters), -1.0)
+        return float(difference.mean()), mean_interval(difference, own.clusters, -1.0)
 
     def near_gain(self, over: Outcome) -> float:
         """The difference of the shares within the tolerance on the items of both."""
         return float((self.on(over.items).near - over.on(self.items).near).mean())
 
 
-def _t_interval(values: Floats, clusters: Sequence[str]) -> Interval:
-    codes, n = cluster_codes(list(clusters), len(values))
-    return mean_t_cluster(values, codes) if n > 1 else Interval(None, None)
-
-
-def _clipped(ends: Interval, low: float) -> Interval:
+def mean_interval(values: Floats, clusters: Sequence[str], low: float = 0.0) -> Interval:
+    """The 95% t interval of a mean over clusters, cut off at ``low`` and 1."""
+    ends = mean_t_cluster(values, list(clusters))
     if ends.low is None or ends.high is None:
         return ends
     return Interval(max(low, ends.low), min(1.0, ends.high))
@@ -139,8 +150,8 @@ def _clipped(ends: Interval, low: float) -> Interval:
 def outcomes(grid: Grid, tolerance: float) -> list[Outcome]:
     """Every strategy that needs no further judging, on every attribute.
 
-    Only the items on which every judge decided every paraphrase count, so that all strategies
-    meet the same items; an attribute without such an item has no outcome. Panels need two judges.
+    All strategies use the same items: those on which every judge decided every paraphrase. An
+    attribute without such an item has no outcome. Panels need two judges.
     """
     found = []
     for attribute in grid.plan.attributes:
@@ -151,7 +162,7 @@ def outcomes(grid: Grid, tolerance: float) -> list[Outcome]:
 
 
 def lost(grid: Grid) -> list[str]:
-    """What no strategy is measured on, in sentences: whose undecided paraphrases cost how much."""
+    """Sentences on the texts that no strategy is measured on, and the judges that caused it."""
     attributes: dict[tuple[int, int, str], list[str]] = {}
     for name in grid.plan.attributes:
         cells = grid.of(name)
@@ -161,13 +172,14 @@ def lost(grid: Grid) -> list[str]:
         by_judge = ", ".join(f"{cell.judge} {cell.left_out}" for cell in cells if cell.left_out)
         attributes.setdefault((asked, kept, by_judge), []).append(name)
     return [
-        (
-            f"{join(names)}: strategies are compared on {kept} of {asked} texts, those that every "
-            f"judge decided under every paraphrase (undecided: {by_judge})"
+        f"{join(names)}: "
+        + (
+            f"strategies are compared on {kept} of {asked} texts, those that every judge decided "
+            f"under every paraphrase (undecided: {by_judge})"
             if kept
-            else f"{join(names)}: no panel, no self-consistency and no fuser is measured, since no "
-            f"text was decided by every judge under every paraphrase (undecided of {asked}: "
-            f"{by_judge}); leave out such a judge, or score by options"
+            else f"no panel, self-consistency or fuser is measured, because no text was "
+            f"decided by every judge under every paraphrase (undecided of {asked}: {by_judge}); "
+            "leave out such a judge, or score by options"
         )
         for (asked, kept, by_judge), names in attributes.items()
     ]
@@ -199,8 +211,8 @@ def _of_attribute(cells: Sequence[Scores], tolerance: float) -> list[Outcome]:
     k, m = votes.shape[1:]
     every = [(cell.tokens, cell.dollars) for cell in cells]
 
-    def outcome(strategy: str, scores: Floats, calls: float, cost: _Cost) -> Outcome:
-        """Of scores of shape (n,), (n, k) or (n, k, judges), averaged over all but the first."""
+    def outcome(strategy: str, scores: Floats, calls: float, cost: Cost) -> Outcome:
+        """From scores of shape (n,), (n, k) or (n, k, judges), averaged over all but items."""
         rest = tuple(range(1, scores.ndim))
         right, close = exact(scores, first.gold), near(scores, first.human, tolerance)
         gap = np.ptp(right.mean(axis=0), axis=0).mean() if rest else None
@@ -211,31 +223,29 @@ def _of_attribute(cells: Sequence[Scores], tolerance: float) -> list[Outcome]:
         )  # fmt: skip
 
     levels, counts = np.unique(first.gold, return_counts=True)
-    commonest = np.full(len(first.gold), levels[np.argmax(counts)])
+    frequent = np.full(len(first.gold), levels[np.argmax(counts)])
     found = [
-        outcome(CONSTANT, commonest, 0, (0.0, 0.0)),
-        outcome(SINGLE, votes, 1, _times(_sum(every), 1 / m)),
+        outcome(CONSTANT, frequent, 0, (0.0, 0.0)),
+        outcome(SINGLE, votes, 1, times(add_costs(every), 1 / m)),
     ]
     if m > 1:
-        best = int(np.argmax(exact(votes, first.gold).mean(axis=(0, 1))))
+        best = int(chosen(exact(votes, first.gold).mean(axis=(0, 1))))
         own = outcome(BEST, votes[:, :, best], 1, every[best])
         found.append(replace(own, judge=cells[best].judge))
         found += [
-            outcome(f"panel, {how}", aggregate(votes, how), m, _sum(every)) for how in METHODS
+            outcome(f"panel, {how}", aggregate(votes, how), m, add_costs(every)) for how in METHODS
         ]
     agreed = np.stack([aggregate(votes[:, :, j], "majority") for j in range(m)], axis=1)
-    found.append(replace(outcome(SELF, agreed, k, _times(_sum(every), k / m)), gap=None))
+    found.append(replace(outcome(SELF, agreed, k, times(add_costs(every), k / m)), gap=None))
     return found
 
 
-_Cost = tuple[float, float | None]
-"""Tokens and US dollars."""
-
-
-def _sum(costs: Sequence[_Cost]) -> _Cost:
+def add_costs(costs: Sequence[Cost]) -> Cost:
+    """The sum of costs; dollars None if one of them is unknown."""
     dollars = [each for _, each in costs if each is not None]
     return sum(tokens for tokens, _ in costs), sum(dollars) if len(dollars) == len(costs) else None
 
 
-def _times(cost: _Cost, times: float) -> _Cost:
-    return cost[0] * times, None if cost[1] is None else cost[1] * times
+def times(cost: Cost, factor: float) -> Cost:
+    """A cost, multiplied."""
+    return cost[0] * factor, None if cost[1] is None else cost[1] * factor

@@ -1,13 +1,13 @@
-"""From measured strategies to advice: a tier for each kind of attribute, and a ready reckoner.
+"""Which strategy to use: a tier per kind of attribute, and `reckon` for one attribute and budget.
 
 "All Prompts Are Created Equal?" (Bhat and Varma), section 5.1 and Table 3. The paper's tiers are
-the authors' reading of their results; here a rule computes them from the results at hand.
+the authors' reading of their results; here a rule computes them from the study's results.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ from judgesense.errors import JudgeSenseError
 from judgesense.studies.common.result import RESULT_FILE
 from judgesense.studies.paraphrase_robustness.attributes import full_name
 from judgesense.studies.paraphrase_robustness.mitigations import BEST, CONSTANT, SINGLE, Outcome
-from judgesense.text import number
+from judgesense.text import interval, number, percent
 from judgesense_dataset.embedded import VERIFIABILITIES, load_attributes
 
 READY, HUMAN_BELOW = 0.65, 0.30
-"""Section 4: accuracy from 0.65 is ready to go into production, below 0.30 is for humans."""
+"""Section 4: an accuracy of 0.65 or more is ready for production, below 0.30 is for people."""
 
 PAPER_TIERS = {
     "verifiable": "single LLM judge",
@@ -34,50 +34,53 @@ PAPER_TIERS = {
 
 @dataclass(frozen=True)
 class Tier:
-    """What to use for a kind of attribute, and what it was measured to do.
+    """Which strategy to use for a kind of attribute, and its measured accuracy and cost.
 
     ``strategy`` is the cheapest one whose exact accuracy is not shown to be below the best one's:
-    by US dollars where those of all strategies are known, else by tokens.
-    ``human`` says how much of the work stays with people.
+    by US dollars if those of all strategies are known, else by tokens. ``people`` says how much
+    of the work stays with people. The fields are the columns of the recommendation table.
     """
 
     kind: str
     strategy: str
-    human: str
-    exact: float
-    low: float | None
-    high: float | None
+    people: str
+    accuracy: float
+    ci_low: float | None
+    ci_high: float | None
     near: float
-    constant: float
+    constant_accuracy: float
     tokens: float
-    dollars: float | None
-    n: int
+    cost_usd: float | None
+    n_items: int
 
 
 def recommend(outcomes: Sequence[Outcome]) -> list[Tier]:
     """A tier for each kind of attribute, most verifiable first.
 
     Strategies are compared on the same items, pooled over the kind's attributes; one that decided
-    less than half of them is left out. People score
-    instead where accuracy is below 0.30 or no better than a constant score, and review where it is
-    below 0.65 or its interval reaches down to the constant score's accuracy.
+    less than half of them is left out. People score instead where accuracy is below 0.30 or no
+    better than a constant score, and review where it is below 0.65 or its interval reaches down to
+    the constant score's accuracy.
     """
     tiers = []
     for kind in VERIFIABILITIES:
         pooled = _pooled([one for one in outcomes if one.kind == kind])
         if not pooled:
             continue
-        # The mean over judges is no strategy that one can use, unless there is but one judge.
-        idle = {CONSTANT, SINGLE} if BEST in pooled else {CONSTANT}
-        usable = {name: one for name, one in pooled.items() if name not in idle}
-        best = max(usable.values(), key=lambda one: float(one.exact.mean()))
-        priced = all(one.dollars is not None for one in usable.values())
+        usable = [one for name, one in pooled.items() if name not in _unusable(pooled)]
+        best = max(usable, key=lambda one: one.accuracy)
+        priced = all(one.dollars is not None for one in usable)
         cheapest = sorted(
-            usable.values(), key=lambda one: (one.dollars or 0.0 if priced else 0.0, one.tokens)
+            usable, key=lambda one: (one.dollars or 0.0 if priced else 0.0, one.tokens)
         )
-        chosen = next(one for one in cheapest if one is best or _not_worse(one, best))
-        tiers.append(_tier(chosen, float(pooled[CONSTANT].exact.mean())))
+        strategy = next(one for one in cheapest if one is best or _not_worse(one, best))
+        tiers.append(_tier(strategy, pooled[CONSTANT].accuracy))
     return tiers
+
+
+def _unusable(strategies: Container[str]) -> set[str]:
+    # The mean over judges is not a strategy that you can use, unless there is only one judge.
+    return {CONSTANT, SINGLE} if BEST in strategies else {CONSTANT}
 
 
 def _not_worse(one: Outcome, best: Outcome) -> bool:
@@ -86,26 +89,25 @@ def _not_worse(one: Outcome, best: Outcome) -> bool:
 
 
 def _tier(chosen: Outcome, constant: float) -> Tier:
-    accuracy, ends = float(chosen.exact.mean()), chosen.interval()
-    if accuracy < HUMAN_BELOW or accuracy <= constant:
-        human = "people score; the judge is no better than a constant score" if (
-            accuracy <= constant
-        ) else "people score"  # fmt: skip
+    accuracy, ends = chosen.accuracy, chosen.interval()
+    if accuracy <= constant:
+        people = "people score; the judge is no better than a constant score"
+    elif accuracy < HUMAN_BELOW:
+        people = "people score"
     elif accuracy < READY or ends.low is None or ends.low <= constant:
-        human = "people review"
+        people = "people review"
     else:
-        human = "none"
+        people = "none"
     return Tier(
-        chosen.kind, chosen.strategy, human, accuracy, ends.low, ends.high,
-        float(chosen.near.mean()), constant, chosen.tokens, chosen.dollars,
-        len(chosen.exact),
+        chosen.kind, chosen.strategy, people, accuracy, ends.low, ends.high,
+        float(chosen.near.mean()), constant, chosen.tokens, chosen.dollars, len(chosen.exact),
     )  # fmt: skip
 
 
 def _pooled(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
     """Each strategy over all attributes, on the items that all strategies decided.
 
-    A strategy that lacks an attribute, or decided less than half of the items, is left out.
+    A strategy that lacks an attribute or decided less than half of the items is left out.
     """
     attributes = list(dict.fromkeys(one.attribute for one in outcomes))
     by_name: dict[str, list[Outcome]] = {}
@@ -136,38 +138,38 @@ def _mean(dollars: Sequence[float | None]) -> float | None:
 
 @dataclass(frozen=True)
 class Reckoning:
-    """What to use for an attribute within a budget, and what it was measured to do.
+    """Which strategy to use for an attribute within a budget, and its measured accuracy and cost.
 
-    ``dollars`` are for 1,000 items; ``too_dear`` names the strategies that were more accurate and
-    exceed the budget; ``warning`` is empty, or says why not to rely on the judge.
+    ``cost_usd`` is for 1,000 items, ``calls`` for one; ``too_dear`` names the strategies that were
+    more accurate but exceed the budget; ``warning`` is empty or says why not to rely on the judge.
     """
 
     attribute: str
     strategy: str
     judge: str
-    exact: float
-    low: float | None
-    high: float | None
+    accuracy: float
+    ci_low: float | None
+    ci_high: float | None
     near: float
     calls: float
-    dollars: float | None
-    items: int
+    cost_usd: float | None
+    n_items: int
     too_dear: tuple[str, ...]
     warning: str
 
     def text(self) -> str:
         """The reckoning in sentences."""
-        ends = f" [{number(self.low, 2)}, {number(self.high, 2)}]" if self.low is not None else ""
-        cost = "" if self.dollars is None else f", ${self.dollars:.4g} for 1,000 items"
+        ends = "" if self.ci_low is None else f" {interval(vars(self), 2)}"
+        cost = "" if self.cost_usd is None else f", ${self.cost_usd:.4g} per 1,000 items"
         what = f"{self.strategy}, {self.judge}" if self.judge else self.strategy
         calls = "1 call" if self.calls == 1 else f"{self.calls:g} calls"
         lines = [
-            f"{self.attribute}: use the {what} ({calls} an item{cost}).",
-            f"Measured: exact accuracy {number(self.exact)}{ends}, within the tolerance "
-            f"{number(self.near)}, on {self.items} items.",
+            f"{self.attribute}: use the {what} ({calls} per item{cost}).",
+            f"Measured: exact accuracy {number(self.accuracy)}{ends}, within the tolerance "
+            f"{number(self.near)}, on {self.n_items} items.",
         ]
         if self.too_dear:
-            lines.append(f"Over the budget, and more accurate: {', '.join(self.too_dear)}.")
+            lines.append(f"More accurate, but over the budget: {', '.join(self.too_dear)}.")
         return "\n".join(lines + ([self.warning] if self.warning else []))
 
 
@@ -182,71 +184,73 @@ def reckon(
     Args:
         study: the study's folder.
         attribute: its name, with or without the task.
-        budget: US dollars for 1,000 items; None sets no limit.
-        token_price: US dollars for a million tokens, where the log records no cost.
+        budget: US dollars per 1,000 items; None sets no limit.
+        token_price: US dollars per million tokens, where the log records no cost.
 
     Returns:
         The strategy within the budget that gains most over the mean single judge on the same
-        items, the cheaper of equals: by US dollars where those of all are known, else by tokens.
+        items; of equals, the cheaper: by US dollars if those of all are known, else by tokens.
 
     Raises:
-        JudgeSenseError: no finished study there, an attribute it did not measure, a budget but no
-            known cost, or a budget under which nothing can be asked.
+        JudgeSenseError: no finished study in the folder, an attribute that it did not measure, a
+            budget without any known cost, or a budget too small for every strategy.
     """
-    rows = [row for row in _rows(Path(study)) if row["items"]]
-    measured = list(dict.fromkeys(row["attribute"] for row in rows))
+    rows = [row for row in _rows(Path(study)) if row["n_items"]]
     name = full_name(attribute, load_attributes())
-    own = [row for row in rows if row["attribute"] == name]
+    own = {row["strategy"]: row for row in rows if row["attribute"] == name}
     if not own:
-        raise JudgeSenseError(f"{study} did not measure {name}; it has {', '.join(measured)}")
-    constant = next(row for row in own if row["strategy"] == CONSTANT)
-    idle = {CONSTANT, SINGLE} if any(row["strategy"] == BEST for row in own) else {CONSTANT}
-    usable = [row for row in own if row["strategy"] not in idle]
+        measured = dict.fromkeys(row["attribute"] for row in rows)
+        raise JudgeSenseError(f"{study} did not measure {name}, only {', '.join(measured)}")
+    usable = [row for strategy, row in own.items() if strategy not in _unusable(own)]
     for row in usable:
-        if row["US dollars"] is None and token_price is not None:
-            row["US dollars"] = row["tokens"] * token_price / 1e6
-        if row["US dollars"] is None and budget is not None:
+        if row["cost_usd"] is None and token_price is not None:
+            row["cost_usd"] = row["tokens"] * token_price / 1e6
+        if row["cost_usd"] is None and budget is not None:
             raise JudgeSenseError(
-                f"{study} records no cost of {row['strategy']}: give --token-price, in US dollars "
-                "for a million tokens"
+                f"{study} records no cost of {row['strategy']}: set --token-price, in US dollars "
+                "per million tokens"
             )
-    within = [row for row in usable if budget is None or 1000 * row["US dollars"] <= budget]
+    within = [row for row in usable if budget is None or 1000 * row["cost_usd"] <= budget]
     if not within:
-        least = min(1000 * row["US dollars"] for row in usable)
-        raise JudgeSenseError(f"${budget:g} for 1,000 items is too little: the least is ${least:g}")
-    cost = "tokens" if any(row["US dollars"] is None for row in usable) else "US dollars"
+        least = min(1000 * row["cost_usd"] for row in usable)
+        raise JudgeSenseError(
+            f"${budget:g} per 1,000 items is too little: the cheapest strategy costs ${least:g}"
+        )
+    cost = "tokens" if any(row["cost_usd"] is None for row in usable) else "cost_usd"
     best = min(within, key=lambda row: (-_gain(row), row[cost], row["tokens"]))
     warning = ""
-    if _gain(best) <= _gain(constant):
+    if _gain(best) <= _gain(own[CONSTANT]):
         warning = (
-            f"Do not rely on it: always giving the commonest score is right {constant['exact']:.0%}"
-            " of the time. Have people score."
+            "Do not rely on it: always giving the most frequent score is right "
+            f"{percent(own[CONSTANT]['accuracy'])} of the time. Have people score."
         )
-    elif best["exact"] < HUMAN_BELOW:
+    elif best["accuracy"] < HUMAN_BELOW:
         warning = "Fewer than 30% of its scores are right. Have people score."
-    elif best["exact"] < READY:
+    elif best["accuracy"] < READY:
         warning = "Fewer than 65% of its scores are right. Have people review them."
+    kept = ("strategy", "judge", "accuracy", "ci_low", "ci_high", "near", "calls", "n_items")
     return Reckoning(
-        name, best["strategy"], best["judge"], best["exact"], best["low"], best["high"],
-        best["near"], best["calls"],
-        None if best["US dollars"] is None else 1000 * best["US dollars"], best["items"],
-        tuple(r["strategy"] for r in usable if r not in within and _gain(r) > _gain(best)),
-        warning,
-    )  # fmt: skip
+        attribute=name,
+        cost_usd=None if best["cost_usd"] is None else 1000 * best["cost_usd"],
+        too_dear=tuple(
+            row["strategy"] for row in usable if row not in within and _gain(row) > _gain(best)
+        ),
+        warning=warning,
+        **{field: best[field] for field in kept},
+    )
 
 
 def _gain(row: Mapping[str, Any]) -> float:
-    """Over the mean single judge, without the noise of its last digits: equals are equal."""
+    """The gain over the mean single judge, rounded so that equal strategies are equal."""
     return round(float(row["gain"]), 9)
 
 
 def _rows(study: Path) -> list[dict[str, Any]]:
     try:
-        tables: Mapping[str, Any] = json.loads((study / RESULT_FILE).read_text("utf-8"))["tables"]
-        table = tables["mitigations"]
+        result = json.loads((study / RESULT_FILE).read_text("utf-8"))
+        rows: list[dict[str, Any]] = result["tables"]["mitigations"]["rows"]
     except (OSError, ValueError, KeyError) as error:
         raise JudgeSenseError(
             f"{study} holds no finished study of paraphrase robustness ({RESULT_FILE})"
         ) from error
-    names = ["near" if name.startswith("within") else name for name in table["columns"]]
-    return [dict(zip(names, row, strict=True)) for row in table["rows"]]
+    return rows
