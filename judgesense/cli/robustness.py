@@ -98,7 +98,7 @@ def paraphrase_robustness(
         tasks=task,
         attributes=attribute,
         data=_pairs(data, "--data"),
-        items=items,
+        limit=items,
         paraphrases=paraphrases,
         max_words=max_words,
         scoring=scoring,
@@ -154,9 +154,9 @@ def rater_kit(
         return
     files = write_kit(
         out,
-        names=attribute,
+        attributes=attribute,
         data=_pairs(data, "--data"),
-        items=items,
+        limit=items,
         wordings=wordings,
         raters=raters,
         mirror=mirror,

@@ -21,7 +21,7 @@ from judgesense.run_folder import read_record, read_run
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.tables import positive_number
 from judgesense.studies.common.measures import cost_table
-from judgesense.studies.common.result import Column, Record, Result, Table, need_judges
+from judgesense.studies.common.result import Result, Table, need_judges
 from judgesense.studies.paraphrase_robustness import tables
 from judgesense.studies.paraphrase_robustness.figures import pictures
 from judgesense.studies.paraphrase_robustness.findings import findings, limits
@@ -38,7 +38,7 @@ from judgesense.studies.paraphrase_robustness.mitigation_tables import (
     recommendation_table,
     strategies_table,
 )
-from judgesense.studies.paraphrase_robustness.mitigations import Outcome, lost, outcomes
+from judgesense.studies.paraphrase_robustness.mitigations import lost, outcomes
 from judgesense.studies.paraphrase_robustness.recommendation import recommend
 from judgesense_dataset.sources.loader import Reader
 
@@ -195,19 +195,17 @@ def _cost(out: Path) -> Table:
         ("reasons", folder, _as_decisions(read_responses(folder)))
         for folder in sorted((out / "fuser").glob("reasons-*"))
     ]
-    rows: list[Record] = []
+    rows: list[dict[str, Any]] = []
     for what, folder, log in logs:
         record = read_record(folder) or {}
         record = {"judges": [record["responder"]], **record} if "responder" in record else record
         one = cost_table({"runs": [record]}, log)
-        rows += [{"purpose": what, **row} for row in one.rows]
-    figures = [column.id for column in one.columns if column.id != "judge"]
-    total: dict[str, Any] = {"purpose": "all", "judge": ""}
-    for name in figures:
+        rows += [{"for": what, **row} for row in one.rows]
+    total: dict[str, Any] = {"for": "all", "judge": ""}
+    for name in rows[0].keys() - total:
         values = [row[name] for row in rows]
         total[name] = None if None in values else sum(values)
-    columns = (Column("purpose", "for"), *one.columns)
-    return Table("cost", one.title, columns, [*rows, total], one.note, one.digits)
+    return Table("cost", one.title, ("for", *one.columns), [*rows, total], one.note, one.digits)
 
 
 def _as_decisions(log: pa.Table) -> pa.Table:

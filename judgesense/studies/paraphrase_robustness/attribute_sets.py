@@ -1,4 +1,4 @@
-"""The public sets with human scores on the attributes, each read in its own schema."""
+"""Readers of the public sets with human scores on the attributes, one per schema."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ASSIGNMENTS = {
     2: "Write a persuasive essay on whether a library should remove materials that some of its "
     "readers find offensive.",
 }
-"""ASAP's first two assignments in our words: the sets on the Hub do not show them."""
+"""ASAP's first two assignments in this project's words: the Hub's sets do not show them."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One text to be judged: its fields, and the human mean on each attribute."""
+    """A text to judge: its fields, and the human mean on each attribute."""
 
     item_id: str
     fields: Mapping[str, str]
@@ -58,7 +58,7 @@ def _summeval(reader: Reader) -> Rows:
 
 
 def _tldr(reader: Reader) -> Rows:
-    """OpenAI's axis ratings of TL;DR summaries, 1 to 7 in the data, put on 1 to 5."""
+    """OpenAI's axis ratings of TL;DR summaries, rescaled from 1 to 7 to 1 to 5."""
     table = reader.split("openai/summarize_from_feedback", "axis", "validation",
                          {"info": dict, "summary": dict}, "mit")  # fmt: skip
 
@@ -76,7 +76,7 @@ def _tldr(reader: Reader) -> Rows:
                 str(row["info"]["id"]), str(row["summary"]["policy"]),
             )  # fmt: skip
 
-    return rows(), f"TL;DR ({table.where}; axis ratings of 1 to 7 put on 1 to 5)"
+    return rows(), f"TL;DR ({table.where}; axis ratings rescaled from 1 to 7 to 1 to 5)"
 
 
 def _usr(reader: Reader) -> Rows:
@@ -102,7 +102,7 @@ def _usr(reader: Reader) -> Rows:
 
 
 def _qgeval(reader: Reader) -> Rows:
-    """QGEval's generated questions, as rows (a mirror) or within their passages (the Hub's)."""
+    """QGEval's generated questions, as rows (a mirror) or within their passages (the Hub)."""
     if reader.mirror is not None:
         columns: dict[str, type] = {
             "id": str,
@@ -161,7 +161,7 @@ def _asap(reader: Reader) -> Rows:
 
     note = (
         f"ASAP++ ({table.where}; sets 1 and 2; language is the mean of word choice, sentence "
-        "fluency and conventions; the assignments are shown in our words)"
+        "fluency and conventions; the assignments are in this project's words)"
     )
     return rows(), note
 

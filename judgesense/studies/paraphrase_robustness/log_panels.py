@@ -26,7 +26,7 @@ from judgesense.tasks import is_scale
 from judgesense.text import number
 
 LEAST_VOTES = 7
-"""The effect of a panel's size is measured on items with this many votes, the same for all sizes."""
+"""Panel sizes are compared on the items with at least this many votes."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ class _Ballot:
         )
 
 
-def panels(
-    votes: Sequence[Vote], tolerance: float
-) -> tuple[list[Table], list[str], list[Picture]]:
+def panels(votes: Sequence[Vote], tolerance: float) -> tuple[list[Table], list[str], list[Picture]]:
     """Tables, findings and figures of panels under each template, set by set.
 
     All are empty without an item that three judges answered.

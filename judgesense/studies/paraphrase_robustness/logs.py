@@ -185,9 +185,9 @@ def _configuration(own: Sequence[Vote], codes: Mapping[str, float]) -> LogConfig
     shares = {name: len(given.keys() & most) / len(most) for name, given in answers.items()}
     full = [name for name, share in shares.items() if share >= NEARLY_ALL]
     asked = {unit for name in full for unit in answers[name]}
+    kept = [answers[name] for name in full]
     labels = {
-        unit: [vote.label if (vote := answers[t].get(unit)) else None for t in full]
-        for unit in most
+        unit: [given[unit].label if unit in given else None for given in kept] for unit in most
     }
     decided = [most[unit] for unit, given in labels.items() if None not in given]
     if len(full) < 2 or len({vote.item for vote in decided}) < 2:

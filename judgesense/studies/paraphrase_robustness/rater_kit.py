@@ -1,7 +1,7 @@
-"""Do people rate alike under several wordings? A kit for raters: CSV files out, CSV files in.
+"""Do people rate alike under several wordings? A kit for raters: CSV files to fill in and read.
 
 "All Prompts Are Created Equal?" (Bhat and Varma), section 4, "Human Baseline Validation", and
-appendix E: three raters, six texts an attribute, five wordings.
+appendix E: three raters, six texts per attribute, five wordings.
 """
 
 from __future__ import annotations
@@ -19,19 +19,31 @@ from judgesense.run_folder import require_writable, writing
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.reliability import krippendorff_alpha
 from judgesense.studies.common.result import Result, Table, Value, published
-from judgesense.studies.paraphrase_robustness.attributes import attributes, level, sample, sources
+from judgesense.studies.paraphrase_robustness.attributes import (
+    attributes_of,
+    level,
+    sample,
+    sources,
+)
+from judgesense.text import percent
 from judgesense_dataset.embedded import load_attributes
 from judgesense_dataset.sources.loader import Reader
+
+HEADINGS = {
+    "intra_consistency": "intra-rater consistency", "alpha": "Krippendorff's α",
+    "paper_intra_consistency": "paper's consistency", "paper_exact_agreement": "paper's agreement",
+    "accuracy": "equals the set's score",
+}  # fmt: skip
 
 KIT_FILE, GUIDE_FILE = "kit.json", "instructions.txt"
 COLUMNS = ("rater", "block", "attribute", "wording", "item_id", "instruction", "text", "scale",
            "score")  # fmt: skip
 GUIDE = """Thank you for rating.
 
-Open your file in a spreadsheet program and fill in the column "score", row by row, with one of the
-numbers in "scale". Each block has one instruction, which stands in every row of it. Rate each text
-by the instruction in its own row alone. Blocks can look alike and texts come back: that is meant.
-Do not look up what you gave before, and change no other column. Leave a score empty only if you
+Open your file in a spreadsheet program. In every row, fill in the column "score" with one of the
+numbers in "scale". Rows come in blocks that share one instruction. Rate each text only by the
+instruction in its own row. Blocks may look alike, and texts appear more than once, on purpose. Do
+not look up your earlier scores, and do not change any other column. Leave a score empty only if you
 cannot rate the text. Save the file as CSV.
 """
 
@@ -39,39 +51,53 @@ cannot rate the text. Save the file as CSV.
 def write_kit(
     out: str | Path,
     *,
-    names: Sequence[str] | None = None,
+    attributes: Sequence[str] | None = None,
     data: Mapping[str, str] | None = None,
-    items: int = 6,
+    limit: int = 6,
     wordings: int = 5,
     raters: int = 3,
     mirror: str | Path | None = None,
     revisions: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> list[Path]:
-    """Write a CSV a rater, what to tell them, and ``kit.json``, which reads the scores back.
+    """Write a CSV file per rater, instructions for them, and ``kit.json`` for :func:`read_kit`.
 
-    A block is a wording of an attribute with all its texts; blocks, and the texts in them, come in
-    an order of its own for each rater.
+    A block is a wording of an attribute with all its texts. Each rater gets the blocks, and the
+    texts in them, in a different order.
+
+    Args:
+        out: a folder without a kit.
+        attributes: with or without their task's name; one verifiable and one subjective by default.
+        data: task -> the set or file of its texts.
+        limit: texts per attribute.
+        wordings: wordings per attribute, 2 to 11.
+        raters: how many files to write.
+        mirror: a folder with ``<org>/<name>`` copies of the Hub's sets.
+        revisions: Hub commits by set.
+        seed: fixes the texts and the orders.
+
+    Returns:
+        The raters' files.
 
     Raises:
-        JudgeSenseError: a kit that lies there already, bad input, or texts that cannot be read.
+        JudgeSenseError: the folder holds a kit, bad input, or texts that cannot be read.
     """
     out = Path(out)
     if (out / KIT_FILE).exists():
-        raise JudgeSenseError(f"{out} holds a kit already; give --out another folder")
-    if raters < 1 or items < 2 or not 2 <= wordings <= 11:
+        raise JudgeSenseError(f"{out} already holds a kit; choose another --out folder")
+    if raters < 1 or limit < 2 or not 2 <= wordings <= 11:
         raise JudgeSenseError(
-            f"{raters} raters, {items} items, {wordings} wordings: give at least 1 and 2, and 2 to "
-            "11 wordings"
+            f"{raters} raters, {limit} items, {wordings} wordings: use at least 1 rater, 2 items, "
+            "and 2 to 11 wordings"
         )
     try:
         check_seed(seed)
     except ValueError as error:
         raise JudgeSenseError(str(error)) from error
-    wanted = attributes(names or ("question-answerability", "essay-organisation"), None)
+    wanted = attributes_of(attributes or ("question-answerability", "essay-organisation"), None)
     chosen = sources(data or {}, [attribute.group for attribute in wanted.values()])
     reader = Reader(Path(mirror) if mirror else None, revisions or {})
-    drawn = sample(wanted, chosen, reader, items, seed, wordings - 1)
+    drawn = sample(wanted, chosen, reader, limit, seed, wordings - 1)
     prompts = drawn.benchmark.prompts.to_pylist()
     # A set's ids often name the system that wrote the text: raters must not see them.
     order = dict.fromkeys(row["item_id"] for row in prompts)
@@ -130,11 +156,11 @@ def _write(
 
 
 def read_kit(out: str | Path) -> Result:
-    """What the raters' filled-in files say: ``rater-*.csv`` beside ``kit.json``.
+    """Measure the raters' completed files, ``rater-*.csv`` beside ``kit.json``.
 
     Raises:
-        JudgeSenseError: no kit, a file that lacks a row or a column, a row twice or changed, or a
-            score off the scale, with the file and the row.
+        JudgeSenseError: no kit; or, with the file and the row, a missing row or column, a repeated
+            or changed row, or a score off the scale.
     """
     out = Path(out)
     try:
@@ -146,43 +172,50 @@ def read_kit(out: str | Path) -> Result:
         raise JudgeSenseError(f"{out} holds no rater's file (rater-*.csv)")
     scores = {path.stem: _read(path, kit["rows"]) for path in files}
     known = load_attributes()
-    rows: list[Sequence[Value]] = []
-    each: list[Sequence[Value]] = []
+    rows, each = [], []
     for name in dict.fromkeys(row["attribute"] for row in kit["rows"].values()):
         own = {key: row for key, row in kit["rows"].items() if row["attribute"] == name}
-        table = _table(scores, own)
+        ratings = _ratings(scores, own)
         labels = known[name].templates.task.labels
-        gold = [
-            level(next(r["human"] for r in own.values() if r["item_id"] == item), labels)
-            for item in dict.fromkeys(r["item_id"] for r in own.values())
-        ]
-        rows.append(_row(name, known[name].verifiability, table, gold, labels))
-        for at, rater in enumerate(scores):
-            intra = _intra(table[at : at + 1])
-            each.append((name, rater, intra, int(np.sum(table[at] != None))))  # noqa: E711
+        human = {row["item_id"]: row["human"] for row in own.values()}
+        gold = [level(mean, labels) for mean in human.values()]
+        row = {"attribute": name, "kind": known[name].verifiability}
+        rows.append(row | _measured(name, ratings, gold, labels))
+        each += [
+            {"attribute": name, "rater": rater, "intra_consistency": _intra(ratings[at : at + 1]),
+             "n_scores": sum(score is not None for score in ratings[at].flat)}
+            for at, rater in enumerate(scores)
+        ]  # fmt: skip
     return Result(
         "rater-kit",
         "Human raters under several wordings",
         {"raters": list(scores), "texts": kit["notes"]},
         [
-            Table(
-                "raters", "Raters under several wordings",
-                ("attribute", "kind", "raters", "items", "wordings", "intra-rater consistency",
-                 "paper's consistency", "exact agreement", "paper's agreement",
-                 "Krippendorff's α", "equals the set's score", "scores", "missing"),
-                rows, "intra-rater consistency: rater × item with one score under every wording; "
-                "exact agreement: item × wording on which all raters gave the same score (both "
-                "without those that lack a score); α is ordinal, over item × wording. The paper: "
-                "three raters, six texts, five wordings (section 4).",
+            Table.from_records(
+                "raters",
+                "Raters under several wordings",
+                rows,
+                "intra-rater consistency: rater × item with one score under every wording. exact "
+                "agreement: item × wording with the same score from all raters. Both leave out "
+                "those with a missing score. α is ordinal, over item × wording. The paper: three "
+                "raters, six texts, five wordings (section 4).",
+                **HEADINGS,
             ),
-            Table(
-                "each_rater", "Each rater",
-                ("attribute", "rater", "intra-rater consistency", "scores"), each,
-            ),
+            Table.from_records("each_rater", "Each rater", each, **HEADINGS),
         ],
-        list(_findings(rows)),
+        [
+            f"{row['attribute']} ({row['kind']}): raters keep their score under every wording on "
+            f"{percent(row['intra_consistency'])} of texts"
+            + (
+                ""
+                if row["exact_agreement"] is None
+                else f", and all agree on {percent(row['exact_agreement'])} of text × wording"
+            )
+            for row in rows
+            if row["intra_consistency"] is not None
+        ],
         ["few raters and texts: a difference between attributes is a hint, not a test"],
-    )  # fmt: skip
+    )
 
 
 def _read(path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
@@ -196,15 +229,14 @@ def _read(path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, str 
             key = f"{row['attribute']}/{row['wording']}/{row['item_id']}"
             if key not in wanted:
                 raise JudgeSenseError(
-                    f"{path}, row {number}: {key!r} is no row of this kit; only the column score "
-                    "is to be filled in"
+                    f"{path}, row {number}: {key!r} is not a row of this kit; change only the "
+                    "column score"
                 )
             if key in found:
-                raise JudgeSenseError(f"{path}, row {number}: {key!r} stands there twice")
+                raise JudgeSenseError(f"{path}, row {number}: {key!r} appears twice")
             labels = known[row["attribute"]].templates.task.labels
             said = (row["score"] or "").strip()
-            # Spreadsheets write whole numbers as 4.0 where a column is formatted so.
-            said = said.removesuffix(".0")
+            said = said.removesuffix(".0")  # some spreadsheets write 4.0
             if said and said not in labels:
                 raise JudgeSenseError(
                     f"{path}, row {number}, column score: {row['score']!r} is off the scale of "
@@ -216,10 +248,10 @@ def _read(path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, str 
     return found
 
 
-def _table(
+def _ratings(
     scores: Mapping[str, Mapping[str, str | None]], own: Mapping[str, Mapping[str, Any]]
 ) -> Any:
-    """Scores of shape (raters, items, wordings); None where one is missing."""
+    """Scores of shape (raters, items, wordings); None where missing."""
     items = list(dict.fromkeys(row["item_id"] for row in own.values()))
     wordings = list(dict.fromkeys(row["wording"] for row in own.values()))
     place = {(row["item_id"], row["wording"]): key for key, row in own.items()}
@@ -236,33 +268,32 @@ def _intra(table: Any) -> float | None:
     return float(np.mean([len(set(row)) == 1 for row in rows])) if rows else None
 
 
-def _row(
-    name: str, kind: str, table: Any, gold: Sequence[str], labels: Sequence[str]
-) -> Sequence[Value]:
+def _measured(
+    name: str, table: Any, gold: Sequence[str], labels: Sequence[str]
+) -> dict[str, Value]:
     raters, items, wordings = table.shape
-    cells = [table[:, i, w] for i in range(items) for w in range(wordings)]
-    full = [cell for cell in cells if None not in cell]
-    exact = float(np.mean([len(set(c)) == 1 for c in full])) if full and raters > 1 else None
-    flat = table.reshape(raters, -1).tolist()
-    alpha = krippendorff_alpha(flat, "ordinal", labels) if raters > 1 and full else None
-    given = [(table[r, i, w], gold[i]) for r in range(raters) for i in range(items)
-             for w in range(wordings) if table[r, i, w] is not None]  # fmt: skip
-    short = name.split("-", 1)[1]
-    said = published("paraphrase-robustness")
-    paper = [said.get(f"raters.{short}.{field}") for field in ("intra", "exact")]
-    return (
-        name, kind, raters, items, wordings, _intra(table),
-        None if paper[0] is None else paper[0].value, exact,
-        None if paper[1] is None else paper[1].value, alpha,
-        float(np.mean([a == b for a, b in given])) if given else None,
-        len(given), table.size - len(given),
-    )  # fmt: skip
-
-
-def _findings(rows: Sequence[Sequence[Value]]) -> list[str]:
-    return [
-        f"{row[0]} ({row[1]}): raters keep their score under every wording on {row[5]:.0%} of texts"
-        + ("" if row[7] is None else f", and all agree on {row[7]:.0%} of text × wording")
-        for row in rows
-        if row[5] is not None
+    full = [cell for cell in table.reshape(raters, -1).T if None not in cell]
+    several = bool(full) and raters > 1
+    right = [
+        score == gold[item] for (_, item, _), score in np.ndenumerate(table) if score is not None
     ]
+    said = published("paraphrase-robustness")
+    intra, exact = (
+        found and found.value
+        for found in (said.get(f"raters.{name.split('-', 1)[1]}.{n}") for n in ("intra", "exact"))
+    )
+    return {
+        "n_raters": raters,
+        "n_items": items,
+        "n_wordings": wordings,
+        "intra_consistency": _intra(table),
+        "paper_intra_consistency": intra,
+        "exact_agreement": float(np.mean([len(set(c)) == 1 for c in full])) if several else None,
+        "paper_exact_agreement": exact,
+        "alpha": krippendorff_alpha(table.reshape(raters, -1).tolist(), "ordinal", labels)
+        if several
+        else None,
+        "accuracy": float(np.mean(right)) if right else None,
+        "n_scores": len(right),
+        "n_missing": table.size - len(right),
+    }

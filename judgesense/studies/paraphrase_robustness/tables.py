@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from judgesense.statistics.ranking import chosen
 from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.result import Table, published
@@ -251,7 +249,8 @@ def tolerance_table(found: Sequence[Configuration]) -> Table:
         own = [one for one in found if kind in (one.kind, "all")]
         rows.append(
             {
-                "kind": kind, **means(own, "unrounded"), "rounded": means(own, "accuracy")["accuracy"],
+                "kind": kind, **means(own, "unrounded"),
+                "rounded": mean(one.found.accuracy for one in own),
                 **{_within(tau): mean(one.within[tau] for one in own) for tau in TOLERANCES},
             }
         )  # fmt: skip
@@ -273,14 +272,13 @@ def _within(tau: float) -> str:
 def control_table(rows: Sequence[Record], how: str) -> Table:
     """The gap when the wording changes against the gap when it does not."""
 
+    reworded, same = paper("control.reworded"), paper("control.same")
+
     def stated(kind: str) -> Record:
         if kind != "all":
-            figures = (paper(f"control.{kind}.{name}") for name in ("difference", "p"))
-        else:
-            one, two = paper("control.reworded"), paper("control.same")
-            both = one is not None and two is not None
-            figures = iter((one - two if both else None, paper("control.p")))
-        return dict(zip(("paper_difference", "paper_p"), figures, strict=True))
+            return {f"paper_{n}": paper(f"control.{kind}.{n}") for n in ("difference", "p")}
+        difference = None if reworded is None or same is None else reworded - same
+        return {"paper_difference": difference, "paper_p": paper("control.p")}
 
     return table(
         "control",
