@@ -148,7 +148,7 @@ def test_a_task_whose_labels_are_names_leaves_the_scale_of_another(tmp_path: Pat
                 yield row(at, item, template, word, gold[task], task=task)
 
     found = measure_log(written(tmp_path / "log", rows()))
-    right = {(one[0], one[1]): one[3] for one in found.table("panels").rows}
+    right = {(one["set"], one["strategy"]): one["accuracy"] for one in found.table("panels").rows}
     assert right["grade", "panel, mean"] == 1.0  # the mean of 1, 5, 5 and 1
     assert right["grade", "panel, majority"] == 0.0
     assert ("mood", "panel, mean") not in right
@@ -157,9 +157,8 @@ def test_a_task_whose_labels_are_names_leaves_the_scale_of_another(tmp_path: Pat
     assert "mean of 2 sets" in said
     assert "panel, mean 1.000 (of 1)" in said
     # p says bad, then good: a tie of two labels of which one is right.
-    judges = {one[0]: one for one in found.table("judges").rows}
-    column = found.table("judges").columns.index("majority of templates")
-    assert judges["p"][column] == pytest.approx((0 + 1 / 2) / 2)
+    judges = {one["judge"]: one for one in found.table("judges").rows}
+    assert judges["p"]["majority_accuracy"] == pytest.approx((0 + 1 / 2) / 2)
 
 
 def test_text_and_options_of_one_judge_are_measured_apart(tmp_path: Path) -> None:
@@ -168,8 +167,8 @@ def test_text_and_options_of_one_judge_are_measured_apart(tmp_path: Path) -> Non
         for scoring, item, template in product(("options", "generate"), "xyz", "12")
     ]
     found = measure_log(written(tmp_path / "log", rows))
-    table = {one[0]: one for one in found.table("configurations").rows}
-    assert {part: one[3] for part, one in table.items()} == {
+    table = found.table("configurations").rows
+    assert {one["set"]: one["accuracy"] for one in table} == {
         "fact, generate": 0.0, "fact, options": 1.0
     }  # fmt: skip
 
@@ -181,9 +180,8 @@ def test_the_intervals_of_a_configuration_are_over_what_items_share(tmp_path: Pa
                 cluster_id=str(question) if shared else None)
             for question, twin, template in product(range(4), range(twins), "12")
         ]  # fmt: skip
-        found = measure_log(written(tmp_path / name, rows)).table("configurations")
-        (one,) = [dict(zip(found.columns, values, strict=True)) for values in found.rows]
-        return one["low"], one["high"], one["items"]
+        (one,) = measure_log(written(tmp_path / name, rows)).table("configurations").rows
+        return one["ci_low"], one["ci_high"], one["n_items"]
 
     alone, shared, apart = ends("a", 1, False), ends("s", 3, True), ends("n", 3, False)
     assert shared[:2] == pytest.approx(alone[:2])
@@ -193,9 +191,7 @@ def test_the_intervals_of_a_configuration_are_over_what_items_share(tmp_path: Pa
 
 def configurations(found: Result) -> dict[Any, dict[str, Any]]:
     """The rows of the configurations by set and judge."""
-    table = found.table("configurations")
-    rows = [dict(zip(table.columns, values, strict=True)) for values in table.rows]
-    return {(one["set"], one["judge"]): one for one in rows}
+    return {(one["set"], one["judge"]): one for one in found.table("configurations").rows}
 
 
 def test_tasks_with_wordings_of_their_own_name_the_best_and_the_worst_of_all(
@@ -206,9 +202,11 @@ def test_tasks_with_wordings_of_their_own_name_the_best_and_the_worst_of_all(
             task=task)
         for task, item, wording in product("xyz", range(4), (1, 3))
     ]  # fmt: skip
-    found = measure_log(written(tmp_path / "log", rows)).table("judges")
-    (one,) = [dict(zip(found.columns, values, strict=True)) for values in found.rows]
-    assert (one["best template"], one["worst template"]) == ("x-3 +0.250", "x-1 -0.250")
+    (one,) = measure_log(written(tmp_path / "log", rows)).table("judges").rows
+    assert (one["best_template"], one["worst_template"]) == ("x-3 +0.250", "x-1 −0.250")
+
+
+COUNTS = ("n_templates", "n_items", "n_left_out", "fewer_items")
 
 
 def test_a_missing_row_leaves_out_its_item_and_no_wording(tmp_path: Path) -> None:
@@ -223,13 +221,11 @@ def test_a_missing_row_leaves_out_its_item_and_no_wording(tmp_path: Path) -> Non
     result = measure_log(written(tmp_path / "log", rows))
     found = configurations(result)
     a, b = found["fact", "a"], found["fact", "b"]
-    assert (a["templates"], a["items"], a["left out"], a["fewer items"]) == (4, 20, 0, "–")
-    assert (b["templates"], b["items"], b["left out"], b["fewer items"]) == (3, 17, 3, "4 (40%)")
+    assert tuple(a[name] for name in COUNTS) == (4, 20, 0, "–")
+    assert tuple(b[name] for name in COUNTS) == (3, 17, 3, "4 (40%)")
     limits = "; ".join(result.limits)
     assert "less than 90%: 4 (40% in 1 configuration)" in limits
-    assert (
-        "no configuration, for want of two items decided under two templates: c on fact" in limits
-    )
+    assert "c on fact" in limits
 
 
 def test_a_judge_of_few_items_is_no_best_judge(tmp_path: Path) -> None:
@@ -240,7 +236,7 @@ def test_a_judge_of_few_items_is_no_best_judge(tmp_path: Path) -> None:
     ]
     rows += [row("a", f"k{item}", "1", "4", "4") for item in range(3)]  # beside no other judge
     result = measure_log(written(tmp_path / "log", rows))
-    strategies = [one[1] for one in result.table("panels").rows]
+    strategies = [one["strategy"] for one in result.table("panels").rows]
     assert strategies[0] == "mean single judge"
     assert not [name for name in strategies if name.startswith("best judge")]
     assert "no judge decided two items under two templates" in "; ".join(result.limits)
@@ -255,17 +251,17 @@ def test_repetitions_in_a_log_are_counted_as_left_out_and_not_denied(tmp_path: P
         ]
         return "; ".join(measure_log(written(tmp_path / name, rows)).limits)
 
-    assert "there is no repetition of the same prompt" in limits("once", 1)
+    assert "no prompt is repeated" in limits("once", 1)
     thrice = limits("thrice", 3)
-    assert "there is no repetition" not in thrice
-    assert "12 answers to a prompt asked again are left out" in thrice
+    assert "no prompt is repeated" not in thrice
+    assert "12 answers to repeated prompts are left out" in thrice
 
 
 def test_a_log_can_be_measured_without_panels(tmp_path: Path) -> None:
     rows = [row(judge, item, "1", "YES", "YES") for judge, item in product("pqr", "xyz")]
     log = written(tmp_path / "log", rows)
     assert measure_log(log).table("panels").rows
-    with pytest.raises(JudgeSenseError, match="under two templates: there is nothing to compare"):
+    with pytest.raises(JudgeSenseError, match="under two templates"):
         measure_log(log, panel=False)
 
 

@@ -15,8 +15,14 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.paraphrase_robustness import one_model, paraphrase_robustness
-from judgesense.studies.paraphrase_robustness.attributes import attributes, level, sample, sources
+from judgesense.studies.paraphrase_robustness import paraphrase_robustness
+from judgesense.studies.paraphrase_robustness.attributes import (
+    attributes_of,
+    level,
+    sample,
+    sources,
+)
+from judgesense.studies.paraphrase_robustness.findings import one_model
 from judgesense_dataset.sources.loader import Reader
 
 ASKED: Counter[str] = Counter()
@@ -63,7 +69,7 @@ def essays(tmp_path: Path) -> Path:
 
 def run(out: Path, essays: Path, **options: object) -> object:
     given = {
-        "tasks": ["essays"], "data": {"essays": str(essays)}, "items": 6, "paraphrases": 4,
+        "tasks": ["essays"], "data": {"essays": str(essays)}, "limit": 6, "paraphrases": 4,
         "scoring": "generate", **options,
     }  # fmt: skip
     return paraphrase_robustness(judges(), out, note=lambda _: None, **given)
@@ -75,23 +81,22 @@ def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
 ) -> None:
     result = run(tmp_path / "out", essays, fuser=fuser)
     result.write(tmp_path / "out")
-    cells = {(row[0], row[2]): row for row in result.table("configurations").rows}
-    columns = result.table("configurations").columns
-    reader = dict(zip(columns, cells["essay-content", "reader"], strict=True))
-    assert (reader["accuracy"], reader["within 0.5"], reader["gap"]) == (1.0, 1.0, 0.0)
+    cells = {(row["attribute"], row["judge"]): row for row in result.table("configurations").rows}
+    reader = cells["essay-content", "reader"]
+    assert (reader["accuracy"], reader["near"], reader["gap"]) == (1.0, 1.0, 0.0)
     assert reader["unrounded"] < 1.0  # some means are no whole numbers
-    by_judge = {row[0]: row for row in result.table("judges").rows}
-    assert by_judge["steady"][-1] == "insensitive, not robust"
-    assert by_judge["reader"][-1] == by_judge["moody"][-1] == ""
-    assert by_judge["moody"][5] == 0.0  # no essay keeps its score
-    strategies = {row[0]: row for row in result.table("strategies").rows}
-    assert strategies["fuser"][2] == 1.0  # it takes the reader's word
-    assert strategies["fuser"][9] == 7  # three ratings, three reasons, one decision
-    assert strategies["single judge"][2] < strategies["best judge"][2] == 1.0
+    by_judge = {row["judge"]: row for row in result.table("judges").rows}
+    assert by_judge["steady"]["finding"] == "insensitive, not robust"
+    assert by_judge["reader"]["finding"] == by_judge["moody"]["finding"] == ""
+    assert by_judge["moody"]["consistency"] == 0.0  # no essay keeps its score
+    strategies = {row["strategy"]: row for row in result.table("strategies").rows}
+    assert strategies["fuser"]["accuracy"] == 1.0  # it takes the reader's word
+    assert strategies["fuser"]["calls"] == 7  # three ratings, three reasons, one decision
+    accuracy = {name: row["accuracy"] for name, row in strategies.items()}
+    assert accuracy["single judge"] < accuracy["best judge"] == 1.0
     # The same prompt asked again: functions do not waver, whatever their paraphrases do.
-    (row,) = [row for row in result.table("control").rows if row[0] == "all"]
-    again = dict(zip(result.table("control").columns, row, strict=True))
-    assert again["gap, same prompt"] == 0.0 < again["gap, reworded"]
+    (again,) = [row for row in result.table("control").rows if row["kind"] == "all"]
+    assert again["gap_same"] == 0.0 < again["gap_reworded"]
     assert any("steady: insensitive, not robust" in text for text in result.findings)
     for name in ("study.md", "study.json", "tables/mitigations.csv", "figures/accuracy_gap.svg"):
         assert (tmp_path / "out" / name).stat().st_size > 0
@@ -108,7 +113,7 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         raise RuntimeError("the power is gone")
 
     broken.__name__ = "moody"
-    options = {"tasks": ["essays"], "data": {"essays": str(essays)}, "items": 6, "paraphrases": 4,
+    options = {"tasks": ["essays"], "data": {"essays": str(essays)}, "limit": 6, "paraphrases": 4,
                "scoring": "generate", "note": lambda _: None}  # fmt: skip
     with pytest.raises(RuntimeError):
         paraphrase_robustness([first, second, broken], tmp_path / "out", **options)
@@ -129,13 +134,13 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"attributes": ["beauty"]}, "unknown attribute 'beauty'; there are summarisation"),
+        ({"attributes": ["beauty"]}, "unknown attribute 'beauty'; choose from summarisation"),
         ({"tasks": ["poems"]}, "unknown task 'poems'"),
-        ({"data": {"essays": "nowhere.csv"}}, "neither a file nor one of the sets asap"),
-        ({"data": {"poems": "x"}}, "the tasks are dialogue"),
-        ({"items": 1}, "give 2 items or more"),
+        ({"data": {"essays": "nowhere.csv"}}, "nowhere.csv: no such file; .*asap"),
+        ({"data": {"poems": "x"}}, "--data poems=.*dialogue"),
+        ({"limit": 1}, "at least 2 items"),
         ({"paraphrases": 11}, "2 to 10 paraphrases"),
-        ({"scoring": "both"}, "known: options, generate"),
+        ({"scoring": "both"}, "unknown scoring .both."),
         ({"tolerance": -1}, "tolerance"),
     ],
 )
@@ -205,11 +210,11 @@ def test_a_file_without_an_attributes_column_can_still_serve_the_others(
     tmp_path: Path, essays: Path
 ) -> None:
     essays.write_text(essays.read_text("utf-8").replace(",language", ",style"), "utf-8")
-    wanted = attributes(None, ["essays"])
+    wanted = attributes_of(None, ["essays"])
     chosen = sources({"essays": str(essays)}, ["essays"])
-    with pytest.raises(JudgeSenseError, match="the column 'language' is missing; it has item_id"):
+    with pytest.raises(JudgeSenseError, match=r"the column 'language' is missing; .*item_id"):
         sample(wanted, chosen, Reader(), 6, 0, 2)
-    drawn = sample(attributes(["content"], None), chosen, Reader(), 6, 0, 2)
+    drawn = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 2)
     assert list(drawn.human) == ["essay-content"]
     assert set(drawn.benchmark.prompts["template_id"].to_pylist()) == {
         "essay-content-base", "essay-content-1", "essay-content-2",
@@ -217,7 +222,7 @@ def test_a_file_without_an_attributes_column_can_still_serve_the_others(
 
 
 def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> None:
-    wanted = attributes(["organisation"], None)
+    wanted = attributes_of(["organisation"], None)
     drawn = sample(wanted, {"essays": str(essays)}, Reader(), 10, 0, 2)
     # Six grades in five bands: (1), (2), (3), (4), (5, 6); each band gives two.
     grades = Counter(min(int(mean), 5) for mean in drawn.human["essay-organisation"].values())
@@ -228,7 +233,7 @@ def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> 
 
 @pytest.mark.slow
 def test_the_public_sets_give_every_attribute_scores_on_its_scale(mirror: Path) -> None:
-    wanted = attributes(None, ["dialogue", "question-generation", "summarisation"])
+    wanted = attributes_of(None, ["dialogue", "question-generation", "summarisation"])
     chosen = sources({}, [attribute.group for attribute in wanted.values()])
     drawn = sample(wanted, chosen, Reader(mirror), 100, 0, 10)
     assert drawn.benchmark.prompts.num_rows == 9 * 100 * 11
@@ -270,11 +275,13 @@ def test_tldr_and_essays_are_read_in_their_own_schema_and_put_on_the_scales(tmp_
               for n in range(3)]  # fmt: skip
     write("GPTZERO/ASAP_PLUS_PLUS", "train", essays)
     reader = Reader(tmp_path)
-    tldr = sample(attributes(None, ["summarisation"]), {"summarisation": "tldr"}, reader, 9, 0, 2)
+    tldr = sample(
+        attributes_of(None, ["summarisation"]), {"summarisation": "tldr"}, reader, 9, 0, 2
+    )
     assert set(tldr.human["summarisation-quality"].values()) == {5.0}
     assert set(tldr.human["summarisation-accuracy"].values()) == {1.0}
     assert set(tldr.human["summarisation-coherence"].values()) == {3.0}
-    asap = sample(attributes(None, ["essays"]), {"essays": "asap++"}, reader, 9, 0, 2)
+    asap = sample(attributes_of(None, ["essays"]), {"essays": "asap++"}, reader, 9, 0, 2)
     assert len(asap.human["essay-content"]) == 2  # the third essay set has another scale
     assert set(asap.human["essay-language"].values()) == {4.0}
 
@@ -305,12 +312,12 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
     assert done.returncode == 0, done.stderr
     result = json.loads((out / "study.json").read_text("utf-8"))
     tables = result["tables"]
-    kinds = [row[0] for row in tables["kinds"]["rows"]]
+    kinds = [row["kind"] for row in tables["kinds"]["rows"]]
     assert kinds == ["verifiable", "semi-objective", "subjective"]
     assert len(tables["configurations"]["rows"]) == 9
-    strategies = [row[0] for row in tables["strategies"]["rows"]]
+    strategies = [row["strategy"] for row in tables["strategies"]["rows"]]
     assert strategies[-1] == "fuser"
-    assert {row[0] for row in tables["recommendation"]["rows"]} == set(kinds)
+    assert {row["kind"] for row in tables["recommendation"]["rows"]} == set(kinds)
     first = (out / "study.md").read_text("utf-8")
     code = (
         "import sys; from judgesense.cli import app\n"
@@ -339,27 +346,27 @@ def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shar
         shared / "logs" / "llmbar" / "judgments.csv", "llmbar", tmp_path / "llmbar"
     )
     found = measure_log(tmp_path / "llmbar", by="set")
-    by_judge = {row[0]: row[1] for row in found.table("judges").rows}
+    by_judge = {row["judge"]: row["accuracy"] for row in found.table("judges").rows}
     assert max(by_judge, key=by_judge.__getitem__) == "GPT-4"
     assert len(by_judge) == 6
-    natural = next(r for r in found.table("configurations").rows
-                   if r[:2] == ("LLMBar/Natural", "GPT-4"))  # fmt: skip
-    assert natural[2] == 10  # strategies answered in both orders; the Rating ones are not
-    assert "Rating" in natural[-1]
+    cells = {(row["set"], row["judge"]): row for row in found.table("configurations").rows}
+    natural = cells["LLMBar/Natural", "GPT-4"]
+    assert natural["n_templates"] == 10  # answered in both orders; the Rating ones are not
+    assert "Rating" in natural["fewer_items"]
     judgesense.import_log(
         shared / "logs" / "rag_eval_9judges" / "trec-rag-2024_wide.csv", "rag-eval",
         tmp_path / "rag",
     )  # fmt: skip
     found = measure_log(tmp_path / "rag")
-    panels = {row[1].split(":")[0]: row for row in found.table("panels").rows}
-    assert panels["panel, median"][3] > panels["mean single judge"][3]
-    assert [row[1] for row in found.table("sizes").rows] == list(range(1, 8))
+    panels = {row["strategy"].split(":")[0]: row["accuracy"] for row in found.table("panels").rows}
+    assert panels["panel, median"] > panels["mean single judge"]
+    assert [row["n_judges"] for row in found.table("sizes").rows] == list(range(1, 8))
     with pytest.raises(JudgeSenseError, match="--by colour"):
         measure_log(tmp_path / "rag", by="colour")
 
 
 @pytest.mark.slow
 def test_a_set_that_is_not_at_hand_says_what_else_to_do(tmp_path: Path) -> None:
-    wanted = attributes(["content"], None)
+    wanted = attributes_of(["content"], None)
     with pytest.raises(JudgeSenseError, match=r"lacks the set GPTZERO.*--data essays=FILE"):
         sample(wanted, sources({}, ["essays"]), Reader(tmp_path), 6, 0, 2)

@@ -56,12 +56,11 @@ def study(
     data.write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
     result = paraphrase_robustness(
         judges, folder / "out", attributes=["naturalness"], data={"dialogue": str(data)},
-        items=items, paraphrases=3, note=lambda _: None, **options,
+        limit=items, paraphrases=3, note=lambda _: None, **options,
     )  # fmt: skip
 
     def rows_of(name: str) -> list[dict[str, Any]]:
-        table = result.table(name)
-        return [dict(zip(table.columns, values, strict=True)) for values in table.rows]
+        return [dict(row) for row in result.table(name).rows]
 
     return result, rows_of
 
@@ -78,10 +77,10 @@ def test_a_failed_request_under_the_base_wording_leaves_its_item_out_of_the_cont
         judge("whole", probable, scoring="options"),
     ]
     _, rows = study(tmp_path, judges, panel=False)
-    assert [(row["judge"], row["items"]) for row in rows("configurations")] == [
+    assert [(row["judge"], row["n_items"]) for row in rows("configurations")] == [
         ("broken", 6), ("whole", 6)
     ]  # fmt: skip
-    assert rows("control")[-1]["items"] == 5 + 6
+    assert rows("control")[-1]["n_items"] == 5 + 6
 
 
 @pytest.mark.slow
@@ -97,9 +96,9 @@ def test_rewording_and_asking_again_are_compared_on_the_same_items(tmp_path: Pat
     _, rows = study(tmp_path, [judge("j", say)], items=12, panel=False, scoring="generate")
     (row,) = [row for row in rows("control") if row["kind"] == "all"]
     # On the two texts that the base wording decides the judge always says 1.
-    assert (row["items"], row["gap, reworded"], row["gap, same prompt"]) == (2, 0.0, 0.0)
+    assert (row["n_items"], row["gap_reworded"], row["gap_same"]) == (2, 0.0, 0.0)
     assert rows("configurations")[0]["gap"] > 0
-    assert rows("configurations")[0]["items"] == 12
+    assert rows("configurations")[0]["n_items"] == 12
 
 
 @pytest.mark.slow
@@ -109,7 +108,7 @@ def test_a_judge_that_decides_nothing_is_named_as_what_ends_the_panel(tmp_path: 
     result, _ = study(tmp_path, judges, scoring="generate")
     assert "strategies" not in {table.name for table in result.tables}
     (said,) = [text for text in result.limits if "no panel" in text]
-    assert "dialogue-naturalness: no panel, no self-consistency and no fuser" in said
+    assert "dialogue-naturalness: no panel, self-consistency or fuser" in said
     assert "undecided of 6: mute 6" in said
 
 
@@ -128,11 +127,11 @@ def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compar
     options = {"scoring": "generate", "seed": 3}
     result, rows = study(tmp_path, judges, fuser=judge("fuser", fuse), **options)
     found = {row["strategy"]: row for row in rows("mitigations")}
-    assert (found["single judge"]["items"], found["fuser"]["items"]) == (6, 5)
+    assert (found["single judge"]["n_items"], found["fuser"]["n_items"]) == (6, 5)
     # On text 3 alone all judges are right whatever the paraphrase: its human score is 1.
-    single = found["single judge"]["exact"] * 6 - 1
-    assert found["fuser"]["gain"] == pytest.approx(found["fuser"]["exact"] - single / 5)
-    assert "5 of 6 texts, on which it is compared" in "; ".join(result.limits)
+    single = found["single judge"]["accuracy"] * 6 - 1
+    assert found["fuser"]["gain"] == pytest.approx(found["fuser"]["accuracy"] - single / 5)
+    assert "5 of 6 texts" in "; ".join(result.limits)
     cost = rows("cost")
     assert {(row["for"], row["judge"], row["prompts"]) for row in cost} == {
         *(("scores", f"{name}@callable", 24) for name in ("one", "two", "late")),

@@ -32,7 +32,7 @@ def essays(tmp_path: Path) -> Path:
 @pytest.fixture
 def kit(tmp_path: Path, essays: Path) -> Path:
     folder = tmp_path / "kit"
-    write_kit(folder, names=["organisation"], data={"essays": str(essays)})
+    write_kit(folder, attributes=["organisation"], data={"essays": str(essays)})
     return folder
 
 
@@ -53,8 +53,7 @@ def fill(path: Path, score: Callable[[dict[str, str]], object]) -> None:
 
 
 def measured(folder: Path) -> dict[str, Any]:
-    table = read_kit(folder).table("raters")
-    return dict(zip(table.columns, table.rows[0], strict=True))
+    return dict(read_kit(folder).table("raters").rows[0])
 
 
 def test_each_rater_gets_every_text_under_every_wording_in_an_order_of_their_own(kit: Path) -> None:
@@ -84,10 +83,10 @@ def test_filled_in_files_give_the_shares_that_the_paper_reports(kit: Path) -> No
     fill(files[1], lambda row: "4.0")
     fill(files[2], third)
     found = measured(kit)
-    assert found["intra-rater consistency"] == pytest.approx(15 / 18)
-    assert found["exact agreement"] == pytest.approx(27 / 30)
-    assert found["paper's consistency"] == pytest.approx(0.556)
-    assert (found["scores"], found["missing"]) == (90, 0)
+    assert found["intra_consistency"] == pytest.approx(15 / 18)
+    assert found["exact_agreement"] == pytest.approx(27 / 30)
+    assert found["paper_intra_consistency"] == pytest.approx(0.556)
+    assert (found["n_scores"], found["n_missing"]) == (90, 0)
 
 
 def test_texts_that_were_not_rated_are_counted_and_left_out(kit: Path) -> None:
@@ -97,8 +96,8 @@ def test_texts_that_were_not_rated_are_counted_and_left_out(kit: Path) -> None:
     first = rows_of(files[0])[0]["item_id"]
     fill(files[0], lambda row: "" if row["item_id"] == first else 3)
     found = measured(kit)
-    assert (found["scores"], found["missing"]) == (85, 5)
-    assert found["intra-rater consistency"] == found["exact agreement"] == 1.0
+    assert (found["n_scores"], found["n_missing"]) == (85, 5)
+    assert found["intra_consistency"] == found["exact_agreement"] == 1.0
 
 
 def test_a_score_off_the_scale_is_named_with_its_file_and_row(kit: Path) -> None:
@@ -113,13 +112,13 @@ def test_a_changed_a_missing_and_a_doubled_row_are_errors(kit: Path) -> None:
     path = kit / "rater-1.csv"
     rows = rows_of(path)
     write(path, [{**rows[0], "wording": "mine"}, *rows[1:]])
-    with pytest.raises(JudgeSenseError, match=r"row 1: .* is no row of this kit"):
+    with pytest.raises(JudgeSenseError, match=r"row 1: .* not a row of this kit"):
         read_kit(kit)
     write(path, rows[:-1])
     with pytest.raises(JudgeSenseError, match=r"is missing \(1 in all\)"):
         read_kit(kit)
     write(path, [*rows, rows[-1]])
-    with pytest.raises(JudgeSenseError, match=r"row 31: .* stands there twice"):
+    with pytest.raises(JudgeSenseError, match=r"row 31: .* appears twice"):
         read_kit(kit)
     write(path, [{name: row[name] for name in row if name != "score"} for row in rows])
     with pytest.raises(JudgeSenseError, match="the column 'score' is missing"):
@@ -127,8 +126,8 @@ def test_a_changed_a_missing_and_a_doubled_row_are_errors(kit: Path) -> None:
 
 
 def test_a_folder_with_a_kit_is_not_written_over(kit: Path, essays: Path) -> None:
-    with pytest.raises(JudgeSenseError, match="holds a kit already"):
-        write_kit(kit, names=["organisation"], data={"essays": str(essays)})
+    with pytest.raises(JudgeSenseError, match="already holds a kit"):
+        write_kit(kit, attributes=["organisation"], data={"essays": str(essays)})
     with pytest.raises(JudgeSenseError, match="holds no kit"):
         read_kit(kit.parent)
 
