@@ -126,7 +126,7 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
     paraphrase_robustness([first, second, third], tmp_path / "out", **options)
     assert before == ASKED
     essays.write_bytes(b"")
-    with pytest.raises(JudgeSenseError, match="holds another run"):
+    with pytest.raises(JudgeSenseError, match="other settings"):
         paraphrase_robustness([first, second, third], tmp_path / "out", **options)
     assert before == ASKED
 

@@ -133,7 +133,7 @@ def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compar
     assert found["fuser"]["gain"] == pytest.approx(found["fuser"]["accuracy"] - single / 5)
     assert "5 of 6 texts" in "; ".join(result.limits)
     cost = rows("cost")
-    assert {(row["for"], row["judge"], row["prompts"]) for row in cost} == {
+    assert {(row["for"], row["judge"], row["n_prompts"]) for row in cost} == {
         *(("scores", f"{name}@callable", 24) for name in ("one", "two", "late")),
         *(("base wording, again", f"{name}@callable", 18) for name in ("one", "two", "late")),
         *(("reasons", f"{name}@callable", 6) for name in ("one", "two")),
