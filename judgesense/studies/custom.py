@@ -1,7 +1,7 @@
-"""``judgesense study run FILE.yaml``: a study of one's own, in ten lines.
+"""``judgesense study run FILE.yaml``: your own study, in ten lines.
 
-The file names items, wordings, judges and measures; the machinery is that of the papers' studies.
-docs/studies/own.md explains the keys and shows one that runs.
+The file names items, wordings, judges and measures. docs/studies/own.md explains the keys and has
+an example.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from judgesense_dataset.templates import TaskTemplates, load_templates, read_tas
 
 MEASURES = ("jss", "wordings", "systems", "flips", "accuracy", "cost")
 RANKED_JUDGES = 3
-"""A rank correlation of two judges says nothing (1 or -1)."""
+"""With fewer judges, a rank correlation is always 1 or -1."""
 
 _KEYS = {
     "title", "items", "templates", "tasks", "judges", "scoring", "orders", "repeats", "design",
@@ -56,7 +56,7 @@ _JUDGE_KEYS = {"name", "engine", "system_prompt", "max_tokens", "temperature", "
 
 @dataclass(frozen=True)
 class Plan:
-    """What a study file asks for; ``identity`` fixes its content."""
+    """A study file that was read and checked; ``identity`` fixes what is judged."""
 
     title: str
     templates: Mapping[str, TaskTemplates]
@@ -72,9 +72,9 @@ class Plan:
 def load_plan(path: str | Path) -> Plan:
     """Read a study file.
 
-    Raises JudgeSenseError naming file and line: an unknown or missing key, a value of the wrong
-    kind, an unknown measure, scoring, order or design, a template without its placeholder, a
-    measure that needs more judges than there are.
+    Raises JudgeSenseError with file and line for an unknown or missing key, a value of the wrong
+    type, an unknown measure, scoring, order or design, a template without its placeholder, or a
+    measure that needs more judges.
     """
     from local_judges.registry import resolve
 
@@ -83,9 +83,9 @@ def load_plan(path: str | Path) -> Plan:
     keys = root.mapping("a study file", _KEYS)
     for needed in ("items", "judges"):
         if needed not in keys:
-            raise root.fail(f"a study file needs the key {needed!r}")
+            raise root.fail(f"missing key {needed!r}")
     if ("templates" in keys) == ("tasks" in keys):
-        raise root.fail("give either 'templates' (a template file) or 'tasks' (written out here)")
+        raise root.fail("give either 'templates' (a template file) or 'tasks' (inline)")
     seed = _whole(keys, "seed", 0, least=0)
     judges = []
     for node in keys["judges"].sequence("judges"):
@@ -94,7 +94,7 @@ def load_plan(path: str | Path) -> Plan:
             continue
         entry = {key: each.text(key) for key, each in node.mapping("a judge", _JUDGE_KEYS).items()}
         if "name" not in entry:
-            raise node.fail("a judge needs the key 'name'")
+            raise node.fail("missing key 'name' of a judge")
         given: dict[str, Any] = dict(entry)
         for key, kind in (("max_tokens", int), ("temperature", float)):
             if key in given:
@@ -103,14 +103,15 @@ def load_plan(path: str | Path) -> Plan:
             given["seed"] = seed
         judges.append(resolve(given.pop("name"), **given))
     if not judges:
-        raise keys["judges"].fail("no judge is named")
+        raise keys["judges"].fail("judges must not be empty")
     measures = tuple(_chosen(keys, "measures", MEASURES) or MEASURES)
     design = keys["design"].text("design") if "design" in keys else "full"
     if design not in DESIGNS:
-        raise keys["design"].fail(f"unknown design {design!r}; known: {', '.join(DESIGNS)}")
+        raise keys["design"].fail(f"unknown design {design!r}; choose from {', '.join(DESIGNS)}")
     scoring = keys["scoring"].text("scoring") if "scoring" in keys else None
     if scoring not in (None, "both", *SCORINGS):
-        raise keys["scoring"].fail(f"unknown scoring {scoring!r}; known: {', '.join(SCORINGS)}")
+        known = ", ".join((*SCORINGS, "both"))
+        raise keys["scoring"].fail(f"unknown scoring {scoring!r}; choose from {known}")
     if "accuracy" in measures and "measures" in keys:
         need_judges(judges, RANKED_JUDGES, f"{keys['measures'].where}: the measure accuracy")
     items = _beside(path, keys["items"])
@@ -133,7 +134,7 @@ def load_plan(path: str | Path) -> Plan:
         design=design,
         pairs=pairs,
         measures=measures,
-        # What is judged, and no more: another title or measure judges nothing anew.
+        # Only what is judged: a new title or measure needs no new judging.
         identity={
             "templates": wordings, "items": sha256_of(items), "design": design, "pairs": pairs
         },
@@ -141,7 +142,7 @@ def load_plan(path: str | Path) -> Plan:
 
 
 def _beside(path: Path, node: YamlNode) -> Path:
-    """A file named in the study file: relative to it."""
+    """A file named in the study file, relative to that file."""
     found = path.parent / node.text("a file's name")
     if not found.is_file():
         raise node.fail(f"no file {found}")
@@ -170,20 +171,22 @@ def _chosen(keys: Mapping[str, YamlNode], key: str, known: tuple[str, ...]) -> l
     found = [(node, node.text(key)) for node in keys[key].sequence(key)]
     for node, name in found:
         if name not in known:
-            raise node.fail(f"unknown name {name!r} in {key}; known: {', '.join(known)}")
+            raise node.fail(f"unknown name {name!r} in {key}; choose from {', '.join(known)}")
     return [name for _, name in found]
 
 
 def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = to_stderr) -> Result:
-    """Judge and measure what a study file asks for; ``out`` given again, it goes on.
+    """Run a study file; rerun with the same ``out`` to resume.
 
     Raises JudgeSenseError for bad input, before anything is judged.
+
+    >>> run_study("examples/tone-study.yaml", "runs/tone")  # doctest: +SKIP
     """
     return run_plan(load_plan(path), Path(out), note)
 
 
 def run_plan(plan: Plan, out: Path, note: Callable[[str], None] = to_stderr) -> Result:
-    """Judge and measure a study that was read; its judges may be functions (CallableJudge)."""
+    """Run a plan; its judges may be functions (CallableJudge)."""
     rows = [
         item
         for entry in plan.templates.values()
@@ -198,7 +201,7 @@ def run_plan(plan: Plan, out: Path, note: Callable[[str], None] = to_stderr) -> 
         plan.title,
         {
             "judges": [each["name"] for each in report["runs"][0]["judges"]],
-            # As judged: `limit` and a design with fewer pairs ask about a part of the file.
+            # The items judged: `limit` and a design with fewer pairs leave out part of the file.
             "items": log.group_by(["task", "item_id"]).aggregate([]).num_rows,
             "wordings": sum(len(entry.templates) for entry in plan.templates.values()),
             "design": plan.design,

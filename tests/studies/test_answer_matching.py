@@ -95,7 +95,7 @@ def test_recombined_templates_use_every_part_equally_and_none_twice() -> None:
             "at least two templates",
         ),
         ("sets: {multiple-choice: ['Hello {question}', 'x']}", "template 1: does not show {first"),
-        ("sets: [", "not YAML"),
+        ("sets: [", "invalid YAML"),
         (
             "sets: {multiple-choice: ['{question} {first_option} {second_option} {third_option} "
             "{fourth_option}', x]}",
@@ -120,8 +120,8 @@ def test_a_template_file_that_cannot_be_used_is_refused(
         ({"responders": ["smollm2-135m", "smollm2-135m"]}, "given twice"),
         ({"grader": "no-such-judge"}, "unknown judge 'no-such-judge'"),
         ({}, "simpleqa has no heuristic matcher"),
-        ({"prompt": "no/such/file"}, "no file no/such/file"),
-        ({"templates": "no/such/file"}, "no file no/such/file"),
+        ({"prompt": "no/such/file"}, "no/such/file"),
+        ({"templates": "no/such/file"}, "no/such/file"),
         ({"mirror": "no/such/folder"}, "no mirror folder"),
     ],
 )

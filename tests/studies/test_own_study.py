@@ -49,9 +49,9 @@ def _file(folder: Path, text: str) -> Path:
         ("scoring: options", "orders: [CD]", r"line 4: unknown name 'CD' in orders"),
         ("scoring: options", "design: half", r"line 4: unknown design 'half'"),
         ("items: tone.jsonl", "items: none.jsonl", r"line 1: no file .*none\.jsonl"),
-        ("items: tone.jsonl", "title: x", r"needs the key 'items'"),
-        ("judges: [smollm2-135m]", "judges: []", r"line 3: no judge is named"),
-        ("judges: [smollm2-135m]", "judges: [{model: x}]", r"line 3: a judge needs the key 'name'"),
+        ("items: tone.jsonl", "title: x", r"missing key 'items'"),
+        ("judges: [smollm2-135m]", "judges: []", r"line 3: judges"),
+        ("judges: [smollm2-135m]", "judges: [{model: x}]", r"line 3: missing key 'name'"),
         ("templates: politeness.yaml", "seed: 1", r"give either 'templates' .* or 'tasks'"),
         (
             "scoring: options",

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import require_writable, writing
+from judgesense.yaml_files import read_yaml
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
 from local_judges.registry import resolve
 from local_judges.responder import Question, respond
 
 N_OPTIONS = 4
-"""The studies' multiple-choice templates show four options."""
+"""The number of options in the studies' multiple-choice templates."""
 
 ITEMS_FOLDER = "items"
 
@@ -33,8 +33,8 @@ _GSM8K_ANSWER = re.compile(r"####\s*(-?[\d,]+)")
 class BenchmarkItem:
     """A question with its accepted answers.
 
-    ``options`` are a multiple-choice question's texts in the order shown and ``correct`` is the
-    index of the right one; ``context`` is a story to be read first.
+    A multiple-choice question has ``options``, in the order shown, and the index ``correct`` of
+    the right one. ``context`` is a story to read first.
     """
 
     item_id: str
@@ -47,14 +47,14 @@ class BenchmarkItem:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The items of a set, and what fixes them: ``source`` has name, revision, licence, counts."""
+    """The items drawn from a set; ``source`` has its name, revision, licence and counts."""
 
     items: tuple[BenchmarkItem, ...]
     source: Mapping[str, Any]
 
     @property
     def words(self) -> str:
-        """The source in a line: how many items of which set at which revision."""
+        """The source in one line: counts, set and revision."""
         known = self.source
         left_out = f"; {known['left_out']}" if "left_out" in known else ""
         return (
@@ -65,7 +65,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A public set: where it is, its columns, and how a row becomes an item (None: left out)."""
+    """A public set: its place, its columns, and a function from a row to an item or None."""
 
     hub_id: str
     config: str | None
@@ -144,8 +144,8 @@ def ask_all(
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with each ``{name}`` of ``values`` filled in, in one pass: other braces, and those
-    inside the values, stay text."""
+    """The text with each ``{name}`` of ``values`` replaced in one pass, so that other braces, and
+    braces inside the values, stay."""
     names = "|".join(map(re.escape, values))
     return re.sub(rf"\{{({names})\}}", lambda found: values[found[1]], text)
 
@@ -155,12 +155,7 @@ def read_wordings(path: Path, section: str, kind: str) -> list[Any]:
 
     Raises JudgeSenseError for a missing or unreadable file, and for fewer than two wordings.
     """
-    if not path.is_file():
-        raise JudgeSenseError(f"no file {path}")
-    try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"{path}: not YAML ({error})") from error
+    content = read_yaml(path)
     lists = content.get(section) if isinstance(content, dict) else None
     found = lists.get(kind) if isinstance(lists, dict) else None
     if not isinstance(found, list) or len(found) < 2:
@@ -182,14 +177,14 @@ def draw(
 ) -> Drawn:
     """``n`` items of a set (None: all), the same for the same seed.
 
-    With the folder ``keep``, they are stored in ``keep/items/<name>.json`` and read from there
-    the next time: a finished study asks neither Hub nor mirror again.
+    With the folder ``keep``, they are stored in ``keep/items/<name>.json``; a rerun reads that
+    file and needs neither the Hub nor a mirror.
 
-    Raises JudgeSenseError for an unknown set, one that cannot be read, one with fewer items, and
-    a folder that holds items drawn otherwise.
+    Raises JudgeSenseError for an unknown or unreadable set, a set with fewer items, and a folder
+    with items drawn with other settings.
     """
     if name not in SETS:
-        raise JudgeSenseError(f"unknown benchmark {name!r}; known: {', '.join(SETS)}")
+        raise JudgeSenseError(f"unknown benchmark {name!r}; choose from {', '.join(SETS)}")
     if n is not None and n < 1:
         raise JudgeSenseError(f"limit must be at least 1, got {n}")
     asked = {"benchmark": name, "items": n, "seed": seed}
@@ -242,7 +237,7 @@ def _draw(name: str, n: int | None, seed: int, mirror: str | Path | None) -> Dra
     read = [known.read(row, place, rng) for place, row in table]
     items = [item for item in read if item is not None]
     if n is not None and n > len(items):
-        raise JudgeSenseError(f"too few items: {known.hub_id} has {len(items)}, {n} asked for")
+        raise JudgeSenseError(f"{known.hub_id} has {len(items)} items; lower --limit {n}")
     chosen = [items[at] for at in rng.permutation(len(items))[:n]]
     source: dict[str, Any] = {
         "set": table.name, "revision": table.revision, "license": table.license,
@@ -268,7 +263,7 @@ def _labelled(row: dict[str, Any], place: str, question: str) -> BenchmarkItem |
     """ARC and OpenBookQA: ``choices`` has texts and labels (A to E, or 1 to 5)."""
     labels, key = list(row["choices"]["label"]), str(row["answerKey"])
     if key not in labels:
-        raise JudgeSenseError(f"{place}, column answerKey: {key!r} is none of {labels}")
+        raise JudgeSenseError(f"{place}, column answerKey: {key!r} is not one of {labels}")
     options = list(row["choices"]["text"])
     return _choice(str(row["id"]), row[question], options, labels.index(key), place)
 
@@ -282,7 +277,7 @@ def _openbook(row: dict[str, Any], place: str, _: np.random.Generator) -> Benchm
 
 
 def _gpqa(row: dict[str, Any], place: str, rng: np.random.Generator) -> BenchmarkItem | None:
-    """The right answer stands in a column of its own: the options are shown in a random order."""
+    """The right answer has its own column, so the options are shown in a random order."""
     columns = ["Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3))]
     order = rng.permutation(N_OPTIONS).tolist()
     options = [row[columns[at]] for at in order]
@@ -336,7 +331,7 @@ def _number(place: str, name: str) -> str:
     return f"{name}-{int(place.rpartition(' ')[2]):05d}"
 
 
-_NOT_FOUR = "without exactly four different options, which the templates show, left out"
+_NOT_FOUR = "left out for not having four different options"
 _CHOICES = {"choices": dict, "answerKey": str, "id": str}
 _STORIES = {"document": dict, "question": dict, "answers": list}
 
@@ -377,6 +372,6 @@ SETS: Mapping[str, QuestionSet] = {
         _NOT_FOUR,
     ),
 }  # fmt: skip
-"""The sets by the names that the studies use. ``math`` is MATH-500, the subset of MATH's test
-split that is a Hub set of its own; ``narrativeqa-summaries`` shows a story's summary in place of
-the story, for models whose context is short."""
+"""The sets by the names that the studies use. ``math`` is MATH-500, a subset of MATH's test split
+on the Hub; ``narrativeqa-summaries`` shows a story's summary instead of the story, for models with
+a short context."""
