@@ -42,17 +42,18 @@ def setting(
     above: float | None = None,
     fixes_answers: bool = True,
     own_key: bool = False,
+    several: bool = False,
 ) -> Any:
     """A field of an engine's options.
 
     ``least`` and ``above`` bound a number. ``fixes_answers`` is False for prices, limits and
     hardware: a run may be resumed with other values. ``own_key`` marks a key of its own in a judge
-    file, outside ``options``.
+    file, outside ``options``; ``several`` an option whose values commas separate on a command line.
     """
     how = {"default_factory": default} if callable(default) else {"default": default}
     bounds = {"least": least, "above": above}
-    metadata = {"help": help, "fixes_answers": fixes_answers, "own_key": own_key, **bounds}
-    return field(metadata=metadata, **how)
+    marks = {"fixes_answers": fixes_answers, "own_key": own_key, "several": several}
+    return field(metadata={"help": help, **bounds, **marks}, **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,10 @@ class Options:
 
     system_prompt: str = setting(SYSTEM_PROMPT, "System prompt.")
     max_tokens: int = setting(
-        MAX_TOKENS, "Cap on generated tokens; a list makes one judge of each.", least=1
+        MAX_TOKENS,
+        "Cap on generated tokens; a list makes one judge of each.",
+        least=1,
+        several=True,
     )
     temperature: float = setting(0.0, "Sampling temperature; 0 is greedy.", least=0)
     seed: int = setting(0, "Seed of sampled answers; a run's --seed comes first.")
@@ -158,7 +162,11 @@ class ApiOptions(Options):
         None, "The account's limit.", least=1, fixes_answers=False
     )
     price: Price | None = setting(
-        None, "INPUT,OUTPUT in US dollars per million tokens.", fixes_answers=False, own_key=True
+        None,
+        "INPUT,OUTPUT in US dollars per million tokens.",
+        fixes_answers=False,
+        own_key=True,
+        several=True,
     )
     max_cost: float | None = setting(
         None, "US dollars that may be spent; needs a price.", least=0, fixes_answers=False
@@ -178,7 +186,9 @@ class RayOptions:
     ray_address: str | None = setting(
         None, "auto or HOST:PORT of a running cluster; $RAY_ADDRESS by default, else this machine."
     )
-    ray_actors: Actors | None = setting(None, "Actors, or MIN,MAX; one per GPU by default.")
+    ray_actors: Actors | None = setting(
+        None, "Actors, or MIN,MAX; one per GPU by default.", several=True
+    )
     ray_gpus: float | None = setting(None, "GPUs per actor; a share of one is fine.", least=0)
     ray_cpus: float = setting(1.0, "CPUs per actor.", least=0)
 
@@ -324,3 +334,9 @@ def rows(*engines: str) -> list[tuple[str, str, str, str]]:
          own.metadata["help"])
         for key, (names, own) in found.items()
     ]  # fmt: skip
+
+
+def takes_several(key: str) -> bool:
+    """Whether an option may have several values, which commas separate on a command line."""
+    kinds: tuple[type, ...] = (*ENGINES.values(), RayOptions)
+    return any(key in table(kind) and table(kind)[key][0].metadata["several"] for kind in kinds)

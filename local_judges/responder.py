@@ -111,11 +111,8 @@ def respond(
     ['2', '3']
     """
     out, note = Path(out), note or _to_stderr
-    if repeats < 1 or max_tokens < 1 or (temperature or 0) < 0:
-        raise JudgeSenseError(
-            "repeats and max_tokens must be at least 1 and temperature at least 0, got "
-            f"{repeats}, {max_tokens} and {temperature}"
-        )
+    if repeats < 1:
+        raise JudgeSenseError(f"repeats must be at least 1, got {repeats}")
     table = _table_of(questions)
     decoding = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
     spec = _spec_of(responder, decoding, options)

@@ -1,25 +1,48 @@
-"""What ``judgesense match`` reads: a response log, with its references beside or within it."""
+"""Tables around responders: questions to ask, and response logs with their references."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.responses import PARTS, require_finished
+
+if TYPE_CHECKING:
+    from local_judges.responder import Question
 
 TARGETS = (
     "model", "prompt_id", "item_id", "template_id", "text", "finish_reason", "tokens", "error",
     "reference", "question", "options",
 )  # fmt: skip
-"""Columns of a response log, with what matching adds: the reference, and for some methods the
+"""Columns of a response log and what matching adds: the reference, and for some methods the
 question and the options' texts."""
 
 _REQUIRED = ("model", "template_id", "text", "reference")
 _OF_ITEMS = ("item_id", "template_id", "reference", "question", "options")
+
+
+def read_questions(path: Path) -> Iterator[Question]:
+    """The questions in a table of ``item_id, template_id, message`` and, for choices, ``options``.
+
+    Raises JudgeSenseError naming file, row and column.
+    """
+    from judgesense.importers.files import read_table
+    from local_judges.responder import Question
+
+    for record in read_table(path):
+        values = record.values
+        for name in ("item_id", "template_id", "message"):
+            if values.get(name) in (None, ""):
+                raise JudgeSenseError(
+                    f"{record.place}: no {name}; a question has item_id, template_id, message"
+                )
+        options = _list(values.get("options"), record.place) or []
+        texts = [str(values[name]) for name in ("item_id", "template_id", "message")]
+        yield Question(*texts, options=tuple(options))
 
 
 @dataclass(frozen=True)
@@ -39,7 +62,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Responses:
-    """What can be matched, and a line for each row that has no response because it failed."""
+    """The rows to match, and one line for each row without a response."""
 
     rows: list[Response]
     failed: list[str]
@@ -50,8 +73,9 @@ def read_rows(
 ) -> Responses:
     """The rows of a response log: a run's folder, a table file, or a folder of Parquet parts.
 
-    ``references`` is a table of ``item_id, reference`` (and, where they are needed, ``question``,
-    ``options``, and ``template_id`` if they differ by template); ``columns`` is then about it.
+    ``references`` is a table of ``item_id, reference`` (with ``question`` and ``options`` where a
+    method needs them, and ``template_id`` where they differ by template); ``columns`` then maps
+    its columns.
 
     Raises JudgeSenseError naming file, row and column of what is missing, for a run that is not
     finished, and for a log in which every row failed.
@@ -78,12 +102,8 @@ def read_rows(
                 values |= given.of(values, record.place)
             for name in _REQUIRED:
                 if values[name] is None or (name == "reference" and values[name] in ("", [])):
-                    where = "its column (--columns {0}=COLUMN)" if given is None else "it"
-                    hint = " or a table that has it (--references)" if name == "reference" else ""
-                    raise JudgeSenseError(
-                        f"{record.place}: no {name}; name {where.format(name)}{hint}; "
-                        f"there are {', '.join(map(str, record.values))}"
-                    )
+                    hint = " or add a table with --references" if name == "reference" else ""
+                    raise _absent(record, name, hint)
             found.rows.append(_response(values, record.place))
     if not found.rows:
         raise JudgeSenseError(f"{source}: no row has a response; the first: {found.failed[0]}")
@@ -118,16 +138,13 @@ class _References:
             values = {name: mapping.get(record, name) for name in _OF_ITEMS}
             for name in ("item_id", "reference"):
                 if values[name] in (None, "", []):
-                    raise JudgeSenseError(
-                        f"{record.place}: no {name}; name its column (--columns {name}=COLUMN); "
-                        f"there are {', '.join(map(str, record.values))}"
-                    )
+                    raise _absent(record, name)
             template = values.pop("template_id")
             key = (str(values.pop("item_id")), None if template is None else str(template))
             if self._by_key.setdefault(key, values) != values:
                 raise JudgeSenseError(
                     f"{record.place}: item {key[0]!r} has another reference, question or options "
-                    "further up; give one row an item, or name the template of each"
+                    "in an earlier row; keep one row per item, or add a column template_id"
                 )
 
     def of(self, values: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -138,6 +155,13 @@ class _References:
                 f"{place}: {self._path} has no reference for item {item!r}, template {template!r}"
             )
         return known
+
+
+def _absent(record: Any, name: str, hint: str = "") -> JudgeSenseError:
+    return JudgeSenseError(
+        f"{record.place}: no {name}; name its column with --columns {name}=COLUMN{hint}; the "
+        f"columns are {', '.join(map(str, record.values))}"
+    )
 
 
 def _reference(value: Any) -> str | list[str]:
@@ -153,7 +177,7 @@ def _list(value: Any, place: str) -> list[str] | None:
             value = json.loads(value)
         except json.JSONDecodeError as error:
             raise JudgeSenseError(
-                f"{place}, options: expected a JSON list of the options' texts, got {value!r}"
+                f"{place}, options: expected a JSON list of texts, got {value!r}"
             ) from error
     if not isinstance(value, list) or not value:
         raise JudgeSenseError(f"{place}, options: expected a list of texts, got {value!r}")
@@ -161,15 +185,15 @@ def _list(value: Any, place: str) -> list[str] | None:
 
 
 def option_texts(rows: Sequence[Response]) -> list[list[str]] | None:
-    """Every row's options, or None if no row has any.
+    """The options of every row, or None if no row has options.
 
-    Raises JudgeSenseError for a row without, where others have them.
+    Raises JudgeSenseError for a row without options where others have them.
     """
     if all(row.options is None for row in rows):
         return None
     texts: list[list[str]] = []
     for row in rows:
         if row.options is None:
-            raise JudgeSenseError(f"{row.place}: no options, which other rows have")
+            raise JudgeSenseError(f"{row.place}: no options, but other rows have them")
         texts.append(row.options)
     return texts

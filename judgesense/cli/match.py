@@ -1,0 +1,194 @@
+"""``judgesense match``: score a response log, by a heuristic and, if asked, by a grader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from judgesense.cli.options import (
+    BaseUrl,
+    Encoding,
+    Engine,
+    Grader,
+    MaxCost,
+    Model,
+    Settings,
+    SomeOut,
+    judge_options,
+    note,
+)
+from judgesense.errors import JudgeSenseError
+
+if TYPE_CHECKING:
+    from judgesense.matching.scores import ModelScores
+    from judgesense.pipeline.matching import Matched
+    from judgesense.pipeline.response_tables import Response
+
+
+def match(
+    source: Annotated[
+        Path, typer.Argument(metavar="LOG", help="Folder of judgesense respond, or a table.")
+    ],
+    references: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="References of a log that has none."),
+    ] = None,
+    method: Annotated[
+        Literal["choice", "f1", "math", "exact"],
+        typer.Option("--method", "-m", help="How responses are matched."),
+    ] = "choice",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET=COLUMN,...",
+            help="Columns of model, template_id, text, reference, question, options; "
+            "TARGET=:TEXT is a constant. With --references, the columns of that file.",
+        ),
+    ] = None,
+    n_options: Annotated[
+        int | None, typer.Option(metavar="N", help="Options of a choice without their texts (4).")
+    ] = None,
+    label_style: Annotated[
+        Literal["letters", "numbers", "auto"] | None,
+        typer.Option(help="Labels of the options in the prompts."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds per mathematical answer (5).")
+    ] = None,
+    examples: Annotated[int, typer.Option(metavar="N", help="Examples to print per kind.")] = 5,
+    encoding: Encoding = "utf-8",
+    grader: Grader = None,
+    grading_prompt: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="The grader's prompt: figure-3, gpqa or a file."),
+    ] = None,
+    engine: Engine = None,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    max_cost: MaxCost = None,
+    settings: Settings = None,
+    out: SomeOut = None,
+) -> None:
+    """Score free-text responses against their references, by model and template.
+
+    Prints the score of every model under every template, their mean and standard deviation, and
+    responses that were missed; with --grader also what the grader makes of them and where the two
+    differ. --out keeps match.json and matches.parquet.
+
+    Exit codes: 0 done; 1 some questions have no response, or the grader no verdict; 2 bad input.
+    """
+    from judgesense.pipeline.matching import match_log
+
+    options = judge_options(
+        settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
+    )
+    if grader is None and (alone := {**options, **_given(grading_prompt=grading_prompt)}):
+        raise JudgeSenseError(
+            f"--{min(alone).replace('_', '-')} is for the grader; name one with --grader"
+        )
+    found = match_log(
+        source,
+        references,
+        method=method,
+        columns=columns or (),
+        grader=grader,
+        prompt=grading_prompt or "figure-3",
+        encoding=encoding,
+        out=out,
+        matcher_options=_given(n_options=n_options, labels=label_style, time_limit_s=time_limit),
+        **options,
+    )
+    for name, table in found.tables.items():
+        _show_scores(name, table)
+    _show_unread(found, examples)
+    _show_graded(found, examples)
+    if out is not None:
+        typer.echo(f"\nWritten to {out}: match.json, matches.parquet")
+    if found.failed:
+        note(f"\n{len(found.failed)} questions have no response and are left out:")
+        for line in found.failed[:examples]:
+            note(f"  {line}")
+    if found.incomplete:
+        raise typer.Exit(1)
+
+
+def _given(**values: object) -> dict[str, object]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _show_scores(name: str, table: Sequence[ModelScores]) -> None:
+    from judgesense.matching.scores import mean_rank_correlation
+
+    typer.echo(f"Scored by {name}")
+    for model in table:
+        width = max(len("mean ± std"), *map(len, model.by_template))
+        typer.echo(f"  {model.model}")
+        for template, cell in model.by_template.items():
+            of = f"n={cell.n_scored}" + ("" if cell.n_scored == cell.n else f" of {cell.n}")
+            typer.echo(f"    {template:<{width}}  {_figure(cell.score)}  {of}")
+        spread = f"{_figure(model.mean)} ± {_figure(model.std)}"
+        typer.echo(
+            f"    {'mean ± std':<{width}}  {spread}  over {len(model.by_template)} templates"
+        )
+    if (rho := mean_rank_correlation(table)) is not None:
+        typer.echo(f"  mean Spearman's rho of the models' ranking over template pairs: {rho:.4f}")
+    typer.echo("")
+
+
+def _figure(value: float | None) -> str:
+    return "     -" if value is None else f"{value:.4f}"
+
+
+def _show_unread(found: Matched, examples: int) -> None:
+    rows, result = found.rows, found.result
+    if cut := sum(row.truncated for row in rows):
+        typer.echo(f"{cut} of {len(rows)} responses were cut off at the token cap")
+    unread = [i for i, value in enumerate(result.readings) if value is None]
+    reasons = "; ".join(f"{n} {problem}" for problem, n in result.problem_counts.items())
+    typer.echo(
+        f"{len(unread)} of {result.n} responses could not be read by {result.method}"
+        f"{f' ({reasons})' if reasons else ''}: they score 0"
+    )
+    for i in unread[:examples]:
+        typer.echo(f"  {_example(rows[i])}  [{result.problems[i]}]")
+    wrong = [i for i, s in enumerate(result.per_example) if s == 0 and result.readings[i]]
+    typer.echo(f"{len(wrong)} were read and score 0")
+    for i in wrong[:examples]:
+        typer.echo(f"  {_example(rows[i])}  [read as {_short(result.readings[i] or '', 60)!r}]")
+
+
+def _show_graded(found: Matched, examples: int) -> None:
+    judged, differ, method = found.judged, found.differ, found.result.method
+    if judged is None or differ is None:
+        return
+    rate = "undefined" if differ.rate is None else f"{differ.rate:.4f}"
+    typer.echo(
+        f"\n{method} and {judged.judge} differ on a share of {rate}: both right "
+        f"{differ.both_right}, both wrong {differ.both_wrong}, no verdict "
+        f"{len(differ.no_verdict)} (score {judged.score_low:.4f} to {judged.score_high:.4f})"
+    )
+    for heading, places in (
+        ("right for the grader only", differ.missed),
+        (f"right for {method} only", differ.invented),
+        ("no verdict", differ.no_verdict),
+    ):
+        typer.echo(f"{len(places)} {heading}")
+        for i in places[:examples]:
+            typer.echo(f"  {_example(found.rows[i])}  [{_short(judged.reasons[i], 120)}]")
+    outcomes = Counter(outcome for outcome in judged.outcomes if outcome != "ok")
+    for outcome, number in outcomes.items():
+        typer.echo(f"no verdict, {outcome}: {number}")
+
+
+def _example(row: Response) -> str:
+    where = f"{row.model} {row.template_id} {row.item_id}"
+    return f"{where}: {_short(row.text, 120)!r} for {_short(str(row.reference), 60)!r}"
+
+
+def _short(text: str, length: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else f"{flat[: length // 2]} … {flat[-length // 2 :]}"

@@ -1,0 +1,358 @@
+"""A run: what is asked for, judged with one judge after another, and reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgesense.benchmark import Benchmark
+from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.data import DataReference, data_reference
+from judgesense.pipeline.settings import Note, Settings, to_stderr
+from judgesense.run_folder import PROMPTS_FILE, REPORT_FILE, RunFolder, read_record
+from judgesense.storage import opened
+
+if TYPE_CHECKING:
+    from judgesense.reporting.report import Report
+    from local_judges.distributed.ranks import Ranks
+    from local_judges.distributed.ray_cluster import RayCluster
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A run as asked for: judges resolved but not loaded, data named but not read."""
+
+    judges: tuple[Any, ...]
+    data: DataReference
+    settings: Settings
+    cluster: RayCluster | None = None
+
+    def benchmark(self) -> Benchmark:
+        """The prompts and pairs to judge. Raises JudgeSenseError for data that cannot be read."""
+        return _selected(self.data, self.settings)
+
+
+def prepare(
+    judge: Any,
+    *,
+    dataset: str | Path | None = None,
+    templates: str | Path | None = None,
+    items: str | Path | None = None,
+    tasks: Sequence[str] | None = None,
+    scoring: str | None = None,
+    orders: Sequence[str] | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    limit: int | None = None,
+    **judge_options: Any,
+) -> RunRequest:
+    """Check what :func:`run` is asked for. Raises JudgeSenseError for bad input."""
+    from local_judges.distributed.ray_cluster import cluster_of
+
+    judges = list(judge) if isinstance(judge, (list, tuple)) else [judge]
+    cluster, options = cluster_of(judge_options)
+    if options.get("temperature") is not None:
+        options["seed"] = seed
+    return RunRequest(
+        tuple(resolve_all(judges, scoring, options)),
+        data_reference(dataset, templates, items),
+        Settings.of(scoring, tasks, orders, repeats, seed, limit),
+        cluster,
+    )
+
+
+def run(
+    judge: Any,
+    *,
+    dataset: str | Path | None = None,
+    templates: str | Path | None = None,
+    items: str | Path | None = None,
+    out: str | Path,
+    tasks: Sequence[str] | None = None,
+    scoring: str | None = None,
+    orders: Sequence[str] | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    limit: int | None = None,
+    note: Note | None = None,
+    **judge_options: Any,
+) -> Report:
+    """Judge a benchmark and report on it: ``judgesense run`` in Python.
+
+    Interrupt a run at any time; call it again with the same arguments to resume. A finished run
+    returns its report at once.
+
+    Args:
+        judge: a name, Hub id, model folder or GGUF file; a function from a list of user messages
+            to one text (or mapping option -> log-probability) each; a loaded judge; or a list of
+            these.
+        dataset: Hub id or folder of a JudgeSense dataset; None for the embedded benchmark.
+        templates: your own template file (YAML), with ``items``.
+        items: your own items (JSONL, CSV or Parquet).
+        out: the run's folder, or a URL that fsspec knows (``s3://BUCKET/NAME``).
+        tasks: the tasks to judge; all by default.
+        scoring: ``generate``, ``options`` or ``both``; by default both where the judge offers
+            both. A function returns texts unless you ask for ``options``.
+        orders: option orders of comparative tasks, of ``AB`` and ``BA``; those of the data by
+            default.
+        repeats: how often each prompt is asked, in other batches each time: the noise floor.
+        seed: fixes every random draw, answers at a temperature above 0 included.
+        limit: at most this many items per task.
+        note: called with progress notes; they go to stderr by default.
+        judge_options: the engine's (``dtype``, ``max_tokens``, ...; see
+            :mod:`local_judges.options`). A list of ``max_tokens`` makes one judge of each.
+
+    Returns:
+        The report.
+
+    Raises:
+        JudgeSenseError: for bad input, before a model is loaded where possible.
+    """
+    from judgesense.reporting.report import Report
+
+    asked = prepare(
+        judge,
+        dataset=dataset,
+        templates=templates,
+        items=items,
+        tasks=tasks,
+        scoring=scoring,
+        orders=orders,
+        repeats=repeats,
+        seed=seed,
+        limit=limit,
+        **judge_options,
+    )
+    return Report.of(
+        execute(asked.judges, asked.data, asked.settings, out, note or to_stderr, asked.cluster)
+    )
+
+
+def resolve_all(
+    judges: Sequence[Any], scoring: str | None, options: Mapping[str, Any]
+) -> list[Any]:
+    """The judges as :func:`execute` takes them: names resolved, functions wrapped, none loaded.
+
+    Raises JudgeSenseError without a judge, and for an unknown judge or option.
+    """
+    from local_judges.callable_judge import CallableJudge
+    from local_judges.registry import resolve_each
+
+    if not judges:
+        raise JudgeSenseError("no judge; name at least one")
+    found: list[Any] = []
+    for each in judges:
+        if isinstance(each, (str, Path)):
+            found += resolve_each(str(each), **options)
+        elif _is_function(each):
+            found.append(CallableJudge(each, scoring=scoring or "generate", **options))
+        else:
+            found.append(each)
+    return found
+
+
+def identity_of(judge: Any) -> dict[str, Any]:
+    """A judge as a run's record has it: a resolved name's settings, or a loaded judge's name."""
+    from local_judges.registry import JudgeSpec
+
+    return judge.identity() if isinstance(judge, JudgeSpec) else {"judge": _name_of(judge)}
+
+
+def execute(
+    specs: Sequence[Any],
+    data: DataReference,
+    settings: Settings,
+    out: str | Path,
+    note: Note,
+    cluster: RayCluster | None = None,
+    spent: float = 0.0,
+) -> dict[str, Any]:
+    """Judge what is not judged yet, then measure; a finished run returns its report at once.
+
+    ``spent`` US dollars and the spending of all judges of the run count together against each
+    judge's ``max_cost``. Several processes may share a run (see
+    :mod:`local_judges.distributed.ranks`); each returns the report.
+
+    Raises JudgeSenseError for a judge given twice and a folder that holds another run.
+    """
+    from judgesense.reporting.build import write_report
+    from local_judges.distributed.ranks import joined
+    from local_judges.registry import seeded
+
+    specs = [seeded(spec, settings.seed) for spec in specs]
+    asked = {
+        "judges": [identity_of(spec) for spec in specs],
+        "data": dict(data.identity),
+        "settings": json.loads(json.dumps(asdict(settings))),
+    }
+    if twice := [each for each in asked["judges"] if asked["judges"].count(each) > 1]:
+        raise JudgeSenseError(
+            f"the judge {twice[0]['judge']!r} is given twice, and the log could not tell the two "
+            "apart. Name each function: CallableJudge(function, name=...)"
+        )
+    with joined() as ranks, opened(out) as place:
+        if cluster is not None and ranks.size > 1:
+            raise JudgeSenseError("--engine ray starts its own processes; start only one")
+        folder = place.folder
+        run = RunFolder(place, asked, writes=ranks.first)
+        # No process writes before all have read the state of the run.
+        if all(ranks.gather(run.is_finished())):
+            report = _saved_report(folder)
+            if report is None and ranks.first:
+                place.fetch_parts()
+                report = write_report(folder)
+                place.save()
+        else:
+            work = _Work(settings, run, note, ranks, cluster, spent)
+            with cluster.connected() if cluster else nullcontext():
+                _judge_all(work, specs, data)
+            report = None
+            if ranks.first:
+                run.finish()
+                report = write_report(folder)
+                place.save()
+        reported: dict[str, Any] = ranks.gather(report)[0]
+        return reported
+
+
+@dataclass
+class _Work:
+    """The state of a run in progress; ``spent`` is in US dollars."""
+
+    settings: Settings
+    run: RunFolder
+    note: Note
+    ranks: Ranks
+    cluster: RayCluster | None
+    spent: float
+
+
+def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
+    """Describe the run and judge with one judge after another."""
+    settings, run = work.settings, work.run
+    benchmark = _selected(data, settings)
+    run.describe(
+        run_id=f"{run.place.folder.resolve().name}-{benchmark.data_hash}",
+        dataset=dict(benchmark.source),
+        data_hash=benchmark.data_hash,
+        tasks={
+            name: {
+                "labels": list(task.labels),
+                "ordinal": task.ordinal,
+                "comparative": task.comparative,
+            }
+            for name, task in benchmark.tasks.items()
+        },
+        scorings=list(settings.scorings),
+        orders=sorted(set(benchmark.prompts["order"].to_pylist())),
+        repeats=settings.repeats,
+        seed=settings.seed,
+    )
+    run.record["hardware"]["processes"] = work.ranks.size
+    run.write_data(benchmark.pairs, benchmark.prompts)
+    for index, spec in enumerate(specs):
+        _judge_one(work, spec, index, benchmark)
+
+
+def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None:
+    """Load one judge, judge what it has not judged yet, and record it."""
+    from local_judges.distributed.ray_runner import RayJudge
+    from local_judges.protocol import Budgeted
+    from local_judges.registry import JudgeSpec
+    from local_judges.runner import run_judge
+
+    settings, run = work.settings, work.run
+    judge = (
+        RayJudge(work.cluster, spec, run.place.parts, beside=PROMPTS_FILE, note=work.note)
+        if work.cluster is not None
+        else spec.load()
+        if isinstance(spec, JudgeSpec)
+        else spec
+    )
+    try:
+        facts: dict[str, Any] = {"describe": dict(judge.describe())}
+        if price := spec.options.get("price") if isinstance(spec, JudgeSpec) else _price_of(spec):
+            facts["price"] = {"input": price[0], "output": price[1]}
+        run.enter(judge.name, **facts)
+        scorings = _scorings_for(judge, settings, work.note)
+        asked: dict[str, Any] = {
+            "judge_index": index,
+            "repeats": settings.repeats,
+            "seed": settings.seed,
+            "begin": run.begin,
+        }
+        if isinstance(judge, Budgeted):
+            before, judge.spent = judge.spent, judge.spent + work.spent
+        if isinstance(judge, RayJudge):
+            outcome = judge.run(benchmark, scorings, **asked)
+        else:
+            outcome = run_judge(
+                judge,
+                benchmark,
+                run.place.parts,
+                scorings,
+                ranks=work.ranks,
+                note=work.note,
+                **asked,
+            )
+        if isinstance(judge, Budgeted):
+            work.spent = judge.spent - before
+    finally:
+        judge.close()
+    run.leave(outcome.seconds, outcome.counts, outcome.failed)
+
+
+def _selected(data: DataReference, settings: Settings) -> Benchmark:
+    return data.load().select(settings.tasks, settings.orders, settings.limit)
+
+
+def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]:
+    offered = tuple(scoring for scoring in settings.scorings if scoring in judge.scorings)
+    if settings.strict or offered == settings.scorings or not offered:
+        return settings.scorings
+    note(f"{judge.name} offers {' and '.join(offered)} scoring only")
+    return offered
+
+
+def _saved_report(out: Path) -> dict[str, Any] | None:
+    """The report of a finished run, or None if it is missing or damaged."""
+    try:
+        report: dict[str, Any] = json.loads((out / REPORT_FILE).read_text("utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return report
+
+
+def _is_function(judge: Any) -> bool:
+    from local_judges.protocol import Judge
+
+    return callable(judge) and not isinstance(judge, Judge)
+
+
+def _price_of(judge: Any) -> tuple[float, float] | None:
+    """A loaded judge's price, in US dollars per million (input, output) tokens."""
+    price: tuple[float, float] | None = getattr(judge, "price", None)
+    return price
+
+
+def _name_of(judge: Any) -> str:
+    name = getattr(judge, "name", None) or getattr(judge, "__name__", type(judge).__name__)
+    return str(name)
+
+
+def failed_prompts(out: str | Path) -> list[str]:
+    """The prompts of a run that have no answer: judge, prompt and reason, one line each.
+
+    Raises JudgeSenseError for a damaged record.
+    """
+    with opened(out, to_write=False) as place:
+        record = read_record(place.folder) or {}
+    return [
+        f"{judge['name']} {line}"
+        for judge in record.get("judges", [])
+        for line in judge.get("failed", [])
+    ]

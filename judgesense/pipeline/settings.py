@@ -1,0 +1,75 @@
+"""What is asked of a run apart from its judges and data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from judgesense.decisions import SCORINGS
+from judgesense.errors import JudgeSenseError
+
+ORDERS = ("AB", "BA")
+
+Note = Callable[[str], None]
+
+
+def to_stderr(message: str) -> None:
+    """Where notes go by default."""
+    print(message, file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that fixes a run's log, apart from its judges and data.
+
+    >>> from judgesense.pipeline import Settings
+    >>> Settings.of("generate", limit=5).scorings
+    ('generate',)
+    """
+
+    scorings: tuple[str, ...] = SCORINGS
+    tasks: tuple[str, ...] | None = None
+    orders: tuple[str, ...] | None = None
+    repeats: int = 1
+    seed: int = 0
+    limit: int | None = None
+    strict: bool = True
+    """Whether a judge must offer every scoring; otherwise the ones it offers are used."""
+
+    @classmethod
+    def of(
+        cls,
+        scoring: str | None = None,
+        tasks: Sequence[str] | None = None,
+        orders: Sequence[str] | None = None,
+        repeats: int = 1,
+        seed: int = 0,
+        limit: int | None = None,
+    ) -> Settings:
+        """The settings as people write them: ``scoring`` is generate, options, both, or None for
+        what each judge offers."""
+        return cls(
+            scorings=SCORINGS if scoring in (None, "both") else (scoring,),
+            strict=scoring is not None,
+            tasks=tuple(tasks) if tasks is not None else None,
+            orders=tuple(orders) if orders is not None else None,
+            repeats=repeats,
+            seed=seed,
+            limit=limit,
+        )
+
+    def __post_init__(self) -> None:
+        if unknown := [scoring for scoring in self.scorings if scoring not in SCORINGS]:
+            raise JudgeSenseError(
+                f"unknown scoring {unknown[0]!r}; choose one of {', '.join(SCORINGS)}, both"
+            )
+        if not self.scorings:
+            raise JudgeSenseError(f"no scoring; choose one of {', '.join(SCORINGS)}, both")
+        if unknown := [order for order in self.orders or () if order not in ORDERS]:
+            raise JudgeSenseError(
+                f"unknown order {unknown[0]!r}; choose one of {', '.join(ORDERS)}"
+            )
+        for name, value in (("repeats", self.repeats), ("limit", self.limit)):
+            if value is not None and value < 1:
+                raise JudgeSenseError(f"{name} must be at least 1, got {value}")
