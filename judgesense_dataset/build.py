@@ -214,7 +214,7 @@ def _source(
             )
         return source
     if own is None or (own.path is None) == (not own.hub_id):
-        raise JudgeSenseError("the source own needs either --file PATH or --hub ID")
+        raise JudgeSenseError("the source own needs either --items FILE or --hub ID")
     task = own_task or (next(iter(known)) if len(known) == 1 else None)
     if task not in known:
         raise JudgeSenseError(

@@ -77,7 +77,9 @@ class Style:
 class Options:
     """Settings of every engine."""
 
-    system_prompt: str = setting(SYSTEM_PROMPT, "System prompt.")
+    system_prompt: str = setting(
+        SYSTEM_PROMPT, 'System prompt; by default that of "JudgeSense", section 4.2.'
+    )
     max_tokens: int = setting(
         MAX_TOKENS,
         "Cap on generated tokens; a list makes one judge of each.",
@@ -306,8 +308,8 @@ def suggest(wanted: str, known: Iterable[str]) -> str:
 
 
 def default_of(own: Field[Any]) -> str:
-    """A field's default as the tables show it; empty for none."""
-    if own.default is MISSING or own.default is None:
+    """A field's default as the tables show it; empty for none and for a long text."""
+    if own.default is MISSING or own.default is None or len(str(own.default)) > 20:
         return ""
     return str(own.default).lower() if isinstance(own.default, bool) else str(own.default)
 

@@ -66,15 +66,19 @@ def entry(name: str) -> JudgeEntry:
 def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSpec:
     """The judge that a name, a Hub id, a folder or a GGUF file stands for.
 
-    A named judge comes first, then an existing path, then ``org/name`` as a Hub id. ``model``
-    among the options is the endpoint's name of the model. Raises JudgeSenseError for an unknown
-    judge (lists the names, near ones first), an unknown option or a value of the wrong type, and a
-    named judge whose model id no source states, unless you give one.
+    A named judge comes first, then an existing path, then ``org/name`` as a Hub id. A ``base_url``
+    means the engine ``api``; ``model`` among the options is the endpoint's name of the model.
+
+    Raises JudgeSenseError for an unknown judge (lists the names, near ones first), an unknown
+    option or a value of the wrong type, and a named judge whose model id no source states, unless
+    you give one.
     """
     if engine is not None and engine not in ENGINES:
         raise JudgeSenseError(f"unknown engine {engine!r}; {suggest(engine, ENGINES)}")
     given = {key: value for key, value in options.items() if value is not None}
     model = given.pop("model", None)
+    if engine is None and given.get("base_url"):
+        engine = "api"
     named = entries().get(judge)
     if named is not None:
         spec = _of_entry(named, engine, model, given)

@@ -30,7 +30,8 @@ def check(
     rubric: Annotated[
         Path, typer.Argument(metavar="RUBRIC.txt", help="The rubric; {column} inserts a column.")
     ],
-    data: Annotated[Path, typer.Option(metavar="FILE", help="Rows to judge: JSONL, CSV, Parquet.")],
+    data: Annotated[Path, typer.Option(
+        metavar="FILE", help="Rows to judge: JSONL, CSV or Parquet.", rich_help_panel="Data")],
     judge: Judge,
     answers: Annotated[
         str | None,
@@ -105,9 +106,7 @@ def check(
         seed=seed,
         limit=limit,
         out=out,
-        **judge_options(
-            settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
-        ),
+        **judge_options(settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost),
     )
     show(found.result)
     typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")

@@ -3,142 +3,147 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from judgesense.cli.options import (
+    App,
+    Judge,
+    Mirror,
+    Out,
+    Pins,
+    Revision,
+    Seed,
+    SomeJudges,
+    SomeOut,
+    Templates,
+    names,
+    note,
+    pairs,
+)
 from judgesense.errors import JudgeSenseError
 
-app = typer.Typer(
-    help="Build, show, validate, audit and paraphrase a set of pairs.", no_args_is_help=True
-)
+app = App("Build, show, validate, audit and paraphrase a set of pairs.")
 
-OWN = "Data of your own (--source own)"
+_OWN = "Your own data (--source own)"
+
+Dataset = Annotated[
+    str, typer.Argument(metavar="REPO|PATH", help="embedded, a dataset folder or a Hub id.")
+]
 
 
 @app.command()
 def build(
     source: Annotated[
-        list[str],
+        str,
         typer.Option(
             "--source",
             "-s",
-            metavar="NAME",
-            help="truthfulqa, summeval, scifact, mtbench, all (these four), beir:SET, or own; "
-            "with commas, or given repeatedly.",
+            metavar="A,B",
+            help="truthfulqa, summeval, scifact, mtbench, all (these four), beir:SET or own.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The folder to make; it appears when it is whole.")
-    ],
-    mirror: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="JUDGESENSE_MIRROR",
-            help="Read <org>/<name> folders here instead of the Hub.",
-        ),
-    ] = None,
-    revision: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SET=COMMIT", help="Pin a Hub set, e.g. mteb/summeval=0123abc."),
-    ] = None,
-    items: Annotated[
+    out: Out,
+    limit: Annotated[
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Items a task. Default: 125, and all of your own. all: every one there is, gold "
-            "labels as they come.",
+            help="Items per task: 125 by default, and all of your own. all takes every item and "
+            "does not balance gold labels.",
         ),
     ] = None,
-    pairs: Annotated[
+    n_pairs: Annotated[
         int | None,
         typer.Option(
-            help="Pairs a task of the balanced design; a limit with --items all. Default: one an "
-            "item."
+            "--pairs",
+            metavar="N",
+            help="Pairs per task of the balanced design (one per item); at most N with --limit "
+            "all.",
         ),
     ] = None,
     design: Annotated[
-        str,
+        Literal["balanced", "full", "prompts"],
         typer.Option(
-            metavar="balanced|full|prompts",
             help="balanced: every item and template pair equally often; full: all template pairs; "
-            "prompts: the grid of prompts alone.",
+            "prompts: the grid of prompts without pairs.",
         ),
     ] = "balanced",
     orders: Annotated[
-        str | None,
+        Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
         typer.Option(
-            metavar="counterbalanced|both|AB|BA",
-            help="Option orders of A/B pairs. Default: counterbalanced in the balanced design, "
-            "else both.",
+            help="Option orders of A/B pairs; counterbalanced by default in the balanced design, "
+            "otherwise both.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Draws items, pairs and orders.")] = 0,
-    templates: Annotated[
-        Path | None, typer.Option(help="A template file instead of the paper's Appendix A.")
-    ] = None,
+    templates: Templates = None,
     verdicts: Annotated[
-        bool, typer.Option(help="Carry the verdicts on equivalence that need no judge.")
+        bool, typer.Option(help="Add the verdicts on equivalence that need no judge.")
     ] = True,
-    file: Annotated[
-        Path | None, typer.Option(help="JSONL, CSV or Parquet.", rich_help_panel=OWN)
+    mirror: Mirror = None,
+    pin: Pins = None,
+    seed: Seed = 0,
+    items: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSONL, CSV or Parquet.", rich_help_panel=_OWN),
     ] = None,
     hub: Annotated[
         str | None,
-        typer.Option(metavar="ID[:CONFIG[:SPLIT]]", help="A Hub set.", rich_help_panel=OWN),
+        typer.Option(metavar="ID[:CONFIG[:SPLIT]]", help="A Hub set.", rich_help_panel=_OWN),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="The task of the items.", rich_help_panel=OWN)
+        str | None, typer.Option(metavar="NAME", help="Their task.", rich_help_panel=_OWN)
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="OURS=YOURS,...",
-            help="Which column is which, e.g. question=q,response=answer,gold=label.",
-            rich_help_panel=OWN,
+            help="Columns, such as question=q,response=answer,gold=label.",
+            rich_help_panel=_OWN,
         ),
     ] = None,
-    labels: Annotated[
+    gold_map: Annotated[
         str | None,
         typer.Option(
-            metavar="YOURS=OURS,...",
-            help="Your gold labels, e.g. true=YES,false=NO.",
-            rich_help_panel=OWN,
+            metavar="YOURS=OURS,...", help="Gold labels, such as true=YES,false=NO.",
+            rich_help_panel=_OWN,
         ),
     ] = None,
-    license: Annotated[str, typer.Option(help="Of your items.", rich_help_panel=OWN)] = "unknown",
-) -> None:
-    """Build a Hub dataset folder (Parquet and a card) from public sets or data of your own."""
+    license: Annotated[
+        str, typer.Option(metavar="ID", help="Their licence.", rich_help_panel=_OWN)
+    ] = "unknown",
+) -> None:  # fmt: skip
+    """Build a Hub dataset folder (Parquet and a card) from public sets or your own data."""
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
     from judgesense_dataset.sources.own import OwnData
 
     own = None
-    names = [name.strip() for given in source for name in given.split(",") if name.strip()]
-    if "own" in names:
+    sources = names(source) or ()
+    if "own" in sources:
         hub_id, config, split = [*(hub or "").split(":"), "", ""][:3]
         own = OwnData(
-            path=file,
+            path=items,
             hub_id=hub_id,
             config=config or None,
             split=split or "test",
-            columns=_mapping(columns, "--columns"),
-            labels=_mapping(labels, "--labels"),
+            columns=pairs(columns, "--columns"),
+            labels=pairs(gold_map, "--gold-map"),
             license=license,
         )
-    number = None if items == "all" or (items is None and names == ["own"]) else DEFAULT_ITEMS
-    if items not in (None, "all"):
-        if not items.isdigit():
-            raise JudgeSenseError(f"--items must be a number or all, got {items!r}")
-        number = int(items)
+    number = None if limit == "all" or (limit is None and sources == ("own",)) else DEFAULT_ITEMS
+    if limit not in (None, "all"):
+        if not limit.isdigit():
+            raise JudgeSenseError(f"--limit must be a number or all, got {limit!r}")
+        number = int(limit)
     built = build_dataset(
-        names,
+        sources,
         out,
         mirror=mirror,
-        revisions=_mapping(",".join(revision or []), "--revision"),
+        revisions=pairs(pin, "--pin"),
         items=number,
-        pairs=pairs,
+        pairs=n_pairs,
         design=design,
-        orders=orders,
+        orders="both" if orders == "AB,BA" else orders,
         seed=seed,
         templates=templates,
         own=own,
@@ -147,31 +152,34 @@ def build(
     )
     for name, counts in built.tasks.items():
         typer.echo(f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
-    for note in built.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"{out}: a dataset folder; judge it with: judgesense run --dataset {out} ...")
+    for line in built.notes:
+        typer.echo(f"note: {line}")
+    typer.echo(f"{out}: dataset folder; next: judgesense run --dataset {out} ...")
 
 
 @app.command()
 def show(
-    dataset: Annotated[str, typer.Argument(help="embedded, a folder, or a Hub id.")] = "embedded",
-    n: Annotated[int, typer.Option("-n", min=1, help="Pairs a task.")] = 2,
-    task: Annotated[str | None, typer.Option(help="One task alone.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Of a Hub id.")] = None,
+    dataset: Dataset = "embedded",
+    n_pairs: Annotated[
+        int, typer.Option("--pairs", metavar="N", min=1, help="Pairs per task.")
+    ] = 2,
+    tasks: Annotated[str | None, typer.Option(metavar="A,B", help="Tasks; all by default.")] = None,
+    revision: Revision = None,
 ) -> None:
-    """Print a few pairs of each task, whole."""
+    """Print a few whole pairs of each task."""
     import pyarrow.compute as pc
 
     from judgesense_dataset.load import load_pairs
 
     rows = load_pairs(dataset, revision)
-    tasks = pc.unique(rows["task_type"]).to_pylist()
-    if task is not None and task not in tasks:
-        raise JudgeSenseError(f"unknown task {task!r}; {dataset} has {', '.join(tasks)}")
-    for name in tasks if task is None else [task]:
+    known = pc.unique(rows["task_type"]).to_pylist()
+    wanted = names(tasks) or known
+    if unknown := [name for name in wanted if name not in known]:
+        raise JudgeSenseError(f"unknown task {unknown[0]!r}; {dataset} has {', '.join(known)}")
+    for name in wanted:
         part = rows.filter(pc.equal(rows["task_type"], name))
-        typer.echo(f"== {name}: {min(n, part.num_rows)} of {part.num_rows} pairs")
-        for row in part.slice(0, n).to_pylist():
+        typer.echo(f"== {name}: {min(n_pairs, part.num_rows)} of {part.num_rows} pairs")
+        for row in part.slice(0, n_pairs).to_pylist():
             verdict = {None: "not validated", True: "valid", False: "not valid"}[row["valid"]]
             typer.echo(
                 f"\n{row['pair_id']}  gold {row['ground_truth_label']}, order {row['order']}, "
@@ -186,34 +194,25 @@ def show(
 
 @app.command()
 def validate(
-    dataset: Annotated[
-        str, typer.Argument(metavar="REPO|PATH", help="embedded, a folder, or a Hub id.")
-    ],
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge", "-j", metavar="NAME|HUB_ID|PATH", help="Asked the paper's question; repeat."
-        ),
-    ] = None,
+    dataset: Dataset,
+    judge: SomeJudges = None,
     human: Annotated[
         list[Path] | None,
-        typer.Option(help="A person's verdicts: pair_id and manual_label, YES or NO; repeat."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Record and logs. Default: <folder>.validation."),
-    ] = None,
-    per_item: Annotated[
-        bool,
         typer.Option(
-            "--per-item", help="Ask judges about each pair with its item, not each two wordings."
+            metavar="FILE", help="A person's verdicts: pair_id, manual_label (YES, NO); repeatable."
         ),
+    ] = None,
+    out: SomeOut = None,
+    per_item: Annotated[
+        bool, typer.Option("--per-item", help="Ask about each pair with its item.")
     ] = False,
-    revision: Annotated[str | None, typer.Option(help="Of a Hub id.")] = None,
+    revision: Revision = None,
 ) -> None:
-    """Say of every pair whether its prompts are equivalent; a dataset folder keeps the verdicts.
+    """Decide for every pair whether its prompts are equivalent.
 
-    Given again, the same command goes on where it stopped.
+    Judges are asked the paper's question. A dataset folder keeps the verdicts; the record and the
+    logs go to --out, by default FOLDER.validation. Interrupt it at any time; rerun the same
+    command to resume.
     """
     from judgesense_dataset.audit.render import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
@@ -225,59 +224,60 @@ def validate(
         out,
         per_item=per_item,
         revision=revision,
-        note=lambda text: typer.echo(f"note: {text}", err=True),
+        note=lambda text: note(f"note: {text}"),
     )
     typer.echo(render_validation(done.record))
-    typer.echo(f"{done.out}: the verdicts, and the record of who gave them")
+    typer.echo(f"{done.out}: the verdicts and their record")
     for path in done.written_back:
         typer.echo(f"{path}: verdicts written")
 
 
 @app.command()
 def audit(
-    dataset: Annotated[
-        str, typer.Argument(metavar="REPO|PATH", help="embedded, a folder, a file, or a Hub id.")
-    ] = "embedded",
-    form: Annotated[str, typer.Option("--format", metavar="text|md|json")] = "text",
+    dataset: Dataset = "embedded",
+    format: Annotated[
+        Literal["text", "md", "json"], typer.Option("--format", "-f", help="Output format.")
+    ] = "text",
     exclude: Annotated[
-        list[str] | None,
-        typer.Option(help="Ids of pairs to leave out, with commas, or given repeatedly."),
+        str | None, typer.Option(metavar="ID,ID", help="Pairs to leave out.")
     ] = None,
-    revision: Annotated[str | None, typer.Option(help="Of a Hub id.")] = None,
+    revision: Revision = None,
 ) -> None:
-    """Say what a set of pairs can and cannot tell about judges; exit code 1 if it has an error."""
-    from judgesense_dataset.audit import audit as audit_dataset
-    from judgesense_dataset.audit.render import FORMATS, render
+    """Check what a set of pairs can and cannot tell about judges.
 
-    if form not in FORMATS:
-        raise JudgeSenseError(f"--format must be one of {', '.join(FORMATS)}, got {form!r}")
-    ids = [name.strip() for given in exclude or () for name in given.split(",") if name.strip()]
-    found = audit_dataset(dataset, revision=revision, exclude=ids)
-    typer.echo(render(found, form))
+    Exit codes: 0 no errors; 1 errors found; 2 bad usage or input.
+    """
+    from judgesense_dataset.audit import audit as audit_dataset
+    from judgesense_dataset.audit.render import render
+
+    found = audit_dataset(dataset, revision=revision, exclude=names(exclude) or ())
+    typer.echo(render(found, format))
     if found.failed:
         raise typer.Exit(1)
 
 
 @app.command()
 def paraphrase(
-    judge: Annotated[
-        str,
-        typer.Option(
-            "--judge", "-j", metavar="NAME|HUB_ID|PATH", help="Proposes wordings and checks them."
-        ),
+    judge: Judge,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The template file to write.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The template file to write.")],
     task: Annotated[
-        str | None, typer.Option(help="A task of the paper's, or of --templates.")
+        str | None, typer.Option(metavar="NAME", help="A task of the paper or of --templates.")
     ] = None,
-    templates: Annotated[
-        Path | None, typer.Option(help="Paraphrase these wordings instead of the paper's.")
-    ] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Candidates wanted.")] = 10,
-    temperature: Annotated[float, typer.Option(help="Of the proposals.")] = 0.7,
-    seed: Annotated[int, typer.Option(help="Of the proposals.")] = 0,
+    templates: Templates = None,
+    paraphrases: Annotated[int, typer.Option(metavar="N", min=1, help="Wordings to propose.")] = 10,
+    temperature: Annotated[
+        float, typer.Option(metavar="T", help="Sampling temperature of the proposals.")
+    ] = 0.7,
+    seed: Seed = 0,
 ) -> None:
-    """Propose wordings of a task in a template file, for a person to accept one by one."""
+    """Propose wordings of a task; a person accepts them one by one.
+
+    The judge proposes wordings of the paper's templates, or of yours, and checks them.
+
+    Exit codes: 0 done; 1 fewer wordings than asked for; 2 bad usage or input.
+    """
     from judgesense_dataset.embedded import TEMPLATES
     from judgesense_dataset.paraphrase import paraphrase as propose
     from judgesense_dataset.paraphrase import write_candidates
@@ -294,27 +294,18 @@ def paraphrase(
     found = propose(
         known[task],
         judge,
-        n,
+        paraphrases,
         temperature=temperature,
         seed=seed,
-        note=lambda text: typer.echo(f"note: {text}", err=True),
+        note=lambda text: note(f"note: {text}"),
     )
     write_candidates(out, known[task], found)
-    typer.echo(f"{found.judge} was asked {found.asked} times; {len(found.candidates)} kept")
+    typer.echo(f"{found.judge} was asked {found.asked} times; kept {len(found.candidates)}")
     for reason, times in found.dropped.most_common():
         typer.echo(f"  {times} dropped: {reason}")
-    typer.echo(f"{out}: set accepted: true where a wording is right, then use it with --templates")
-    if len(found.candidates) < n:
-        typer.echo(f"fewer than the {n} wanted; a larger judge may do better", err=True)
+    typer.echo(
+        f"{out}: set accepted: true for each good wording, then use the file with --templates"
+    )
+    if len(found.candidates) < paraphrases:
+        note(f"fewer than {paraphrases} wordings; a larger judge may do better")
         raise typer.Exit(1)
-
-
-def _mapping(text: str | None, option: str) -> dict[str, str]:
-    """``a=b,c=d`` as a dictionary."""
-    found = {}
-    for part in filter(None, (text or "").split(",")):
-        left, equals, right = part.partition("=")
-        if not equals or not left.strip() or not right.strip():
-            raise JudgeSenseError(f"{option}: {part!r} must be NAME=NAME")
-        found[left.strip()] = right.strip()
-    return found

@@ -1,48 +1,52 @@
-"""``judgesense import``: foreign logs to a folder that report and compare read."""
+"""``judgesense import``: another tool's log to a folder that report and compare read."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from judgesense.cli.options import Encoding, Out, names
+
 
 def import_log(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="The log (or folder of logs).")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="The log, or a folder of logs.")],
     format: Annotated[
-        str,
-        typer.Option(
-            "--format", "-f", help="table, lm-eval, inspect, openai-batch, llmbar or rag-eval."
-        ),
+        Literal["table", "lm-eval", "inspect", "openai-batch", "llmbar", "rag-eval"],
+        typer.Option("--format", "-f", help="What wrote the log."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")],
+    out: Out,
     columns: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TARGET=COLUMN,...",
-            help="Where the decision log's columns come from; TARGET=:TEXT is a constant, dots "
-            "reach into nested values. May be given repeatedly.",
+            help="Columns of the decision log; TARGET=:TEXT is a constant, dots reach into nested "
+            "values; repeatable.",
         ),
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(help="The decision space, in order: YES,NO or 1,2,3,4,5.")
+        str | None,
+        typer.Option(metavar="A,B", help="The possible decisions in order, such as YES,NO."),
     ] = None,
     pick: Annotated[
-        str | None, typer.Option(help="Of several filters (lm-eval) or scorers (Inspect), the one.")
+        str | None,
+        typer.Option(metavar="NAME", help="The filter (lm-eval) or scorer (Inspect) to read."),
     ] = None,
     custom_id: Annotated[
         str | None,
         typer.Option(
-            help="The form of batch ids. Default: {task}|{item_id}|{template_id}|{order}."
+            metavar="FORM", help="Form of batch ids ({task}|{item_id}|{template_id}|{order})."
         ),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="The text encoding of CSV and JSONL.")] = "utf-8",
+    encoding: Encoding = "utf-8",
 ) -> None:
     """Import another tool's log, for report and compare.
 
-    Every row of the log is kept: what holds no readable decision is UNCLEAR, REFUSED or ERROR,
-    and counted. Exit code 2: bad input, with file, row and column.
+    Every row is kept: one without a readable decision becomes UNCLEAR, REFUSED or ERROR and is
+    counted. Errors name file, row and column.
+
+    Exit codes: 0 done; 2 bad usage or input.
     """
     from judgesense import importers
     from local_judges.parsing import parse
@@ -52,7 +56,7 @@ def import_log(
         format,
         out,
         columns=importers.parse_columns(columns or []),
-        labels=None if labels is None else [label.strip() for label in labels.split(",")],
+        labels=names(labels),
         pick=pick,
         custom_id=custom_id,
         encoding=encoding,

@@ -1,18 +1,20 @@
-"""``judgesense judges``: the judges that have a name, and what is known of each."""
+"""``judgesense judges``: the named judges, what is known about each, and the options of engines."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from judgesense.cli.options import App
 
 if TYPE_CHECKING:
     from local_judges.judge_files import JudgeEntry
 
-app = typer.Typer(help="The judges that have a name.", no_args_is_help=True)
+app = App("List the named judges and the options of engines.")
 
 _COLUMNS = ("judge", "engine", "model", "papers")
 
@@ -32,14 +34,14 @@ def list_judges() -> None:
         for entry in entries().values()
     ]
     _table(_COLUMNS, rows)
-    typer.echo("\nAny Hub id, model folder or GGUF file is a judge too.")
+    typer.echo("\nA Hub id, a model folder or a GGUF file is a judge too.")
     if (path := user_file()) is not None:
-        typer.echo(f"Judges of your own: {path}")
+        typer.echo(f"Your own judges: {path}")
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A judge of the list.")]) -> None:
-    """Show all that is known of a judge, and what was published of it."""
+def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judge.")]) -> None:
+    """Show a judge's settings, what papers state about it, and its published JSS."""
     from judgesense.published import WORDINGS, for_judge
     from local_judges.registry import entry
 
@@ -80,6 +82,22 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A judge of th
         typer.echo(f"  {number}  {note}")
 
 
+@app.command()
+def options(
+    engine: Annotated[
+        Literal["transformers", "vllm", "api", "ray"] | None,
+        typer.Argument(metavar="[ENGINE]", help="transformers, vllm, api or ray; all by default."),
+    ] = None,
+) -> None:
+    """List the options of an engine, for --set KEY=VALUE and judge files."""
+    from local_judges.options import rows
+
+    if engine is None:
+        _table(("key", "engines", "default", "meaning"), rows())
+    else:
+        _table(("key", "default", "meaning"), [(key, *rest) for key, _, *rest in rows(engine)])
+
+
 def _model(judge: JudgeEntry) -> str:
     if judge.model is None:
         return "(not stated)"
@@ -90,18 +108,20 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
     options: dict[str, Any] = dict(judge.options)
     facts = [("engine", judge.engine), ("model", _model(judge))]
     if judge.model is None:
-        facts[1] = ("model", "not stated by any source; give --model ID")
+        facts[1] = ("model", "not stated by any source; set --model ID")
     elif judge.floating:
         facts[1] = ("model", f"{judge.model} (a name that may come to mean another checkpoint)")
     if judge.engine == "api":
         where = options.pop("base_url", None) or options.pop("provider", None)
         provider = "huggingface_hub, provider " if "provider" in judge.options else ""
-        facts.append(("endpoint", f"{provider}{where}" if where else "not stated; give --base-url"))
+        facts.append(
+            ("endpoint", f"{provider}{where}" if where else "not stated; set --base-url URL")
+        )
         variable = options.pop("key_variable", "OPENAI_API_KEY")
         state = "set" if os.environ.get(variable) else "not set"
         facts.append(("key", f"${variable} ({state})"))
         if judge.price is None:
-            facts.append(("price", "no source at hand; give --price INPUT,OUTPUT"))
+            facts.append(("price", "not stated; --set price=INPUT,OUTPUT"))
         else:
             price = judge.price
             facts.append(

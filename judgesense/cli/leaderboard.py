@@ -15,33 +15,33 @@ def leaderboard(
         typer.Option(
             "--results",
             metavar="DIR|REPO",
-            help="A folder of runs, or a results dataset (ORG/NAME); default: what is embedded.",
+            help="Folder of runs or results dataset (ORG/NAME); the embedded results by default.",
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=1, max=65535, help="Where it listens, on 127.0.0.1.")
+        int, typer.Option("--port", min=1, max=65535, metavar="N", help="Port on 127.0.0.1.")
     ] = 7860,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Let the submit page write runs into --results DIR.")
+        bool, typer.Option("--accept", help="Let the submit page write to --results DIR.")
     ] = False,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Do not open a browser.")
     ] = False,
 ) -> None:
-    """Serve the leaderboard: judges ranked by JSS, compared, one by one, and a page to submit.
+    """Serve the leaderboard on this machine: judges ranked by JSS, and a page to submit runs.
 
-    It listens on this machine alone, and loads nothing from elsewhere. Stop it with Ctrl-C.
+    Listens on 127.0.0.1 only and loads nothing from the network. Stop it with Ctrl-C.
     """
     from hub_scripts.leaderboard.sources import open_results
 
     if accept and results is None:
-        raise JudgeSenseError("--accept needs a folder to write into: give --results DIR")
+        raise JudgeSenseError("--accept needs a folder to write to: add --results DIR")
     source = open_results(results, accept=accept)
     _check_port(port)
     from hub_scripts.leaderboard.site import build, launch
 
     demo = build(source)
-    typer.echo(f"the leaderboard is at http://127.0.0.1:{port} (Ctrl-C stops it)")
+    typer.echo(f"leaderboard at http://127.0.0.1:{port} (Ctrl-C stops it)")
     launch(demo, server_name="127.0.0.1", server_port=port, inbrowser=not no_browser, quiet=True)
 
 
@@ -54,5 +54,5 @@ def _check_port(port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise JudgeSenseError(
-                f"port {port} cannot be used ({error.strerror}); give another with --port"
+                f"cannot use port {port} ({error.strerror}); choose another --port"
             ) from error

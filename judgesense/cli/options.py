@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperArgument, TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from judgesense.errors import JudgeSenseError
 
@@ -166,25 +166,25 @@ class Command(TyperCommand):
                 panel = getattr(param, "rich_help_panel", None) or "Options"
                 title = "Arguments" if isinstance(param, TyperArgument) else panel
                 sections.setdefault(title, []).append(record)
-        for title, records in sections.items():
+        order = ["Arguments", _MODEL, _DATA, _RUN, *sections, "Options"]
+        for title in sorted(sections, key=lambda name: (name == "Options", order.index(name))):
             with formatter.section(title):
-                formatter.write_dl(records)
+                formatter.write_dl(sections[title])
 
     def _one_line(self, error: Any, args: Sequence[str], path: str) -> str:
         flag, param = getattr(error, "option_name", None), getattr(error, "param", None)
-        if flag is not None:
+        if flag is not None and type(error).__name__ == "NoSuchOption":
             known = [flag for param in self.params for flag in param.opts]
             return self._unknown(flag, args, path, known)
         if param is None:
-            text: str = error.format_message()
-            return f"{text.rstrip('.')}; see {path} --help"
-        name = param.opts[0] if param.opts[0].startswith("-") else param.make_metavar(error.ctx)
+            return f"{error.format_message().rstrip('.')}; see {path} --help"
+        name = param.opts[0] if param.opts[0].startswith("-") else param.metavar or param.name
         if type(error).__name__ == "MissingParameter":
             return f"{name} is missing; see {path} --help"
-        text = str(error.message).rstrip(".")
-        if choices := getattr(param.type, "choices", None):
-            text = f"{text.partition(' is not one of')[0]} is not one of {', '.join(choices)}"
-        return f"{name}: {text}"
+        # The wording differs between versions of Typer.
+        text = str(error.message).removeprefix("Value error, ").rstrip(".")
+        value, is_choice, choices = text.partition(" is not one of ")
+        return f"{name}: {value}{is_choice}" + choices.replace("'", "")
 
     def _unknown(self, flag: str, args: Sequence[str], path: str, known: Sequence[str]) -> str:
         from local_judges.options import rows
@@ -209,11 +209,24 @@ class Command(TyperCommand):
         )
 
 
+class Group(TyperGroup):
+    """A group whose commands are listed with their whole first paragraph."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands, uncut."""
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, (each.help or "").split("\n\n")[0]) for name, each in found.items() if each]
+            )
+
+
 class App(typer.Typer):
     """A group of commands of :class:`Command`."""
 
     def __init__(self, help: str, **settings: Any) -> None:
         super().__init__(
+            cls=Group,
             help=help,
             no_args_is_help=True,
             rich_markup_mode=None,
@@ -238,14 +251,13 @@ def names(text: str | None) -> tuple[str, ...] | None:
 
 
 def pairs(texts: Sequence[str] | str | None, option: str) -> dict[str, str]:
-    """The pairs of ``LEFT=RIGHT`` options, repeated or separated by commas."""
+    """The pairs of ``LEFT=RIGHT`` options: a list of them, or one text separated by commas."""
     found = {}
-    for text in [texts] if isinstance(texts, str) else texts or ():
-        for part in filter(None, text.split(",")):
-            left, equals, right = (piece.strip() for piece in part.partition("="))
-            if not (left and equals and right):
-                raise JudgeSenseError(f"{option} {part}: expected LEFT=RIGHT")
-            found[left] = right
+    for text in texts.split(",") if isinstance(texts, str) else texts or ():
+        left, equals, right = (part.strip() for part in text.partition("="))
+        if not (left and equals and right):
+            raise JudgeSenseError(f"{option} {text}: expected LEFT=RIGHT")
+        found[left] = right
     return found
 
 

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgesense.cli.options import App
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
     from hub_scripts.publication import Publication
     from hub_scripts.publish import PublishOutcome
 
-app = typer.Typer(help="Publish on the Hub, each repository in one commit.", no_args_is_help=True)
+app = App("Publish to the Hub, one commit per repository.")
 
-Repo = Annotated[str, typer.Option("--repo", metavar="ORG/NAME", help="The repository.")]
-Private = Annotated[bool, typer.Option("--private", help="If the repository is made: private.")]
+Repo = Annotated[str, typer.Option("--repo", metavar="ORG/NAME", help="Repository on the Hub.")]
+Private = Annotated[bool, typer.Option("--private", help="Create the repository as private.")]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would change; works offline and without token.")
+    bool, typer.Option("--dry-run", help="Show what would change; needs no network or token.")
 ]
 Wheel = Annotated[
-    Path | None, typer.Option("--wheel", help="The core's wheel; a checkout builds its own.")
+    Path | None, typer.Option("--wheel", help="The wheel to use; a checkout builds one.")
 ]
 
 

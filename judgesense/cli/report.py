@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from judgesense.cli.options import print_json
+
 if TYPE_CHECKING:
     from judgesense.storage import Place
 
@@ -16,18 +18,14 @@ Format = Literal["md", "html", "tex", "json"]
 
 def report(
     run_dirs: Annotated[
-        list[str], typer.Argument(metavar="DIR|URL...", help="Where the runs lie.")
+        list[str], typer.Argument(metavar="DIR|URL...", help="Folders or URLs of runs.")
     ],
     format: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="Print this instead, and write nothing."),
+        typer.Option("--format", "-f", help="Print this document; write nothing."),
     ] = None,
 ) -> None:
-    """Measure runs anew, write their reports, and print the table and the advice.
-
-    Several folders are printed as one table. With --format, the document goes to standard output
-    and the folders are left as they are.
-    """
+    """Measure runs again, write their reports, and print one table and the advice."""
     from judgesense.report_file import merge
     from judgesense.reporting.build import measure_run, report_runs
     from judgesense.reporting.terminal import print_report
@@ -41,12 +39,15 @@ def report(
             return
         reports = [measure_run(folder) for folder in folders]
     whole = reports[0] if len(reports) == 1 else merge(reports)
-    typer.echo(_render(whole, format), nl=False)
+    if format == "json":
+        print_json(whole)
+    else:
+        typer.echo(_render(whole, format), nl=False)
 
 
 @contextmanager
 def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
-    """The runs' folders, with the logs of those that lie at a URL."""
+    """The runs' folders; the logs of runs at a URL are fetched."""
     from judgesense.storage import opened
 
     with ExitStack() as stack:
@@ -57,10 +58,6 @@ def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
 
 
 def _render(whole: dict[str, object], format: Format) -> str:
-    if format == "json":
-        import json
-
-        return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if format == "md":
         from judgesense.reporting.markdown import render_markdown
 
@@ -76,23 +73,23 @@ def _render(whole: dict[str, object], format: Format) -> str:
 
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="Folder or URL of a run.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="That of another, or the same.")],
-    json_: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    second: Annotated[str, typer.Argument(metavar="B", help="Another run, or the same.")],
+    format: Annotated[
+        Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")
+    ] = "text",
 ) -> None:
     """Compare the judges of two runs on the pairs that both judged.
 
-    Each judge of A is compared with each of B, task by task: the difference in JSS and in
-    accuracy, its interval, and a p-value corrected for the number of comparisons. Given the same
-    folder twice, its judges are compared with each other.
+    Compares each judge of A with each of B per task: the difference in JSS and in accuracy, its
+    interval, and a p-value corrected for the number of comparisons. Name the same run twice to
+    compare its judges with each other.
     """
     from judgesense.reporting.compare import compare as compare_runs
     from judgesense.reporting.compare import render_comparison
 
     with _fetched(first, second) as places:
         result = compare_runs(*(place.folder for place in places))
-    if json_:
-        import json
-
-        typer.echo(json.dumps(result.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+    if format == "json":
+        print_json(result.to_dict())
     else:
         typer.echo(render_comparison(result))

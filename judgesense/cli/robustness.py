@@ -1,104 +1,117 @@
-"""``judgesense study``: paraphrase robustness, its measures on a log, its reckoner and its kit."""
+"""``judgesense study``: paraphrase robustness, its calculator and its kit for raters."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-from judgesense.cli.study import Items, Mirror, Out, Quick, Seed, finish
+from judgesense.cli.options import (
+    App,
+    Limit,
+    Mirror,
+    Out,
+    Pins,
+    Quick,
+    Seed,
+    SomeJudges,
+    names,
+    pairs,
+)
+from judgesense.cli.study import finish
+from judgesense.errors import JudgeSenseError
 
 _OF_LOGS = ("--out", "--log", "--by", "--tolerance", "--panel")
-"""What --log heeds."""
+"""The options that --log uses."""
 
-Named = Annotated[
-    list[str] | None,
-    typer.Option("--attribute", metavar="NAME", help="An attribute, e.g. clarity; give several."),
+Attributes = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Attributes, such as clarity; all by default.")
 ]
-Data = Annotated[
+Sources = Annotated[
     list[str] | None,
-    typer.Option(metavar="TASK=SET|FILE", help="Where a task's texts and human scores come from."),
+    typer.Option(
+        "--source",
+        metavar="TASK=SET|FILE",
+        help="Texts and human scores of a task; repeatable.",
+    ),
 ]
-Revisions = Annotated[
-    list[str] | None,
-    typer.Option("--revision", metavar="SET=COMMIT", help="A Hub set's commit; give several."),
-]
+
+
+def add_to(app: App) -> None:
+    """Add the commands to the group of studies."""
+    app.command("paraphrase-robustness")(paraphrase_robustness)
+    app.command("reckon")(reckon)
+    app.command("rater-kit")(rater_kit)
 
 
 def paraphrase_robustness(
     ctx: typer.Context,
     out: Out,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option("--judge", "-j", metavar="NAME|HUB_ID|PATH", help="A judge; give three."),
-    ] = None,
-    task: Annotated[
-        list[str] | None,
+    judge: SomeJudges = None,
+    tasks: Annotated[
+        str | None,
         typer.Option(
-            help="dialogue, question-generation, summarisation or essays; all by default."
+            metavar="A,B",
+            help="dialogue, question-generation, summarisation, essays; all by default.",
         ),
     ] = None,
-    attribute: Named = None,
-    data: Data = None,
-    items: Items = None,
+    attributes: Attributes = None,
+    source: Sources = None,
+    limit: Limit = None,
     paraphrases: Annotated[
-        int | None, typer.Option(help="How many of the ten paraphrases.")
+        int | None, typer.Option(metavar="N", help="Paraphrases per instruction (10).")
     ] = None,
-    max_words: Annotated[int | None, typer.Option(help="Leave out texts with more words.")] = None,
-    scoring: Annotated[str, typer.Option(help="options or generate.")] = "options",
-    panel: Annotated[bool, typer.Option(help="Measure panels of the judges (three or more).")] = (
-        True
-    ),
+    max_words: Annotated[int | None, typer.Option(metavar="N", help="Skip longer texts.")] = None,
+    scoring: Annotated[
+        Literal["options", "generate"], typer.Option(help="Read option probabilities or text.")
+    ] = "options",
+    panel: Annotated[
+        bool, typer.Option(help="Measure panels of the judges (three or more).")
+    ] = True,
     fuser: Annotated[
-        str | None, typer.Option(metavar="JUDGE", help="The judge that fuses the panel's ratings.")
+        str | None, typer.Option(metavar="JUDGE", help="Fuses the panel's ratings.")
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(help="τ: how far from the human mean is still right.")
+        float, typer.Option(metavar="T", help="Distance from the human mean that is right.")
     ] = 0.5,
     log: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Measure the log of an import or a run instead of judging."
-        ),
+        typer.Option(metavar="DIR", help="Measure this run or import; judge nothing."),
     ] = None,
     by: Annotated[
-        str,
-        typer.Option(
-            help="With --log, sets of items: task, or set (item ids to their last slash)."
-        ),
+        Literal["task", "set"],
+        typer.Option(help="Group items of --log by task, or by item id up to its last slash."),
     ] = "task",
     mirror: Mirror = None,
-    revision: Revisions = None,
-    seed: Seed = 0,
+    pin: Pins = None,
     quick: Quick = False,
+    seed: Seed = 0,
 ) -> None:
-    """Score texts on 12 attributes under ten paraphrases, against human scores."""
-    from judgesense.errors import JudgeSenseError
+    """Score texts on 12 attributes under ten paraphrases, and compare with human scores."""
     from judgesense.studies import paraphrase_robustness as study
 
     given = _given(ctx)
     if log is not None:
         from judgesense.studies.paraphrase_robustness.logs import measure_log
 
-        if strange := [option for option in given if option not in _OF_LOGS]:
+        if unused := [option for option in given if option not in _OF_LOGS]:
             raise JudgeSenseError(
-                f"--log measures what was judged already: leave out {', '.join(strange)}, or leave "
-                "out --log"
+                f"--log measures a finished log: leave out {', '.join(unused)}, or leave out --log"
             )
         finish(measure_log(log, by=by, tolerance=tolerance, panel=panel), out)
         return
     if "--by" in given:
-        raise JudgeSenseError("--by takes the sets of an existing log apart: give it with --log")
+        raise JudgeSenseError("--by is for --log")
     if not judge:
-        raise JudgeSenseError("name judges with --judge, or an existing log with --log")
+        raise JudgeSenseError("name judges with --judge, or a finished log with --log")
     result = study.paraphrase_robustness(
         judge,
         out,
-        tasks=task,
-        attributes=attribute,
-        data=_pairs(data, "--data"),
-        limit=items,
+        tasks=names(tasks),
+        attributes=names(attributes),
+        data=pairs(source, "--source"),
+        limit=limit,
         paraphrases=paraphrases,
         max_words=max_words,
         scoring=scoring,
@@ -106,7 +119,7 @@ def paraphrase_robustness(
         fuser=fuser,
         tolerance=tolerance,
         mirror=mirror,
-        revisions=_pairs(revision, "--revision"),
+        revisions=pairs(pin, "--pin"),
         seed=seed,
         quick=quick,
     )
@@ -117,16 +130,16 @@ def reckon(
     study: Annotated[
         Path, typer.Argument(metavar="DIR", help="A finished study of paraphrase robustness.")
     ],
-    attribute: Annotated[str, typer.Argument(metavar="ATTRIBUTE", help="E.g. clarity.")],
+    attribute: Annotated[str, typer.Argument(metavar="ATTRIBUTE", help="Such as clarity.")],
     budget: Annotated[
-        float | None, typer.Option(metavar="USD", help="US dollars for 1,000 items.")
+        float | None, typer.Option(metavar="USD", help="US dollars per 1,000 items.")
     ] = None,
     token_price: Annotated[
         float | None,
-        typer.Option(metavar="USD", help="For a million tokens, where no cost is recorded."),
+        typer.Option(metavar="USD", help="Per million tokens, where no cost is recorded."),
     ] = None,
 ) -> None:
-    """Say what to use for an attribute within a budget, and what it was measured to do."""
+    """Recommend a judge or panel for an attribute within a budget, with its measured accuracy."""
     from judgesense.studies.paraphrase_robustness import recommendation
 
     typer.echo(recommendation.reckon(study, attribute, budget, token_price).text())
@@ -135,18 +148,20 @@ def reckon(
 def rater_kit(
     out: Out,
     read: Annotated[
-        bool, typer.Option("--read", help="Read the raters' filled-in files back and measure.")
+        bool, typer.Option("--read", help="Read the raters' filled-in files and measure.")
     ] = False,
-    attribute: Named = None,
-    data: Data = None,
-    items: Annotated[int, typer.Option(help="Texts an attribute.")] = 6,
-    wordings: Annotated[int, typer.Option(help="Wordings of each instruction.")] = 5,
-    raters: Annotated[int, typer.Option(help="How many files to write.")] = 3,
+    attributes: Attributes = None,
+    source: Sources = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Texts per attribute.")] = 6,
+    n_wordings: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Wordings per instruction.")
+    ] = 5,
+    raters: Annotated[int, typer.Option(metavar="N", min=1, help="Files to write.")] = 3,
     mirror: Mirror = None,
-    revision: Revisions = None,
+    pin: Pins = None,
     seed: Seed = 0,
 ) -> None:
-    """Let people rate the same texts under several wordings: CSV files out, CSV files in."""
+    """Have people rate the same texts under several wordings: CSV files out, CSV files in."""
     from judgesense.studies.paraphrase_robustness.rater_kit import read_kit, write_kit
 
     if read:
@@ -154,38 +169,25 @@ def rater_kit(
         return
     files = write_kit(
         out,
-        attributes=attribute,
-        data=_pairs(data, "--data"),
-        limit=items,
-        wordings=wordings,
+        attributes=names(attributes),
+        data=pairs(source, "--source"),
+        limit=limit,
+        wordings=n_wordings,
         raters=raters,
         mirror=mirror,
-        revisions=_pairs(revision, "--revision"),
+        revisions=pairs(pin, "--pin"),
         seed=seed,
     )
     typer.echo(
-        f"{len(files)} files in {out}: give each rater one of rater-*.csv and instructions.txt; "
-        f"put the filled-in files back, then: judgesense study rater-kit --out {out} --read"
+        f"{len(files)} files in {out}: give each rater one of rater-*.csv and instructions.txt. "
+        f"Put the filled-in files back, then: judgesense study rater-kit --out {out} --read"
     )
 
 
-def _given(ctx: typer.Context) -> list[str]:
-    """The options that stand on the command line, by their first name."""
-    found = []
-    for option in ctx.command.params:
-        source = ctx.get_parameter_source(option.name or "")
-        if source is not None and source.name == "COMMANDLINE":
-            found.append(option.opts[0])
-    return found
-
-
-def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
-    from judgesense.errors import JudgeSenseError
-
-    pairs = {}
-    for text in given or ():
-        key, found, value = text.partition("=")
-        if not (key and found and value):
-            raise JudgeSenseError(f"{option} {text}: give NAME=VALUE")
-        pairs[key] = value
-    return pairs
+def _given(ctx: Any) -> list[str]:
+    """The options on the command line, by their first name."""
+    return [
+        param.opts[0]
+        for param in ctx.command.params
+        if (source := ctx.get_parameter_source(param.name)) and source.name == "COMMANDLINE"
+    ]

@@ -102,9 +102,7 @@ def run(
         repeats=repeats,
         seed=seed,
         limit=limit,
-        **judge_options(
-            settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
-        ),
+        **judge_options(settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost),
     )
     if dry_run:
         for line in describe(asked):

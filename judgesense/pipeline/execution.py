@@ -13,7 +13,8 @@ from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.run_folder import PROMPTS_FILE, REPORT_FILE, RunFolder, read_record
+from judgesense.report_file import saved_report
+from judgesense.run_folder import PROMPTS_FILE, RunFolder, read_record
 from judgesense.storage import opened
 
 if TYPE_CHECKING:
@@ -111,6 +112,14 @@ def run(
 
     Raises:
         JudgeSenseError: for bad input, before a model is loaded where possible.
+
+    >>> import tempfile
+    >>> def judge(messages):
+    ...     return ["YES" for _ in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = run(judge, tasks=["factuality"], limit=4, out=f"{folder}/run", note=str)
+    >>> {cell["judge"]: cell["jss"] for cell in report.cells if cell["labels"] == "raw"}
+    {'judge@callable': 1.0, 'oracle': 0.6}
     """
     from judgesense.reporting.report import Report
 
@@ -201,7 +210,7 @@ def execute(
         run = RunFolder(place, asked, writes=ranks.first)
         # No process writes before all have read the state of the run.
         if all(ranks.gather(run.is_finished())):
-            report = _saved_report(folder)
+            report = saved_report(folder)
             if report is None and ranks.first:
                 place.fetch_parts()
                 report = write_report(folder)
@@ -316,15 +325,6 @@ def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]
         return settings.scorings
     note(f"{judge.name} offers {' and '.join(offered)} scoring only")
     return offered
-
-
-def _saved_report(out: Path) -> dict[str, Any] | None:
-    """The report of a finished run, or None if it is missing or damaged."""
-    try:
-        report: dict[str, Any] = json.loads((out / REPORT_FILE).read_text("utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        return None
-    return report
 
 
 def _is_function(judge: Any) -> bool:

@@ -288,8 +288,8 @@ def _cut_off(case: Case) -> str | None:
     if not n or cut / n < MANY_CUT_OFF:
         return None
     return (
-        f"{percent(cut / n)} of its answers reached the token cap before a verdict: raise "
-        "--max-tokens (a reasoning model needs a few thousand)."
+        f"{percent(cut / n)} of its answers reached the token cap before a verdict: raise it "
+        "with --set max_tokens=N (a reasoning model needs a few thousand)."
     )
 
 

@@ -200,7 +200,7 @@ def _require_columns(where: str, present: Sequence[str], columns: Mapping[str, t
         if name not in present:
             raise JudgeSenseError(
                 f"{where} lacks the column {name!r}; it has {', '.join(present)}. The set has "
-                "changed its schema: use an earlier revision (--revision SET=COMMIT)"
+                "changed its schema: use an earlier revision (--pin SET=COMMIT)"
             )
 
 
@@ -212,7 +212,7 @@ def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
             raise JudgeSenseError(
                 f"{table.where}: the column {name!r} holds {type(first[name]).__name__}, not "
                 f"{kind.__name__}. The set has changed its schema: use an earlier revision "
-                "(--revision SET=COMMIT)"
+                "(--pin SET=COMMIT)"
             )
 
 
@@ -259,7 +259,7 @@ def draw(
             most = min(len(group) for group in by_gold.values()) * len(wanted)
             raise JudgeSenseError(
                 f"too few items: {len(by_gold[gold])} {what} have the gold label {gold}, but {n} "
-                f"were requested; use --items {most} at most for balanced labels, or --items all "
+                f"were requested; use --limit {most} at most for balanced labels, or --limit all "
                 f"for all {len(candidates)}"
             )
     used: Counter[str] = Counter()

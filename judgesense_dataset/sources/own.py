@@ -44,7 +44,7 @@ def collect(
     rows: Iterable[tuple[int, Mapping[str, Any]]]
     if data.path is not None:
         if not data.path.is_file():
-            raise JudgeSenseError(f"--file {data.path}: no such file")
+            raise JudgeSenseError(f"--items {data.path}: no such file")
         where, source = str(data.path), data.path.name
         revision = f"sha256:{sha256_of(data.path)}"
         rows, license_ = read_rows(data.path), data.license
@@ -83,7 +83,7 @@ def _rename(row: Mapping[str, Any], data: OwnData, place: str) -> dict[str, Any]
         if gold not in data.labels:
             raise JudgeSenseError(
                 f"{place}, column {data.columns.get('gold', 'gold')}: the label {gold!r} is not "
-                f"in --labels, which has {', '.join(data.labels)}"
+                f"in --gold-map, which has {', '.join(data.labels)}"
             )
         renamed["gold"] = data.labels[gold]
     return renamed

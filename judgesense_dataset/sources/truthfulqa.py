@@ -56,7 +56,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     if n > len(questions):
         raise JudgeSenseError(
             f"too few items: {HUB_ID} has {len(questions)} questions, but {n} were requested; use "
-            f"--items all for all {len(answers)} answers"
+            f"--limit all for all {len(answers)} answers"
         )
     rng = generator(seed, "truthfulqa")
     wanted = quotas(n, ("YES", "NO"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.options import RayOptions, check
 
 _REACH_WITHIN_S = 5.0
 
@@ -143,15 +144,15 @@ def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str,
     }
     if left.get("engine") != "ray":
         if asked:
-            raise JudgeSenseError(f"--{min(asked).replace('_', '-')} is for --engine ray")
+            raise JudgeSenseError(f"{min(asked)} is for --engine ray")
         return None, left
+    check(RayOptions, asked, "", "option of the engine ray")
     del left["engine"]
     if engine := asked.pop("actor_engine", None):
         left["engine"] = engine
-    fields = {name.removeprefix("ray_"): value for name, value in asked.items()}
-    if unknown := sorted(set(fields) - set(RayCluster.__dataclass_fields__)):
-        raise JudgeSenseError(f"unknown option ray_{unknown[0]} of the engine ray")
-    return RayCluster(**fields), left
+    if isinstance(actors := asked.get("ray_actors"), list):
+        asked["ray_actors"] = tuple(actors)
+    return RayCluster(**{name.removeprefix("ray_"): value for name, value in asked.items()}), left
 
 
 def _require_reachable(address: str | None) -> None:

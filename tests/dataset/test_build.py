@@ -121,7 +121,7 @@ def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_pa
             *command,
             "--mirror",
             str(mirror),
-            "--items",
+            "--limit",
             "125",
             "--no-verdicts",
             "--out",
@@ -267,9 +267,9 @@ def test_the_embedded_rows_are_the_embedded_benchmark() -> None:
 def test_the_command_says_what_it_built(own_items: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(
         app,
-        ["dataset", "build", "--source", "own", "--file", str(own_items), "--task", "factuality",
+        ["dataset", "build", "--source", "own", "--items", str(own_items), "--task", "factuality",
          "--columns", "item_id=key,question=q,response=a,gold=ok",
-         "--labels", "true=YES,false=NO", "--no-verdicts", "--out", str(tmp_path / "d")],
+         "--gold-map", "true=YES,false=NO", "--no-verdicts", "--out", str(tmp_path / "d")],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "factuality: 30 items, 150 prompts, 125 pairs" in result.output
@@ -278,7 +278,7 @@ def test_the_command_says_what_it_built(own_items: Path, tmp_path: Path) -> None
 def test_a_source_that_fails_is_one_line_on_stderr_and_exit_code_2(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "judgesense", "dataset", "build", "--source", "own",
-         "--file", "absent.csv", "--task", "coherence", "--out", str(tmp_path / "d")],
+         "--items", "absent.csv", "--task", "coherence", "--out", str(tmp_path / "d")],
         capture_output=True,
         text=True,
         check=False,
@@ -291,7 +291,7 @@ def test_a_source_that_fails_is_one_line_on_stderr_and_exit_code_2(tmp_path: Pat
 
 
 def test_show_prints_both_prompts_whole(own_folder: Path) -> None:
-    result = CliRunner().invoke(app, ["dataset", "show", str(own_folder), "-n", "1"])
+    result = CliRunner().invoke(app, ["dataset", "show", str(own_folder), "--pairs", "1"])
     assert result.exit_code == 0, result.output
     row = rows_of(own_folder)[0]
     for column in ("pair_id", "prompt_a", "prompt_b", "template_a", "label_map_b"):

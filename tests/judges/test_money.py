@@ -79,7 +79,7 @@ def test_a_price_or_budget_that_is_no_number_is_refused(value: object) -> None:
 @pytest.mark.parametrize("price", ["nan,1", "1,inf", "-1,1"])
 def test_a_price_that_is_no_number_is_bad_usage(price: str) -> None:
     for command in (["run", "-o", "x"], ["check", "rubric.txt", "--data", "data.jsonl"]):
-        done = CliRunner().invoke(app, [*command, "-j", "gpt-4o", "--price", price])
+        done = CliRunner().invoke(app, [*command, "-j", "gpt-4o", "--set", f"price={price}"])
         assert isinstance(done.exception, JudgeSenseError)
         assert "price: must be two numbers of 0 or more" in str(done.exception)
 
@@ -91,7 +91,7 @@ def test_a_check_takes_a_price_and_holds_its_budget(tmp_path: Path) -> None:
     with serving(endpoint) as url:
         command = [
             "check", str(tmp_path / "tone.txt"), "--data", str(tmp_path / "tone.jsonl"),
-            "--judge", "m", "--base-url", url, "--price", "10,10", "--max-cost", "0",
+            "--judge", "m", "--base-url", url, "--set", "price=10,10", "--max-cost", "0",
             "--out", str(tmp_path / "out"),
         ]  # fmt: skip
         proposing = CliRunner().invoke(app, command)

@@ -37,7 +37,7 @@ def test_the_seed_of_a_run_is_that_of_the_draws(tmp_path: Path) -> None:
         result = CliRunner().invoke(
             app,
             ["run", "--judge", "m", "--base-url", url, "--tasks", "factuality", "--limit", "1",
-             "--scoring", "generate", "--temperature", "0.7", "--seed", "11", "--repeats", "2",
+             "--scoring", "generate", "--set", "temperature=0.7", "--seed", "11", "--repeats", "2",
              "--out", str(tmp_path)],
             catch_exceptions=False,
         )  # fmt: skip
@@ -50,24 +50,25 @@ def test_the_seed_of_a_run_is_that_of_the_draws(tmp_path: Path) -> None:
 @pytest.mark.parametrize("caps", ["20,many", "0", "20,,30"])
 def test_a_cap_that_is_no_number_is_refused(caps: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(
-        app, ["run", "--judge", "smollm2-135m", "--out", str(tmp_path), "--max-tokens", caps]
+        app,
+        ["run", "--judge", "smollm2-135m", "--out", str(tmp_path), "--set", f"max_tokens={caps}"],
     )
     assert isinstance(result.exception, JudgeSenseError)
-    assert "--max-tokens" in str(result.exception)
+    assert "max_tokens" in str(result.exception)
 
 
 def test_a_dry_run_says_what_an_endpoint_can_cost(tmp_path: Path) -> None:
     arguments = ["run", "--judge", "m", "--base-url", "http://localhost:1/v1", "--dry-run",
-                 "--out", str(tmp_path / "x"), "--max-tokens", "20,2000", "--concurrency", "64",
-                 "--timeout", "5", "--retry-budget", "60", "--requests-per-minute", "600",
-                 "--tokens-per-minute", "90000"]  # fmt: skip
-    priced = CliRunner().invoke(app, [*arguments, "--price", "1,10"])
+                 "--out", str(tmp_path / "x"), "--set", "max_tokens=20,2000",
+                 "--set", "concurrency=64", "--set", "timeout_s=5", "--set", "retry_budget_s=60",
+                 "--set", "requests_per_minute=600"]  # fmt: skip
+    priced = CliRunner().invoke(app, [*arguments, "--set", "price=1,10"])
     assert priced.exit_code == 0, priced.output
     few, many = [line for line in priced.output.splitlines() if "at most $" in line]
     few_cost, many_cost = (float(line.split("$")[1].split(",")[0]) for line in (few, many))
     # 725 prompts, 1,980 tokens more each, at 10 dollars a million.
     assert many_cost - few_cost == pytest.approx(725 * 1980 * 10 / 1e6, abs=0.02)
-    assert "unknown sum: give --price" in CliRunner().invoke(app, arguments).output
+    assert "cost unknown: --set price" in CliRunner().invoke(app, arguments).output
     assert not (tmp_path / "x").exists()
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from judge_file import no_file_of_ones_own, own_file  # noqa: F401  (a fixture)
+from typer.testing import CliRunner
 
 import judgesense
+from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.published import papers
 from local_judges.judge_files import entries
@@ -326,3 +328,24 @@ def test_the_seed_of_a_run_reaches_a_judge_whose_file_says_that_it_draws(
     assert (
         json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["judges"][0]["seed"] == 7
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--set", "seed=3"], "--set seed=3: use --seed"),
+        (["--engine", "abacus"], "--engine: 'abacus' is not one of transformers, vllm, api, ray"),
+        (["--set", "max_tokens"], "--set max_tokens: expected KEY=VALUE"),
+        (["--set", "dtype=float32", "--set", "dtype=bfloat16"], "dtype is set twice"),
+        (["--set", "max_token=5"], "did you mean max_tokens"),
+        (["--set", "temperature=[1"], "is not YAML"),
+        (["--dtype", "bfloat16"], "no option --dtype; use --set dtype=bfloat16"),
+        (["--timeout=9"], "no option --timeout; use --set timeout_s=9"),
+        (["--thinking"], "no option --thinking; use --set thinking=true"),
+        (["--ray-gpus", "2"], "no option --ray-gpus; use --set ray_gpus=2"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_to_write(given: list[str], says: str) -> None:
+    done = CliRunner().invoke(app, ["run", "-j", "gpt-4o", "-o", "x", "--dry-run", *given])
+    assert isinstance(done.exception, JudgeSenseError)
+    assert says in str(done.exception)

@@ -169,7 +169,9 @@ def test_references_that_lack_an_item_are_refused(tmp_path: Path) -> None:
     judgesense.respond(adds, sums(2), tmp_path / "log")
     references = tmp_path / "references.csv"
     references.write_text("item_id,reference\nsum-0,1\n")
-    result = CliRunner().invoke(app, ["match", str(tmp_path / "log"), "-r", str(references)])
+    result = CliRunner().invoke(
+        app, ["match", str(tmp_path / "log"), "--references", str(references)]
+    )
     assert "no reference for item 'sum-1'" in str(result.exception)
 
 

@@ -167,9 +167,9 @@ def test_it_says_what_fixes_its_answers(said: dict[str, Any], local: Transformer
 def judge_on_vllm(python: Path, model: Path, out: Path) -> subprocess.Popen[str]:
     command = [
         python, "-m", "judgesense", "run", "--judge", model, "--engine", "vllm", "--out", out,
-        "--tasks", ",".join(TASKS), "--limit", str(LIMIT), "--dtype", "float32",
-        "--engine-option", "enforce_eager=true", "--engine-option", "max_model_len=1024",
-        "--engine-option", "gpu_memory_utilization=0.4",
+        "--tasks", ",".join(TASKS), "--limit", str(LIMIT), "--set", "dtype=float32",
+        "--set", "enforce_eager=true", "--set", "max_model_len=1024",
+        "--set", "gpu_memory_utilization=0.4",
     ]  # fmt: skip
     return subprocess.Popen(
         list(map(str, command)),

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense import Question
 from judgesense.cli import app
-from judgesense.cli.matching import _load as load_judge_of
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.matching import grader_of
 
 OPTIONS = ["gravity", "friction", "magnetism", "drag"]
 ROWS = [
@@ -94,14 +94,20 @@ def test_f1_takes_several_accepted_answers(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--columns", "reference=gold"], r"line 1: no column 'gold' \(for reference\)"),
-        (["--columns", "answer=gold"], "no column 'answer'; it has model, prompt_id"),
-        (["--method", "bleu"], "there are choice, f1, math, exact"),
+        (["--columns", "answer=gold"], "unknown column 'answer'; choose one of model"),
+        (["--method", "bleu"], "--method: 'bleu' is not one of choice, f1, math, exact"),
         (["--method", "f1", "--n-options", "3"], "has no option 'n_options'"),
-        (["--judge", "nobody"], "unknown judge 'nobody'"),
-        (["--judge", "smollm2-135m", "--prompt", "nothing"], "neither a file nor one of figure-3"),
-        (["--prompt", "gpqa"], "--prompt is about the judge; name one with --judge"),
-        (["--engine", "api"], "--engine is about the judge"),
-        (["--base-url", "http://127.0.0.1:1/v1"], "--base-url is about the judge"),
+        (["--grader", "nobody"], "unknown judge 'nobody'"),
+        (
+            ["--grader", "smollm2-135m", "--grading-prompt", "nothing"],
+            "neither a file nor one of figure-3",
+        ),
+        (
+            ["--grading-prompt", "gpqa"],
+            "--grading-prompt is for the grader; name one with --grader",
+        ),
+        (["--engine", "api"], "--engine is for the grader"),
+        (["--base-url", "http://127.0.0.1:1/v1"], "--base-url is for the grader"),
     ],
 )
 def test_bad_usage_is_refused_with_what_exists(
@@ -116,7 +122,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_scored(
 ) -> None:
     (tmp_path / "file").touch()
     log, out = str(responses(tmp_path)), str(tmp_path / "file" / "out")
-    for judge in ([], ["--judge", "smollm2-135m"]):
+    for judge in ([], ["--grader", "smollm2-135m"]):
         result = CliRunner().invoke(app, ["match", log, *judge, "--out", out])
         assert isinstance(result.exception, JudgeSenseError)
         assert "cannot write to" in str(result.exception)
@@ -151,7 +157,7 @@ def test_a_log_to_which_answers_are_still_to_come_is_not_scored(tmp_path: Path) 
 def test_a_judge_without_questions_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
     source = responses(tmp_path, question=None)
     with pytest.raises(JudgeSenseError, match="line 1: no question"):
-        invoke(str(source), "--judge", "smollm2-135m")
+        invoke(str(source), "--grader", "smollm2-135m")
 
 
 class MatchServer(BaseHTTPRequestHandler):
@@ -197,9 +203,9 @@ def test_a_judge_finds_what_the_heuristic_missed_and_its_silence_is_counted(
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
     source, out = responses(tmp_path, options=None), tmp_path / "out"
     output = invoke(
-        str(source), "--judge", "reader", "--base-url", endpoint, "--out", str(out), code=1
+        str(source), "--grader", "reader", "--base-url", endpoint, "--out", str(out), code=1
     )
-    assert "2 right for the judge alone" in output
+    assert "2 right for the grader only" in output
     assert "'It must be gravity' for 'A' [read]" in " ".join(output.split())
     assert "no verdict, UNCLEAR: 1" in output
     assert "unused" not in output
@@ -224,5 +230,5 @@ def test_a_judge_finds_what_the_heuristic_missed_and_its_silence_is_counted(
 def test_a_reasoning_judge_may_think_as_long_as_its_entry_says(
     judge: str, given: int | None, cap: int
 ) -> None:
-    spec = load_judge_of(judge, {"max_tokens": given}, "figure-3", [])
+    spec = grader_of(judge, [], "figure-3", {"max_tokens": given} if given else {})
     assert (spec.options["max_tokens"], spec.options["system_prompt"]) == (cap, "")

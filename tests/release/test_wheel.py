@@ -118,7 +118,7 @@ def test_it_judges_reports_and_shows_what_it_would_publish(does, dist, home):
         for n, gold in enumerate(["YES", "NO"] * 10)
     ]
     (home / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    own = ("--source", "own", "--task", "factuality", "--file", "sums.jsonl")
+    own = ("--source", "own", "--task", "factuality", "--items", "sums.jsonl")
     does("dataset", "build", *own, "--no-verdicts", "--out", "pairs")
     wheel = ("--wheel", distributions(dist)[0])
     for what, arguments, shown in (

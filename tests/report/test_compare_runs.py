@@ -172,5 +172,5 @@ def test_the_command_prints_words_or_json(runs) -> None:
     assert words.exit_code == 0, words.output
     assert "prefer steady" in words.output.splitlines()[1]
     assert "Holm-corrected over the 2 comparisons" in words.output
-    data = CliRunner().invoke(app, ["compare", *map(str, runs), "--json"])
+    data = CliRunner().invoke(app, ["compare", *map(str, runs), "--format", "json"])
     assert json.loads(data.output) == judgesense.compare(*runs)

@@ -386,8 +386,8 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
     out = tmp_path / "study"
     command = [
         sys.executable, "-m", "judgesense", "study", "answer-matching", "--quick",
-        "--templates", "4", "-r", "smollm2-135m", "-r", "gemma3-270m", "-r", "smollm2-135m-bf16",
-        "--judge", "smollm2-135m", "--mirror", str(mirror), "--out", str(out),
+        "--n-templates", "4", "-r", "smollm2-135m", "-r", "gemma3-270m", "-r", "smollm2-135m-bf16",
+        "--grader", "smollm2-135m", "--mirror", str(mirror), "--out", str(out),
     ]  # fmt: skip
 
     def run() -> dict[str, Any]:

@@ -269,8 +269,8 @@ def test_a_log_can_be_measured_without_panels(tmp_path: Path) -> None:
     ("given", "said"),
     [
         (["--judge", "gpt-4o"], "leave out --judge, or leave out --log"),
-        (["--task", "essays", "--scoring", "options"], "leave out --task, --scoring, or leave"),
-        (["--fuser", "gpt-4o", "--seed", "0", "--quick"], "leave out --fuser, --seed, --quick"),
+        (["--tasks", "essays", "--scoring", "options"], "leave out --tasks, --scoring, or leave"),
+        (["--fuser", "gpt-4o", "--seed", "0", "--quick"], "leave out --fuser, --quick, --seed"),
     ],
 )
 def test_options_of_judging_are_refused_beside_a_log(

@@ -232,7 +232,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-QUICK = ("--quick", "--scoring", "options", "--questions", "orders,consensus,sampled")
+QUICK = ("--quick", "--scoring", "options", "--only", "orders,consensus,sampled")
 JUDGES = ("-j", "smollm2-135m", "-j", "gemma3-270m")
 
 

@@ -303,8 +303,8 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
     command = [
         "study", "paraphrase-robustness", "--quick", "--mirror", str(mirror), "--out", str(out),
         "--judge", "smollm2-135m", "--judge", "gemma3-270m", "--judge", "smollm2-135m-bf16",
-        "--attribute", "clarity", "--attribute", "answerability", "--attribute", "interestingness",
-        "--items", "2", "--paraphrases", "2", "--max-words", "80", "--fuser", "smollm2-135m",
+        "--attributes", "clarity,answerability,interestingness",
+        "--limit", "2", "--paraphrases", "2", "--max-words", "80", "--fuser", "smollm2-135m",
     ]  # fmt: skip
     env = {**os.environ, "JUDGESENSE_JUDGES": str(tmp_path / "judges.yaml")}
     done = subprocess.run([sys.executable, "-m", "judgesense", *command], env=env, text=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,10 +116,13 @@ def test_a_function_that_answers_too_little_is_told_so(tmp_path: Path) -> None:
         (["--judge", "gtp-4"], "smollm2-135m"),
         (["--judge", "smollm2-135m", "--tasks", "coherance"], "factuality, coherence"),
         (["--judge", "smollm2-135m", "--dataset", "nowhere"], "unknown dataset"),
-        (["--judge", "smollm2-135m", "--scoring", "vibes"], "generate, options"),
-        (["--judge", "smollm2-135m", "--orders", "AC"], "known: AB, BA"),
+        (["--judge", "smollm2-135m", "--scoring", "vibes"], "not one of generate, options, both"),
+        (
+            ["--judge", "smollm2-135m", "--orders", "AC"],
+            "--orders: 'AC' is not one of AB, BA, AB,BA",
+        ),
         (["--judge", "smollm2-135m", "--templates", "x.yaml"], "needs --items"),
-        (["--judge", "smollm2-135m", "--repeats", "0"], "at least 1"),
+        (["--judge", "smollm2-135m", "--repeats", "0"], "--repeats"),
         (["--judge", "m", "--base-url", "https://example.org/v1"], "OPENAI_API_KEY"),
         (["--judge", "m", "--base-url", "http://localhost:1/v1", "--max-cost", "1"], "--set price"),
     ],
@@ -168,12 +172,34 @@ def test_a_dry_run_says_what_would_be_judged_and_writes_nothing(tmp_path: Path) 
     assert not (tmp_path / "out").exists()
 
 
+def options_of(*command: str) -> list[str]:
+    shown = cli(*command, "--help", COLUMNS="80").stdout
+    return re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, flags=re.MULTILINE)
+
+
+def test_the_help_of_run_fits_two_screens() -> None:
+    shown = cli("run", "--help", COLUMNS="80").stdout
+    assert len(shown.splitlines()) <= 60
+    assert max(map(len, shown.splitlines())) <= 80
+    options = options_of("run")
+    assert len(options) == len(set(options))
+    assert len(set(options) - {"--help"}) <= 20
+    for choices in ("generate|options|both", "AB|BA|AB,BA", "transformers|vllm|api|ray"):
+        assert choices in shown
+
+
+@pytest.mark.parametrize("command", [("check",), ("respond",), ("match",)])
+def test_a_judge_is_set_up_by_the_same_flags_in_every_command(command: tuple[str, ...]) -> None:
+    assert {"--engine", "--base-url", "--model", "--max-cost", "--set"} <= set(options_of(*command))
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys, judgesense.cli\n"
         "try: judgesense.cli.app(['--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'torch', 'transformers', 'scipy', 'pandas', 'matplotlib', 'datasets', 'numpy'}\n"
+        "heavy = {'torch', 'transformers', 'scipy', 'pandas', 'matplotlib', 'datasets', 'numpy',\n"
+        "         'pyarrow', 'yaml', 'pydantic', 'local_judges.options'}\n"
         "print('loaded:', sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
