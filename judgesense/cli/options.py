@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from judgesense.errors import JudgeSenseError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 UsageError: Any = typer.BadParameter.__base__
 """Taken from Typer, whose Click may be its own."""
@@ -235,7 +237,7 @@ class App(typer.Typer):
             **settings,
         )
 
-    def command(self, name: str | None = None, **settings: Any) -> Any:
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
         """As Typer's, for this kind of command."""
         return super().command(name, cls=Command, **settings)
 

@@ -41,8 +41,8 @@ def read_questions(path: Path) -> Iterator[Question]:
                     f"{record.place}: no {name}; a question has item_id, template_id, message"
                 )
         options = _list(values.get("options"), record.place) or []
-        texts = [str(values[name]) for name in ("item_id", "template_id", "message")]
-        yield Question(*texts, options=tuple(options))
+        item, template, message = (str(values[n]) for n in ("item_id", "template_id", "message"))
+        yield Question(item, template, message, tuple(options))
 
 
 @dataclass(frozen=True)

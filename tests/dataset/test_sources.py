@@ -286,7 +286,7 @@ def test_own_data_in_a_mirror_folder_of_a_hub_set(mirror: Path, factuality: Task
         ({"a": ""}, "row 3, column response: is empty"),
         ({"a": "half \ud800"}, "row 3, column response: .*UTF-8"),
         ({"key": "c0"}, "row 3, column item_id: 'c0' is already the id of row 1"),
-        ({"ok": "perhaps"}, "row 3, column ok: the label 'perhaps' is not in --labels"),
+        ({"ok": "perhaps"}, "row 3, column ok: the label 'perhaps' is not in --gold-map"),
     ],
 )
 def test_a_bad_row_of_ones_own_is_named_and_nothing_is_written(

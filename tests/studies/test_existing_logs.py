@@ -299,4 +299,4 @@ def test_options_of_logs_are_heeded_beside_a_log_and_refused_without(tmp_path: P
     assert "Every judge on every set" in done.output
     assert "Panels of the judges" not in done.output
     refused = CliRunner().invoke(app, [*study, "--judge", "gpt-4o", "--by", "task"])
-    assert "give it with --log" in str(refused.exception)
+    assert "--by is for --log" in str(refused.exception)
