@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -74,6 +74,30 @@ def join(names: Sequence[str], word: str = "and") -> str:
     ('a', 'a, b and c', 'a or b')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def aligned(table: Sequence[Iterable[str]], left: Sequence[bool] | None = None) -> list[str]:
+    """The lines of a table in columns, with a rule below its first row, the headings.
+
+    ``left`` says which columns are flush left (by default all); the others are flush right.
+
+    >>> print("\\n".join(aligned([["judge", "JSS"], ["a", "0.9"]], [True, False])))
+    judge  JSS
+    -----  ---
+    a      0.9
+    """
+    from rich.cells import cell_len
+
+    heading, *body = (list(row) for row in table)
+    widths = [max(map(cell_len, column)) for column in zip(heading, *body, strict=True)]
+    lines = []
+    for row in (heading, ["-" * width for width in widths], *body):
+        padded = []
+        for text, width, is_left in zip(row, widths, left or [True] * len(widths), strict=True):
+            space = " " * (width - cell_len(text))
+            padded.append(text + space if is_left else space + text)
+        lines.append("  ".join(padded).rstrip())
+    return lines
 
 
 def sentence(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from judgesense.cli.options import App
+from judgesense.text import aligned
 
 if TYPE_CHECKING:
     from local_judges.judge_files import JudgeEntry
@@ -151,7 +152,4 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             table.add_row(*map(Text, row))
         Console().print(table)
         return
-    widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
-    for row in (columns, ["-" * width for width in widths], *rows):
-        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-        typer.echo(line.rstrip())
+    typer.echo("\n".join(aligned([columns, *rows])))

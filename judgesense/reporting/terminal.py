@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -19,102 +16,73 @@ from judgesense.reporting.table import (
     COLUMNS,
     LEGEND,
     TEXT_COLUMNS,
-    Row,
     advice_by_case,
     rows,
 )
+from judgesense.text import aligned
 
 STYLES = {
     "reliable": "green",
     "unstable": "red",
     "undecided": "yellow",
     "degenerate": "magenta",
+    "baseline": "dim",
 }
-_LEFT = [key in TEXT_COLUMNS for key in COLUMNS]
+_BULLET = "  - "
 
 
 def render_terminal(report: Mapping[str, Any], *, terminal: bool = False) -> RenderableType:
     """The table and the advice: a rich renderable for a terminal, else a plain string.
 
-    The plain string has one line per row and finding, neither wrapped nor cut.
+    The plain string has one line per row and finding. On a terminal only prose is wrapped; print
+    the renderable with ``crop=False``, so that no table is cut.
     """
-    return _rich(report) if terminal else _plain(report)
+    lines = list(_lines(report))
+    if not terminal:
+        return "\n".join(line.plain for line in lines)
+    return Group(*(_wrapped(line) if line.plain.startswith(_BULLET) else line for line in lines))
 
 
 def print_report(report: Mapping[str, Any]) -> None:
     """Print the report in the form that fits standard output."""
     if sys.stdout.isatty():
-        Console().print(render_terminal(report, terminal=True))
+        Console().print(render_terminal(report, terminal=True), crop=False)
     else:
         print(render_terminal(report))
 
 
-def _plain(report: Mapping[str, Any]) -> str:
-    body = [list(row.texts.values()) for row in rows(report)]
-    lines = [*_aligned(list(COLUMNS.values()), _LEFT, body), "", LEGEND, BASELINE_NOTE]
+def _wrapped(line: Text) -> RenderableType:
+    """A finding with its wrapped lines indented."""
+    bullet = Table.grid(padding=(0, 1))
+    bullet.add_row(" •", Text(line.plain.removeprefix(_BULLET)))
+    return bullet
+
+
+def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    table = rows(report)
+    left = [key in TEXT_COLUMNS for key in COLUMNS]
+    heading, rule, *body = aligned([COLUMNS.values(), *(row.texts.values() for row in table)], left)
+    yield _whole(heading, "bold")
+    yield _whole(rule, "dim")
+    for row, text in zip(table, body, strict=True):
+        line = _whole(text, STYLES["baseline"] if row.is_baseline else "")
+        if not row.is_baseline:
+            line.stylize(STYLES[row.tone], len(text) - len(row.texts["verdict"]))
+        yield line
+    yield from (Text(), Text(LEGEND, "dim"), Text(BASELINE_NOTE, "dim"))
     for side in side_tables(report):
+        yield from (Text(), Text(side.heading, "bold"))
         left = [at < side.n_text for at in range(len(side.columns))]
-        lines += ["", side.heading, *_aligned(side.columns, left, side.rows), *side.notes]
-    for heading, findings in _grouped(report):
-        lines += ["", heading, *(f"  - {text}" for text in findings)]
-    lines += ["", *report["notes"]] if report["notes"] else []
-    return "\n".join(lines)
-
-
-def _aligned(
-    columns: Sequence[str], left: Sequence[bool], body: Sequence[Sequence[str]]
-) -> Iterator[str]:
-    widths = [max(map(cell_len, column)) for column in zip(columns, *body, strict=True)]
-    for line in (columns, ["-" * width for width in widths], *body):
-        padded = []
-        for text, width, is_left in zip(line, widths, left, strict=True):
-            space = " " * (width - cell_len(text))
-            padded.append(text + space if is_left else space + text)
-        yield "  ".join(padded).rstrip()
-
-
-def _rich(report: Mapping[str, Any]) -> RenderableType:
-    table = _rich_table()
-    for name, left in zip(COLUMNS.values(), _LEFT, strict=True):
-        table.add_column(
-            name, justify="left" if left else "right", no_wrap=not left, overflow="fold"
-        )
-    for index, (_, group) in enumerate(groupby(rows(report), key=lambda row: row.cell["task"])):
-        if index:
-            table.add_row()
-        for row in group:
-            table.add_row(*_styled(row))
-    notes = [Text(note, style="dim") for note in (LEGEND, BASELINE_NOTE)]
-    parts: list[RenderableType] = [table, Text(), *notes]
-    for side in side_tables(report):
-        beside = _rich_table()
-        for place, name in enumerate(side.columns):
-            beside.add_column(name, justify="left" if place < side.n_text else "right")
-        for line in side.rows:
-            beside.add_row(*map(Text, line))
-        parts += [Text(), Text(side.heading, style="bold"), beside]
-        parts += [Text(note, style="dim") for note in side.notes]
-    for heading, findings in _grouped(report):
-        parts += [Text(), Text(heading, style="bold")]
-        for text in findings:
-            bullet = Table.grid(padding=(0, 1))
-            bullet.add_row("•", Text(text))
-            parts.append(Padding(bullet, (0, 0, 0, 2)))
-    parts += [Text(note, style="yellow") for note in report["notes"]]
-    return Group(*parts)
-
-
-def _rich_table() -> Table:
-    return Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-
-
-def _styled(row: Row) -> Iterator[Text]:
-    styles = {} if row.is_baseline else {"verdict": STYLES[row.tone], "mapped": "bold"}
-    base = "dim" if row.is_baseline else ""
-    for key, text in row.texts.items():
-        yield Text(text, style=styles.get(key, base))
-
-
-def _grouped(report: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+        yield from (_whole(line) for line in aligned([side.columns, *side.rows], left))
+        yield from (Text(note, "dim") for note in side.notes)
     for case in advice_by_case(report):
-        yield f"{case['judge']} on {case['task']}, {case['scoring']} scoring", case["texts"]
+        heading = f"{case['judge']} on {case['task']}, {case['scoring']} scoring"
+        yield from (Text(), Text(heading, "bold"))
+        yield from (Text(f"{_BULLET}{text}") for text in case["texts"])
+    if report["notes"]:
+        yield from (Text(), *(Text(note, "yellow") for note in report["notes"]))
+
+
+def _whole(line: str, style: str = "") -> Text:
+    """A line of a table, which is never wrapped."""
+    return Text(line, style, no_wrap=True, overflow="ignore")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from judgesense.reporting.markdown import escape
+from judgesense.text import aligned
 from judgesense_dataset.audit import Audit, TaskAudit
 
 FORMATS = ("text", "md", "json")
@@ -24,7 +26,7 @@ def _json(audit: Audit) -> str:
 
 def _text(audit: Audit) -> str:
     table = [_COLUMNS, *(_cells(name, task) for name, task in audit.tasks.items())]
-    lines = [f"Audit of {audit.dataset}: {_summary(audit)}", "", *_aligned(table)]
+    lines = [f"Audit of {audit.dataset}: {_summary(audit)}", "", *aligned(table)]
     for name, task in audit.tasks.items():
         lines += ["", f"{name}:"]
         for finding in task.findings:
@@ -50,7 +52,7 @@ def _markdown(audit: Audit) -> str:
     lines += ["| " + " | ".join(_cells(*entry)) + " |" for entry in audit.tasks.items()]
     for name, task in audit.tasks.items():
         lines += ["", f"**{name}**", ""]
-        lines += [f"- {f.severity} `{f.code}`: {_escape(f.message)}" for f in task.findings]
+        lines += [f"- {f.severity} `{f.code}`: {escape(f.message)}" for f in task.findings]
     return "\n".join(lines)
 
 
@@ -67,7 +69,7 @@ def render_validation(record: Mapping[str, Any]) -> str:
         numbers = (found["n"], found["percent"], found["kappa"])
         agreement.append((found["a"], found["b"], *map(_number, numbers)))
     measured = record["surface"]
-    lines = [*_aligned(tasks), "", *_aligned(validators), "", *_aligned(agreement), ""]
+    lines = [*aligned(tasks), "", *aligned(validators), "", *aligned(agreement), ""]
     lines.append(f"over {measured['n']} distinct pairs of wordings (mean, standard deviation):")
     for name in ("edit_distance", "cosine"):
         m = measured[name]
@@ -76,14 +78,6 @@ def render_validation(record: Mapping[str, Any]) -> str:
             f"{m['paper_mean']:.3f}, {m['paper_sd']:.2f})"
         )
     return "\n".join(lines)
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-        for cells in table
-    ]
 
 
 def _number(value: float | None) -> str:
@@ -108,10 +102,3 @@ def _summary(audit: Audit) -> str:
     severities = [f.severity for task in audit.tasks.values() for f in task.findings]
     counts = ((severities.count(name), name) for name in ("error", "warning"))
     return " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts)
-
-
-def _escape(text: str) -> str:
-    """Escape the characters that Markdown would interpret."""
-    for mark in ("\\", "*", "_", "`", "|", "<"):
-        text = text.replace(mark, "\\" + mark)
-    return text
