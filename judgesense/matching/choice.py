@@ -3,9 +3,9 @@
 Labels are letters or numbers, in the formats of the 12 multiple-choice templates of "Artifact or
 Flaw?", Appendix A. Every label in the response is a *mention*, and the strongest kind of mention
 decides: a final or boxed answer, a statement ("the answer is B", "Option 2 is correct"), a
-response that begins with a label ("[B] text"), an option's text given as the answer, an option
-named ("option B", "(B)"), a label or an option's text that just occurs. What is negated ("not A",
-"B is incorrect") is not chosen; what stays ambiguous is unread, never guessed.
+response that begins with a label ("[B] text"), an option's text given as the answer, a named
+option ("option B", "(B)"), a bare label or option text. A negated option ("not A", "B is
+incorrect") is not chosen; an ambiguous response is unread, never guessed.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _REJECTS = _any_case(
 _WRONG = r"(?:incorrect|wrong|false|ruled\s+out|eliminated|rejected|out)\b"
 _RATHER = r"(?:also\s+|clearly\s+|definitely\s+|obviously\s+|simply\s+|therefore\s+)?"
 _IS_REJECTED = _any_case(
-    # At once ("B cannot be right") any denial rejects; after other words, which may be the
-    # option's text ("B: they cannot fly"), only being called wrong does.
+    # Right after the label ("B cannot be right") any denial rejects; after other words, which may
+    # be the option's text ("B: they cannot fly"), only "wrong" and its synonyms do.
     rf"^\s*(?:{_RATHER}(?:(?:is|are|was|seems?|looks?|would\s+be)\s+{_RATHER}(?:not|neither)\b"
     r"|(?:is|are|was|does|do|did)n['’]?t\b|can(?:not\b|['’]?t\b)|(?:does|do|did)\s+not\b)"
     rf"|[:.]?\s*(?:[^\s.,;]+\s+){{0,4}}?(?:is|are|was|seems?|looks?|(?:would|can|could|should)\s+be)\s+"
@@ -78,12 +78,12 @@ _JOINS = _any_case(
     r"^\s*[)\]}]?\s*(?:[,/&]|\bor\b|\band\b)(?:\s|[,/&]|\bor\b|\band\b)*(?:option|choice)?\s*[(\[{]?\s*$"
 )
 
-# What may follow a capital A or I that is a label, not an article or a pronoun.
+# Text after a capital A or I that is a label, not an article or a pronoun.
 _AFTER_LETTER = re.compile(
     r"^\s*(?:$|[.,;:!?/\n]|[-–—]\s|(?:because|since|as|which|for|with|is|was|and|or|but|not|"
     r"instead|rather|based|due|given|here|seems|appears|would|must|looks|cannot)\b)"
 )
-# What may follow a number that is a label, not a quantity ("2 metres", "2 + 2").
+# Text after a number that is a label, not a quantity ("2 metres", "2 + 2").
 _AFTER_NUMBER = re.compile(
     r"^\s*(?:$|[.,;:!?\n]|[-–—]\s|(?:because|since|as|which|is|and|or|but|not|rather|based|due|"
     r"given|here)\b)"
@@ -110,23 +110,34 @@ def read_choice(
     options: Sequence[str] | None = None,
     labels: str = "auto",
 ) -> Reading:
-    """The option that a response chose, as a letter: "A" for the first, whatever was shown.
+    """The option that a response chose, as a letter: "A" for the first option, whatever its label.
 
-    ``options`` are the options' texts (``n_options`` is then their number); a response that
-    names one by its text is read too. ``labels`` is what the prompt showed: "letters",
-    "numbers" (1 for the first) or "auto" for either. Thinking between ``<think>`` tags is left
-    out. Of several statements the last counts, a final answer before others. Unread (``value``
-    None, with the problem) is a response that names no option, several at once, or only options
-    that it rejects.
+    Args:
+        text: the response. Thinking between ``<think>`` tags is left out.
+        n_options: number of options; ignored with ``options``.
+        options: the options' texts; a response may then name an option by its text.
+        labels: the labels in the prompt: "letters", "numbers" (1 for the first) or "auto" for
+            either.
 
-    Raises JudgeSenseError for an unknown style or under 2 or over 26 options.
+    Returns:
+        The choice. Of several statements the last counts, and a final answer beats others. A
+        response is unread (``value`` None, with the problem) if it names no option, several at
+        once, or only options that it rejects.
+
+    Raises:
+        JudgeSenseError: an unknown style, or under 2 or over 26 options.
+
+    >>> read_choice("Not A; I would go for C.").value
+    'C'
+    >>> read_choice("Either A or B.").problem
+    'several options'
     """
     if labels not in LABEL_STYLES:
-        raise JudgeSenseError(f"labels must be one of {', '.join(LABEL_STYLES)}, got {labels!r}")
+        raise JudgeSenseError(f"unknown labels {labels!r}; choose one of {', '.join(LABEL_STYLES)}")
     if options is not None:
         n_options = len(options)
     if not 2 <= n_options <= 26:
-        raise JudgeSenseError(f"a choice has 2 to 26 options, got {n_options}")
+        raise JudgeSenseError(f"n_options is {n_options}: pass 2 to 26 options")
     text = clean(text)
     if not text:
         return Reading(None, "empty response")
@@ -153,17 +164,28 @@ def match_choice(
     options: Sequence[Sequence[str]] | None = None,
     labels: str = "auto",
 ) -> AnswerMatch:
-    """1.0 where a response chose the correct option, else 0.0.
+    """1.0 for every response that chose the correct option, else 0.0.
 
-    ``references`` are letters, numbers from 1, or (with ``options``) the options' texts.
-    ``options[i]`` are example i's texts in the order shown; see :func:`read_choice` for the rest.
+    Args:
+        predictions: the responses, n strings.
+        references: letters, numbers from 1, or (with ``options``) the options' texts.
+        n_options: number of options of every example; ignored with ``options``.
+        options: per example, its option texts in the order shown.
+        labels: as :func:`read_choice`.
 
-    Raises JudgeSenseError for a reference that names no option, with its row.
+    Returns:
+        The scores and readings.
+
+    Raises:
+        JudgeSenseError: a reference that names no option; names the row.
+
+    >>> match_choice(["The answer is (B).", "Paris"], ["B", "1"]).per_example
+    [1.0, 0.0]
     """
     if options is not None and len(options) != len(predictions):
         raise JudgeSenseError(
             f"options has {len(options)} rows and predictions {len(predictions)}; "
-            "give each example's option texts"
+            "pass the option texts of each example"
         )
     scored = []
     for row, (said, wanted) in enumerate(zip(predictions, references, strict=True)):
@@ -185,14 +207,18 @@ def _reference_letter(answer: str, count: int, shown: Sequence[str] | None, row:
     if bare.isdigit() and 1 <= int(bare) <= count:
         return _letters(count)[int(bare) - 1]
     raise JudgeSenseError(
-        f"references, row {row}: {answer!r} is none of the labels A-{_letters(count)[-1]} or "
+        f"references, row {row}: {answer!r} is not one of the labels A-{_letters(count)[-1]} or "
         f"1-{count}"
-        + (f" and none of the texts {list(shown)}" if shown else "; give options to match texts")
+        + (f" or of the texts {list(shown)}" if shown else "; pass options to match texts")
     )
 
 
 def clean(text: str) -> str:
-    """The response without thinking, Markdown and list marks, full-width letters made plain."""
+    """The response without thinking, Markdown and list marks, full-width letters made plain.
+
+    >>> clean("<think>A?</think> **(B)**")
+    '(B)'
+    """
     text = unicodedata.normalize("NFKC", _THINKING.sub(" ", text))
     return _LIST_MARK.sub("", _MARKUP.sub("", text)).strip()
 
@@ -204,7 +230,7 @@ def _letters(count: int) -> str:
 def _label_mentions(
     text: str, n_options: int, texts: Sequence[str], style: str
 ) -> Iterator[tuple[_Mention, int]]:
-    """The labels in a response, each with the number of the group ("A or B") it stands in."""
+    """The labels in a response, each with the number of its group ("A or B")."""
     previous: _Mention | None = None
     previous_end = group = 0
     restated = _restates_options(text, n_options)
@@ -239,7 +265,7 @@ def _denies(before: str) -> bool:
 
 
 def _own_text(rest: str, own: Sequence[str]) -> str | None:
-    """What follows the label's own option text, normalised; None if another text follows it."""
+    """The text after the label's own option text, normalised; None if another text follows."""
     following = f"{normalize(rest)} "
     if not own or not own[0] or not following.startswith(f"{own[0]} "):
         return None
@@ -255,7 +281,7 @@ def _index(label: str, style: str) -> int | None:
 def _kind(
     label: str, before: str, after: str, has_text: bool, texts: Sequence[str], style: str
 ) -> int | None:
-    """How strongly a label is mentioned; None if it is a word or a quantity and no label."""
+    """The kind of a label's mention; None if it is a word or a quantity."""
     opened, closed = _OPENED.search(before), _CLOSED.match(after)
     enclosed = bool(opened and closed)
     outside = before[: opened.start()] if opened else before
@@ -288,16 +314,16 @@ def _kind(
 
 
 def _restates_options(text: str, n_options: int) -> bool:
-    """Whether the response begins by listing the options: lines led by A, B (or 1, 2)."""
+    """Whether the response starts by listing the options: lines that begin with A, B (or 1, 2)."""
     lines = re.findall(r"(?im)^(?:option\s*|select\s+option\s*)?[(\[]?([A-Z]|\d{1,2})\b", text)
     indices = [index for label in lines if (index := _index(label, "auto")) is not None]
     return indices[:2] == [0, 1] and n_options >= 2
 
 
 def _text_mentions(text: str, texts: Sequence[str], style: str) -> Iterator[tuple[_Mention, int]]:
-    """The options whose whole text stands in a response, the longest first where they nest.
+    """The options whose whole text occurs in a response, the longest first if they nest.
 
-    A number that is another option's label is no text, unless labels are letters.
+    A number that is another option's label does not count as text, unless labels are letters.
     """
     labels = {str(index + 1) for index in range(len(texts))} if style != "letters" else set()
     left = f" {normalize(text)} "

@@ -1,4 +1,4 @@
-"""Log-likelihood over options: the choice an engine gives the most probability."""
+"""Log-likelihood over options: the option with the highest probability is the choice."""
 
 from __future__ import annotations
 
@@ -14,21 +14,32 @@ def match_likelihood(
     references: Sequence[int],
     lengths: Sequence[Sequence[int]] | None = None,
 ) -> AnswerMatch:
-    """1.0 where the correct option has the greatest log-likelihood, else 0.0.
+    """1.0 for every example whose correct option has the highest log-likelihood, else 0.0.
 
-    ``option_logprobs[i][j]`` is the log-probability in nats of option j of example i (its whole
-    token sequence), ``references[i]`` the index of the correct option, from 0. With ``lengths``
-    (bytes, characters or tokens of each option) each log-probability is divided by its length
-    first, so that long options are not punished. A tie for the greatest is unread: no option
-    was preferred. Source: "Artifact or Flaw?", section 3.1; lengths as in lm-eval's acc_norm.
+    Source: "Artifact or Flaw?", section 3.1; lengths as in lm-eval's acc_norm. A tie for the
+    highest is unread: no option was preferred.
 
-    Raises JudgeSenseError for empty or unequal input, NaN or positive log-probabilities, an
-    index out of range or a length below 1.
+    Args:
+        option_logprobs: per example, the log-probability in nats of each option's whole token
+            sequence.
+        references: per example, the index of the correct option, from 0.
+        lengths: bytes, characters or tokens of each option; each log-probability is divided by its
+            length, which favours no option for being short.
+
+    Returns:
+        The scores; ``readings`` are option indices as text.
+
+    Raises:
+        JudgeSenseError: empty or unequal input, NaN or positive log-probabilities, an index out of
+            range or a length below 1.
+
+    >>> match_likelihood([[-1.0, -2.0], [-3.0, -0.5]], [0, 0]).per_example
+    [1.0, 0.0]
     """
     if not option_logprobs or len(option_logprobs) != len(references):
         raise JudgeSenseError(
             f"option_logprobs has {len(option_logprobs)} rows and references {len(references)}; "
-            "give at least one row, and as many of one as of the other"
+            "pass at least one row, and one reference per row"
         )
     if lengths is not None and [len(row) for row in lengths] != [len(r) for r in option_logprobs]:
         raise JudgeSenseError("lengths must have one length for each option of each row")
@@ -36,12 +47,12 @@ def match_likelihood(
     for row, (logprobs, correct) in enumerate(zip(option_logprobs, references, strict=True)):
         if not 0 <= correct < len(logprobs):
             raise JudgeSenseError(
-                f"references, row {row}: {correct} is no index of its {len(logprobs)} options"
+                f"references, row {row}: {correct} is not an index of its {len(logprobs)} options"
             )
         for value in logprobs:
             if math.isnan(value) or value > 1e-6:
                 raise JudgeSenseError(
-                    f"option_logprobs, row {row}: {value} is no log-probability (at most 0)"
+                    f"option_logprobs, row {row}: {value} is not a log-probability (at most 0)"
                 )
         sizes = [1] * len(logprobs) if lengths is None else lengths[row]
         if min(sizes) < 1:

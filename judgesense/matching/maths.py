@@ -1,4 +1,4 @@
-r"""Mathematical answers: what stands in ``\boxed`` or ``\fbox``, compared by math-verify."""
+r"""Mathematical answers: the content of ``\boxed`` or ``\fbox``, compared by math-verify."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ def last_boxed(text: str) -> str | None:
 
     Braces are balanced; ``\boxed 5`` (one token without braces) counts too. Source: MATH's
     ``last_boxed_only_string`` (Hendrycks et al., 2021b), "Artifact or Flaw?", Appendix C.
+
+    >>> last_boxed(r"so \boxed{\frac{1}{2}}.")
+    '\\frac{1}{2}'
     """
     for found in reversed(list(_BOX.finditer(text))):
         rest = text[found.end() :]
@@ -49,7 +52,11 @@ def last_boxed(text: str) -> str | None:
 
 
 def plain_latex(text: str) -> str:
-    r"""LaTeX without what changes only its look: spacing, ``\left``, ``\dfrac``, ``\text{}``."""
+    r"""LaTeX without its purely visual parts: spacing, ``\left``, ``\dfrac``, ``\text{}``.
+
+    >>> plain_latex(r"\dfrac{1}{2}\text{ m}")
+    '\\frac{1}{2}m'
+    """
     text = text.strip()
     for pattern, replacement in _PLAIN:
         text = pattern.sub(replacement, text)
@@ -59,20 +66,31 @@ def plain_latex(text: str) -> str:
 def match_math(
     predictions: Sequence[str], references: Sequence[Reference], time_limit_s: float = 5.0
 ) -> AnswerMatch:
-    r"""1.0 where the response's answer equals an accepted one mathematically, else 0.0.
+    r"""1.0 for every response whose answer equals an accepted one mathematically, else 0.0.
 
-    The answer is what stands in the last ``\boxed`` or ``\fbox``; a response without one goes
-    to math-verify whole, which looks for "answer is ..." and then for the last expression.
-    References are LaTeX without dollar signs, as in MATH. Equal LaTeX (spacing aside) matches
-    at once; all else is compared by math-verify in a process of its own, which is killed when
-    one response takes more than ``time_limit_s`` seconds: the response is then unread. This
-    works in any thread and on any system.
+    The answer is the content of the last ``\boxed`` or ``\fbox``. A response without one goes to
+    math-verify whole, which looks for "answer is ..." and then for the last expression. Equal
+    LaTeX (spacing aside) matches at once; math-verify compares everything else in a process of its
+    own, which works in any thread and on any system. Source: "Artifact or Flaw?", section 3.2 and
+    Appendix C.
 
-    Raises MissingExtraError without math-verify, JudgeSenseError for a limit that is not
-    positive. Source: "Artifact or Flaw?", section 3.2 and Appendix C.
+    Args:
+        predictions: the responses, n strings.
+        references: LaTeX without dollar signs, as in MATH.
+        time_limit_s: seconds per response; a response that takes longer is unread.
+
+    Returns:
+        The scores and readings.
+
+    Raises:
+        MissingExtraError: math-verify is not installed.
+        JudgeSenseError: a limit that is not positive.
+
+    >>> match_math([r"So \boxed{\dfrac{1}{2}}."], [r"\frac{1}{2}"]).score
+    1.0
     """
     if not time_limit_s > 0:
-        raise JudgeSenseError(f"time_limit_s must be above 0 seconds, got {time_limit_s}")
+        raise JudgeSenseError(f"time_limit_s is {time_limit_s}: pass a number of seconds above 0")
     if importlib.util.find_spec("math_verify") is None:
         raise MissingExtraError("math-verify", "match", "matching mathematical answers")
     with _Comparer(time_limit_s) as comparer:
@@ -94,7 +112,7 @@ def _score(text: str, wanted: tuple[str, ...], comparer: _Comparer) -> tuple[flo
     said = plain_latex(text if boxed is None else boxed)
     if said and said in {plain_latex(answer) for answer in wanted}:
         return 1.0, Reading(text.strip() if boxed is None else boxed)
-    # A response that is nothing but LaTeX is read as if it stood in a box.
+    # A response that is only LaTeX is read like the content of a box.
     alone = boxed is None and "\\" in text and "$" not in text and len(text.split("\n")) == 1
     reply = comparer.ask(
         text if boxed is None and not alone else f"\\boxed{{{boxed or text.strip()}}}",
@@ -108,7 +126,7 @@ def _score(text: str, wanted: tuple[str, ...], comparer: _Comparer) -> tuple[flo
 
 
 class _Comparer:
-    """A math-verify process, started at the first question, replaced when it was too slow."""
+    """A math-verify process, started at the first question and replaced after a timeout."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -126,7 +144,7 @@ class _Comparer:
         self._stop()
 
     def ask(self, said: str, wanted: list[str]) -> dict[str, object]:
-        """The process's reply: ``read`` and ``match``, or ``problem`` where there is none."""
+        """The process's reply: ``read`` and ``match``, or ``problem``."""
         if self._process is None:
             self._start()
         return self._exchange({"said": said, "wanted": wanted}, self.limit_s)
@@ -143,7 +161,7 @@ class _Comparer:
         )
         if "problem" in self._exchange(None, START_LIMIT_S):
             raise JudgeSenseError(
-                "math-verify could not be started in a process of its own; try: "
+                "math-verify did not start in its own process; try: "
                 f"{sys.executable} -m judgesense.matching.maths_worker"
             )
 

@@ -1,7 +1,8 @@
 """The process that runs math-verify: JSON lines in, JSON lines out.
 
-It is a process of its own because sympy can spend minutes in one call that no signal or thread
-interrupts (the power tower 9^{9^{9^9}}): its parent kills it when an answer takes too long.
+Sympy can spend minutes in one call that no signal or thread interrupts (the power tower
+9^{9^{9^9}}), so it runs in a process of its own, which the parent kills when an answer takes too
+long.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import sys
 
 MEMORY_LIMIT = 4 * 2**30
-"""Bytes of address space; a larger need is an answer that cannot be compared."""
+"""Bytes of address space; an answer that needs more cannot be compared."""
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            # No time limits of math-verify's own: they need signals, and the parent has one.
+            # Without math-verify's own time limits: they need signals, and the parent has a limit.
             said = parse(request["said"], parsing_timeout=0)
             match = bool(said) and any(
                 verify(parse(wanted, parsing_timeout=0), said, timeout_seconds=None)
@@ -43,7 +44,7 @@ def _name(error: BaseException) -> str:
 def _limit_memory() -> None:
     try:
         import resource
-    except ImportError:  # Windows has no such limit; the time limit still holds.
+    except ImportError:  # Windows has no such limit; the time limit still applies.
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
 

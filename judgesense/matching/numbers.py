@@ -17,10 +17,13 @@ _STATED = re.compile(r"(?i)\banswer\b(?:\s+(?:is|to|for)\b[^.\n=:]{0,60}?)?\s*(?
 def read_number(text: str) -> Reading:
     """The number that a response gives, without thousands separators and currency signs.
 
-    In this order: after the last ``####``, in the last ``\\boxed{}``, the first number after the
-    last "answer ..." (of an equation: after its last sign), and else the last number (the flexible
-    extraction that is usual for GSM8K).
-    Unread (None, with the problem) is a response without a number.
+    Sources, in this order: the text after the last ``####``; the last ``\\boxed{}``; the first
+    number after the last "answer ..." (of an equation, after its last sign); the last number of the
+    response (the usual flexible extraction for GSM8K). A response without a number is unread (None,
+    with the problem).
+
+    >>> read_number("That makes $1,234 in all.").value
+    '1234'
     """
     marked = _MARKED.findall(text)
     boxed = last_boxed(text)
@@ -35,9 +38,12 @@ def read_number(text: str) -> Reading:
 
 
 def match_number(predictions: Sequence[str], references: Sequence[Reference]) -> AnswerMatch:
-    """1.0 where a response's number equals an accepted one, else 0.0.
+    """1.0 for every response whose number equals an accepted one, else 0.0.
 
-    Raises JudgeSenseError, naming the row (from 0), for a reference that is no number.
+    Raises JudgeSenseError for a reference that is not a number; names the row (from 0).
+
+    >>> match_number(["#### 7", "about 8"], ["7.0", "9"]).per_example
+    [1.0, 0.0]
     """
     scored = []
     for row, (said, wanted) in enumerate(zip(predictions, references, strict=True)):
@@ -46,8 +52,7 @@ def match_number(predictions: Sequence[str], references: Sequence[Reference]) ->
             answers = {float(_plain(answer)) for answer in accepted(wanted)}
         except ValueError as error:
             raise JudgeSenseError(
-                f"references, row {row}: {wanted!r} is no number; compare such answers by the "
-                "method math"
+                f"references, row {row}: {wanted!r} is not a number; use the method math"
             ) from error
         right = reading.value is not None and float(reading.value) in answers
         scored.append((float(right), reading))

@@ -1,4 +1,4 @@
-"""What a matcher returns, and the checks every matcher makes on its input."""
+"""The result of a matcher, and the checks that every matcher makes on its input."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from judgesense.errors import JudgeSenseError
 from judgesense.statistics.result import ResultMapping, data_frame
 
 Reference = str | Sequence[str]
-"""One accepted answer, or several of which the best counts."""
+"""One accepted answer, or several, of which the best counts."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read out of one response: ``value``, or None with the ``problem`` that hid it."""
+    """The answer read from a response: ``value``, or None and the ``problem``."""
 
     value: str | None
     problem: str = ""
@@ -63,7 +63,11 @@ class AnswerMatch(ResultMapping):
 
 
 def collect(method: str, scored: Sequence[tuple[float, Reading]]) -> AnswerMatch:
-    """The result of scores and readings in the responses' order."""
+    """The result of scores and readings in the responses' order.
+
+    >>> collect("exact", [(1.0, Reading("B")), (0.0, Reading(None, "no words"))]).n_unread
+    1
+    """
     per_example = [float(score) for score, _ in scored]
     readings = [reading.value for _, reading in scored]
     return AnswerMatch(
@@ -77,26 +81,28 @@ def collect(method: str, scored: Sequence[tuple[float, Reading]]) -> AnswerMatch
 
 
 def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> None:
-    """Refuse what cannot be scored: lone strings, other lengths, no rows, values not text.
+    """Refuse single strings, unequal lengths, empty input, and values that are not text.
 
-    Raises JudgeSenseError naming the argument, the row (from 0) and what to do.
+    Raises JudgeSenseError, which names the argument, the row (from 0) and what to do.
+
+    >>> check_pairs(["The answer is B."], ["B"])
     """
     for name, values in (("predictions", predictions), ("references", references)):
         if isinstance(values, str) or not isinstance(values, Collection):
             what = "one string" if isinstance(values, str) else f"a {type(values).__name__}"
-            raise JudgeSenseError(f"{name} is {what}; give a list of strings, one for each example")
+            raise JudgeSenseError(f"{name} is {what}; pass a list of strings, one for each example")
     if len(predictions) != len(references):
         raise JudgeSenseError(
             f"predictions has {len(predictions)} rows and references {len(references)}; "
-            "give one reference for each prediction"
+            "pass one reference for each prediction"
         )
     if not len(predictions):
-        raise JudgeSenseError("predictions is empty; give at least one response to score")
+        raise JudgeSenseError("predictions is empty; pass at least one response")
     for row, prediction in enumerate(predictions):
         if not isinstance(prediction, str):
             raise JudgeSenseError(
                 f"predictions, row {row}: expected a string, got {prediction!r}; "
-                "give an empty string for a model that said nothing"
+                "pass an empty string for a model that said nothing"
             )
     for row, reference in enumerate(references):
         answers = accepted(reference) if isinstance(reference, Collection) else (reference,)
@@ -109,5 +115,9 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
 
 
 def accepted(reference: Reference) -> tuple[str, ...]:
-    """The accepted answers of a reference; an empty list stands as one empty answer."""
+    """The accepted answers of a reference; an empty list counts as one empty answer.
+
+    >>> accepted("Paris"), accepted(["Paris", "Lutetia"])
+    (('Paris',), ('Paris', 'Lutetia'))
+    """
     return (reference,) if isinstance(reference, str) else tuple(reference) or ("",)

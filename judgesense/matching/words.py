@@ -14,19 +14,25 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize(text: str) -> str:
-    """Lower case, without ASCII punctuation and the articles a, an, the, single-spaced.
+    """Lower case, single-spaced, without ASCII punctuation and the articles a, an, the.
 
     Source: LongBench's ``normalize_answer`` (Bai et al., 2024), named in "Artifact or Flaw?",
-    Appendix C. Punctuation goes before the articles, as there: "a.m." becomes "am".
+    Appendix C. Punctuation is removed before the articles, as there: "a.m." becomes "am".
+
+    >>> normalize("The  Eiffel Tower!")
+    'eiffel tower'
     """
     bare = text.lower().translate(_NO_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
 def word_f1(prediction: str, reference: str) -> float:
-    """F1 of the two normalised bags of words, in [0, 1]; 0 where they share no word.
+    """F1 of the two normalised bags of words, in [0, 1]; 0 if they share no word.
 
-    Source: LongBench's ``qa_f1_score``. "Fifty years" against "50 years" is 0.5.
+    Source: LongBench's ``qa_f1_score``.
+
+    >>> word_f1("Fifty years", "50 years")
+    0.5
     """
     said, wanted = normalize(prediction).split(), normalize(reference).split()
     shared = sum((Counter(said) & Counter(wanted)).values())
@@ -37,9 +43,12 @@ def word_f1(prediction: str, reference: str) -> float:
 
 
 def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> AnswerMatch:
-    """Word-level F1 of each response, the best over its accepted answers, as LongBench does.
+    """Word-level F1 of each response, the best over its accepted answers, as in LongBench.
 
-    A response without a single word left after normalisation is unread (and scores 0).
+    A response without a word left after normalisation is unread and scores 0.
+
+    >>> match_f1(["in Paris"], [["Paris", "Lutetia"]]).score.__round__(3)
+    0.667
     """
     return collect(
         "f1",
@@ -53,11 +62,14 @@ def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> Ans
 def match_exact(
     predictions: Sequence[str], references: Sequence[Reference], normalized: bool = True
 ) -> AnswerMatch:
-    """1.0 where a response equals an accepted answer, else 0.0.
+    """1.0 for every response that equals an accepted answer, else 0.0.
 
-    Both sides are normalised as for F1; with ``normalized=False`` only surrounding white space
-    is ignored. A text without a word left after normalisation ("A", "...") stands for itself: it
-    equals an answer that is written the same, and is else unread (and scores 0).
+    Both sides are normalised as for F1; with ``normalized=False`` only surrounding white space is
+    ignored. A text without a word left after normalisation ("A", "...") is compared as written; if
+    it equals no accepted answer it is unread and scores 0.
+
+    >>> match_exact(["the Tower", "A"], ["Tower", "B"]).per_example
+    [1.0, 0.0]
     """
     read = _read if normalized else _not_blank
 

@@ -6,7 +6,6 @@ import dataclasses
 import doctest
 import importlib
 import os
-import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,23 +13,18 @@ from pathlib import Path
 import pytest
 
 import judgesense
-import judgesense.statistics
 from judgesense.report_file import LISTS
 from judgesense.scores import METRICS
 from judgesense.statistics.result import ResultMapping
 
 ROOT = Path(judgesense.__file__).parents[1]
-STATISTICS = [each.name for each in pkgutil.iter_modules(judgesense.statistics.__path__)]
-EXAMPLES = [
-    *(f"judgesense.statistics.{name}" for name in STATISTICS),
-    *(f"judgesense.{name}" for name in ("scores", "hub_app", "published", "responses")),
-    *(f"judgesense.matching.{name}" for name in ("choice", "maths", "numbers", "result", "words")),
-    "judgesense.matching", "judgesense.pipeline", "judgesense.importers",
-    "judgesense.reporting.build", "judgesense.reporting.compare", "judgesense.studies.check",
-    "local_judges.responder", "judgesense.yaml_files", "judgesense_dataset.audit",
-    *(f"judgesense_dataset.{name}" for name in ("embedded", "load", "pairing", "polarity")),
-    *(f"judgesense_dataset.{name}" for name in ("similarity", "sources", "templates", "validators")),
-]  # fmt: skip
+EXAMPLES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for room in ("judgesense", "judgesense_dataset", "local_judges", "hub_scripts")
+    for path in (ROOT / room).rglob("*.py")
+    if "    >>> " in path.read_text("utf-8")
+)
+"""Every module with an example in a docstring."""
 ROWS = {
     "jss": (["A", "B", "A"], ["A", "A", "A"]),
     "paraphrase_robustness": ([[4, 4, 5], [2, 3, 2]], [4, 2]),
@@ -81,6 +75,12 @@ def test_a_users_type_checker_sees_the_result_types(tmp_path: Path) -> None:
 def test_the_examples_in_docstrings_run(name: str) -> None:
     module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0
+
+
+def test_every_room_of_figures_has_examples() -> None:
+    rooms = {name.rpartition(".")[0] for name in EXAMPLES}
+    assert {"judgesense.statistics", "judgesense.matching"} <= rooms
+    assert len(EXAMPLES) > 25
 
 
 @pytest.mark.parametrize("name", judgesense.__all__)
