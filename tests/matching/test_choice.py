@@ -277,7 +277,7 @@ def test_an_unknown_method_or_option_is_refused_with_those_that_exist() -> None:
         match_answers(["A"], ["A"], method="fuzzy")
     with pytest.raises(JudgeSenseError, match="it has n_options, options, labels"):
         match_answers(["A"], ["A"], option=["x"])
-    with pytest.raises(JudgeSenseError, match="labels .roman"):
+    with pytest.raises(JudgeSenseError, match=r"labels .roman"):
         match_answers(["A"], ["A"], labels="roman")
 
 
