@@ -13,7 +13,7 @@ COLUMNS = ("judge", Column("jss", "JSS"), Column("share", digits=1))
 
 
 def test_ids_for_programs_and_headings_for_readers() -> None:
-    table = Table.of("jss", "Sensitivity", COLUMNS, [("a|b", 0.87654, 0.5), ("c", None, 0.25)])
+    table = Table("jss", "Sensitivity", COLUMNS, [("a|b", 0.87654, 0.5), ("c", None, 0.25)])
     assert table.rows[0] == {"judge": "a|b", "jss": 0.87654, "share": 0.5}
     assert table.texts() == [["a|b", "0.877", "0.5"], ["c", "–", "0.2"]]
     head, rule, first, _ = table.markdown().split("\n")
@@ -41,4 +41,4 @@ def test_ids_are_checked() -> None:
     with pytest.raises(ValueError, match="twice"):
         Table("t", "T", ["judge", "judge"], [{"judge": "a"}])
     with pytest.raises(ValueError, match="row 0"):
-        Table.of("t", "T", ["judge"], [("a", 1)])
+        Table("t", "T", ["judge"], [("a", 1)])

@@ -31,7 +31,7 @@ def accuracy_table(cells: Sequence[Cell]) -> Table:
             (cell.answers.benchmark, cell.model, cell.matcher, *spread, *cell.scores.shape,
              cell.no_verdict, cell.one_letter)
         )  # fmt: skip
-    return Table.of(
+    return Table(
         "accuracy",
         "Accuracy over templates",
         ("benchmark", "model", "matcher", Column("accuracy", "mean accuracy"), "std",
@@ -62,7 +62,7 @@ def ranking_table(found: Sequence[Answers], seed: int) -> Table:
                 (answers.benchmark, matcher, rho, low, high, len(answers.models), why,
                  figure.value if figure else None, figure.place if figure else "")
             )  # fmt: skip
-    return Table.of(
+    return Table(
         "ranking",
         "Mean Spearman's ρ of the models' ranking over pairs of templates (the layout of Table 1)",
         ("benchmark", "matcher", *_RHO, Column("n_models", "models"), "undefined",
@@ -95,7 +95,7 @@ def many_table(cells: Sequence[Cell], found: Sequence[Answers], seed: int) -> Ta
                      float(np.mean([s.mean for s in spreads])) if spreads else None,
                      float(np.mean([s.std for s in spreads])) if spreads else None, rho, low, high)
                 )  # fmt: skip
-    return Table.of(
+    return Table(
         "many",
         "12 templates against more",
         ("benchmark", "matcher", "templates", Column("accuracy", "mean accuracy"),
@@ -121,7 +121,7 @@ def matchers_table(found: Sequence[Answers]) -> Table:
                 (answers.benchmark, who, *probe_accuracy(verdicts), len(verdicts), other or "",
                  agree, kappa)
             )  # fmt: skip
-    return Table.of(
+    return Table(
         "matchers",
         "How accurate the matchers are",
         ("benchmark", "matcher", "right_accepted", "wrong_rejected", "balanced_accuracy",
@@ -144,7 +144,7 @@ def templates_table(cells: Sequence[Cell]) -> Table:
             rows.append(
                 (cell.answers.benchmark, cell.model, cell.matcher, template.name, mean, len(known))
             )
-    return Table.of(
+    return Table(
         "templates",
         "Accuracy under every template",
         ("benchmark", "model", "matcher", "template", "accuracy", Column("n_items", "items")),

@@ -79,18 +79,17 @@ class Table:
         note: printed below: n, what the intervals are, which reading of the paper was taken.
         digits: digits after the point of floats, where a column sets none.
 
-    >>> table = Table("jss", "Sensitivity", ["judge", Column("jss", "JSS", 2)],
-    ...               [{"judge": "a", "jss": 0.875}])
+    >>> table = Table("jss", "Sensitivity", ["judge", Column("jss", "JSS", 2)], [("a", 0.875)])
     >>> table.rows[0]["jss"], table.texts()
     (0.875, [['a', '0.88']])
     """
 
     name: str
     title: str
-    columns: tuple[Any, ...]  # TEMPORARY: tuple[Column, ...] and tuple[Record, ...], see
-    rows: tuple[Any, ...]  # _by_position
-    note: str = ""
-    digits: int = 3
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    note: str
+    digits: int
 
     def __init__(
         self,
@@ -101,45 +100,28 @@ class Table:
         note: str = "",
         digits: int = 3,
     ) -> None:
-        """Check every row against the columns; a string in ``columns`` is an id.
+        """Make a table; ``columns`` may be ids, and rows tuples in the order of the columns.
 
         Raises:
             ValueError: an invalid or repeated id, or a row that lacks or adds a field.
         """
-        rows = tuple(rows)
-        made: tuple[Any, ...] = tuple(columns)
-        if not _by_position(made, rows):
-            made = tuple(c if isinstance(c, Column) else Column(c) for c in columns)
-            _check(name, [column.id for column in made], rows)
-        values = (name, title, made, rows, note, digits)
+        made = tuple(c if isinstance(c, Column) else Column(c) for c in columns)
+        ids = [column.id for column in made]
+        if len(set(ids)) < len(ids):
+            raise ValueError(f"table {name}: a column id appears twice in {ids}")
+        records: list[Mapping[str, Any]] = []
+        for index, row in enumerate(rows):
+            if isinstance(row, Mapping):
+                odd: Any = sorted(set(ids) ^ set(row))
+            else:
+                odd = len(row) != len(ids) and f"{len(row)} values for {len(ids)} columns"
+                row = dict(zip(ids, row, strict=False))
+            if odd:
+                raise ValueError(f"table {name}, row {index} does not fit the columns: {odd}")
+            records.append(row)
+        values = (name, title, made, tuple(records), note, digits)
         for one, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, one.name, value)
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        title: str,
-        columns: Sequence[Column | str],
-        rows: Iterable[Sequence[Value]],
-        note: str = "",
-        digits: int = 3,
-    ) -> Table:
-        """A table whose rows are tuples of values in the order of the columns.
-
-        >>> Table.of("jss", "Sensitivity", ["judge", "jss"], [("a", 0.875)]).rows
-        ({'judge': 'a', 'jss': 0.875},)
-        """
-        made = [column if isinstance(column, Column) else Column(column) for column in columns]
-        ids = [column.id for column in made]
-        records = []
-        for index, row in enumerate(rows):
-            if len(row) != len(ids):
-                raise ValueError(
-                    f"table {name}, row {index}: {len(row)} values for {len(ids)} columns"
-                )
-            records.append(dict(zip(ids, row, strict=True)))
-        return cls(name, title, made, records, note, digits)
 
     @classmethod
     def from_records(
@@ -157,38 +139,31 @@ class Table:
         ``headings`` replace the default heading of a column.
 
         >>> table = Table.from_records("cost", "Cost", [{"judge": "a", "cost_usd": 1.5}])
-        >>> table.headings
+        >>> [column.heading for column in table.columns]
         ['judge', 'cost US dollars']
         """
         columns = [Column(field, headings.get(field, "")) for field in (rows[0] if rows else ())]
         return cls(name, title, columns, rows, note, digits)
 
-    @property
-    def headings(self) -> list[str]:
-        """The columns' headings, left to right."""
-        return [c.heading if isinstance(c, Column) else c for c in self.columns]
-
     def texts(self) -> list[list[str]]:
         """The cells as a reader sees them."""
-        digits = [getattr(column, "digits", None) for column in self.columns]
         return [
             [
-                _text(value, self.digits if own is None else own)
-                for value, own in zip(row, digits, strict=True)
+                _text(row[column.id], self.digits if column.digits is None else column.digits)
+                for column in self.columns
             ]
-            for row in self._values()
+            for row in self.rows
         ]
 
     def markdown(self) -> str:
         """The table in Markdown, its note below."""
-        values = self._values()
-        aligned = [
-            any(isinstance(row[at], (str, bool)) for row in values)
-            for at in range(len(self.columns))
+        rules = [
+            " --- " if any(isinstance(row[c.id], (str, bool)) for row in self.rows) else " ---: "
+            for c in self.columns
         ]
         lines = [
-            "| " + " | ".join(escape(heading) for heading in self.headings) + " |",
-            "|" + "|".join(" --- " if text else " ---: " for text in aligned) + "|",
+            "| " + " | ".join(escape(column.heading) for column in self.columns) + " |",
+            f"|{'|'.join(rules)}|",
             *("| " + " | ".join(escape(cell) for cell in row) + " |" for row in self.texts()),
         ]
         return "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
@@ -196,46 +171,21 @@ class Table:
     def csv(self) -> str:
         """The table as CSV: column ids, full precision, undefined cells empty."""
         buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow([getattr(column, "id", column) for column in self.columns])
-        writer.writerows(["" if v is None else v for v in row] for row in self._values())
+        ids = [column.id for column in self.columns]
+        writer = csv.DictWriter(buffer, ids, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
         return buffer.getvalue()
 
     def as_json(self) -> dict[str, Any]:
         """The table as JSON values: column ids, their headings, a record per row."""
         return {
             "title": self.title,
-            "columns": [getattr(column, "id", column) for column in self.columns],
-            "headings": {getattr(column, "id", column): heading
-                         for column, heading in zip(self.columns, self.headings, strict=True)},
-            "rows": [dict(row) if isinstance(row, Mapping) else list(row) for row in self.rows],
+            "columns": [column.id for column in self.columns],
+            "headings": {column.id: column.heading for column in self.columns},
+            "rows": [dict(row) for row in self.rows],
             "note": self.note,
-        }  # fmt: skip
-
-    def _values(self) -> list[list[Value]]:
-        return [
-            [row[column.id] for column in self.columns] if isinstance(row, Mapping) else list(row)
-            for row in self.rows
-        ]
-
-
-def _by_position(columns: Sequence[Any], rows: Sequence[Any]) -> bool:
-    # TEMPORARY: a table not yet converted (tuples in ``rows``, headings in ``columns``) is kept as
-    # it was given. This function goes, and with it every getattr and isinstance(row, Mapping) in
-    # Table, when the last study writes records.
-    return any(not isinstance(row, Mapping) for row in rows) or (
-        not rows and any(isinstance(c, str) and not _ID.fullmatch(c) for c in columns)
-    )
-
-
-def _check(name: str, ids: Sequence[str], rows: Sequence[Any]) -> None:
-    if len(set(ids)) < len(ids):
-        raise ValueError(f"table {name}: a column id appears twice in {ids}")
-    for index, row in enumerate(rows):
-        if odd := set(ids) ^ set(row):
-            raise ValueError(
-                f"table {name}, row {index}: its fields and the columns differ in {sorted(odd)}"
-            )
+        }
 
 
 def _text(value: Value, digits: int) -> str:

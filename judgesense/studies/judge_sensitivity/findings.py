@@ -163,7 +163,7 @@ def claims(judged: Judged, sizes: Mapping[str, float]) -> Table:
             ranked([case for case in judged.cases if case.scoring == scoring]), sizes
         )
     ]
-    return Table.of(
+    return Table(
         "claims",
         "The paper's statements, and these judges",
         ("statement", "section", "published", "scoring", "here"),

@@ -169,7 +169,7 @@ def prompts_table(
                 (grid.name, names[grid.model], grid.prompts[at], float(means[at]), interval.low,
                  interval.high, int(wins[at]), text)
             )  # fmt: skip
-    return Table.of(
+    return Table(
         "prompts",
         "Every prompt on all items, best first",
         ("task", "model", "prompt", Column("score", "mean score"), "ci_low", "ci_high", "wins",
@@ -201,7 +201,7 @@ def published_table(cells: Sequence[Measured]) -> Table:
             (task, int(size), model, measure.replace("_", " "), figure.value, figure.place,
              min(own, default=None), max(own, default=None))
         )  # fmt: skip
-    return Table.of(
+    return Table(
         "published",
         "The paper's figures beside this study's",
         ("task", "size", Column("model", "paper's model"), "measure", "paper", "place",
