@@ -1,7 +1,7 @@
-"""The response log: what models answered in free text, and how an answer is cut from its thinking.
+"""The response log: the answers of models in free text, and how to separate them from thinking.
 
-A log is an Arrow table with the columns of :data:`SCHEMA`, one row for each question and repeat,
-stored as ``responses/part-*.parquet`` in a run's folder. A matcher scores it.
+A log is an Arrow table with the columns of :data:`SCHEMA`, one row per question and repeat, stored
+as ``responses/part-*.parquet`` in a run's folder. A matcher scores it.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _EXTRA = [
 SCHEMA = pa.schema(_STATED + _EXTRA)
 """Columns of the response log; a file may lack those from ``repeat`` on, which are then null.
 
-``model`` is ``name@fingerprint``; ``prompt_id`` the hash of the message; ``tokens`` the number of
-tokens written. ``finish_reason`` is ``stop``, ``length`` (the token cap cut it off), ``refusal``
-(the provider's own) or ``error``: ``text`` is then null and ``error`` says why. ``option_logprobs``
-are log-probabilities in nats of the whole token sequence of each of the question's options.
+``model`` is ``name@fingerprint``, ``prompt_id`` the hash of the message, and ``tokens`` the number
+of generated tokens. ``finish_reason`` is ``stop``, ``length`` (cut off at the token cap),
+``refusal`` (by the provider) or ``error``, with a null ``text`` and the reason in ``error``.
+``option_logprobs`` are the log-probabilities in nats of each option's whole token sequence.
 """
 
 THINKING_TAG = re.compile(r"</?(?:think|thinking|reasoning)>|\[/?THINK\]", re.IGNORECASE)
-"""What begins or ends thinking."""
+"""A tag that starts or ends thinking."""
 
 BEGINS_THINKING = re.compile(r"(?:<(?:think|thinking|reasoning)>|\[THINK\])\s*\Z", re.IGNORECASE)
-"""A prompt that ends in the beginning of thinking."""
+"""The start of thinking at the end of a prompt."""
 
 _THINKING = re.compile(
     r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)",
@@ -62,11 +62,14 @@ _END = re.compile(r"</(?:think|thinking|reasoning)>|\[/THINK\]", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
-    """The answer in a text: what a reasoning model thought aloud before it is left out.
+    """The answer in a text, without the thinking of a reasoning model before it.
 
-    ``<think>``, ``<thinking>``, ``<reasoning>`` and ``[THINK]`` are known. Thinking that was cut
-    off leaves nothing; an end without a beginning (chat templates often write the beginning)
-    leaves what follows it.
+    The tags are ``<think>``, ``<thinking>``, ``<reasoning>`` and ``[THINK]``. If the thinking was
+    cut off, the answer is empty; if the text has only the end tag, because the chat template wrote
+    the start, the answer is the rest of the text.
+
+    >>> without_thinking("<think>A or B?</think>B")
+    'B'
     """
     if "<" not in text and "[" not in text:
         return text
@@ -78,8 +81,8 @@ def without_thinking(text: str) -> str:
 def read_responses(path: str | Path) -> pa.Table:
     """A response log: a run's folder, or one file (``.parquet``, ``.jsonl``).
 
-    Raises JudgeSenseError if there is none, if the run is not finished, or if a part cannot be
-    read or lacks a column.
+    Raises JudgeSenseError if the log does not exist, if the run is not finished, and if a part
+    cannot be read or lacks a column.
 
     >>> import pathlib, tempfile
     >>> row = {"model": "m@1", "prompt_id": "p1", "item_id": "q1", "template_id": "t1"}
@@ -105,9 +108,9 @@ def read_responses(path: str | Path) -> pa.Table:
 
 
 def require_finished(folder: Path) -> None:
-    """Raise JudgeSenseError if, by the folder's ``run.json``, answers are missing.
+    """Raise JudgeSenseError if answers are missing according to the folder's ``run.json``.
 
-    A folder without one holds a log from elsewhere, of which nothing is known.
+    A folder without ``run.json`` holds a log of another program, which counts as finished.
     """
     record = read_record(folder)
     if record is None:
@@ -121,9 +124,9 @@ def require_finished(folder: Path) -> None:
 
 
 def conform_responses(table: pa.Table, where: str) -> pa.Table:
-    """The table in the schema's column order and types, absent extras null.
+    """The table with the schema's columns and types; absent optional columns are null.
 
-    Raises JudgeSenseError naming ``where`` and the column that is missing or of another type.
+    Raises JudgeSenseError naming ``where`` and the column that is missing or has another type.
     """
     for name, kind in _EXTRA:
         if name not in table.column_names:
@@ -146,7 +149,7 @@ def _read_lines(path: Path) -> pa.Table:
                 raise JudgeSenseError(f"{path}, line {number}: a response lacks {missing}")
             rows.append(row)
     if not rows:
-        raise JudgeSenseError(f"{path} holds no rows")
+        raise JudgeSenseError(f"{path} has no rows")
     try:
         return pa.Table.from_pylist(rows, schema=SCHEMA)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

@@ -1,7 +1,7 @@
 """Answer matching by a judge: does a response give the reference answer, in any form?
 
 Source: "Artifact or Flaw? Rethinking Prompt Sensitivity in Evaluating LLMs", section 2.2 and
-Appendix B. The prompts lie in ``data/matching_prompts.yaml``.
+Appendix B. The prompts are in ``data/matching_prompts.yaml``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from local_judges.protocol import Judge, Request
 from local_judges.runner import ask_all, require_scorings
 
 MAX_TOKENS = 256
-"""Tokens that a verdict with its reason may take; the 20 of a bare decision cut it off."""
+"""The token cap for a verdict with its reason; the 20 of a bare decision would cut it off."""
 
 _FIELDS = ("question", "reference_answer", "model_prediction")
 _PLACEHOLDER = re.compile(r"\{(question|reference_answer|model_prediction)\}")
@@ -40,11 +40,10 @@ _REASON = re.compile(r"""["']reason["']\s*:\s*["'](.*?)["']?\s*\}?\s*(?:```)?\s*
 class JudgedMatches:
     """A judge's verdicts on n responses.
 
-    ``per_example[i]`` is 1.0 (matches), 0.0 (does not) or None where there is no verdict, and
-    ``outcomes[i]`` then says UNCLEAR, REFUSED or ERROR (else "ok"). ``reasons[i]`` is the
-    judge's reason, or what it said or why it failed. ``score`` is the mean over the verdicts,
-    None without any; ``score_low`` and ``score_high`` count every missing verdict as no match
-    and as a match.
+    ``per_example[i]`` is 1.0 (match), 0.0 (no match) or None without a verdict; ``outcomes[i]`` is
+    "ok", or UNCLEAR, REFUSED or ERROR without a verdict. ``reasons[i]`` is the judge's reason, its
+    reply or the error. ``score`` is the mean over the verdicts, or None without any;
+    ``score_low`` and ``score_high`` count every missing verdict as no match and as a match.
     """
 
     judge: str
@@ -55,7 +54,7 @@ class JudgedMatches:
 
     @property
     def score(self) -> float | None:
-        """Mean over the responses that have a verdict."""
+        """The mean over the responses with a verdict."""
         verdicts = [value for value in self.per_example if value is not None]
         return sum(verdicts) / len(verdicts) if verdicts else None
 
@@ -72,7 +71,7 @@ class JudgedMatches:
 
     @property
     def n_unread(self) -> int:
-        """How many responses have no verdict."""
+        """The number of responses without a verdict."""
         return sum(value is None for value in self.per_example)
 
 
@@ -85,21 +84,26 @@ def judge_matches(
 ) -> JudgedMatches:
     """Ask a judge whether each of n responses gives its reference answer.
 
-    ``prompt`` is a name in :func:`prompts`, or a text file with the places ``{question}``,
+    ``prompt`` is a name in :func:`prompts`, or a text file with the placeholders ``{question}``,
     ``{reference_answer}`` and ``{model_prediction}`` that asks for the same JSON reply. Several
-    accepted answers are joined by "or". What a responder thought aloud is not shown. Equal
-    prompts are asked once. The judge must generate
-    text, some 100 tokens of it, without a system prompt (the prompt is the whole instruction). A
-    reply without a readable verdict is UNCLEAR: it is not asked again and given no default.
+    accepted answers are joined by "or"; a responder's thinking is left out. Equal prompts are asked
+    once. The judge must generate about 100 tokens of text, without a system prompt, because the
+    prompt is the whole instruction. A reply without a readable verdict is UNCLEAR: the judge is not
+    asked again, and no default is used.
 
     Raises JudgeSenseError for unequal or empty input, an unknown prompt, a judge that does not
-    generate, and, before anything is asked, prompts that could exceed the judge's ``max_cost``.
+    generate text, and, before anything is asked, prompts that could exceed its ``max_cost``.
+
+    >>> from local_judges.callable_judge import CallableJudge
+    >>> judge = CallableJudge(lambda messages: ['{"match": true}'] * len(messages), name="lenient")
+    >>> judge_matches(judge, ["2 + 2?"], ["4"], ["It is four."]).score
+    1.0
     """
     check_pairs(predictions, references)
     if len(questions) != len(predictions):
         raise JudgeSenseError(
             f"questions has {len(questions)} rows and predictions {len(predictions)}; "
-            "give each response's question"
+            "pass one question per response"
         )
     require_scorings(judge.name, judge.scorings, ["generate"])
     name, template = _template(prompt)
@@ -118,10 +122,13 @@ def judge_matches(
 
 
 def read_verdict(text: str) -> tuple[bool | None, str]:
-    """The verdict in a judge's reply and its reason; (None, why) where it cannot be read.
+    """The verdict in a judge's reply and its reason; (None, why) if it cannot be read.
 
-    JSON, JSON with single quotes, in code fences, after thinking, with text around it, or cut
-    off after the verdict are all read. Two verdicts that differ are none.
+    Reads JSON, also with single quotes, in a code fence, after thinking, with text around it, or
+    cut off after the verdict. Two different verdicts count as none.
+
+    >>> read_verdict("```json\\n{'match': false, 'reason': 'other year'}```")
+    (False, 'other year')
     """
     text = without_thinking(text)
     objects = [found for part in _OBJECT.findall(text) if (found := _loads(part)) is not None]
@@ -151,13 +158,13 @@ def prompts() -> dict[str, str]:
 def matching_prompt(
     question: str, reference: Reference, prediction: str, prompt: str | Path = "figure-3"
 ) -> str:
-    """The message that asks a judge whether one response gives its reference answer."""
+    """The message that asks a judge whether a response gives the reference answer."""
     _, template = _template(prompt)
     return _fill(template, question, " or ".join(accepted(reference)), prediction)
 
 
 def check_prompt(prompt: str | Path) -> None:
-    """Raise JudgeSenseError unless ``prompt`` can be used, before a judge is loaded."""
+    """Raise JudgeSenseError if ``prompt`` cannot be used; call it before a judge is loaded."""
     _template(prompt)
 
 
@@ -167,17 +174,17 @@ def _template(prompt: str | Path) -> tuple[str, str]:
     path = Path(prompt)
     if not path.is_file():
         raise JudgeSenseError(
-            f"prompt {str(prompt)!r} is neither a file nor one of {', '.join(prompts())}"
+            f"unknown prompt {str(prompt)!r}; choose a file or one of {', '.join(prompts())}"
         )
     text = path.read_text("utf-8")
     if missing := [name for name in _FIELDS if f"{{{name}}}" not in text]:
-        raise JudgeSenseError(f"{path}: the prompt does not show {{{missing[0]}}}")
+        raise JudgeSenseError(f"{path}: the prompt lacks the placeholder {{{missing[0]}}}")
     return path.name, text
 
 
 def _fill(template: str, question: str, reference: str, prediction: str) -> str:
     values = dict(zip(_FIELDS, (question, reference, prediction), strict=True))
-    # One pass, so that braces inside a response are never read as places.
+    # One pass, so that braces in a response are not read as placeholders.
     return _PLACEHOLDER.sub(lambda found: values[found.group(1)], template)
 
 
@@ -202,7 +209,7 @@ def _ask(judge: Judge, texts: Sequence[str]) -> dict[str, tuple[float | None, st
 
 
 def _loads(text: str) -> tuple[bool, str] | None:
-    """Verdict and reason of a JSON (or Python) object that has one."""
+    """The verdict and reason in a JSON (or Python) object, if any."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError:
