@@ -45,4 +45,4 @@ def test_a_results_dataset_is_read_and_its_decisions_fetched_when_asked(
 def test_without_the_dataset_the_space_shows_what_is_embedded_and_says_so(read_back):
     shown, told = read_back(WITHOUT).strip().splitlines()
     assert shown == "['demo'] 1"
-    assert told.startswith("the results dataset org/nothing cannot be read (RepositoryNotFound")
+    assert told.startswith("cannot read the results dataset org/nothing (RepositoryNotFound")

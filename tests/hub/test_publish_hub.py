@@ -119,7 +119,7 @@ def test_a_publication_that_broke_off_is_finished_by_the_same_command(hub, publi
     hub.fail("POST", "/commit/", 500)
     line = told(publish("dataset", built, "--repo", "org/pairs"))
     assert "busy (500)" in line
-    assert "give the command again" in line
+    assert "rerun the command to resume" in line
     sent = [path for method, path in hub.requests if method == "PUT"]
     assert len(sent) == 2
     repo = hub.repos["dataset", "org/pairs"]
@@ -139,7 +139,7 @@ def test_what_the_hub_refuses_is_told_in_one_line(hub, publish, run_dir, tmp_pat
     command = ("results", run_dir, "--repo", "org/results")
     empty = {"HF_TOKEN": None, "HF_HOME": str(tmp_path / "nobody")}
     assert "no Hub token; log in with `hf auth login`" in told(publish(*command, **empty))
-    assert "does not accept the token" in told(publish(*command, HF_TOKEN="hf_unknown"))
+    assert "rejects the token" in told(publish(*command, HF_TOKEN="hf_unknown"))
     assert "may not write" in told(publish(*command, HF_TOKEN=READER))
     hub.fail("GET", "/api/datasets/org/results$", 429, times=20)
     assert "busy (429)" in told(publish(*command))
@@ -155,7 +155,7 @@ def test_what_the_hub_refuses_is_told_in_one_line(hub, publish, run_dir, tmp_pat
 def test_a_repository_that_changes_meanwhile_is_not_overwritten(hub, publish, run_dir):
     hub.fail("POST", "/commit/", 412)
     line = told(publish("results", run_dir, "--repo", "org/results"))
-    assert "has changed while this was being published" in line
+    assert "dataset org/results changed during the upload" in line
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_only_the_core_in_this_version_is_taken_as_a_wheel(publish, tmp_path):
     for name in ("other-1.0-py3-none-any.whl", "judgesense-9.0-py3-none-any.whl"):
         (tmp_path / name).write_bytes(b"PK")
         line = told(publish("metrics", "--org", "org", "--wheel", tmp_path / name))
-        assert f"no wheel of judgesense {__version__}" in line
+        assert f"not a wheel of judgesense {__version__}" in line
     line = told(publish("metrics", "--org", "org", "--wheel", tmp_path / "absent.whl"))
     assert "no wheel" in line
 
@@ -222,7 +222,7 @@ def test_a_dataset_whose_audit_finds_errors_is_refused(publish, tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     build(path, tmp_path / "cut")
     line = told(publish("dataset", tmp_path / "cut", "--repo", "org/pairs", "--dry-run"))
-    assert "finds errors, first in factuality" in line
+    assert "finds errors, the first in factuality" in line
     assert "judgesense dataset audit" in line
 
 
@@ -258,5 +258,5 @@ def test_outside_a_checkout_the_wheel_has_to_be_given(publish, tmp_path):
     # Run elsewhere: `python -m` puts the working directory first.
     there = {"PYTHONPATH": str(tmp_path / "site"), "PYTHONSAFEPATH": "1"}
     command = ("metrics", "--org", "org", "jss", "--dry-run")
-    assert "give the file that you installed with --wheel FILE" in told(publish(*command, **there))
+    assert "installed wheel" in told(publish(*command, **there))
     assert f"+ {wheel.name}" in done_well(publish(*command, "--wheel", wheel, **there))

@@ -79,7 +79,7 @@ def test_scores_are_offered_in_one_pull_request(hub, publish, tmp_path, request,
         settings |= request.getfixturevalue("older_client")
     run_dir = make_run(tmp_path / "run", record=RECORD, scoring="options")
     command = ("eval-results", run_dir, "--repo", "org/model")
-    assert "there is no model org/model on the Hub" in told(publish(*command, **settings))
+    assert "no model org/model" in told(publish(*command, **settings))
     repo = hub.create("model", "org/model")
     first = repo.head
     assert f"+ {PATH}" in done_well(publish(*command, "--dry-run", **settings))
