@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from judgesense.statistics.agreement import cohen_kappa
+from judgesense.yaml_files import read_yaml
 from judgesense_dataset.audit.rows import AuditRow
 
 ERROR, WARNING, INFO = "error", "warning", "info"
@@ -19,6 +23,24 @@ class Finding:
     code: str
     severity: str
     message: str
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Mapping[str, Mapping[str, str]]:
+    """The messages of ``findings.yaml``: code -> severity -> message."""
+    messages: Mapping[str, Mapping[str, str]] = read_yaml(Path(__file__).parent / "findings.yaml")
+    return messages
+
+
+def finding(code: str, severity: str | None = None, **facts: Any) -> Finding:
+    """The finding of that code; ``severity`` is needed only if the code has several.
+
+    >>> finding("gold_missing", rows="2 rows").severity
+    'warning'
+    """
+    messages = catalogue()[code]
+    severity = severity or next(iter(messages))
+    return Finding(code, severity, messages[severity].format(**facts))
 
 
 @dataclass(frozen=True, slots=True)

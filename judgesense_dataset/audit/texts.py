@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from judgesense_dataset.audit.findings import ERROR, WARNING, Finding, count, some
+from judgesense_dataset.audit.findings import ERROR, WARNING, Finding, count, finding, some
 from judgesense_dataset.audit.rows import AuditRow, TaskRows
-from judgesense_dataset.audit.shortcuts import GradedText, Rule, near_duplicates, rules, words
+from judgesense_dataset.audit.shortcuts import GradedText, near_duplicates, rules, words
 from judgesense_dataset.audit.truncation import Shown, cuts
 
 
@@ -18,30 +18,14 @@ def _truncation(task: TaskRows) -> Iterator[Finding]:
         for place, text in enumerate(_judged(row))
     ]
     found, absent = cuts(shown)
-    certain = [cut for cut in found if cut.certain]
-    if certain:
-        yield Finding(
-            "truncated_text",
-            ERROR,
-            f"the text of {count(len(certain), 'pair')} is cut ({certain[0].pair_id}: "
-            f"{certain[0].how}). The gold label describes the whole text, which judges do not see: "
-            "take the whole text from its source.",
-        )
-    if maybe := [cut for cut in found if not cut.certain]:
-        yield Finding(
-            "truncated_text",
-            WARNING,
-            f"the text of {count(len(maybe), 'pair')} seems cut ({maybe[0].pair_id}: "
-            f"{maybe[0].how}). A system wrote it, so its output may end like this, and then the "
-            "end is part of what is judged.",
-        )
+    for severity, certain in ((ERROR, True), (WARNING, False)):
+        if some_cut := [cut for cut in found if cut.certain is certain]:
+            number, first = count(len(some_cut), "pair"), some_cut[0]
+            yield finding(
+                "truncated_text", severity, pairs=number, name=first.pair_id, how=first.how
+            )
     if absent:
-        yield Finding(
-            "text_not_shown",
-            ERROR,
-            f"the prompts of {count(len(absent), 'pair')} do not show response_being_judged "
-            f"({some(absent)}). Their verdicts are about something else.",
-        )
+        yield finding("text_not_shown", pairs=count(len(absent), "pair"), names=some(absent))
 
 
 def _near_duplicates(task: TaskRows) -> Iterator[Finding]:
@@ -57,14 +41,8 @@ def _near_duplicates(task: TaskRows) -> Iterator[Finding]:
     close = [pair for pair in near_duplicates(texts) if cluster[pair[0]] != cluster[pair[1]]]
     if close:
         first, second, index = max(close, key=lambda pair: pair[2])
-        yield Finding(
-            "near_duplicates",
-            WARNING,
-            f"{count(len(close), 'pair')} of items share most of their text, such as {first} and "
-            f"{second} (Jaccard index {index:.2f} of three-word runs). They are hardly "
-            "independent, so intervals come out too narrow: keep one of them, or give them the "
-            "same cluster_id.",
-        )
+        number = count(len(close), "pair")
+        yield finding("near_duplicates", pairs=number, first=first, second=second, index=index)
 
 
 def _shortcuts(task: TaskRows) -> Iterator[Finding]:
@@ -78,25 +56,26 @@ def _shortcuts(task: TaskRows) -> Iterator[Finding]:
         return
     for rule in rules(cases, task.labels):
         if rule.notable:
-            yield Finding(f"{rule.name}_shortcut", WARNING, _shortcut(rule, task.comparative))
+            yield finding(
+                f"{rule.name}_shortcut",
+                what=_rule(rule.name, task.comparative), items=count(rule.n, "item"),
+                accuracy=rule.accuracy, baseline=rule.baseline, p=rule.p,
+            )  # fmt: skip
 
 
-def _shortcut(rule: Rule, comparative: bool) -> str:
-    what = {
-        "length": "the longer option" if comparative else "the length of the text",
-        "overlap": (
-            "the option that shares more words with the query"
-            if comparative
-            else "the share of the question's words in the text"
-        ),
-        "words": "single words (naive Bayes, 5-fold cross-validation over clusters)",
-    }[rule.name]
-    verb = "is the gold one" if comparative and rule.name != "words" else "predicts the gold label"
-    return (
-        f"{what} {verb} for {rule.accuracy:.0%} of {count(rule.n, 'item')} (guessing: "
-        f"{rule.baseline:.0%}, p = {rule.p:.1g}). A judge that follows this rule under every "
-        "wording gets a high JSS and a good accuracy without judging."
-    )
+def _rule(name: str, comparative: bool) -> str:
+    """The beginning of a sentence: the rule and its effect."""
+    if name == "words":
+        rule = "single words (naive Bayes, 5-fold cross-validation over clusters)"
+    elif comparative:
+        more = (
+            "longer option" if name == "length" else "option that shares more words with the query"
+        )
+        return f"the {more} is the gold one"
+    else:
+        share = "the share of the question's words in the text"
+        rule = "the length of the text" if name == "length" else share
+    return f"{rule} predicts the gold label"
 
 
 def _judged(row: AuditRow) -> tuple[str, ...]:
