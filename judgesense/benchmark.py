@@ -1,6 +1,6 @@
-"""What a run judges: a table of prompts and a table of pairs, with their tasks.
+"""A benchmark: the tasks, and tables of prompts and pairs that a run judges.
 
-Tables, not objects: a benchmark can hold millions of prompts.
+They are tables and not objects because a benchmark can hold millions of prompts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Benchmark:
     """Prompts and pairs to be judged.
 
     ``prompts`` has the columns of :class:`~judgesense.tasks.Prompt`, ``pairs`` those of
-    :class:`~judgesense.tasks.Pair`; every pair's prompts are among the prompts. ``source`` says
-    what fixes the content (name or path, revision, hash) and is recorded in ``run.json``.
+    :class:`~judgesense.tasks.Pair`; every pair's prompts are among the prompts. ``source``
+    identifies the content (name or path, revision, hash) and is recorded in ``run.json``.
     """
 
     tasks: Mapping[str, Task]
@@ -45,7 +45,7 @@ class Benchmark:
                     f"the {name} table has columns {table.schema.names}, not {schema.names}"
                 )
         if self.prompts.num_rows == 0:
-            raise JudgeSenseError("the benchmark holds no prompts; nothing to judge")
+            raise JudgeSenseError("the benchmark has no prompts to judge")
         known = pc.unique(self.prompts["prompt_id"])
         for side in ("prompt_id_a", "prompt_id_b"):
             absent = pc.invert(pc.is_in(self.pairs[side], value_set=known))
@@ -55,7 +55,7 @@ class Benchmark:
 
     @property
     def data_hash(self) -> str:
-        """The ``data`` part of a signature: which stimuli, whatever their order."""
+        """The ``data`` part of a signature, which identifies the stimuli whatever their order."""
         columns = (self.pairs["prompt_id_a"].to_pylist(), self.pairs["prompt_id_b"].to_pylist())
         return signature_hash(zip(*columns, strict=True))
 
@@ -65,19 +65,18 @@ class Benchmark:
         orders: Iterable[str] | None = None,
         limit: int | None = None,
     ) -> Benchmark:
-        """What a run judges: the chosen tasks' pairs and the prompts that these need.
+        """Select the chosen tasks' pairs and the prompts that they need.
 
-        The prompts are those of the pairs and, for position figures, the same in every option
-        order that the data have. ``orders`` shows each comparative pair in each of these orders
-        instead of its own. ``limit`` keeps the first so many items a task.
+        The prompts are those of the pairs in every option order of the data, which position
+        figures need. ``orders`` shows each comparative pair in each of these orders instead of its
+        own. ``limit`` is the maximum number of items per task.
 
-        Raises JudgeSenseError for an unknown task, and for an order that the data lack, naming
-        what exists.
+        Raises JudgeSenseError for an unknown task or an order that the data lack.
         """
         wanted = list(self.tasks) if tasks is None else list(tasks)
         if unknown := [name for name in wanted if name not in self.tasks]:
             raise JudgeSenseError(
-                f"unknown task {unknown[0]!r}; this benchmark has {', '.join(self.tasks)}"
+                f"unknown task {unknown[0]!r}; choose from {', '.join(self.tasks)}"
             )
         chosen = pa.array(wanted, _STRING)
         prompts = self.prompts.filter(pc.is_in(self.prompts["task"], value_set=chosen))
@@ -112,7 +111,7 @@ def _key(table: pa.Table, *columns: str) -> pa.Array:
 
 
 def _shown_in(pairs: pa.Table, prompts: pa.Table, orders: list[str]) -> pa.Table:
-    """Each comparative pair once in each of the orders; the others as they are."""
+    """The pairs, with each comparative pair once in each of the orders."""
     available = set(pc.unique(prompts["order"]).to_pylist())
     plain = pairs.filter(pc.equal(pairs["order"], NO_ORDER))
     shown = pairs.filter(pc.not_equal(pairs["order"], NO_ORDER))
@@ -120,8 +119,8 @@ def _shown_in(pairs: pa.Table, prompts: pa.Table, orders: list[str]) -> pa.Table
         return plain
     if absent := [order for order in orders if order not in available]:
         raise JudgeSenseError(
-            f"the data have no prompts in the order {absent[0]!r}; "
-            f"they have {', '.join(sorted(available - {NO_ORDER})) or 'none'}"
+            f"the data have no prompts in the order {absent[0]!r}, only in "
+            f"{', '.join(sorted(available - {NO_ORDER})) or 'none'}"
         )
     cells = zip(
         _key(prompts, *_ITEM, "template_id", "order").to_pylist(),
@@ -137,8 +136,8 @@ def _shown_in(pairs: pa.Table, prompts: pa.Table, orders: list[str]) -> pa.Table
                 cell = "\n".join((pair["task"], pair["item_id"], pair[f"template_{side}"], order))
                 if cell not in prompt_at:
                     raise JudgeSenseError(
-                        f"pair {pair['pair_id']!r}: the data lack its prompt of template "
-                        f"{pair[f'template_{side}']!r} in the order {order}"
+                        f"pair {pair['pair_id']!r}: its prompt of template "
+                        f"{pair[f'template_{side}']!r} is missing in the order {order}"
                     )
                 row[f"prompt_id_{side}"], row[f"label_map_{side}"] = prompt_at[cell]
             row["pair_id"] = f"{pair['item_id']}:{order}:{pair['template_a']}~{pair['template_b']}"
@@ -165,9 +164,12 @@ def _table(rows: Iterable[Prompt] | Iterable[Pair], schema: pa.Schema) -> pa.Tab
 
 
 def infer_task(name: str, label_maps: Iterable[str], orders: Iterable[str]) -> Task:
-    """The task behind a table's rows: labels from its label maps, comparative if it has orders.
+    """Infer a table's task: labels from its label maps, comparative if it has option orders.
 
-    Labels that are all integers make an ordinal task, in numeric order.
+    Labels that are all whole numbers make an ordinal task, in numeric order.
+
+    >>> infer_task("tone", ['{"1":"1","2":"2","10":"10"}'], ["-"]).labels
+    ('1', '2', '10')
     """
     labels: dict[str, None] = {}
     for text in label_maps:

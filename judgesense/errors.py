@@ -1,16 +1,16 @@
-"""The one exception that means "you can mend this": bad input, bad usage, a missing thing.
+"""The exception for errors that the user can fix: bad input, bad usage, a missing package.
 
-The command line turns it into one line on stderr and exit code 2; everything else that is
-raised is a defect of ours and keeps its traceback.
+The command line prints it as one line on stderr and exits with code 2. Any other exception is a bug
+in JudgeSense and keeps its traceback.
 """
 
 
 class JudgeSenseError(ValueError):
-    """Bad input or usage: says what was wrong, where (file, row, column) and what to do next."""
+    """Bad input or usage; the message names the fault, its place (file, row, column) and a fix."""
 
 
 class MissingExtraError(JudgeSenseError, ImportError):
-    """A feature was asked for whose optional packages are not installed."""
+    """A feature needs an optional package that is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(

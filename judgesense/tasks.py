@@ -1,7 +1,7 @@
-"""The vocabulary: tasks, templates, items, prompts and pairs, and how a prompt is rendered.
+"""The vocabulary: tasks, templates, items, prompts and pairs, and the rendering of prompts.
 
 A *task* is a kind of judgement with a finite decision space; a *template* is one wording of its
-instruction with the map from raw answers to canonical decisions; an *item* is the thing judged.
+instruction with the map from raw answers to canonical decisions; an *item* is what is judged.
 A *prompt* is template x item x option order, rendered to one user message.
 """
 
@@ -26,7 +26,7 @@ ORDERS = ("AB", "BA")
 
 UNCLEAR, REFUSED, ERROR = "UNCLEAR", "REFUSED", "ERROR"
 UNDECIDED = (UNCLEAR, REFUSED, ERROR)
-"""What stands in place of a decision when there is none."""
+"""The values in place of a decision: unreadable, refused, failed."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -41,9 +41,12 @@ def is_scale(labels: Iterable[str]) -> bool:
 class Task:
     """A kind of judgement with a finite decision space.
 
-    ``labels`` are the canonical decisions, in order when ``ordinal``. ``options`` names, for a
-    comparative task, the item field shown under each label (``{"A": "passage_a", ...}``); it is
-    empty otherwise. The first label of a comparative task is the first option shown.
+    ``labels`` are the canonical decisions, in order if ``ordinal``. For a comparative task
+    ``options`` names the item field shown under each label (``{"A": "passage_a", ...}``), and the
+    first label belongs to the option shown first; otherwise ``options`` is empty.
+
+    >>> Task("relevance", ("A", "B"), options={"A": "passage_a", "B": "passage_b"}).orders
+    ('AB', 'BA')
     """
 
     name: str
@@ -66,16 +69,16 @@ class Task:
 
     @property
     def comparative(self) -> bool:
-        """Whether the judge chooses between two things shown in an order."""
+        """Whether the judge chooses between two options."""
         return bool(self.options)
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """The option orders in which an item of this task can be shown."""
+        """The option orders in which an item can be shown."""
         return ORDERS if self.comparative else (NO_ORDER,)
 
     def gold_as_shown(self, gold: str | None, order: str) -> str | None:
-        """The gold label for an order: in BA the item's gold A is shown second, so it is B."""
+        """The gold label in an option order: an item's gold A is shown second in BA, so it is B."""
         if gold is None or order != "BA":
             return gold
         return self.labels[1 - self.labels.index(gold)]
@@ -85,9 +88,9 @@ class Task:
 class Template:
     """One wording of a task's instruction, its label map and its layout.
 
-    ``text`` and ``layout`` may hold ``{field}`` placeholders of the item; ``layout`` must hold
-    ``{instruction}``. ``label_map`` maps every raw answer to a canonical label: the identity but
-    for inverted wordings.
+    ``text`` and ``layout`` may contain ``{field}`` placeholders of the item; ``layout`` must
+    contain ``{instruction}``. ``label_map`` maps every raw answer to a canonical label; it is the
+    identity unless the wording is inverted.
     """
 
     template_id: str
@@ -98,21 +101,21 @@ class Template:
 
     @property
     def inverted(self) -> bool:
-        """Whether some raw answer means another canonical label."""
+        """Whether some raw answer means a label of another name."""
         return any(raw != label for raw, label in self.label_map.items())
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """The item fields that a rendering needs."""
+        """The item fields that the template shows."""
         found = _PLACEHOLDER.findall(self.text) + _PLACEHOLDER.findall(self.layout)
         return frozenset(found) - {"instruction"}
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The thing judged: its fields, gold label and provenance.
+    """What is judged: its fields, gold label and provenance.
 
-    ``gold`` is canonical and refers to the order AB. ``cluster_id`` names what is independent:
+    ``gold`` is canonical and refers to the order AB. ``cluster_id`` names the independent unit:
     the item itself unless several items share a source (MT-Bench: the question).
     """
 
@@ -135,8 +138,8 @@ class Item:
 class Prompt:
     """Template x item x option order, rendered to the user message ``text``.
 
-    ``gold`` is canonical, as shown in this order. Several prompts can share a ``prompt_id``: the
-    message is then judged once and logged for each of them.
+    ``gold`` is canonical, as shown in this order. Prompts with the same ``prompt_id`` are judged
+    once and logged each.
     """
 
     prompt_id: str
@@ -169,18 +172,18 @@ class Pair:
 
 
 def prompt_id(text: str) -> str:
-    """The identity of a user message: the first 16 hex digits of its SHA-256."""
+    """The id of a user message: the first 16 hex digits of its SHA-256."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
 
 def dump_label_map(label_map: Mapping[str, str]) -> str:
-    """A label map as the JSON string that tables carry; the keys keep their order."""
+    """A label map as a table's JSON string; the keys keep their order."""
     return json.dumps(dict(label_map), ensure_ascii=False, separators=(",", ":"))
 
 
 @lru_cache(maxsize=4096)
 def load_label_map(text: str) -> Mapping[str, str]:
-    """The label map in a table's JSON string; a run has few, so each is read once."""
+    """The label map in a table's JSON string. Raises JudgeSenseError for any other string."""
     loaded = json.loads(text)
     if not isinstance(loaded, dict) or not loaded:
         raise JudgeSenseError(f"a label map must be a non-empty JSON object, got {text!r}")
@@ -188,9 +191,14 @@ def load_label_map(text: str) -> Mapping[str, str]:
 
 
 def render(task: Task, template: Template, item: Item, order: str) -> Prompt:
-    """Render a prompt: the instruction, laid out with the item's fields in the given order.
+    """Render a prompt: the instruction and the item's fields in the template's layout.
 
     Raises JudgeSenseError if the item lacks a field that the template shows.
+
+    >>> task = Task("tone", ("POLITE", "RUDE"))
+    >>> template = Template("t1", "tone", "Polite?", "{instruction} {text}", {"POLITE": "POLITE"})
+    >>> render(task, template, Item("i1", "tone", {"text": "Thanks."}), NO_ORDER).text
+    'Polite? Thanks.'
     """
     fields = dict(item.fields)
     if order == "BA":
@@ -198,7 +206,7 @@ def render(task: Task, template: Template, item: Item, order: str) -> Prompt:
         fields[first], fields[second] = item.fields[second], item.fields[first]
 
     def fill(text: str, values: Mapping[str, str]) -> str:
-        # One pass, so that braces inside an item's text are never read as placeholders.
+        # One pass, so that braces in an item's text are not read as placeholders.
         return _PLACEHOLDER.sub(lambda found: _value(values, found.group(1)), text)
 
     def _value(values: Mapping[str, str], name: str) -> str:
@@ -226,7 +234,7 @@ def render(task: Task, template: Template, item: Item, order: str) -> Prompt:
 
 
 def pair_up(first: Prompt, second: Prompt) -> Pair:
-    """The pair of two prompts of the same item and order; the id says what it joins."""
+    """The pair of two prompts of the same item and order; the id names all four."""
     order = "" if first.order == NO_ORDER else f":{first.order}"
     return Pair(
         pair_id=f"{first.item_id}{order}:{first.template_id}~{second.template_id}",
@@ -249,9 +257,9 @@ def template_pairs(template_ids: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def signature_hash(pairs: Iterable[tuple[str, str]]) -> str:
-    """First 8 hex digits of the SHA-256 of the sorted (prompt_id_a, prompt_id_b) pairs.
+    """The first 8 hex digits of the SHA-256 of the sorted (prompt_id_a, prompt_id_b) pairs.
 
-    It says which stimuli a figure was measured on, whatever their order in a file.
+    It identifies the stimuli of a figure, whatever their order in a file.
     """
     digest = hashlib.sha256()
     for first, second in sorted(pairs):

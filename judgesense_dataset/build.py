@@ -30,7 +30,6 @@ from judgesense_dataset.folder import (
     new_folder,
 )
 from judgesense_dataset.pairing import (
-    DEFAULT_PAIRS,
     DESIGNS,
     Cell,
     grid,
@@ -142,7 +141,7 @@ def build_dataset(
                 counts = {"items": len(group), "prompts": prompts.num_rows - before}
                 cells: list[Cell] = []
                 if design != GRID_ONLY:
-                    wanted = _pairs_wanted(entry, len(group), items, pairs, design, orders)
+                    wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
                     cells = plan(entry, group, design, wanted, seed, orders)
                     counts["pairs"] = len(cells)
                     _write_pairs(folder, entry, group, cells, stamp)
@@ -225,22 +224,12 @@ def _source(
 
 
 def _pairs_wanted(
-    entry: TaskTemplates,
-    n_items: int,
-    items: int | None,
-    pairs: int | None,
-    design: str,
-    orders: str,
+    entry: TaskTemplates, n_items: int, items: int | None, pairs: int | None, orders: str
 ) -> int | None:
-    """The number of cells for the balanced design; ``pairs`` counts rows, so both orders halve it.
-
-    None for other designs.
-    """
-    if design != "balanced":
+    """The number of cells for ``pairs`` rows, which both orders halve; None for the default."""
+    if pairs is None:
         return None
     capacity = n_items * math.comb(len(entry.templates), 2)
-    if pairs is None:
-        return n_items if n_items >= DEFAULT_PAIRS else min(capacity, DEFAULT_PAIRS)
     rows_each = 2 if orders == "both" and entry.task.comparative else 1
     wanted = max(1, pairs // rows_each)
     if items is None:

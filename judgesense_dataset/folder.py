@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from judgesense.benchmark import PROMPT_SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.yaml_files import parse_yaml, read_text
 
@@ -30,32 +31,17 @@ README = "README.md"
 ROW_GROUP = 2000
 """Rows per row group; so many are in memory while a config is written or streamed."""
 
-_STRING = pa.string()
+_TYPES = {"semantic_equivalence_score": pa.float64(), "valid": pa.bool_()}
 
 PAIR_ROWS = pa.schema(
-    [
-        ("pair_id", _STRING),
-        ("task_type", _STRING),
-        ("source_benchmark", _STRING),
-        ("prompt_a", _STRING),
-        ("prompt_b", _STRING),
-        ("response_being_judged", _STRING),
-        ("ground_truth_label", _STRING),
-        ("semantic_equivalence_score", pa.float64()),
-        ("item_id", _STRING),
-        ("cluster_id", _STRING),
-        ("template_a", _STRING),
-        ("template_b", _STRING),
-        ("order", _STRING),
-        ("label_map_a", _STRING),
-        ("label_map_b", _STRING),
-        ("valid", pa.bool_()),
-        ("validation", _STRING),
-        ("system_id", _STRING),
-        ("license", _STRING),
-        ("source_revision", _STRING),
-    ]
-)
+    (name, _TYPES.get(name, pa.string()))
+    for name in (
+        "pair_id", "task_type", "source_benchmark", "prompt_a", "prompt_b",
+        "response_being_judged", "ground_truth_label", "semantic_equivalence_score", "item_id",
+        "cluster_id", "template_a", "template_b", "order", "label_map_a", "label_map_b", "valid",
+        "validation", "system_id", "license", "source_revision",
+    )
+)  # fmt: skip
 """Columns of the task configs and of ``all``: one row per pair.
 
 The first eight are the earlier benchmark's. ``ground_truth_label`` is canonical, as shown in
@@ -64,21 +50,7 @@ The first eight are the earlier benchmark's. ``ground_truth_label`` is canonical
 """
 
 PROMPT_ROWS = pa.schema(
-    [
-        ("prompt_id", _STRING),
-        ("text", _STRING),
-        ("task", _STRING),
-        ("item_id", _STRING),
-        ("cluster_id", _STRING),
-        ("template_id", _STRING),
-        ("order", _STRING),
-        ("label_map", _STRING),
-        ("gold", _STRING),
-        ("system_id", _STRING),
-        ("source", _STRING),
-        ("revision", _STRING),
-        ("license", _STRING),
-    ]
+    [*PROMPT_SCHEMA, *((name, pa.string()) for name in ("source", "revision", "license"))]
 )
 """Columns of the config ``prompts``: one row for each item, template and option order."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -77,7 +77,7 @@ def load_benchmark(
     if is_hub_folder(found.folder) and set(configs(found.folder)) == {PROMPTS}:
         return _grid_alone(found)
     rows = _pair_rows(found)
-    tasks = _tasks(rows, str(found.folder))
+    tasks = _tasks(rows, "task_type", ["label_map_a", "label_map_b"], str(found.folder))
     check_pairs(rows, tasks, str(found.folder))
     source = {"name": found.name, "revision": found.revision}
     grid = _grid(found.folder)
@@ -233,26 +233,26 @@ def _table(rows: list[Mapping[str, Any]], where: str) -> pa.Table:
         raise JudgeSenseError(f"{where}: a column has the wrong type ({error})") from error
 
 
-def _tasks(rows: pa.Table, where: str) -> dict[str, Task]:
+def _tasks(
+    table: pa.Table, name_column: str, map_columns: Sequence[str], where: str
+) -> dict[str, Task]:
+    """The tasks of a table's rows: known tasks where the labels are the same."""
     tasks = {}
-    for name in pc.unique(rows["task_type"]).to_pylist():
-        part = rows.filter(pc.equal(rows["task_type"], name))
-        maps = {text for side in "ab" for text in pc.unique(part[f"label_map_{side}"]).to_pylist()}
-        maps.discard(None)
+    for name in pc.unique(table[name_column]).to_pylist():
+        part = table.filter(pc.equal(table[name_column], name))
+        maps = [text for column in map_columns for text in pc.unique(part[column]).to_pylist()]
+        if len(map_columns) > 1:  # A pair's sides have no fixed order.
+            maps = sorted({text for text in maps if text is not None})
         if not maps:
             raise JudgeSenseError(
                 f"{where}: no row of task {name!r} has a label map, and no wording is a known "
                 "template; add the columns template_a, template_b, label_map_a and label_map_b"
             )
-        tasks[name] = _task(name, sorted(maps), pc.unique(part["order"]).to_pylist())
+        task = infer_task(name, maps, pc.unique(part["order"]).to_pylist())
+        known = known_tasks().get(name)
+        same = known is not None and set(known.task.labels) == set(task.labels)
+        tasks[name] = known.task if known and same else task
     return tasks
-
-
-def _task(name: str, label_maps: list[str], orders: list[str]) -> Task:
-    """The task of a table's rows: a known task if the labels are the same."""
-    task = infer_task(name, label_maps, orders)
-    known = known_tasks().get(name)
-    return known.task if known and set(known.task.labels) == set(task.labels) else task
 
 
 def _grid_alone(found: Located) -> Benchmark:
@@ -262,11 +262,7 @@ def _grid_alone(found: Located) -> Benchmark:
     for row in _records(grid):
         cells.setdefault((row["task"], row["item_id"], row["order"]), []).append(Prompt(**row))
     pairs = (pair_up(a, b) for cell in cells.values() for a, b in combinations(cell, 2))
-    tasks = {}
-    for name in pc.unique(grid["task"]).to_pylist():
-        part = grid.filter(pc.equal(grid["task"], name))
-        maps, orders = (pc.unique(part[column]).to_pylist() for column in ("label_map", "order"))
-        tasks[name] = _task(name, maps, orders)
+    tasks = _tasks(grid, "task", ["label_map"], str(found.folder))
     source = {"name": found.name, "revision": found.revision}
     return Benchmark(tasks=tasks, prompts=grid, pairs=table_of_pairs(pairs), source=source)
 

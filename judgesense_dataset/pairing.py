@@ -26,6 +26,7 @@ from judgesense.benchmark import (
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import sha256_of
 from judgesense.tasks import NO_ORDER, Item, Pair, Prompt, Task, pair_up, render, template_pairs
+from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.items import load_items, read_rows
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
@@ -192,20 +193,13 @@ def pair_rows(
     """The rows of ``folder.PAIR_ROWS`` at these cells, without the columns of a validation."""
     for item, pair, a, b in paired(entry, items, cells):
         yield {
-            "pair_id": pair.pair_id,
+            **{name: getattr(pair, name) for name in PAIR_ROWS.names if hasattr(pair, name)},
             "task_type": item.task,
             "source_benchmark": item.source,
             "prompt_a": a.text,
             "prompt_b": b.text,
             "response_being_judged": judged_text(entry.task, item, pair.order),
             "ground_truth_label": a.gold,
-            "item_id": item.item_id,
-            "cluster_id": item.cluster_id,
-            "template_a": pair.template_a,
-            "template_b": pair.template_b,
-            "order": pair.order,
-            "label_map_a": pair.label_map_a,
-            "label_map_b": pair.label_map_b,
             "system_id": item.system_id,
             "license": item.license,
             "source_revision": item.revision,

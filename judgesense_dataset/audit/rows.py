@@ -160,7 +160,6 @@ def _task_rows(
     exclude: frozenset[str],
 ) -> TaskRows:
     labels, comparative = _labels(name, rows)
-    wordings = _instructions(rows)
     kept: list[AuditRow] = []
     left_out: list[AuditRow] = []
     sides: dict[tuple[str, str, str | None], PromptSide] = {}
@@ -168,9 +167,11 @@ def _task_rows(
         found = recognise(name, row["prompt_a"]) or recognise(name, row["prompt_b"])
         pair = []
         for letter in "ab":
-            key = (row[f"prompt_{letter}"], wordings[number - 1, letter], row[f"recorded_{letter}"])
+            prompt = row[f"prompt_{letter}"]
+            wording = row[f"template_{letter}"] or prompt.split("\n", 1)[0]
+            key = (prompt, wording, row[f"recorded_{letter}"])
             if key not in sides:
-                sides[key] = _side(name, labels, row, letter, key[1])
+                sides[key] = _side(name, labels, row, letter, wording)
             pair.append(sides[key])
         item = str(row["item_id"] or f"row-{number}")
         read = AuditRow(
@@ -212,15 +213,6 @@ def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ..
     if set(labels) == {"NO", "YES"}:
         labels = ("YES", "NO")
     return labels, set(labels) == {"A", "B"}
-
-
-def _instructions(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str], str]:
-    """The name of the wording of each prompt: its template id, else its first line."""
-    return {
-        (at, letter): row[f"template_{letter}"] or row[f"prompt_{letter}"].split("\n", 1)[0]
-        for at, row in enumerate(rows)
-        for letter in "ab"
-    }
 
 
 def _side(

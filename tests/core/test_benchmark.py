@@ -76,7 +76,7 @@ def test_orders_show_every_comparative_pair_in_each(embedded: Benchmark) -> None
 
 def test_the_order_that_the_data_lack_is_refused(embedded: Benchmark) -> None:
     only_ab = embedded.select(["preference"], orders=["AB"])
-    with pytest.raises(JudgeSenseError, match="no prompts in the order 'BA'; they have AB"):
+    with pytest.raises(JudgeSenseError, match=r"order .BA.* AB"):
         only_ab.select(orders=["BA"])
 
 
