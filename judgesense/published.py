@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from judgesense.errors import JudgeSenseError
+from judgesense.yaml_files import read_yaml
 
 WORDINGS = "measured with other wordings"
 """What to print beside every published JSS."""
@@ -148,8 +147,7 @@ def pair_flips() -> Mapping[str, int]:
 
 @cache
 def _data() -> Mapping[str, Any]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content: Mapping[str, Any] = yaml.load(_FILE.read_text("utf-8"), Loader=loader)
+    content: Mapping[str, Any] = read_yaml(_FILE)
     return content
 
 

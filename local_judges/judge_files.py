@@ -13,16 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from judgesense.errors import JudgeSenseError
+from judgesense.yaml_files import read_yaml
 from local_judges.options import ENGINES, check, setting, suggest, table
 
 VARIABLE = "JUDGESENSE_JUDGES"
 """The environment variable that names your own judge file."""
 
 _BUILT_IN = Path(__file__).parent / "data" / "judges.yaml"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -133,33 +131,10 @@ def _read(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
 
 
 def _load(path: Path) -> Mapping[str, Any]:
-    try:
-        text = path.read_text("utf-8")
-        root = yaml.compose(text, Loader=_LOADER)
-        if repeated := next(_repeated_keys(root), None):
-            raise JudgeSenseError(f"{path}, line {repeated[1]}: {repeated[0]!r} appears twice")
-        content = yaml.load(text, Loader=_LOADER)
-    except OSError as error:
-        raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise JudgeSenseError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    content = read_yaml(path)
     if not isinstance(content, dict) or not set(content) <= {"endpoints", "judges"}:
         raise JudgeSenseError(f"{path}: a judge file has the keys judges and endpoints, no others")
     return content
-
-
-def _repeated_keys(node: yaml.Node | None) -> Iterator[tuple[str, int]]:
-    """Keys that appear twice in one mapping, with the line: YAML readers keep the last silently."""
-    if isinstance(node, yaml.MappingNode):
-        seen = set()
-        for key, value in node.value:
-            if key.value in seen:
-                yield key.value, key.start_mark.line + 1
-            seen.add(key.value)
-            yield from _repeated_keys(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            yield from _repeated_keys(value)
 
 
 def _section(

@@ -12,21 +12,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from pathlib import Path
-
-import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.responses import without_thinking
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
+from judgesense.yaml_files import read_yaml
 from local_judges.protocol import Judge, Request
 from local_judges.runner import ask_all, require_scorings
 
 MAX_TOKENS = 256
 """The token cap for a verdict with its reason; the 20 of a bare decision would cut it off."""
 
+_PROMPTS = Path(__file__).parent / "data" / "matching_prompts.yaml"
 _FIELDS = ("question", "reference_answer", "model_prediction")
 _PLACEHOLDER = re.compile(r"\{(question|reference_answer|model_prediction)\}")
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -145,9 +144,8 @@ def read_verdict(text: str) -> tuple[bool | None, str]:
 @cache
 def prompts() -> dict[str, str]:
     """The judging prompts by name."""
-    source = resources.files("local_judges").joinpath("data/matching_prompts.yaml")
     texts: dict[str, str] = {}
-    for name, entry in yaml.safe_load(source.read_text("utf-8"))["prompts"].items():
+    for name, entry in read_yaml(_PROMPTS)["prompts"].items():
         text = entry.get("text") or texts[entry["based_on"]]
         for old, new in entry.get("replace", {}).items():
             text = text.replace(old, new)

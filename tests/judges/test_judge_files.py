@@ -118,11 +118,11 @@ BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"
         (BASE.replace("model: m", "model: 7"), r"judges\.mine\.model: .* text .*got 7"),
         (BASE.replace("mine", "gpt-4o"), r"judges\.gpt-4o: the name is taken"),
         (BASE.replace("mine", "a/b"), r"'a/b' is not a valid name"),
-        (BASE + "    model: n\n", r"line 5: 'model' appears twice"),
+        (BASE + "    model: n\n", r"line 5: .*'model' appears twice"),
         ("endpoints:\n  e: {key_variable: K}\n", r"endpoints\.e: .* base_url or provider"),
         ("endpoints:\n  openai: {base_url: u}\n", r"endpoints\.openai: the name is taken"),
         ("judge: {}\n", r"has the keys judges and endpoints"),
-        ("judges: [a\n", r"is not YAML"),
+        ("judges: [a\n", r"line 2: invalid YAML"),
         ("", r"has the keys judges"),
     ],
 )

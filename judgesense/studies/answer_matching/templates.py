@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.common.question_sets import (
@@ -19,6 +18,7 @@ from judgesense.studies.common.question_sets import (
     read_wordings,
     require_fields,
 )
+from judgesense.yaml_files import read_yaml
 
 CHOICE, STORY, MATH, FACTS = "multiple-choice", "narrativeqa", "math", "simpleqa"
 SET_OF: Mapping[str, str] = {
@@ -74,7 +74,7 @@ class AnswerTemplate:
 
 @cache
 def _content() -> Mapping[str, Any]:
-    content: Mapping[str, Any] = yaml.safe_load(_FILE.read_text("utf-8"))
+    content: Mapping[str, Any] = read_yaml(_FILE)
     return content
 
 

@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings, execute, resolve_all
@@ -26,6 +24,7 @@ from judgesense.pipeline.data import DataReference
 from judgesense.reporting.markdown import escape
 from judgesense.run_folder import require_writable, versions, writing
 from judgesense.text import number, sentence
+from judgesense.yaml_files import read_yaml
 
 RESULT_FILE, PAGE_FILE = "study.json", "study.md"
 QUICK_ITEMS = 12
@@ -301,7 +300,7 @@ class Published:
 def published(study: str) -> Mapping[str, Published]:
     """The figures stated in a study's paper, by key, from ``<study>/published.yaml``."""
     path = _STUDIES / study.replace("-", "_") / "published.yaml"
-    entries = yaml.safe_load(path.read_text("utf-8"))["figures"]
+    entries = read_yaml(path)["figures"]
     return {key: Published(float(entry["value"]), entry["place"]) for key, entry in entries.items()}
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.files import read_table
@@ -26,6 +25,7 @@ from judgesense.studies.common.question_sets import (
     read_wordings,
     require_fields,
 )
+from judgesense.yaml_files import read_yaml
 from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")
@@ -66,7 +66,7 @@ class PromptScores:
 @cache
 def prompts_of(task: str) -> Mapping[str, str]:
     """The 20 wordings of a task by prompt name ("gsm8k-01", ...)."""
-    texts = yaml.safe_load(_PROMPTS.read_text("utf-8"))["tasks"][task]
+    texts = read_yaml(_PROMPTS)["tasks"][task]
     return {f"{task}-{number:02d}": text for number, text in enumerate(texts, 1)}
 
 
