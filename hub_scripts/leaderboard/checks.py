@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,6 @@ MOST_ROWS = 300_000
 LARGEST_TABLE = 512 << 20
 """Bytes of a table's columns, unpacked, as its metadata states them."""
 
-NAMES = ("report.json", "cells", "run.json", "decisions", "pairs", "figures and signatures")
-
 
 @dataclass(frozen=True)
 class RunCheck:
@@ -37,30 +35,6 @@ class RunCheck:
     passed: bool
     said: str
     tag: str | None = None
-
-
-def checks(run_dir: Path, repo_id: str) -> Iterator[RunCheck]:
-    """The checks of a run's folder, in the order of `NAMES`, up to the first that fails."""
-    steps: tuple[Callable[[], RunCheck], ...] = (
-        lambda: _passed(0, _report(run_dir)),
-        lambda: _passed(1, _cells(run_dir)),
-        lambda: _passed(2, _record(run_dir)),
-        lambda: _passed(3, _decisions(run_dir)),
-        lambda: _passed(4, _pairs(run_dir)),
-        lambda: _figures(run_dir, repo_id),
-    )
-    for name, step in zip(NAMES, steps, strict=True):
-        try:
-            yield step()
-        except JudgeSenseError as error:
-            # People who submit a run do not know the folder of their upload here.
-            said = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "the run")
-            yield RunCheck(name, False, said)
-            return
-
-
-def _passed(step: int, said: str) -> RunCheck:
-    return RunCheck(NAMES[step], True, said)
 
 
 def _load(run_dir: Path) -> dict[str, Any]:
@@ -161,10 +135,31 @@ def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(found == wanted or (found in texts and wanted in texts))
 
 
-def _figures(run_dir: Path, repo_id: str) -> RunCheck:
-    tag = results_publication(run_dir, repo_id).tag
-    said = f"all follow from the decisions; the run would be published as {tag}"
-    return RunCheck(NAMES[-1], True, said, tag)
+_CHECKS: Mapping[str, Callable[[Path], str]] = {
+    "report.json": _report,
+    "cells": _cells,
+    "run.json": _record,
+    "decisions": _decisions,
+    "pairs": _pairs,
+}
+FIGURES = "figures and signatures"
+NAMES = (*_CHECKS, FIGURES)
+
+
+def checks(run_dir: Path, repo_id: str) -> Iterator[RunCheck]:
+    """The checks of a run's folder, in the order of `NAMES`, up to the first that fails."""
+    try:
+        for name, check in _CHECKS.items():
+            yield RunCheck(name, True, check(run_dir))
+        name = FIGURES
+        tag = results_publication(run_dir, repo_id).tag
+    except JudgeSenseError as error:
+        # People who submit a run do not know the folder of their upload here.
+        said = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "the run")
+        yield RunCheck(name, False, said)
+    else:
+        said = f"all follow from the decisions; the run would be published as {tag}"
+        yield RunCheck(name, True, said, tag)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -255,7 +255,7 @@ class HubSource:
             if self._board is None or revision != self._revision:
                 self._board = self._fetch(revision, sizes)
                 self._revision, self._sizes = revision, sizes
-        except (OSError, *transport_errors()) as error:
+        except _failures() as error:
             said = f"cannot read the results dataset {self.repo_id} ({_first_line(error)})"
             if self._board is None:
                 if not self._or_embedded:
@@ -326,10 +326,14 @@ class HubSource:
             raise JudgeSenseError(f"the decisions of {key} are too large to compare here")
         try:
             return self._snapshot(self._revision, wanted) / key
-        except (OSError, *transport_errors()) as error:
+        except _failures() as error:
             raise JudgeSenseError(
                 f"the decisions of {key} cannot be downloaded now ({_first_line(error)})"
             ) from error
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    return OSError, *transport_errors()
 
 
 def _no_decisions(key: str) -> JudgeSenseError:

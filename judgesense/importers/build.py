@@ -51,7 +51,7 @@ _MAX_LABELS = 20
 
 
 @dataclass(frozen=True)
-class Built:
+class ImportedLog:
     """A decision log made from foreign records.
 
     ``tasks`` maps a task's name to ``{"labels", "ordinal", "comparative"}``, as in ``run.json``,
@@ -70,7 +70,7 @@ def build(
     columns: ColumnMap,
     labels: Sequence[str] | None = None,
     parse: Parser | None = None,
-) -> Built:
+) -> ImportedLog:
     """Turn records into a decision log.
 
     ``labels`` is the decision space, in order. By default it is A and B for a task with option
@@ -105,7 +105,7 @@ def build(
     unknown: dict[str, Counter[str]] = {task: Counter() for task in spaces}
     for row in rows:
         _decide(row, spaces[row["task"]], parse or _is_label, unknown[row["task"]])
-    return Built(
+    return ImportedLog(
         table=pa.table({name: [row[name] for row in rows] for name in SCHEMA.names}, schema=SCHEMA),
         tasks={
             task: {

@@ -24,16 +24,14 @@ def submit(source: RunSource, paths: Sequence[str] | None, keep: bool = False) -
             folder, found = unpack([Path(path) for path in paths], Path(scratch))
         except (JudgeSenseError, OSError) as error:
             return _results(source, [{"name": "upload", "passed": False, "said": str(error)}])
-        lines = [{"name": "upload", "passed": True, "said": found}]
+        lines: list[dict[str, Any]] = [{"name": "upload", "passed": True, "said": found}]
         lines += worker.check(folder, source.publish_to)
         accepted = all(line["passed"] for line in lines)
         if not (accepted and keep and isinstance(source, FolderSource) and source.accepts):
             return _results(source, lines)
-        files = {str(each.relative_to(folder)): each for each in folder.rglob("*")}
+        files = {str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()}
         try:
-            source.add(
-                {path: each for path, each in files.items() if each.is_file()}, lines[-1]["tag"]
-            )
+            source.add(files, lines[-1]["tag"])
         except JudgeSenseError as error:
             return _results(source, lines, problem=str(error))
         return _results(source, lines, written=lines[-1]["tag"])
