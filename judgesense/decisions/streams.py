@@ -32,6 +32,7 @@ from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.tasks import ERROR
 
 Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 ORACLE, ALWAYS_FIRST = "oracle", "always-first"
 BASELINES = (ORACLE, ALWAYS_FIRST)
@@ -136,6 +137,38 @@ class Stream:
             return NOTHING
         one, two = (side[used] for side in self.sides(labels))
         return agreement(self.log, one, two, self.pairs.cluster[used])
+
+    def probabilities(self, labels: str, keep: Mask) -> tuple[Floats, Floats, Mask] | None:
+        """Both sides' option probabilities at pairs of the mask ``keep``, shape (n, L) each.
+
+        Columns are options for ``raw``, canonical labels for ``mapped``. The mask returned has the
+        n pairs with probabilities on both sides. None without any.
+        """
+        if self._shares is None:
+            return None
+        first, second, columns = self._shares
+        used = keep & ~np.isnan(first[:, 0]) & ~np.isnan(second[:, 0])
+        if not used.any():
+            return None
+        first, second = first[used], second[used]
+        if labels == "mapped":
+            pairs, n_labels = self.pairs, len(self.log.labels)
+            first = mapped_shares(first, columns, pairs.map_a[used], pairs, n_labels)
+            second = mapped_shares(second, columns, pairs.map_b[used], pairs, n_labels)
+        return first, second, used
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats, Codes] | None:
+        """Both sides' option probabilities at all pairs (NaN without any), and their labels."""
+        if self.scoring != "options" or self.row_a is None or self.row_b is None:
+            return None
+        shares, columns = option_shares(self.log, self.rows)
+        if not len(columns) or not len(self.pairs):
+            return None
+        place = np.full(len(self.log.raw) + 1, -1)
+        place[self.rows] = np.arange(len(self.rows))
+        shares = np.vstack([shares, np.full((1, len(columns)), np.nan)])
+        return shares[place[self.row_a]], shares[place[self.row_b]], columns
 
     def answers(self, repeats: bool = False) -> Answers:
         """The judge's single answers: the first to every prompt, or all with ``repeats``."""
@@ -314,7 +347,7 @@ def _baseline(
     )
 
 
-def option_shares(log: Log, rows: Codes) -> tuple[npt.NDArray[np.float64], Codes]:
+def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:
     """Option probabilities at some rows of the log, normalised per row (NaN without any).
 
     Returns an array of shape (rows, L) and the L label codes of its columns.
@@ -339,8 +372,8 @@ def option_shares(log: Log, rows: Codes) -> tuple[npt.NDArray[np.float64], Codes
 
 
 def mapped_shares(
-    shares: npt.NDArray[np.float64], columns: Codes, maps: Codes, pairs: Pairs, n_labels: int
-) -> npt.NDArray[np.float64]:
+    shares: Floats, columns: Codes, maps: Codes, pairs: Pairs, n_labels: int
+) -> Floats:
     """Option probabilities moved to the canonical labels, shape (n, n_labels)."""
     moved = np.zeros((len(shares), n_labels))
     for code in np.unique(maps):

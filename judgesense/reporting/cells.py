@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions.frames import Codes, Log, Pairs, data_hash
 from judgesense.decisions.streams import (
@@ -17,8 +16,6 @@ from judgesense.decisions.streams import (
     Stream,
     agreement,
     distinct,
-    mapped_shares,
-    option_shares,
 )
 from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import soft_jss
@@ -34,7 +31,6 @@ POOLED = "both"
 NO_PAIRS = "there are no template pairs to compare"
 NOT_JUDGED = "no pair was judged on both sides"
 
-Shares = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Codes]
 """Option probabilities at both sides of every pair (NaN if there are none), and their labels."""
 
 
@@ -125,7 +121,6 @@ class Hashes:
 def stream_cells(every: list[Part], hashes: Hashes) -> Iterator[dict[str, Any]]:
     """A stream's cells: raw and mapped in each of its `parts`."""
     stream = every[0].stream
-    shares = _shares(stream)
     for part in every:
         of_prompts = _prompt_figures(part)
         both = {"raw": _agreement(part, "raw")}
@@ -137,7 +132,7 @@ def stream_cells(every: list[Part], hashes: Hashes) -> Iterator[dict[str, Any]]:
                 "labels": kind,
                 **figures,
                 **of_prompts,
-                "soft_jss": _soft(part, kind, shares),
+                "soft_jss": _soft(part, kind),
                 "degenerate": figures["degenerate"] or degenerate,
                 "signature": signature(
                     task=stream.task.name.replace("|", "/").replace("\n", " "),
@@ -245,30 +240,9 @@ def _noise(part: Part) -> float | None:
     return agreement(log, log.raw[first], log.raw[later], log.cluster[first]).flip_rate
 
 
-def _shares(stream: Stream) -> Shares | None:
-    if stream.scoring != "options" or stream.row_a is None or stream.row_b is None:
+def _soft(part: Part, kind: str) -> float | None:
+    sides = part.stream.probabilities(kind, part.used)
+    if sides is None:
         return None
-    if not len(stream.pairs):
-        return None
-    shares, columns = option_shares(stream.log, stream.rows)
-    if not len(columns):
-        return None
-    place = np.full(len(stream.log.raw) + 1, -1)
-    place[stream.rows] = np.arange(len(stream.rows))
-    shares = np.vstack([shares, np.full((1, len(columns)), np.nan)])
-    return shares[place[stream.row_a]], shares[place[stream.row_b]], columns
-
-
-def _soft(part: Part, kind: str, shares: Shares | None) -> float | None:
-    if shares is None:
-        return None
-    first, second, columns = shares
-    used = part.used & ~np.isnan(first[:, 0]) & ~np.isnan(second[:, 0])
-    if not used.any():
-        return None
-    pairs, n_labels = part.pairs, len(part.log.labels)
-    first, second = first[used], second[used]
-    if kind == "mapped":
-        first = mapped_shares(first, columns, pairs.map_a[used], pairs, n_labels)
-        second = mapped_shares(second, columns, pairs.map_b[used], pairs, n_labels)
-    return soft_jss(first, second, pairs.cluster[used]).soft_jss
+    first, second, used = sides
+    return soft_jss(first, second, part.pairs.cluster[used]).soft_jss

@@ -10,7 +10,6 @@ from statistics import fmean
 import numpy as np
 
 from judgesense.decisions.frames import Words
-from judgesense.decisions.streams import mapped_shares, option_shares
 from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.breakdown import consensus
@@ -224,10 +223,10 @@ def sampled_results(judged: Judged) -> Table:
     """
     rows: list[Record] = []
     for case in judged.cases:
-        sides = _probabilities(case)
+        sides = case.stream.probabilities("mapped", case.stream.known)
         if sides is None:
             continue
-        one, two = sides
+        one, two, _ = sides
         again = float((np.concatenate([one, two]) ** 2).sum(axis=1).mean())
         drawn = float((one * two).sum(axis=1).mean())
         rows.append({
@@ -243,24 +242,3 @@ def sampled_results(judged: Judged) -> Table:
         "sampling noise.",
         jss="JSS, most probable", jss_t1="JSS at T = 1", same_prompt="same prompt again at T = 1",
     )  # fmt: skip
-
-
-def _probabilities(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
-    stream, pairs = case.stream, case.stream.pairs
-    if case.scoring != "options" or stream.row_a is None or stream.row_b is None:
-        return None
-    shares, columns = option_shares(stream.log, stream.rows)
-    if not len(columns):
-        return None
-    place = np.full(len(stream.log.raw) + 1, -1)
-    place[stream.rows] = np.arange(len(stream.rows))
-    shares = np.vstack([shares, np.full((1, len(columns)), np.nan)])
-    one, two = shares[place[stream.row_a]], shares[place[stream.row_b]]
-    used = stream.known & ~np.isnan(one[:, 0]) & ~np.isnan(two[:, 0])
-    if not used.any():
-        return None
-    n_labels = len(stream.log.labels)
-    return (
-        mapped_shares(one[used], columns, pairs.map_a[used], pairs, n_labels),
-        mapped_shares(two[used], columns, pairs.map_b[used], pairs, n_labels),
-    )
