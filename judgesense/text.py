@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -65,6 +65,16 @@ def interval(cell: Mapping[str, Any], digits: int = 3) -> str:
     if cell["ci_low"] is None:
         return f"[{UNDEFINED}]"
     return f"[{number(cell['ci_low'], digits)}, {number(cell['ci_high'], digits)}]"
+
+
+def span(values: Sequence[float], form: Callable[[float], str] = number) -> str:
+    """The lowest and the highest value; one of them if they print alike.
+
+    >>> span([0.9, 0.2]), span([0.501, 0.5], percent)
+    ('0.200 to 0.900', '50%')
+    """
+    low, high = form(min(values)), form(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def join(names: Sequence[str], word: str = "and") -> str:

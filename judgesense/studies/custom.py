@@ -7,7 +7,7 @@ an example.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,13 +105,8 @@ def load_plan(path: str | Path) -> Plan:
     if not judges:
         raise keys["judges"].fail("judges must not be empty")
     measures = tuple(_chosen(keys, "measures", MEASURES) or MEASURES)
-    design = keys["design"].text("design") if "design" in keys else "full"
-    if design not in DESIGNS:
-        raise keys["design"].fail(f"unknown design {design!r}; choose from {', '.join(DESIGNS)}")
-    scoring = keys["scoring"].text("scoring") if "scoring" in keys else None
-    if scoring not in (None, "both", *SCORINGS):
-        known = ", ".join((*SCORINGS, "both"))
-        raise keys["scoring"].fail(f"unknown scoring {scoring!r}; choose from {known}")
+    design = _one(keys, "design", DESIGNS) or "full"
+    scoring = _one(keys, "scoring", (*SCORINGS, "both"))
     if "accuracy" in measures and "measures" in keys:
         need_judges(judges, RANKED_JUDGES, f"{keys['measures'].where}: the measure accuracy")
     items = _beside(path, keys["items"])
@@ -165,14 +160,19 @@ def _number(node: YamlNode, key: str, text: str, kind: Callable[[str], Any]) -> 
         raise node.fail(f"{key} must be a number, got {text!r}") from None
 
 
-def _chosen(keys: Mapping[str, YamlNode], key: str, known: tuple[str, ...]) -> list[str] | None:
-    if key not in keys:
-        return None
-    found = [(node, node.text(key)) for node in keys[key].sequence(key)]
-    for node, name in found:
-        if name not in known:
-            raise node.fail(f"unknown name {name!r} in {key}; choose from {', '.join(known)}")
-    return [name for _, name in found]
+def _one(keys: Mapping[str, YamlNode], key: str, known: Sequence[str]) -> str | None:
+    return _named(keys[key], key, known) if key in keys else None
+
+
+def _chosen(keys: Mapping[str, YamlNode], key: str, known: Sequence[str]) -> list[str] | None:
+    return [_named(n, key, known) for n in keys[key].sequence(key)] if key in keys else None
+
+
+def _named(node: YamlNode, key: str, known: Sequence[str]) -> str:
+    name = node.text(key)
+    if name not in known:
+        raise node.fail(f"unknown {key} {name!r}; choose from {', '.join(known)}")
+    return name
 
 
 def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = to_stderr) -> Result:

@@ -16,7 +16,7 @@ from judgesense.pipeline.data import data_reference
 from judgesense.studies.common.result import Result, Table, judged
 from judgesense.studies.judge_sensitivity import open_logs, open_runs, tables
 from judgesense.studies.judge_sensitivity.figures import figures
-from judgesense.studies.judge_sensitivity.findings import STUDY, claims, findings, size_note
+from judgesense.studies.judge_sensitivity.findings import claims, findings, size_note
 from judgesense.studies.judge_sensitivity.grid import (
     LANGUAGE,
     LOG_QUESTIONS,
@@ -139,7 +139,7 @@ def _result(
     if (reason := size_note(main, sizes)) is not None:
         said.append(reason)
     return Result(
-        study=STUDY,
+        study=tables.PAPER,
         title=TITLE,
         settings=_settings(main, questions, plan, log),
         tables=found,

@@ -12,13 +12,10 @@ from judgesense import published
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.ranking import spearman_matrix
 from judgesense.studies.common.result import Table
-from judgesense.studies.common.result import published as stated
 from judgesense.studies.judge_sensitivity.log import Case, Judged, ranked
 from judgesense.studies.judge_sensitivity.tables import PAPER, published_figures
-from judgesense.text import interval, join, number, percent
+from judgesense.text import interval, join, number, percent, span
 from judgesense.trust.thresholds import STEADY_JSS
-
-STUDY = "judge-sensitivity"
 
 
 def size_of(name: str, sizes: Mapping[str, float]) -> float | None:
@@ -92,7 +89,7 @@ def _negative_kappa(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _one_sided(cases: Sequence[Case]) -> Iterator[str]:
-    rates = _values([case for case in cases if case.comparative], "first_position_rate")
+    rates = _values([case for case in cases if case.stream.task.comparative], "first_position_rate")
     if sided := [f"{judge} ({percent(r)})" for judge, r in rates if not 0.1 < r < 0.9]:
         yield (
             "over nine in ten verdicts choose one position; the share for the option shown first "
@@ -205,7 +202,7 @@ def _claims(
         )  # fmt: skip
         yield (
             "judges with a positive κ on coherence", "5.1",
-            f"{stated(STUDY)['judges_with_positive_kappa'].value:g} of 9, reliably",
+            f"{said('judges_with_positive_kappa'):g} of 9, reliably",
             f"{sum(k > 0 for k in kappas)} of {len(kappas)}",
         )  # fmt: skip
         rho, n = size_against_jss(by_task["coherence"], sizes)
@@ -215,31 +212,28 @@ def _claims(
         )  # fmt: skip
     factuality = values("factuality", "jss")
     if factuality:
-        low, high = said("factuality_range")
         yield (
-            "factuality JSS, raw", "5.1", f"{number(low)} to {number(high)}", _range(factuality),
+            "factuality JSS, raw", "5.1", span(said("factuality_range")), span(factuality),
         )  # fmt: skip
         corrected = values("factuality", "jss", "mapped")
         yield (
             "factuality JSS, corrected", "5.3",
-            f"about {stated(STUDY)['corrected_factuality_jss'].value:g} or more", _range(corrected),
+            f"about {said('corrected_factuality_jss'):g} or more", span(corrected),
         )  # fmt: skip
         yield (
             "raw disagreement on pairs of templates 3 and 4", "5.3",
             f"about {percent(said('t3_t4_raw_disagreement'))}", _disagreement(by_task),
         )  # fmt: skip
-        with_four, without = _flip_shares(by_task["factuality"])
-        yield (
-            "judges that flip, raw, on a pair with template 4", "5.3",
-            f"{said('flips_with_t4')} of 9", with_four,
-        )  # fmt: skip
-        yield (
-            "judges that flip, raw, on a pair without template 4", "5.3",
-            f"about {stated(STUDY)['flips_without_t4'].value:g} of 9", without,
-        )  # fmt: skip
+        for word, inverted in (("with", True), ("without", False)):
+            about = "" if inverted else "about "
+            yield (
+                f"judges that flip, raw, on a pair {word} template 4", "5.3",
+                f"{about}{said(f'flips_{word}_t4'):g} of 9",
+                _flips(by_task["factuality"], inverted),
+            )  # fmt: skip
     refused = sum(case.cells["raw"]["n_refused"] for case in cases)
     yield (
-        "refusals", "5.2", f"{stated(STUDY)['refusals'].value:g} of 26,924 calls",
+        "refusals", "5.2", f"{said('refusals'):g} of 26,924 calls",
         f"{refused} pairs",
     )  # fmt: skip
     for task in ("preference", "relevance"):
@@ -257,21 +251,12 @@ def _orders(cases: Sequence[Case]) -> str:
     return "both orders" if len(asked) > 1 else f"order {join(sorted(asked))} only"
 
 
-def _flip_shares(cases: Sequence[Case]) -> tuple[str, str]:
-    """The mean number of judges that flip on a pair with an inverted wording, and without."""
-    found = []
-    for turned in (True, False):
-        streams = [case.stream for case in cases]
-        rates = [own.agreement("raw", own.with_inverted == turned).flip_rate for own in streams]
-        known = [rate for rate in rates if rate is not None]
-        found.append(f"{number(sum(known), 1)} of {len(known)}" if known else "–")
-    return found[0], found[1]
-
-
-def _range(values: Sequence[float]) -> str:
-    if min(values) == max(values):
-        return number(values[0])
-    return f"{number(min(values))} to {number(max(values))}"
+def _flips(cases: Sequence[Case], inverted: bool) -> str:
+    """The mean number of judges that flip on a pair with an inverted wording, or without."""
+    streams = [case.stream for case in cases]
+    rates = [own.agreement("raw", own.with_inverted == inverted).flip_rate for own in streams]
+    known = [rate for rate in rates if rate is not None]
+    return f"{number(sum(known), 1)} of {len(known)}" if known else "–"
 
 
 def _disagreement(by_task: Mapping[str, Sequence[Case]]) -> str:

@@ -44,16 +44,6 @@ class Case:
         return self.stream.scoring
 
     @property
-    def comparative(self) -> bool:
-        """Whether the task compares two options."""
-        return self.stream.task.comparative
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The task's labels."""
-        return self.stream.task.labels
-
-    @property
     def key(self) -> tuple[int, str, str]:
         """Judge, task and scoring; equal for the same case of another run."""
         return self.number, self.task, self.scoring

@@ -11,7 +11,7 @@ import numpy as np
 from judgesense.statistics.ranking import spearman_matrix
 from judgesense.studies.common.result import Table
 from judgesense.studies.judge_sensitivity.grid import LANGUAGE
-from judgesense.text import join, number, percent
+from judgesense.text import join, number, percent, span
 
 Row = Mapping[str, Any]
 
@@ -29,11 +29,6 @@ def open_findings(tables: Mapping[str, Table]) -> list[str]:
 def _named(row: Row) -> str:
     scoring = f", {row['scoring']} scoring" if "scoring" in row else ""
     return f"{row['judge']} on {row['task']}{scoring}"
-
-
-def _range(shares: Sequence[float]) -> str:
-    low, high = percent(min(shares)), percent(max(shares))
-    return low if low == high else f"{low} to {high}"
 
 
 def _known(rows: Sequence[Row], *fields: str) -> list[Row]:
@@ -60,10 +55,10 @@ def _consensus(rows: Sequence[Row]) -> Iterator[str]:
     if not known:
         return
     less = sum(row["agreement"] < row["mean_jss"] for row in known)
+    shares = span([row["agreement"] for row in known], percent)
     yield (
-        f"consensus: judges agree with each other on {_range([r['agreement'] for r in known])} of "
-        f"prompts, by task and scoring; in {less} of {len(known)} cases less often than with "
-        "themselves under another wording"
+        f"consensus: judges agree with each other on {shares} of prompts, by task and scoring; in "
+        f"{less} of {len(known)} cases less often than with themselves under another wording"
     )
     panels = _known(known, "panel_jss")
     if panels:
@@ -89,9 +84,9 @@ def _variance(rows: Sequence[Row]) -> Iterator[str]:
     shares = [row["template_share"] for row in _known(rows, "template_share")]
     if shares:
         yield (
-            f"the share of mapped flips that move all items alike is {_range(shares)}, median "
-            f"{percent(median(shares))} ({len(shares)} cases with flips); in the other flips, the "
-            "wording acts on single items"
+            "the share of mapped flips that move all items alike is "
+            f"{span(shares, percent)}, median {percent(median(shares))} ({len(shares)} cases with "
+            "flips); in the other flips, the wording acts on single items"
         )
 
 

@@ -29,11 +29,11 @@ def order_results(judged: Judged) -> Table:
     rows: list[Record] = []
     for case in judged.cases:
         asked = case.stream.answers(repeats=True)
-        if not case.comparative or set(asked.order.tolist()) != set(ORDERS):
+        if not case.stream.task.comparative or set(asked.order.tolist()) != set(ORDERS):
             continue
         found = flip_sources(
             asked.label, asked.item, asked.template, asked.order,
-            cluster_ids=asked.cluster, options=case.labels[:2],
+            cluster_ids=asked.cluster, options=case.stream.task.labels[:2],
         )  # fmt: skip
         rows.append({
             **case.ids,
@@ -182,8 +182,10 @@ def _grid(case: Case, mapped: bool) -> tuple[Words | None, int]:
     without a decision on every prompt. None with fewer than two complete items."""
     asked = case.stream.answers()
     words = asked.label if mapped else asked.raw
-    swap = dict(zip(case.labels[:2], reversed(case.labels[:2]), strict=True))
-    turned = case.comparative
+    swap = dict(
+        zip(case.stream.task.labels[:2], reversed(case.stream.task.labels[:2]), strict=True)
+    )
+    turned = case.stream.task.comparative
     cells: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for item, template, order, word in zip(
         asked.item, asked.template, asked.order, words, strict=True

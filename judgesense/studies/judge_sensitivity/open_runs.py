@@ -135,7 +135,7 @@ def temperature_results(main: Judged, other: Judged) -> Table:
         # One order throughout, so the flips split into wording and asking again.
         sources = flip_sources(
             said.label, said.item, said.template, said.order,
-            cluster_ids=said.cluster, options=case.labels[:2],
+            cluster_ids=said.cluster, options=case.stream.task.labels[:2],
         )  # fmt: skip
         rows.append({
             "judge": case.judge, "task": case.task, "jss": greedy.jss, "jss_t1": found.jss,
@@ -162,7 +162,7 @@ def scale_results(main: Judged, other: Judged) -> Table:
     """Binary tasks asked on a scale from 1 to 5 (section 6.1), and with the binary wordings."""
     rows: list[Record] = []
     for case, scale in matches(main, other):
-        shown = "AB" if case.comparative else NO_ORDER
+        shown = "AB" if case.stream.task.comparative else NO_ORDER
         places, clusters = scale.stream.places, scale.stream.pairs.cluster.tolist()
         found = _score(_sides(case, [(i, a, b, shown) for i, a, b, _ in places], clusters))
         levels = _sides(scale, places, clusters)
@@ -210,7 +210,11 @@ def _side_of(level: str, binary: Case) -> str:
     """A level as an answer of the binary task: 1 and 2 mean A (or NO), 4 and 5 mean B (or YES)."""
     if level in UNDECIDED:
         return level
-    low, high = binary.labels if binary.comparative else reversed(binary.labels)
+    low, high = (
+        binary.stream.task.labels
+        if binary.stream.task.comparative
+        else reversed(binary.stream.task.labels)
+    )
     return low if int(level) < 3 else high if int(level) > 3 else "middle"
 
 

@@ -97,7 +97,7 @@ def pairwise_results(judged: Judged, beside: bool) -> Table:
     """Table 2: the comparative tasks, where a judge that always says A is consistent too."""
     rows: list[Record] = []
     for case in judged.cases:
-        if case.comparative:
+        if case.stream.task.comparative:
             cell = case.cells["mapped"]
             one_label = len({*case.stream.answers().raw} - set(UNDECIDED)) == 1
             rows.append({

@@ -32,7 +32,7 @@ from judgesense.studies.paraphrase_robustness.measures import (
 from judgesense.studies.paraphrase_robustness.mitigations import aggregate, exact
 from judgesense.studies.paraphrase_robustness.tables import STUDY, table
 from judgesense.tasks import is_scale
-from judgesense.text import join, number, percent, signed
+from judgesense.text import join, number, percent, signed, span
 
 NEARLY_ALL = 0.9
 """A template is measured if a judge answered it on at least this share of its most answered one."""
@@ -133,7 +133,7 @@ def _limits(
     if shares:
         yield f"templates left out, because a judge answered less than {percent(NEARLY_ALL)}: " + (
             ", ".join(
-                f"{name} ({_span(own)} in {len(own)} configuration{'s' * (len(own) > 1)})"
+                f"{name} ({span(own, percent)} in {len(own)} configuration{'s' * (len(own) > 1)})"
                 for name, own in shares.items()
             )
         )
@@ -150,11 +150,6 @@ def _limits(
     else:
         yield "no prompt is repeated, so noise and wording are not separated"
     yield "intervals treat clusters as independent: the item, or what items share (a question)"
-
-
-def _span(shares: Sequence[float]) -> str:
-    low, high = percent(min(shares)), percent(max(shares))
-    return low if low == high else f"{low} to {high}"
 
 
 def _configurations(
