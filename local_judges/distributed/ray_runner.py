@@ -74,8 +74,7 @@ class RayJudge:
         given = source.options if isinstance(source, JudgeSpec) else {}
         if limit := next((name for name in _LIMITS if given.get(name) is not None), None):
             raise JudgeSenseError(
-                f"--{limit.replace('_', '-')} cannot be shared by the actors of a cluster; set a "
-                "limit at the provider"
+                f"{limit} cannot be shared by the actors of a cluster; set a limit at the provider"
             )
         import ray
 
@@ -119,12 +118,11 @@ class RayJudge:
         require_scorings(self.name, self.scorings, scorings)
         prompts = ray.put(benchmark.prompts)
         planned = self._planner.plan.remote(prompts, tuple(scorings), judge_index, repeats, seed)
-        parts: list[str] = _heard(planned)
+        parts: list[Part] = _heard(planned)
         # The pool needs the planner's GPU.
         self.close()
         begin()
-        names = [json.loads(part)["name"] for part in parts]
-        leave_planned(self._home.parts, names, judge_index, self._note)
+        leave_planned(self._home.parts, [part.name for part in parts], judge_index, self._note)
         outcomes = [JudgeOutcome(self.name)]
         total = len(Requests(benchmark.prompts)) * repeats
         started = time.perf_counter()
@@ -142,7 +140,7 @@ class RayJudge:
         return whole
 
     def _answered(
-        self, parts: Sequence[str], prompts: Any, scorings: tuple[str, ...]
+        self, parts: Sequence[Part], prompts: Any, scorings: tuple[str, ...]
     ) -> Iterator[dict[str, Any]]:
         import ray
 
@@ -153,15 +151,13 @@ class RayJudge:
         context.print_on_execution_start = False
         # Its errors reach us as exceptions.
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-        calls = ray.data.from_items(
-            [{"part": part} for part in parts], override_num_blocks=-(-len(parts) // a_call)
-        )
+        calls = ray.data.range(len(parts), override_num_blocks=-(-len(parts) // a_call))
         with warnings.catch_warnings():
             # Before Ray 2.64 there is no other way to set these two limits.
             warnings.filterwarnings("ignore", "`ray_remote_args`")
             answered = calls.map_batches(
                 _PartJudge,
-                fn_constructor_args=(self._home, self.name, prompts, scorings),
+                fn_constructor_args=(self._home, self.name, prompts, ray.put(parts), scorings),
                 batch_size=None,
                 batch_format="numpy",
                 compute=ray.data.ActorPoolStrategy(min_size=least, max_size=most),
@@ -251,7 +247,7 @@ class _Planner:
     def plan(
         self, prompts: pa.Table, scorings: tuple[str, ...], index: int, repeats: int, seed: int
     ) -> dict[str, Any]:
-        """The parts, each as JSON."""
+        """The planned parts."""
         try:
             judge, requests = self._loaded(), Requests(prompts)
             parts = plan_parts(
@@ -259,7 +255,7 @@ class _Planner:
             )
         except JudgeSenseError as error:
             return _on_this_machine(error)
-        return {"told": [_as_json(part) for part in parts]}
+        return {"told": parts}
 
     def _loaded(self) -> Judge:
         # Not in __init__, because a restarted actor calls only the method in progress.
@@ -270,9 +266,12 @@ class _Planner:
 class _PartJudge:
     """An actor of the pool: judges parts and writes them."""
 
-    def __init__(self, home: _Home, name: str, prompts: Any, scorings: tuple[str, ...]) -> None:
+    def __init__(
+        self, home: _Home, name: str, prompts: Any, parts: Any, scorings: tuple[str, ...]
+    ) -> None:
         import ray
 
+        self._parts: Sequence[Part] = ray.get(parts)
         self._home, self._name, self._scorings = home, name, scorings
         self._prompts: pa.Table = ray.get(prompts)
         self._requests = Requests(self._prompts)
@@ -281,7 +280,7 @@ class _PartJudge:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         """One row per call: the outcome and the notes, or the error that stops the run."""
         try:
-            told = self._answer([_of_json(text) for text in batch["part"]])
+            told = self._answer([self._parts[number] for number in batch["id"]])
         except JudgeSenseError as error:
             told = _on_this_machine(error)
         return {"told": [json.dumps(told)]}
@@ -301,13 +300,3 @@ class _PartJudge:
         outcome = ask_parts(judge, self._requests, parts, asked, log, notes.append)
         counted = {**vars(outcome), "counters": dict(outcome.counters)}
         return {"outcome": counted, "notes": notes}
-
-
-def _as_json(part: Part) -> str:
-    batches = [[int(index) for index in batch] for batch in part.batches]
-    return json.dumps({"name": part.name, "repeat": part.repeat, "batches": batches})
-
-
-def _of_json(text: str) -> Part:
-    read = json.loads(text)
-    return Part(read["name"], read["repeat"], tuple(read["batches"]))

@@ -20,7 +20,7 @@ from local_judges.callable_judge import CallableJudge
 from local_judges.options import Style
 from local_judges.protocol import Request
 from local_judges.registry import resolve
-from local_judges.runner import Interrupted, run_judge
+from local_judges.runner import Interrupted, ask_all, run_judge
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -72,9 +72,7 @@ def test_a_prompt_that_outlasts_the_budget_is_an_error_with_its_reason(tmp_path:
     endpoint = FakeEndpoint(once)
     with serving(endpoint) as url:
         asked = judge(url, retry=Retry(attempts=3, budget_s=2, first_s=0.01), concurrency=1)
-        batches = enumerate([[r] for r in requests(benchmark(4))])
-        found = dict(asked.judge(batches, frozenset({"generate"})))
-    first, *rest = (found[number][0] for number in range(8))
+        first, *rest = ask_all(asked, requests(benchmark(4)), ["generate"])
     assert first.text == "YES"
     assert len(rest) == 7
     assert all(answer.error and "tries in" in answer.error for answer in rest)
@@ -184,7 +182,7 @@ def test_a_retry_budget_alone_bounds_the_tries(tmp_path: Path) -> None:
     with serving(endpoint) as url:
         asked = judge(url, retry=patient, timeout_s=0.1, concurrency=1)
         asked.endpoint.proven = True  # else three stalls in a row end the run
-        ((_, (answer,)),) = asked.judge([(0, requests(benchmark(1))[:1])], frozenset({"generate"}))
+        (answer,) = ask_all(asked, requests(benchmark(1))[:1], ["generate"])
     assert answer.error is not None
     assert len(endpoint.bodies) > 8  # six is the default
     assert answer.latency_s is not None
@@ -241,16 +239,12 @@ def test_a_loaded_judge_is_not_sent_to_other_processes(monkeypatch: pytest.Monke
 
 
 def test_requests_per_minute_are_kept() -> None:
-    endpoint = FakeEndpoint(parity)
-    data = requests(benchmark(40))[:40]
-    with serving(endpoint) as url:
-        asked = judge(url, requests_per_minute=1200)
-        asked_batches = enumerate([[r] for r in data])
+    with serving(FakeEndpoint(parity)) as url:
+        asked = judge(url, requests_per_minute=30)
         started = time.monotonic()
-        answers = list(asked.judge(asked_batches, frozenset({"generate"})))
-    assert len(answers) == 40
-    # 1200 a minute fill the bucket at first, so no wait is needed for 40.
-    assert time.monotonic() - started < 30
+        assert len(ask_all(asked, requests(benchmark(16))[:31], ["generate"])) == 31
+    # 30 may start at once, the next one after two seconds.
+    assert 1.5 < time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize(
@@ -267,7 +261,7 @@ def test_an_endpoint_is_asked_in_its_own_style(style: Style, key: str, value: ob
     endpoint = FakeEndpoint(parity)
     with serving(endpoint) as url:
         asked = judge(url, style=style)
-        list(asked.judge([(0, requests(benchmark(1))[:1])], frozenset({"generate"})))
+        ask_all(asked, requests(benchmark(1))[:1], ["generate"])
     body = endpoint.bodies[0]
     sent = [m["role"] for m in body["messages"]] if key == "messages" else body[key]  # type: ignore[index, union-attr]
     assert sent == value

@@ -15,11 +15,11 @@ from typing import Any
 from uuid import uuid4
 
 import psutil
-import pyarrow as pa
 import pytest
+from test_runner import comparable
 
 import judgesense
-from judgesense.decisions import TIMING_COLUMNS, read_log
+from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.storage import PartFolder, opened
 from local_judges.api.judge import ApiJudge
@@ -36,10 +36,6 @@ ASKED: dict[str, Any] = {
     "repeats": 2,
 }
 """148 judgements in three parts."""
-
-
-def comparable(log: pa.Table) -> list[dict[str, object]]:
-    return log.drop_columns(list(TIMING_COLUMNS)).to_pylist()
 
 
 @pytest.fixture(scope="module")
@@ -250,8 +246,7 @@ def test_options_of_ray_that_do_not_go_together_are_refused(
 def test_a_limit_is_not_given_to_each_actor(limit: str, tmp_path: Path) -> None:
     options = {limit: 60.0, "price": (1.0, 1.0), "base_url": "http://localhost/v1"}
     spec = resolve("m", engine="api", **options)
-    flag = f"--{limit.replace('_', '-')} cannot be shared by the actors"
-    with pytest.raises(JudgeSenseError, match=flag):
+    with pytest.raises(JudgeSenseError, match=f"{limit} cannot be shared by the actors"):
         RayJudge(RayCluster(), spec, PartFolder(tmp_path), beside="-", note=print)
 
 

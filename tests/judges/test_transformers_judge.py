@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from mixed_requests import mixed_requests
 
 from judgesense.errors import JudgeSenseError
 from local_judges.local.option_scoring import trie_floor
@@ -21,7 +21,6 @@ from local_judges.runner import ask_all
 
 pytestmark = pytest.mark.slow
 BOTH = ("generate", "options")
-WORDS = ["one", "apple", "Paris", "1987", "is,", "not:", "the?", "so\n\n", "Łódź", "(maybe)"]
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +32,6 @@ def judge() -> Iterator[TransformersJudge]:
 
 def ask(judge: TransformersJudge, requests: Sequence[Request], *scorings: str) -> list[Answer]:
     return ask_all(judge, requests, scorings)
-
-
-def mixed_requests(n: int) -> list[Request]:
-    """Prompts of 1 to 150 words after a few instructions, with options of 1 to 7 tokens."""
-    rng = np.random.default_rng(0)
-    kinds = (
-        ("Is this right? Answer YES or NO only.", ("YES", "NO")),
-        ("Is this right? Answer with a number from 1 to 5.", ("1", "2", "3", "4", "5")),
-        ("Which is better? Reply A or B.", ("A", "B")),
-        ("How sure?", ("absolutely certain", "absolutely not, no way", "unsure")),
-        ("How many, out of 10?", ("1", "10", "2")),
-    )
-    requests = []
-    for at in range(n):
-        instruction, options = kinds[at % len(kinds)]
-        length = min(150, 1 + int(rng.exponential(10)))
-        text = f"{instruction}\n\nText: {' '.join(rng.choice(WORDS, length))}"
-        requests.append(Request(f"p{at}", text, options))
-    return requests
 
 
 def reference(judge: TransformersJudge, request: Request) -> list[float]:

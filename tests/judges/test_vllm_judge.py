@@ -111,9 +111,10 @@ def said(
 def test_options_of_any_length_score_as_by_transformers(
     said: dict[str, Any], local: TransformersJudge
 ) -> None:
-    from vllm_answers import BOTH, mixed_requests
+    from mixed_requests import mixed_requests
+    from vllm_answers import BOTH, KINDS
 
-    requests = mixed_requests(18)
+    requests = mixed_requests(18, KINDS, 60)
     theirs, equal = said["answers"], 0
     for other, answer in zip(theirs, ask_all(local, requests, BOTH), strict=False):
         assert other["option_logprobs"] == pytest.approx(answer.option_logprobs, abs=1e-3)

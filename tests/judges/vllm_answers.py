@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
+from mixed_requests import NESTED, SENTENCES, YES_NO, mixed_requests
 
 from judgesense.errors import JudgeSenseError
 from local_judges.local.vllm_judge import VllmJudge
@@ -24,23 +24,7 @@ SETTINGS = {
     "enforce_eager": True,
 }
 BOTH = frozenset({"generate", "options"})
-WORDS = ["one", "apple", "Paris", "1987", "is,", "not:", "the?", "so\n\n", "Łódź", "(maybe)"]
-
-
-def mixed_requests(n: int) -> list[Request]:
-    """Prompts with options of one token, of several, and of which one begins another."""
-    rng = np.random.default_rng(0)
-    kinds = (
-        ("Is this right? Answer YES or NO only.", ("YES", "NO")),
-        ("How sure?", ("absolutely certain", "absolutely not, no way", "unsure")),
-        ("How many, out of 10?", ("1", "10", "2")),
-    )
-    requests = []
-    for at in range(n):
-        instruction, options = kinds[at % len(kinds)]
-        words = rng.choice(WORDS, min(60, 1 + int(rng.exponential(10))))
-        requests.append(Request(f"p{at}", f"{instruction}\n\nText: {' '.join(words)}", options))
-    return requests
+KINDS = (YES_NO, SENTENCES, NESTED)
 
 
 def too_long() -> Request:
@@ -83,7 +67,7 @@ def main(model: Path, out: Path) -> None:
         "giant": refusal(giant(model, out.parent)),
     }
     judge = VllmJudge(model, **SETTINGS)
-    requests = mixed_requests(18)
+    requests = mixed_requests(18, KINDS, 60)
     answers = ask(judge, [*requests, too_long()], *BOTH)
     alone = ask(judge, requests[:3], "options")
     engine = judge.llm
