@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from judgesense.reporting.compare import Comparison, compare
     from judgesense.reporting.report import Report
     from judgesense.responses import read_responses
-    from judgesense.scores import jss, metric_path
-    from judgesense.statistics.agreement import Agreement
+    from judgesense.scores import metric_path
+    from judgesense.statistics.agreement import Agreement, jss
     from judgesense.statistics.bias import position_bias
     from judgesense.statistics.ranking import prompt_sensitivity, ranking_stability
     from judgesense.statistics.robustness import paraphrase_robustness
@@ -62,7 +62,7 @@ _HOMES = {
     "check": "judgesense.studies.check",
     "compare": "judgesense.reporting.compare",
     "import_log": "judgesense.importers",
-    "jss": "judgesense.scores",
+    "jss": "judgesense.statistics.agreement",
     "match_answers": "judgesense.matching",
     "metric_path": "judgesense.scores",
     "paraphrase_robustness": "judgesense.statistics.robustness",

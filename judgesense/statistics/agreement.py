@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +34,8 @@ from judgesense.statistics.labels import (
     numbers,
 )
 from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.signature import signature
+from judgesense.version import __version__
 
 __all__ = ["UNDECIDED", "Agreement", "SoftAgreement", "cohen_kappa", "jss", "soft_jss"]
 
@@ -50,7 +52,7 @@ class Agreement(ResultMapping):
     its two sides: `n_error`, then `n_refused`, then `n_unclear`, which also takes any other
     undecided label. `jss_low` and `jss_high` are the JSS if all of those had disagreed, or agreed.
     An undefined figure is None, and `degenerate` says why. `signature` says in one line how the
-    figures were made; `judgesense.jss` fills it in.
+    figures were made; None from `jss_of_codes`.
     """
 
     labels: ClassVar = {
@@ -115,17 +117,18 @@ def jss(
         kappa_interval: False leaves out kappa's interval.
 
     Returns:
-        The agreement; with a single item the interval ends are None.
+        The agreement with its signature; a single item has no interval, as `degenerate` says.
 
     Raises:
-        ValueError: labels that are not strings, unequal lengths, empty input, or a bad option.
+        ValueError: labels that are not strings, unequal lengths, empty input, or a bad option;
+            names the argument and the row.
 
     >>> result = jss(["YES", "NO", "NO"], ["YES", "YES", "NO"], ["q1", "q2", "q3"])
     >>> round(result.jss, 3), result.n_pairs
     (0.667, 3)
     """
     first, second, labels = encode_pair(references, predictions)
-    return jss_of_codes(
+    result = jss_of_codes(
         first,
         second,
         labels,
@@ -136,6 +139,20 @@ def jss(
         n_resamples=n_resamples,
         seed=seed,
         kappa_interval=kappa_interval,
+    )
+    reasons = [result.degenerate, "one item: no interval" if result.n_items == 1 else None]
+    return replace(
+        result,
+        degenerate="; ".join(filter(None, reasons)) or None,
+        signature=signature(
+            n=result.n_pairs,
+            items=result.n_items,
+            undecided="excluded",
+            templates="fixed",
+            ci=f"{interval}-cluster" + ("" if confidence_level == 0.95 else f"-{confidence_level}"),
+            seed=seed if interval == "bootstrap" else None,
+            v=__version__,
+        ),
     )
 
 
@@ -152,7 +169,7 @@ def jss_of_codes(
     seed: int = 0,
     kappa_interval: bool = True,
 ) -> Agreement:
-    """`jss` of encoded decisions; the options are those of `jss`.
+    """`jss` of encoded decisions, without a signature; options and errors are those of `jss`.
 
     Args:
         first: decision under each pair's first prompt, an index into `labels`, shape (n,), n > 0.
@@ -165,12 +182,6 @@ def jss_of_codes(
         n_resamples: number of bootstrap resamples.
         seed: seed of the bootstraps.
         kappa_interval: False leaves out kappa's interval.
-
-    Returns:
-        The agreement.
-
-    Raises:
-        ValueError: a bad option.
 
     >>> jss_of_codes(np.array([0, 0, 1]), np.array([0, 1, 1]), ["NO", "YES"]).flip_rate.__round__(3)
     0.333
