@@ -11,7 +11,8 @@ import numpy as np
 
 from judgesense.matching import METHODS
 from judgesense.scores import METRICS
-from judgesense.statistics.tables import is_ordered, number_column, number_table
+from judgesense.statistics.labels import numbers
+from judgesense.statistics.tables import is_ordered, number_table
 
 
 def text_rows(values: Any, name: str) -> None:
@@ -43,7 +44,7 @@ def answer_rows(values: Any, name: str) -> None:
 
 def number_rows(values: Any, name: str) -> None:
     """Raise ValueError unless every row is a finite number."""
-    number_column(values, name)
+    numbers(values, name)
 
 
 def score_rows(values: Any, name: str) -> None:

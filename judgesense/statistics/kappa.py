@@ -161,7 +161,6 @@ def bootstrap_kappa(
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
-    weights: Floats | None = None,
 ) -> Interval:
     """Percentile bootstrap interval of Cohen's kappa over clusters.
 
@@ -176,7 +175,6 @@ def bootstrap_kappa(
         confidence_level: within (0, 1).
         n_resamples: number of resamples.
         seed: seed for `numpy.random.default_rng`.
-        weights: disagreement weights, shape (L, L) with a zero diagonal; None for 0/1.
 
     Returns:
         The interval; ends None with a single cluster or if kappa is mostly undefined.
@@ -193,9 +191,7 @@ def bootstrap_kappa(
     codes, k = cluster_codes(clusters, len(a))
     if k < 2:
         return Interval(None, None)
-    labels = int(max(a.max(), b.max())) + 1 if weights is None else len(weights)
-    if weights is None:
-        weights = 1.0 - np.eye(labels)
+    labels = int(max(a.max(), b.max())) + 1
     counts: npt.NDArray[np.intp] | None = None
     if clusters is None:
         # Single rows have at most L * L different statistics: one per cell of the table.
@@ -205,13 +201,13 @@ def bootstrap_kappa(
         codes, k = np.arange(len(cells), dtype=np.intp), len(cells)
     statistics = np.column_stack(
         [
-            np.bincount(codes, weights[a, b], minlength=k),
+            np.bincount(codes, a != b, minlength=k),
             np.bincount(codes * labels + a, minlength=k * labels).reshape(k, labels),
             np.bincount(codes * labels + b, minlength=k * labels).reshape(k, labels),
         ]
     )
     sums = resampled_sums(statistics, n_resamples, seed, counts)
-    replicates = _kappas(sums, weights)
+    replicates = _kappas(sums)
     replicates = replicates[np.isfinite(replicates)]
     if 2 * len(replicates) <= n_resamples:
         return Interval(None, None)
@@ -219,11 +215,11 @@ def bootstrap_kappa(
     return Interval(float(ends[0]), float(ends[1]))
 
 
-def _kappas(sums: Floats, weights: Floats) -> Floats:
-    """Kappa of each row: disagreement, label counts of the first, label counts of the second."""
-    labels = len(weights)
+def _kappas(sums: Floats) -> Floats:
+    """Kappa of each row: disagreements, label counts of the first, label counts of the second."""
+    labels = sums.shape[1] // 2
     rows, columns = sums[:, 1 : 1 + labels], sums[:, 1 + labels :]
     n = rows.sum(axis=1)
-    expected = ((rows @ weights) * columns).sum(axis=1) / n
+    expected = n - (rows * columns).sum(axis=1) / n
     undefined = expected <= 1e-12 * n
     return np.where(undefined, np.nan, 1 - sums[:, 0] / np.where(undefined, 1, expected))

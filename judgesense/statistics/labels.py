@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -146,8 +146,8 @@ def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
     >>> numbers([1, 2.5], "values").tolist()
     [1.0, 2.5]
     """
-    if isinstance(values, (str, bytes)):
-        raise ValueError(f"{name} is a {type(values).__name__}: pass numbers")
+    if isinstance(values, (str, bytes, Set, Mapping)):
+        raise ValueError(f"{name} is a {type(values).__name__}: pass a list of numbers")
     try:
         values = values if isinstance(values, np.ndarray) else list(values)
         raw = np.asarray(values)

@@ -91,28 +91,6 @@ def _check_rows(rows: list[Any], name: str, row_is: str, column_is: str) -> None
                 )
 
 
-def number_column(values: Any, name: str) -> Floats:
-    """Return one finite number per row as a float array, shape (rows,).
-
-    Raises:
-        ValueError: not a list, empty, or a row that is not a finite number; names the row.
-
-    >>> number_column([4, 2.5], "references").tolist()
-    [4.0, 2.5]
-    """
-    if not is_ordered(values):
-        raise ValueError(f"{name} is a {type(values).__name__}: pass one number per row")
-    if len(values) == 0:
-        raise ValueError(f"{name} is empty: pass one number per row")
-    for row, value in enumerate(values):
-        if not is_finite(value):
-            raise ValueError(
-                f"{name}[{row}] is {value!r}, not a finite number: pass one, or leave out the row"
-            )
-    column: Floats = np.asarray(values, dtype=np.float64)
-    return column
-
-
 def _is_number(value: Any) -> bool:
     numeric = isinstance(value, (float, int, np.floating, np.integer))
     return numeric and not isinstance(value, (bool, np.bool_))

@@ -230,19 +230,6 @@ def test_jss_prints_a_signature_that_says_how(load):
     assert "|ci:bootstrap-cluster-0.9|seed:7|" in drawn["signature"]
 
 
-def test_all_undecided_is_none_with_bounds_and_a_reason(load):
-    result = load("jss").compute(predictions=["UNCLEAR", "ERROR"], references=["A", "REFUSED"])
-    assert (result["jss"], result["kappa"], result["ci_low"]) == (None, None, None)
-    assert (result["jss_low"], result["jss_high"]) == (0.0, 1.0)
-    assert result["degenerate"] == "no pair has a decision on both sides"
-
-
-def test_constant_streams_have_no_kappa(load):
-    result = load("jss").compute(predictions=["A"] * 9, references=["A"] * 9)
-    assert (result["jss"], result["kappa"]) == (1.0, None)
-    assert "kappa is undefined" in result["degenerate"]
-
-
 def test_an_unknown_metric_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=r"'jsd'; .*jss, paraphrase_robustness"):
         judgesense.metric_path("jsd")
@@ -302,9 +289,3 @@ def test_one_item_has_no_interval_and_says_so(load):
 def test_bad_options_are_refused_by_name(load, name, options, told):
     with pytest.raises(ValueError, match=told):
         load(name).compute(**given(name), **options)
-
-
-@pytest.mark.parametrize("answer", [None, float("nan"), 3])
-def test_an_answer_that_is_no_text_is_refused_by_row(answer):
-    with pytest.raises(ValueError, match="references, row 1"):
-        judgesense.answer_match(["A", "B"], ["A", answer])
