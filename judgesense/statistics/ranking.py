@@ -174,7 +174,7 @@ def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) ->
     else:
         rho = _upper(spearman_matrix(table.T))
         pairs = [None if np.isnan(value) else float(value) for value in rho]
-        mean, _ = _mean_std(rho)
+        mean = _mean_std("rho", rho)["rho_mean"]
         if undefined := int(np.isnan(rho).sum()):
             reason = (
                 f"{undefined} of {len(rho)} pairs of prompts have no rank correlation: "
@@ -304,35 +304,21 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
         topk_global = float(member[:, modal].sum()) / (n_conditions * k)
 
     lcb = lower_bounds(table, z) if n_conditions > 1 else None
-    loso_mean = _held_out(table, None)
-    loso_lcb = _held_out(table, z)
     if n_conditions == 2:
         reasons.append("two conditions: no lower bound after leaving one out")
-    rho_mean, rho_std = _mean_std(rho)
-    tau_mean, tau_std = _mean_std(tau)
-    top1_mean, top1_std = _mean_std(top1)
-    topk_mean, topk_std = _mean_std(topk)
-    held_mean, held_std = _mean_std(loso_mean)
-    bound_mean, bound_std = _mean_std(loso_lcb)
     return RankingStability(
-        spearman_mean=rho_mean,
-        spearman_std=rho_std,
-        kendall_mean=tau_mean,
-        kendall_std=tau_std,
-        top1_pairwise_mean=top1_mean,
-        top1_pairwise_std=top1_std,
-        topk_pairwise_mean=topk_mean,
-        topk_pairwise_std=topk_std,
+        **_mean_std("spearman", rho),
+        **_mean_std("kendall", tau),
+        **_mean_std("top1_pairwise", top1),
+        **_mean_std("topk_pairwise", topk),
+        **_mean_std("loso_mean", held_out(table, 0.0) if n_conditions > 1 else np.empty(0)),
+        **_mean_std("loso_lcb", held_out(table, z) if n_conditions > 2 else np.empty(0)),
         top1_global=top1_global,
         topk_global=topk_global,
         unique_top1=len(np.unique(winners)),
         selected_mean=int(chosen(mean)),
         selected_lcb=None if lcb is None else int(chosen(lcb)),
         lcb=None if lcb is None else lcb.tolist(),
-        loso_mean_mean=held_mean,
-        loso_mean_std=held_std,
-        loso_lcb_mean=bound_mean,
-        loso_lcb_std=bound_std,
         k=int(k),
         z=z,
         n_conditions=n_conditions,
@@ -368,7 +354,7 @@ def lcb_sweep(
     rows = []
     for weight in z:
         weight = positive_number(weight, "z", "1.0")
-        held = _held_out(table, weight)
+        held = held_out(table, weight)
         rows.append(
             {
                 "z": weight,
@@ -420,13 +406,35 @@ def kendall_matrix(rows: Floats) -> Floats:
 
 
 def lower_bounds(table: Floats, z: float) -> Floats:
-    """LCB of each column: mean - z * sd / sqrt(K), sd with K - 1 (section 3.4); K >= 2.
+    """LCB of each column: mean - z * sd / sqrt(K), sd with K - 1 (section 3.4); shape (..., K, M).
 
     >>> lower_bounds(np.array([[1.0, 2.0], [1.0, 4.0]]), 1.0).tolist()
     [1.0, 2.0]
     """
-    bounds: Floats = table.mean(axis=0) - z * table.std(axis=0, ddof=1) / np.sqrt(len(table))
+    bounds: Floats = table.mean(axis=-2)
+    if z:
+        bounds -= z * table.std(axis=-2, ddof=1) / np.sqrt(table.shape[-2])
     return bounds
+
+
+def held_out(scores: Floats, z: float) -> Floats:
+    """Score in each condition of the prompt chosen on all others by LCB; z = 0 chooses by the mean.
+
+    ``scores`` has shape (..., K, M), the result (..., K); K >= 3, or 2 if z = 0. A tie goes to the
+    lower prompt index.
+
+    >>> held_out(np.array([[0.5, 0.6], [0.4, 0.7], [0.9, 0.1]]), 0.0).tolist()
+    [0.5, 0.4, 0.1]
+    """
+    k = scores.shape[-2]
+    if k < (3 if z else 2):
+        raise ValueError(f"scores have {k} conditions: leaving one out needs at least three")
+    found = np.empty(scores.shape[:-1])
+    for condition in range(k):
+        best = chosen(lower_bounds(np.delete(scores, condition, axis=-2), z))
+        row = scores[..., condition, :]
+        found[..., condition] = np.take_along_axis(row, best[..., None], axis=-1)[..., 0]
+    return found
 
 
 def _normalised(products: Floats) -> Floats:
@@ -445,11 +453,11 @@ def _upper(matrix: Floats) -> Floats:
     return values
 
 
-def _mean_std(values: Floats) -> tuple[float | None, float | None]:
-    defined = values[~np.isnan(values)]
-    if not len(defined):
-        return None, None
-    return float(defined.mean()), float(defined.std())
+def _mean_std(name: str, values: Floats) -> dict[str, Any]:
+    """Mean and population standard deviation of the defined values, as fields of a result."""
+    known = values[~np.isnan(values)]
+    ends = (float(known.mean()), float(known.std())) if len(known) else (None, None)
+    return dict(zip((f"{name}_mean", f"{name}_std"), ends, strict=True))
 
 
 def _modal_set(top: npt.NDArray[np.intp], mean: Floats) -> list[int]:
@@ -458,15 +466,3 @@ def _modal_set(top: npt.NDArray[np.intp], mean: Floats) -> list[int]:
     frequent = sorted(prompts for prompts, count in counts.items() if count == most)
     worth = np.array([mean[list(prompts)].mean() for prompts in frequent])
     return list(frequent[int(chosen(worth))])
-
-
-def _held_out(table: Floats, z: float | None) -> Floats:
-    """Score in each condition of the prompt chosen on all others: by mean, or by LCB with z."""
-    if len(table) < (2 if z is None else 3):
-        return np.empty(0)
-    scores = np.empty(len(table))
-    for condition in range(len(table)):
-        rest = np.delete(table, condition, axis=0)
-        worth = rest.mean(axis=0) if z is None else lower_bounds(rest, z)
-        scores[condition] = table[condition, int(chosen(worth))]
-    return scores

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgesense.statistics.ranking import chosen
+from judgesense.statistics.ranking import held_out
 from judgesense.statistics.tables import Floats
 
 _TIE = 1e-12
@@ -53,31 +53,6 @@ def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> 
         np.put_along_axis(weights, subsets, 1.0 / size, axis=1)
         means[draw] = weights @ scores.T
     return means
-
-
-def held_out(scores: Floats, z: float) -> Floats:
-    """Score in each condition of the prompt chosen on all others by LCB; z = 0 chooses by the mean.
-
-    ``scores`` has shape (..., K, M) with K >= 3; the result (..., K). LCB = mean - z * sd /
-    sqrt(K - 1) over the other conditions, sd with K - 2. A tie goes to the lower prompt index
-    (`ranking.chosen`).
-
-    >>> held_out(np.array([[0.5, 0.6], [0.4, 0.7], [0.9, 0.1]]), 0.0).tolist()
-    [0.5, 0.4, 0.1]
-    """
-    k = scores.shape[-2]
-    if k < 3:
-        raise ValueError(f"scores have {k} conditions: leaving one out needs at least three")
-    found = np.empty(scores.shape[:-1])
-    for condition in range(k):
-        rest = np.delete(scores, condition, axis=-2)
-        worth = rest.mean(axis=-2)
-        if z:
-            worth = worth - z * rest.std(axis=-2, ddof=1) / np.sqrt(k - 1)
-        found[..., condition] = np.take_along_axis(
-            scores[..., condition, :], chosen(worth)[..., None], axis=-1
-        )[..., 0]
-    return found
 
 
 @dataclass(frozen=True)
