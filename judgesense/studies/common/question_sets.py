@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from numpy.random import Generator
 
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import require_writable, writing
@@ -25,6 +26,8 @@ N_OPTIONS = 4
 """The number of options in the studies' multiple-choice templates."""
 
 ITEMS_FOLDER = "items"
+
+Row = dict[str, Any]
 
 _GSM8K_ANSWER = re.compile(r"####\s*(-?[\d,]+)")
 
@@ -72,8 +75,7 @@ class QuestionSet:
     split: str
     columns: Mapping[str, type]
     licence: str
-    read: Callable[[dict[str, Any], str, np.random.Generator], BenchmarkItem | None]
-    left_out: str = ""
+    read: Callable[[Row, str, Generator], BenchmarkItem | None]
 
 
 def check_models(models: Sequence[Any]) -> None:
@@ -244,7 +246,7 @@ def _draw(name: str, n: int | None, seed: int, mirror: str | Path | None) -> Dra
         "items": len(chosen), "of": len(items),
     }  # fmt: skip
     if left_out := len(read) - len(items):
-        source["left_out"] = f"{left_out} {known.left_out}"
+        source["left_out"] = f"{left_out} left out for not having four different options"
     return Drawn(tuple(chosen), source)
 
 
@@ -259,7 +261,7 @@ def _choice(
     )
 
 
-def _labelled(row: dict[str, Any], place: str, question: str) -> BenchmarkItem | None:
+def _labelled(row: Row, place: str, _: Generator, question: str) -> BenchmarkItem | None:
     """ARC and OpenBookQA: ``choices`` has texts and labels (A to E, or 1 to 5)."""
     labels, key = list(row["choices"]["label"]), str(row["answerKey"])
     if key not in labels:
@@ -268,54 +270,34 @@ def _labelled(row: dict[str, Any], place: str, question: str) -> BenchmarkItem |
     return _choice(str(row["id"]), row[question], options, labels.index(key), place)
 
 
-def _arc(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem | None:
-    return _labelled(row, place, "question")
-
-
-def _openbook(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem | None:
-    return _labelled(row, place, "question_stem")
-
-
-def _gpqa(row: dict[str, Any], place: str, rng: np.random.Generator) -> BenchmarkItem | None:
+def _gpqa(row: Row, place: str, rng: Generator) -> BenchmarkItem | None:
     """The right answer has its own column, so the options are shown in a random order."""
-    columns = ["Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3))]
     order = rng.permutation(N_OPTIONS).tolist()
-    options = [row[columns[at]] for at in order]
+    options = [row[_GPQA_OPTIONS[at]] for at in order]
     return _choice(_number(place, "gpqa"), row["Question"], options, order.index(0), place)
 
 
-def _mmlu(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem | None:
+def _mmlu(row: Row, place: str, _: Generator) -> BenchmarkItem | None:
     name = f"{row['subject']}-{place.rpartition(' ')[2]}"
     return _choice(name, row["question"], list(row["choices"]), int(row["answer"]), place)
 
 
-def _math(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
-    return _open(_number(place, "math"), row["problem"], [row["answer"]], place)
+def _problem(row: Row, place: str, _: Generator, name: str) -> BenchmarkItem:
+    return _open(_number(place, name), row["problem"], [row["answer"]], place)
 
 
-def _simpleqa(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
-    return _open(_number(place, "simpleqa"), row["problem"], [row["answer"]], place)
-
-
-def _gsm8k(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
+def _gsm8k(row: Row, place: str, _: Generator) -> BenchmarkItem:
     found = _GSM8K_ANSWER.search(row["answer"])
     if found is None:
         raise JudgeSenseError(f"{place}, column answer: no '#### number' at its end")
     return _open(_number(place, "gsm8k"), row["question"], [found[1].replace(",", "")], place)
 
 
-def _narrative(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
-    return _story(row, place, row["document"]["text"])
-
-
-def _summary(row: dict[str, Any], place: str, _: np.random.Generator) -> BenchmarkItem:
-    return _story(row, place, row["document"]["summary"]["text"])
-
-
-def _story(row: dict[str, Any], place: str, context: str) -> BenchmarkItem:
+def _story(row: Row, place: str, _: Generator, summary: bool) -> BenchmarkItem:
     answers = [answer["text"] for answer in row["answers"]]
-    name = _number(place, "narrativeqa")
-    return _open(name, row["question"]["text"], answers, place, clean_text(context, place, "text"))
+    text = row["document"]["summary"]["text"] if summary else row["document"]["text"]
+    name, context = _number(place, "narrativeqa"), clean_text(text, place, "text")
+    return _open(name, row["question"]["text"], answers, place, context)
 
 
 def _open(
@@ -331,37 +313,32 @@ def _number(place: str, name: str) -> str:
     return f"{name}-{int(place.rpartition(' ')[2]):05d}"
 
 
-_NOT_FOUR = "left out for not having four different options"
+_GPQA_OPTIONS = ("Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3)))
 _CHOICES = {"choices": dict, "answerKey": str, "id": str}
-_STORIES = {"document": dict, "question": dict, "answers": list}
+_STORY = {"document": dict, "question": dict, "answers": list}
+_STORIES = "deepmind/narrativeqa", None, "test", _STORY, "apache-2.0"
+_PROBLEMS = {"problem": str, "answer": str}
 
 SETS: Mapping[str, QuestionSet] = {
     "arc-challenge": QuestionSet(
         "allenai/ai2_arc", "ARC-Challenge", "test", {"question": str, **_CHOICES}, "cc-by-sa-4.0",
-        _arc, _NOT_FOUR,
+        partial(_labelled, question="question"),
     ),
     "openbookqa": QuestionSet(
         "allenai/openbookqa", "main", "test", {"question_stem": str, **_CHOICES}, "unknown",
-        _openbook, _NOT_FOUR,
+        partial(_labelled, question="question_stem"),
     ),
     "gpqa-diamond": QuestionSet(
         "Idavidrein/gpqa", "gpqa_diamond", "train",
-        dict.fromkeys(
-            ("Question", "Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3))), str
-        ),
-        "cc-by-4.0", _gpqa, _NOT_FOUR,
+        dict.fromkeys(("Question", *_GPQA_OPTIONS), str), "cc-by-4.0", _gpqa,
     ),
-    "narrativeqa": QuestionSet(
-        "deepmind/narrativeqa", None, "test", _STORIES, "apache-2.0", _narrative
-    ),
-    "narrativeqa-summaries": QuestionSet(
-        "deepmind/narrativeqa", None, "test", _STORIES, "apache-2.0", _summary
-    ),
+    "narrativeqa": QuestionSet(*_STORIES, partial(_story, summary=False)),
+    "narrativeqa-summaries": QuestionSet(*_STORIES, partial(_story, summary=True)),
     "math": QuestionSet(
-        "HuggingFaceH4/MATH-500", None, "test", {"problem": str, "answer": str}, "mit", _math
+        "HuggingFaceH4/MATH-500", None, "test", _PROBLEMS, "mit", partial(_problem, name="math")
     ),
     "simpleqa": QuestionSet(
-        "basicv8vc/SimpleQA", None, "test", {"problem": str, "answer": str}, "mit", _simpleqa
+        "basicv8vc/SimpleQA", None, "test", _PROBLEMS, "mit", partial(_problem, name="simpleqa")
     ),
     "gsm8k": QuestionSet(
         "openai/gsm8k", "main", "test", {"question": str, "answer": str}, "mit", _gsm8k
@@ -369,7 +346,6 @@ SETS: Mapping[str, QuestionSet] = {
     "mmlu": QuestionSet(
         "cais/mmlu", "all", "test",
         {"question": str, "subject": str, "choices": list, "answer": int}, "mit", _mmlu,
-        _NOT_FOUR,
     ),
 }  # fmt: skip
 """The sets by the names that the studies use. ``math`` is MATH-500, a subset of MATH's test split
