@@ -1,6 +1,6 @@
 """A run's folder: the one reader and writer of ``run.json``, the pairs and the prompts.
 
-``run.json`` is the run's record: everything that fixes its answers, and how far it is.
+``run.json`` is the record of a run: everything that fixes its answers, and its progress.
 """
 
 from __future__ import annotations

@@ -28,10 +28,9 @@ from local_judges.callable_judge import CallableJudge
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
 from local_judges.registry import JudgeSpec, entries, resolve
-from local_judges.rows import logprob_column
+from local_judges.rows import PartLog, logprob_column
 from local_judges.runner import (
     JudgeOutcome,
-    PartLog,
     ask_parts,
     leave_planned,
     require_scorings,

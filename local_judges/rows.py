@@ -1,13 +1,15 @@
-"""Turn the answers of a part into rows of the decision log."""
+"""Turn the answers of a part into rows of the decision log, and describe a log in parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions import SCHEMA
+from judgesense.decisions import SCHEMA, conform
+from judgesense.storage import PartFolder
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, load_label_map
 from local_judges.parsing import parse
 from local_judges.plan import Part, Requests, options_of, take_rows
@@ -153,3 +155,33 @@ def _reordered(values: tuple[float, ...] | None, asked: str, own: str) -> tuple[
         return values
     by_name = dict(zip(options_of(asked), values, strict=True))
     return tuple(by_name[option] for option in options_of(own))
+
+
+@dataclass(frozen=True)
+class PartLog:
+    """A log in parts: where they are, and how answers become the rows of one.
+
+    ``conform(table, where)`` gives a part the columns of the log or raises JudgeSenseError. Each
+    row that a request answers becomes ``copies`` consecutive rows of the log.
+    """
+
+    parts: PartFolder
+    copies: int
+    conform: Callable[[pa.Table, str], pa.Table]
+    table_of: Callable[[Part, dict[int, Answer]], pa.Table]
+
+
+def decision_log(
+    parts: PartFolder,
+    judge: str,
+    requests: Requests,
+    prompts: pa.Table,
+    scorings: Sequence[str],
+) -> PartLog:
+    """The decision log of a judge on these prompts."""
+    return PartLog(
+        parts,
+        len(scorings),
+        conform,
+        lambda part, answers: part_table(part, answers, requests, prompts, judge, scorings),
+    )

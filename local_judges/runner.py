@@ -23,14 +23,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import PARTS, conform
+from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
 from judgesense.storage import PartFolder, cannot_write
 from local_judges.distributed.ranks import Ranks
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import Progress
 from local_judges.protocol import Answer, Budgeted, Judge, Request
-from local_judges.rows import part_table
+from local_judges.rows import PartLog, decision_log
 
 
 class Interrupted(JudgeSenseError):
@@ -203,36 +203,6 @@ def together(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
         whole.counters.update(outcome.counters)
         whole.seconds += outcome.seconds
     return whole
-
-
-@dataclass(frozen=True)
-class PartLog:
-    """A log in parts: where they are, and how answers become the rows of one.
-
-    ``conform(table, where)`` gives a part the columns of the log or raises JudgeSenseError. Each
-    row that a request answers becomes ``copies`` consecutive rows of the log.
-    """
-
-    parts: PartFolder
-    copies: int
-    conform: Callable[[pa.Table, str], pa.Table]
-    table_of: Callable[[Part, dict[int, Answer]], pa.Table]
-
-
-def decision_log(
-    parts: PartFolder,
-    judge: str,
-    requests: Requests,
-    prompts: pa.Table,
-    scorings: Sequence[str],
-) -> PartLog:
-    """The decision log of a judge on these prompts."""
-    return PartLog(
-        parts,
-        len(scorings),
-        conform,
-        lambda part, answers: part_table(part, answers, requests, prompts, judge, scorings),
-    )
 
 
 def ask_parts(

@@ -28,11 +28,11 @@ from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import Progress
 from local_judges.protocol import Judge
 from local_judges.registry import JudgeSpec
+from local_judges.rows import decision_log
 from local_judges.runner import (
     Interrupted,
     JudgeOutcome,
     ask_parts,
-    decision_log,
     leave_planned,
     require_scorings,
     together,
