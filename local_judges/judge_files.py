@@ -46,41 +46,41 @@ class JudgeEntry:
     file: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _EndpointKeys:
     """The keys of an endpoint."""
 
-    base_url: str | None = setting(None, "URL of an OpenAI-compatible API.")
-    provider: str | None = setting(None, "Inference provider of huggingface_hub.")
-    key_variable: str | None = setting(None, "Environment variable that holds the key.")
-    options: Mapping[str, Any] = setting(dict, "Options of every judge at this endpoint.")
-    style: Mapping[str, Any] = setting(dict, "How the endpoint wants to be asked.")
+    base_url: str
+    provider: str
+    key_variable: str
+    options: Mapping[str, Any]
+    style: Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _JudgeKeys:
     """The keys of a judge."""
 
-    summary: str = setting("", "One line for the list.")
-    engine: str | None = setting(None, "What runs the model.")
-    endpoint: str | None = setting(None, "Where the model is asked.")
-    model: str | None = setting(None, "The endpoint's model name, a Hub id or a folder.")
-    floating: bool = setting(False, "The name may come to mean another checkpoint.")
-    options: Mapping[str, Any] = setting(dict, "Options of the engine.")
-    style: Mapping[str, Any] = setting(dict, "How the endpoint wants to be asked.")
-    price: Mapping[str, Any] | None = setting(None, "US dollars per million tokens.")
-    papers: Mapping[str, Any] = setting(dict, "What papers state about the model.")
-    notes: list[str] = setting(list, "What a reader should know.")
+    summary: str
+    engine: str
+    endpoint: str
+    model: str
+    floating: bool
+    options: Mapping[str, Any]
+    style: Mapping[str, Any]
+    price: Mapping[str, Any]
+    papers: Mapping[str, Any]
+    notes: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _PriceKeys:
-    """The keys of a price."""
+    """The keys of a price, in US dollars per million tokens."""
 
-    input: float = setting(0.0, "US dollars per million tokens read.", least=0)
-    output: float = setting(0.0, "US dollars per million tokens written.", least=0)
-    source: Any = setting(None, "Where the price is stated.")
-    date: Any = setting(None, "When it was.")
+    source: Any
+    date: Any
+    input: float = setting(0.0, "Tokens read.", least=0)
+    output: float = setting(0.0, "Tokens written.", least=0)
 
 
 def user_file() -> Path | None:
@@ -193,10 +193,10 @@ def _judge(
         options["price"] = (float(price["input"]), float(price["output"]))
     if floating := values.get("floating", False):
         options["floating"] = True
-    papers, notes = values.get("papers", {}), values.get("notes", [])
-    for key, text in (*papers.items(), *((f"notes {n}", note) for n, note in enumerate(notes, 1))):
+    papers = values.get("papers", {})
+    for key, text in papers.items():
         if not isinstance(text, str):
-            raise JudgeSenseError(f"{place}.{key}: must be text, got {text!r}")
+            raise JudgeSenseError(f"{place}.papers.{key}: must be text, got {text!r}")
     return JudgeEntry(
         name=name,
         engine=engine,
@@ -207,7 +207,7 @@ def _judge(
         floating=floating,
         price=price,
         papers=dict(papers),
-        notes=tuple(notes),
+        notes=tuple(values.get("notes", [])),
         file="" if path == _BUILT_IN else str(path),
     )
 

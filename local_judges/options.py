@@ -7,7 +7,7 @@ documentation are derived from these classes, and :func:`check` validates all of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
@@ -46,14 +46,21 @@ def setting(
 ) -> Any:
     """A field of an engine's options.
 
-    ``least`` and ``above`` bound a number. ``fixes_answers`` is False for prices, limits and
-    hardware: a run may be resumed with other values. ``own_key`` marks a key of its own in a judge
-    file, outside ``options``; ``several`` an option whose values commas separate on a command line.
+    ``least`` and ``above`` bound a number. ``fixes_answers`` is False for what a resumed run may
+    change: see :func:`limit`. ``own_key`` marks a key of its own in a judge file, outside
+    ``options``; ``several`` an option whose values commas separate on a command line.
     """
-    how = {"default_factory": default} if callable(default) else {"default": default}
     bounds = {"least": least, "above": above}
     marks = {"fixes_answers": fixes_answers, "own_key": own_key, "several": several}
-    return field(metadata={"help": help, **bounds, **marks}, **how)
+    metadata = {"help": help, **bounds, **marks}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def limit(default: Any, help: str, **more: Any) -> Any:
+    """A setting of prices, limits or hardware, which does not change an answer."""
+    return setting(default, help, fixes_answers=False, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +71,8 @@ class Style:
     min_temperature: float = setting(0.0, "Lowest temperature the endpoint accepts.", least=0)
     sends_temperature: bool = setting(True, "Send the temperature.")
     sends_seed: bool = setting(True, "Send the seed.")
-    token_parameter: str = setting(
-        "max_tokens", "max_tokens, or max_completion_tokens for reasoning models."
-    )
-    begins_thinking: bool = setting(
-        False, "The server's chat template writes <think> itself, so its end must be found."
-    )
+    token_parameter: str = setting("max_tokens", "Name of the cap; or max_completion_tokens.")
+    begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
     extra_body: Mapping[str, Any] = setting(dict, "Sent with every request as it is.")
 
 
@@ -77,9 +80,7 @@ class Style:
 class Options:
     """Settings of every engine."""
 
-    system_prompt: str = setting(
-        SYSTEM_PROMPT, 'System prompt; by default that of "JudgeSense", section 4.2.'
-    )
+    system_prompt: str = setting(SYSTEM_PROMPT, "System prompt; the first paper's by default.")
     max_tokens: int = setting(
         MAX_TOKENS,
         "Cap on generated tokens; a list makes one judge of each.",
@@ -114,25 +115,13 @@ class VllmOptions(LocalOptions):
 
     load_format: str = setting("auto", "vLLM's load format; dummy draws random weights.")
     quantization: str | None = setting(None, "Quantise while loading, such as fp8.")
-    batch_invariant: bool | None = setting(
-        None, "Kernels whose results do not depend on the batch; $VLLM_BATCH_INVARIANT by default."
-    )
-    tensor_parallel_size: int = setting(
-        1, "GPUs that share each layer.", least=1, fixes_answers=False
-    )
-    pipeline_parallel_size: int = setting(
-        1, "Groups of GPUs that share the layers.", least=1, fixes_answers=False
-    )
-    distributed_executor_backend: str | None = setting(
-        None, "ray spreads one model over several machines.", fixes_answers=False
-    )
-    gpu_memory_utilization: float | None = setting(
-        None, "Share of GPU memory vLLM may take (0.9).", fixes_answers=False
-    )
-    max_model_len: int | None = setting(
-        None, "Context length; the model's, at most 32768.", least=1
-    )
-    max_num_seqs: int | None = setting(None, "Prompts in flight.", fixes_answers=False)
+    batch_invariant: bool | None = setting(None, "Answers do not depend on the batch.")
+    tensor_parallel_size: int = limit(1, "GPUs that share each layer.", least=1)
+    pipeline_parallel_size: int = limit(1, "Groups of GPUs that share the layers.", least=1)
+    distributed_executor_backend: str | None = limit(None, "ray: one model on several machines.")
+    gpu_memory_utilization: float | None = limit(None, "Share of GPU memory vLLM may take (0.9).")
+    max_model_len: int | None = setting(None, "Context; the model's, at most 32768.", least=1)
+    max_num_seqs: int | None = limit(None, "Prompts in flight.", least=1)
     enforce_eager: bool = setting(False, "Run without CUDA graphs.")
 
 
@@ -143,40 +132,19 @@ class ApiOptions(Options):
     base_url: str | None = setting(
         None, "OpenAI-compatible endpoint; $OPENAI_BASE_URL by default.", own_key=True
     )
-    provider: str | None = setting(
-        None, "Inference provider of huggingface_hub, instead of base_url.", own_key=True
+    provider: str | None = setting(None, "Inference provider of huggingface_hub.", own_key=True)
+    key_variable: str = limit(KEY_VARIABLE, "Environment variable of the key.", own_key=True)
+    concurrency: int = limit(16, "Requests in flight.", least=1)
+    timeout_s: float | None = limit(None, "Seconds per request (60).", above=0)
+    retry_budget_s: float | None = limit(None, "Seconds for all tries of a prompt (120).", above=0)
+    requests_per_minute: float | None = limit(None, "The account's limit.", least=1)
+    tokens_per_minute: float | None = limit(None, "The account's limit.", least=1)
+    price: Price | None = limit(
+        None, "INPUT,OUTPUT in US dollars per million tokens.", own_key=True, several=True
     )
-    key_variable: str = setting(
-        KEY_VARIABLE, "Environment variable that holds the key.", fixes_answers=False, own_key=True
-    )
-    concurrency: int = setting(16, "Requests in flight.", least=1, fixes_answers=False)
-    timeout_s: float | None = setting(
-        None, "Seconds per request (60, or less if the budget is less).", above=0,
-        fixes_answers=False,
-    )  # fmt: skip
-    retry_budget_s: float | None = setting(
-        None, "Seconds for all tries of a prompt (120, and 6 tries).", above=0, fixes_answers=False
-    )
-    requests_per_minute: float | None = setting(
-        None, "The account's limit.", least=1, fixes_answers=False
-    )
-    tokens_per_minute: float | None = setting(
-        None, "The account's limit.", least=1, fixes_answers=False
-    )
-    price: Price | None = setting(
-        None,
-        "INPUT,OUTPUT in US dollars per million tokens.",
-        fixes_answers=False,
-        own_key=True,
-        several=True,
-    )
-    max_cost: float | None = setting(
-        None, "US dollars that may be spent; needs a price.", least=0, fixes_answers=False
-    )
+    max_cost: float | None = limit(None, "US dollars that may be spent; needs a price.", least=0)
     logprobs: bool = setting(True, "Read option probabilities of the first token.")
-    floating: bool = setting(
-        False, "The provider may point the name at another checkpoint.", own_key=True
-    )
+    floating: bool = setting(False, "The name may come to mean another checkpoint.", own_key=True)
     style: Style = setting(Style, "How the endpoint wants to be asked.", own_key=True)
 
 
@@ -185,12 +153,8 @@ class RayOptions:
     """Settings of the engine ray, beside those of the engine in its actors."""
 
     actor_engine: str | None = setting(None, "Engine in each actor; transformers by default.")
-    ray_address: str | None = setting(
-        None, "auto or HOST:PORT of a running cluster; $RAY_ADDRESS by default, else this machine."
-    )
-    ray_actors: Actors | None = setting(
-        None, "Actors, or MIN,MAX; one per GPU by default.", several=True
-    )
+    ray_address: str | None = setting(None, "auto or HOST:PORT; this machine by default.")
+    ray_actors: Actors | None = setting(None, "N or MIN,MAX; one per GPU by default.", several=True)
     ray_gpus: float | None = setting(None, "GPUs per actor; a share of one is fine.", least=0)
     ray_cpus: float = setting(1.0, "CPUs per actor.", least=0)
 
@@ -201,47 +165,32 @@ ENGINES: Mapping[str, type[Options]] = {
 """The options of each engine."""
 
 
-def is_number(value: object) -> bool:
-    """Whether a value is a finite number, and not a truth value."""
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _fits(value: Any, kind: Any) -> bool:
-    if kind is Any:
-        return True
-    if kind in (bool, int):
-        return type(value) is kind
-    if kind is float:
-        return is_number(value)
-    if kind == Price:
-        return (
-            isinstance(value, (list, tuple))
-            and len(value) == 2
-            and all(is_number(each) and each >= 0 for each in value)
-        )
-    if kind == Actors:
-        pair = [value] if type(value) is int else value
-        return isinstance(pair, (list, tuple)) and all(type(each) is int for each in pair)
-    if kind is Style:
-        return isinstance(value, (Mapping, Style))
-    return isinstance(value, getattr(kind, "__origin__", kind))
+def _is_price(value: object) -> bool:
+    known = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_number, value))
+    return known and min(value) >= 0  # type: ignore[type-var, call-overload, operator]
 
 
-def _within(value: Any, least: float | None, above: float | None) -> bool:
-    return (least is None or value >= least) and (above is None or value > above)
-
-
-def _words(kind: Any) -> str:
-    words = {
-        bool: "true or false",
-        int: "a whole number",
-        float: "a number",
-        str: "text (quote text that looks like something else)",
-        Price: "two numbers of 0 or more: US dollars per million input and output tokens",
-        Actors: "a whole number, or the least and the most",
-        list: "a list",
-    }
-    return words.get(kind, "a mapping")
+_KINDS: Sequence[tuple[Any, str, Callable[[Any], bool]]] = (
+    (bool, "true or false", lambda value: type(value) is bool),
+    (int, "a whole number", lambda value: type(value) is int),
+    (float, "a number", _is_number),
+    (str, "text (quote text that looks like something else)", lambda value: type(value) is str),
+    (list[str], "a list of texts", lambda v: type(v) is list and all(type(t) is str for t in v)),
+    (Price, "two numbers of 0 or more, US dollars per million tokens", _is_price),
+    (
+        Actors,
+        "a whole number, or the least and the most",
+        lambda v: all(type(n) is int for n in (v if isinstance(v, (list, tuple)) else [v])),
+    ),
+    (Style, "a mapping", lambda value: isinstance(value, (Mapping, Style))),
+    (Mapping[str, Any], "a mapping", lambda value: isinstance(value, Mapping)),
+    (Any, "anything", lambda value: True),
+)
+"""Type of a field: what it is called, and whether a value fits."""
 
 
 @cache
@@ -253,14 +202,13 @@ def table(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     >>> field.default, kind
     (16, <class 'int'>)
     """
-    hints = get_type_hints(kind)
-    found = {}
-    for each in fields(kind):
-        hint = hints[each.name]
+    hints, found = get_type_hints(kind), {}
+    for own in fields(kind):
+        hint = hints[own.name]
         stated = [part for part in get_args(hint) if part is not NoneType]
-        optional = NoneType in get_args(hint)
-        whole = Actors if optional and len(stated) > 1 else stated[0] if optional else hint
-        found[each.name] = (each, whole)
+        if NoneType in get_args(hint):
+            hint = stated[0] if len(stated) == 1 else Actors
+        found[own.name] = (own, hint)
     return found
 
 
@@ -275,11 +223,15 @@ def check(kind: type, values: Mapping[str, Any], place: str, what: str = "key") 
         if key not in known:
             raise JudgeSenseError(f"{place}{key}: unknown {what}; {suggest(key, known)}")
         own, wanted = known[key]
-        least, above = own.metadata["least"], own.metadata["above"]
-        words = _words(wanted)
+        least, above = own.metadata.get("least"), own.metadata.get("above")
+        words, fits = next(rest for each, *rest in _KINDS if each == wanted)
         words += "" if least is None else f" of {least} or more"
         words += "" if above is None else f" above {above}"
-        if not _fits(value, wanted) or not _within(value, least, above):
+        if (
+            not fits(value)
+            or (least is not None and value < least)
+            or (above is not None and value <= above)
+        ):
             raise JudgeSenseError(f"{place}{key}: must be {words}, got {value!r}")
         if wanted is Style and isinstance(value, Mapping):
             check(Style, value, f"{place}{key}.")
@@ -312,14 +264,6 @@ def default_of(own: Field[Any]) -> str:
     if own.default is MISSING or own.default is None or len(str(own.default)) > 20:
         return ""
     return str(own.default).lower() if isinstance(own.default, bool) else str(own.default)
-
-
-def markdown() -> str:
-    """The table of all settings, for the documentation."""
-    lines = ["| key | engines | default | meaning |", "| --- | --- | --- | --- |"]
-    for key, engines, default, help in rows():
-        lines.append(f"| `{key}` | {engines} | {default and f'`{default}`'} | {help} |")
-    return "\n".join(lines)
 
 
 def rows(*engines: str) -> list[tuple[str, str, str, str]]:

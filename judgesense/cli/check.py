@@ -7,21 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgesense.cli.options import (
-    BaseUrl,
-    Engine,
-    Judge,
-    Limit,
-    MaxCost,
-    Model,
-    Repeats,
-    Seed,
-    Settings,
-    SomeOut,
-    judge_options,
-    names,
-    pairs,
-)
+from judgesense.cli import options as opt
 
 _WORDINGS = "Wordings"
 
@@ -30,56 +16,47 @@ def check(
     rubric: Annotated[
         Path, typer.Argument(metavar="RUBRIC.txt", help="The rubric; {column} inserts a column.")
     ],
-    data: Annotated[Path, typer.Option(
-        metavar="FILE", help="Rows to judge: JSONL, CSV or Parquet.", rich_help_panel="Data")],
-    judge: Judge,
+    data: Annotated[
+        Path, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.", panel=opt.DATA)
+    ],
+    judge: opt.Judge,
     answers: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="The possible answers; the gold labels by default."),
+        str | None, opt.option("A,B", "The possible answers; the gold labels by default.")
     ] = None,
     options: Annotated[
         str | None,
-        typer.Option(
-            metavar="A=COLUMN,B=COLUMN", help="For a choice between two, the column behind each."
-        ),
+        opt.option("A=COLUMN,B=COLUMN", "For a choice between two, the column behind each."),
     ] = None,
-    threshold: Annotated[
-        float, typer.Option(metavar="JSS", help="Fail below this JSS (0 to 1).")
-    ] = 0.8,
-    limit: Limit = None,
+    threshold: Annotated[float, opt.option("JSS", "Fail below this JSS (0 to 1).")] = 0.8,
+    limit: opt.Limit = None,
     wordings: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Your wordings: a template file, or text separated by ---. By default "
+        opt.option(
+            "FILE",
+            "Your wordings: a template file, or text separated by ---. By default "
             "RUBRIC.wordings.yaml beside the rubric, written if missing.",
-            rich_help_panel=_WORDINGS,
+            panel=_WORDINGS,
         ),
     ] = None,
     paraphrases: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Wordings to propose (4).", rich_help_panel=_WORDINGS),
+        int | None, opt.option("N", "Wordings to propose (4).", panel=_WORDINGS)
     ] = None,
     paraphraser: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JUDGE", help="Proposes wordings; the judge by default.",
-            rich_help_panel=_WORDINGS,
-        ),
+        str | None, opt.option("JUDGE", "Proposes wordings; the judge by default.", panel=_WORDINGS)
     ] = None,
-    engine: Engine = None,
-    base_url: BaseUrl = None,
-    model: Model = None,
-    max_cost: MaxCost = None,
-    settings: Settings = None,
+    engine: opt.Engine = None,
+    base_url: opt.BaseUrl = None,
+    model: opt.Model = None,
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
     scoring: Annotated[
         Literal["generate", "options"],
-        typer.Option(help="Read text or option probabilities.", rich_help_panel="Run"),
+        opt.option(None, "Read text or option probabilities.", panel=opt.RUN),
     ] = "generate",
-    repeats: Repeats = 2,
-    seed: Seed = 0,
-    out: SomeOut = None,
-) -> None:  # fmt: skip
+    repeats: opt.Repeats = 2,
+    seed: opt.Seed = 0,
+    out: opt.SomeOut = None,
+) -> None:
     """Does rewording your rubric change the verdicts?
 
     Paraphrases the rubric or takes your wordings, judges the data under each, and compares JSS
@@ -98,15 +75,17 @@ def check(
         wordings=wordings,
         paraphraser=paraphraser,
         n_paraphrases=paraphrases,
-        answers=names(answers),
-        options=pairs(options, "--options") or None,
+        answers=opt.names(answers),
+        options=opt.pairs(options, "--options") or None,
         threshold=threshold,
         scoring=scoring,
         repeats=repeats,
         seed=seed,
         limit=limit,
         out=out,
-        **judge_options(settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost),
+        **opt.judge_options(
+            settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
+        ),
     )
     show(found.result)
     typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")

@@ -7,24 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgesense.cli.options import (
-    App,
-    Judge,
-    Mirror,
-    Out,
-    Pins,
-    Revision,
-    Seed,
-    SomeJudges,
-    SomeOut,
-    Templates,
-    names,
-    note,
-    pairs,
-)
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-app = App("Build, show, validate, audit and paraphrase a set of pairs.")
+app = opt.App("Build, show, validate, audit and paraphrase a set of pairs.")
 
 _OWN = "Your own data (--source own)"
 
@@ -37,88 +23,74 @@ Dataset = Annotated[
 def build(
     source: Annotated[
         str,
-        typer.Option(
+        opt.option(
+            "A,B",
+            "truthfulqa, summeval, scifact, mtbench, all (these four), beir:SET or own.",
             "--source",
             "-s",
-            metavar="A,B",
-            help="truthfulqa, summeval, scifact, mtbench, all (these four), beir:SET or own.",
         ),
     ],
-    out: Out,
+    out: opt.Out,
     limit: Annotated[
         str | None,
-        typer.Option(
-            metavar="N|all",
-            help="Items per task: 125 by default, and all of your own. all takes every item and "
+        opt.option(
+            "N|all",
+            "Items per task: 125 by default, and all of your own. all takes every item and "
             "does not balance gold labels.",
         ),
     ] = None,
     n_pairs: Annotated[
         int | None,
-        typer.Option(
+        opt.option(
+            "N",
+            "Pairs per task of the balanced design (one per item); at most N with --limit all.",
             "--pairs",
-            metavar="N",
-            help="Pairs per task of the balanced design (one per item); at most N with --limit "
-            "all.",
         ),
     ] = None,
     design: Annotated[
         Literal["balanced", "full", "prompts"],
-        typer.Option(
-            help="balanced: every item and template pair equally often; full: all template pairs; "
+        opt.option(
+            None,
+            "balanced: every item and template pair equally often; full: all template pairs; "
             "prompts: the grid of prompts without pairs.",
         ),
     ] = "balanced",
     orders: Annotated[
         Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
-        typer.Option(
-            help="Option orders of A/B pairs; counterbalanced by default in the balanced design, "
+        opt.option(
+            None,
+            "Option orders of A/B pairs; counterbalanced by default in the balanced design, "
             "otherwise both.",
         ),
     ] = None,
-    templates: Templates = None,
+    templates: opt.Templates = None,
     verdicts: Annotated[
-        bool, typer.Option(help="Add the verdicts on equivalence that need no judge.")
+        bool, opt.option(None, "Add the verdicts on equivalence that need no judge.")
     ] = True,
-    mirror: Mirror = None,
-    pin: Pins = None,
-    seed: Seed = 0,
-    items: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="JSONL, CSV or Parquet.", rich_help_panel=_OWN),
-    ] = None,
-    hub: Annotated[
-        str | None,
-        typer.Option(metavar="ID[:CONFIG[:SPLIT]]", help="A Hub set.", rich_help_panel=_OWN),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Their task.", rich_help_panel=_OWN)
-    ] = None,
+    mirror: opt.Mirror = None,
+    pin: opt.Pins = None,
+    seed: opt.Seed = 0,
+    items: Annotated[Path | None, opt.option("FILE", "JSONL, CSV or Parquet.", panel=_OWN)] = None,
+    hub: Annotated[str | None, opt.option("ID[:CONFIG[:SPLIT]]", "A Hub set.", panel=_OWN)] = None,
+    task: Annotated[str | None, opt.option("NAME", "Their task.", panel=_OWN)] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="OURS=YOURS,...",
-            help="Columns, such as question=q,response=answer,gold=label.",
-            rich_help_panel=_OWN,
+        opt.option(
+            "OURS=YOURS,...", "Columns, such as question=q,response=answer,gold=label.", panel=_OWN
         ),
     ] = None,
     gold_map: Annotated[
         str | None,
-        typer.Option(
-            metavar="YOURS=OURS,...", help="Gold labels, such as true=YES,false=NO.",
-            rich_help_panel=_OWN,
-        ),
+        opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO.", panel=_OWN),
     ] = None,
-    license: Annotated[
-        str, typer.Option(metavar="ID", help="Their licence.", rich_help_panel=_OWN)
-    ] = "unknown",
-) -> None:  # fmt: skip
+    license: Annotated[str, opt.option("ID", "Their licence.", panel=_OWN)] = "unknown",
+) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data."""
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
     from judgesense_dataset.sources.own import OwnData
 
     own = None
-    sources = names(source) or ()
+    sources = opt.names(source) or ()
     if "own" in sources:
         hub_id, config, split = [*(hub or "").split(":"), "", ""][:3]
         own = OwnData(
@@ -126,8 +98,8 @@ def build(
             hub_id=hub_id,
             config=config or None,
             split=split or "test",
-            columns=pairs(columns, "--columns"),
-            labels=pairs(gold_map, "--gold-map"),
+            columns=opt.pairs(columns, "--columns"),
+            labels=opt.pairs(gold_map, "--gold-map"),
             license=license,
         )
     number = None if limit == "all" or (limit is None and sources == ("own",)) else DEFAULT_ITEMS
@@ -139,7 +111,7 @@ def build(
         sources,
         out,
         mirror=mirror,
-        revisions=pairs(pin, "--pin"),
+        revisions=opt.pairs(pin, "--pin"),
         items=number,
         pairs=n_pairs,
         design=design,
@@ -160,11 +132,9 @@ def build(
 @app.command()
 def show(
     dataset: Dataset = "embedded",
-    n_pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", min=1, help="Pairs per task.")
-    ] = 2,
-    tasks: Annotated[str | None, typer.Option(metavar="A,B", help="Tasks; all by default.")] = None,
-    revision: Revision = None,
+    n_pairs: Annotated[int, opt.option("N", "Pairs per task.", "--pairs", min=1)] = 2,
+    tasks: Annotated[str | None, opt.option("A,B", "Tasks; all by default.")] = None,
+    revision: opt.Revision = None,
 ) -> None:
     """Print a few whole pairs of each task."""
     import pyarrow.compute as pc
@@ -173,7 +143,7 @@ def show(
 
     rows = load_pairs(dataset, revision)
     known = pc.unique(rows["task_type"]).to_pylist()
-    wanted = names(tasks) or known
+    wanted = opt.names(tasks) or known
     if unknown := [name for name in wanted if name not in known]:
         raise JudgeSenseError(f"unknown task {unknown[0]!r}; {dataset} has {', '.join(known)}")
     for name in wanted:
@@ -195,18 +165,16 @@ def show(
 @app.command()
 def validate(
     dataset: Dataset,
-    judge: SomeJudges = None,
+    judge: opt.SomeJudges = None,
     human: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="A person's verdicts: pair_id, manual_label (YES, NO); repeatable."
-        ),
+        opt.option("FILE", "A person's verdicts: pair_id, manual_label (YES, NO); repeatable."),
     ] = None,
-    out: SomeOut = None,
+    out: opt.SomeOut = None,
     per_item: Annotated[
-        bool, typer.Option("--per-item", help="Ask about each pair with its item.")
+        bool, opt.option(None, "Ask about each pair with its item.", "--per-item")
     ] = False,
-    revision: Revision = None,
+    revision: opt.Revision = None,
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
 
@@ -224,7 +192,7 @@ def validate(
         out,
         per_item=per_item,
         revision=revision,
-        note=lambda text: note(f"note: {text}"),
+        note=lambda text: opt.note(f"note: {text}"),
     )
     typer.echo(render_validation(done.record))
     typer.echo(f"{done.out}: the verdicts and their record")
@@ -236,12 +204,10 @@ def validate(
 def audit(
     dataset: Dataset = "embedded",
     format: Annotated[
-        Literal["text", "md", "json"], typer.Option("--format", "-f", help="Output format.")
+        Literal["text", "md", "json"], opt.option(None, "Output format.", "--format", "-f")
     ] = "text",
-    exclude: Annotated[
-        str | None, typer.Option(metavar="ID,ID", help="Pairs to leave out.")
-    ] = None,
-    revision: Revision = None,
+    exclude: Annotated[str | None, opt.option("ID,ID", "Pairs to leave out.")] = None,
+    revision: opt.Revision = None,
 ) -> None:
     """Check what a set of pairs can and cannot tell about judges.
 
@@ -250,7 +216,7 @@ def audit(
     from judgesense_dataset.audit import audit as audit_dataset
     from judgesense_dataset.audit.render import render
 
-    found = audit_dataset(dataset, revision=revision, exclude=names(exclude) or ())
+    found = audit_dataset(dataset, revision=revision, exclude=opt.names(exclude) or ())
     typer.echo(render(found, format))
     if found.failed:
         raise typer.Exit(1)
@@ -258,19 +224,15 @@ def audit(
 
 @app.command()
 def paraphrase(
-    judge: Judge,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The template file to write.")
-    ],
+    judge: opt.Judge,
+    out: Annotated[Path, opt.option("FILE", "The template file to write.", "--out", "-o")],
     task: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A task of the paper or of --templates.")
+        str | None, opt.option("NAME", "A task of the paper or of --templates.")
     ] = None,
-    templates: Templates = None,
-    paraphrases: Annotated[int, typer.Option(metavar="N", min=1, help="Wordings to propose.")] = 10,
-    temperature: Annotated[
-        float, typer.Option(metavar="T", help="Sampling temperature of the proposals.")
-    ] = 0.7,
-    seed: Seed = 0,
+    templates: opt.Templates = None,
+    paraphrases: Annotated[int, opt.option("N", "Wordings to propose.", min=1)] = 10,
+    temperature: Annotated[float, opt.option("T", "Sampling temperature of the proposals.")] = 0.7,
+    seed: opt.Seed = 0,
 ) -> None:
     """Propose wordings of a task; a person accepts them one by one.
 
@@ -297,7 +259,7 @@ def paraphrase(
         paraphrases,
         temperature=temperature,
         seed=seed,
-        note=lambda text: note(f"note: {text}"),
+        note=lambda text: opt.note(f"note: {text}"),
     )
     write_candidates(out, known[task], found)
     typer.echo(f"{found.judge} was asked {found.asked} times; kept {len(found.candidates)}")
@@ -307,5 +269,5 @@ def paraphrase(
         f"{out}: set accepted: true for each good wording, then use the file with --templates"
     )
     if len(found.candidates) < paraphrases:
-        note(f"fewer than {paraphrases} wordings; a larger judge may do better")
+        opt.note(f"fewer than {paraphrases} wordings; a larger judge may do better")
         raise typer.Exit(1)

@@ -7,39 +7,35 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from judgesense.cli.options import Encoding, Out, names
+from judgesense.cli import options as opt
 
 
 def import_log(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="The log, or a folder of logs.")],
     format: Annotated[
         Literal["table", "lm-eval", "inspect", "openai-batch", "llmbar", "rag-eval"],
-        typer.Option("--format", "-f", help="What wrote the log."),
+        opt.option(None, "What wrote the log.", "--format", "-f"),
     ],
-    out: Out,
+    out: opt.Out,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TARGET=COLUMN,...",
-            help="Columns of the decision log; TARGET=:TEXT is a constant, dots reach into nested "
+        opt.option(
+            "TARGET=COLUMN,...",
+            "Columns of the decision log; TARGET=:TEXT is a constant, dots reach into nested "
             "values; repeatable.",
         ),
     ] = None,
     labels: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="The possible decisions in order, such as YES,NO."),
+        str | None, opt.option("A,B", "The possible decisions in order, such as YES,NO.")
     ] = None,
     pick: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The filter (lm-eval) or scorer (Inspect) to read."),
+        str | None, opt.option("NAME", "The filter (lm-eval) or scorer (Inspect) to read.")
     ] = None,
     custom_id: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORM", help="Form of batch ids ({task}|{item_id}|{template_id}|{order})."
-        ),
+        opt.option("FORM", "Form of batch ids ({task}|{item_id}|{template_id}|{order})."),
     ] = None,
-    encoding: Encoding = "utf-8",
+    encoding: opt.Encoding = "utf-8",
 ) -> None:
     """Import another tool's log, for report and compare.
 
@@ -56,7 +52,7 @@ def import_log(
         format,
         out,
         columns=importers.parse_columns(columns or []),
-        labels=names(labels),
+        labels=opt.names(labels),
         pick=pick,
         custom_id=custom_id,
         encoding=encoding,

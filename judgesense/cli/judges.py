@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from judgesense.cli.options import App
+from judgesense.cli import options as opt
 from judgesense.text import aligned
 
 if TYPE_CHECKING:
     from local_judges.judge_files import JudgeEntry
 
-app = App("List the named judges and the options of engines.")
+app = opt.App("List the named judges and the options of engines.")
 
 _COLUMNS = ("judge", "engine", "model", "papers")
 

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgesense.cli.options import (
-    BaseUrl,
-    Encoding,
-    Engine,
-    Grader,
-    MaxCost,
-    Model,
-    Settings,
-    SomeOut,
-    judge_options,
-    note,
-)
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
@@ -34,44 +23,42 @@ def match(
         Path, typer.Argument(metavar="LOG", help="Folder of judgesense respond, or a table.")
     ],
     references: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="References of a log that has none."),
+        Path | None, opt.option("FILE", "References of a log that has none.")
     ] = None,
     method: Annotated[
         Literal["choice", "f1", "math", "exact"],
-        typer.Option("--method", "-m", help="How responses are matched."),
+        opt.option(None, "How responses are matched.", "--method", "-m"),
     ] = "choice",
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TARGET=COLUMN,...",
-            help="Columns of model, template_id, text, reference, question, options; "
-            "TARGET=:TEXT is a constant. With --references, the columns of that file.",
+        opt.option(
+            "TARGET=COLUMN,...",
+            "Columns of model, template_id, text, reference, question, options; TARGET=:TEXT "
+            "is a constant. With --references, the columns of that file.",
         ),
     ] = None,
     n_options: Annotated[
-        int | None, typer.Option(metavar="N", help="Options of a choice without their texts (4).")
+        int | None, opt.option("N", "Options of a choice without their texts (4).")
     ] = None,
     label_style: Annotated[
         Literal["letters", "numbers", "auto"] | None,
-        typer.Option(help="Labels of the options in the prompts."),
+        opt.option(None, "Labels of the options in the prompts."),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds per mathematical answer (5).")
+        float | None, opt.option("S", "Seconds per mathematical answer (5).")
     ] = None,
-    examples: Annotated[int, typer.Option(metavar="N", help="Examples to print per kind.")] = 5,
-    encoding: Encoding = "utf-8",
-    grader: Grader = None,
+    examples: Annotated[int, opt.option("N", "Examples to print per kind.")] = 5,
+    encoding: opt.Encoding = "utf-8",
+    grader: opt.Grader = None,
     grading_prompt: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="The grader's prompt: figure-3, gpqa or a file."),
+        str | None, opt.option("NAME|FILE", "The grader's prompt: figure-3, gpqa or a file.")
     ] = None,
-    engine: Engine = None,
-    base_url: BaseUrl = None,
-    model: Model = None,
-    max_cost: MaxCost = None,
-    settings: Settings = None,
-    out: SomeOut = None,
+    engine: opt.Engine = None,
+    base_url: opt.BaseUrl = None,
+    model: opt.Model = None,
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
+    out: opt.SomeOut = None,
 ) -> None:
     """Score free-text responses against their references, by model and template.
 
@@ -83,7 +70,7 @@ def match(
     """
     from judgesense.pipeline.matching import match_log
 
-    options = judge_options(
+    options = opt.judge_options(
         settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
     )
     if grader is None and (alone := {**options, **_given(grading_prompt=grading_prompt)}):
@@ -109,9 +96,9 @@ def match(
     if out is not None:
         typer.echo(f"\nWritten to {out}: match.json, matches.parquet")
     if found.failed:
-        note(f"\n{len(found.failed)} questions have no response and are left out:")
+        opt.note(f"\n{len(found.failed)} questions have no response and are left out:")
         for line in found.failed[:examples]:
-            note(f"  {line}")
+            opt.note(f"  {line}")
     if found.incomplete:
         raise typer.Exit(1)
 

@@ -16,128 +16,69 @@ F = TypeVar("F", bound=Callable[..., Any])
 UsageError: Any = typer.BadParameter.__base__
 """Taken from Typer, whose Click may be its own."""
 
-_MODEL, _DATA, _RUN = "Judge", "Data", "Run"
+MODEL, DATA, RUN = "Judge", "Data", "Run"
+"""Sections of a command's help."""
 
-_JUDGE = "A name (see judges list), Hub id, model folder or GGUF file"
-Judge = Annotated[
-    str, typer.Option("--judge", "-j", metavar="JUDGE", help=f"{_JUDGE}.", rich_help_panel=_MODEL)
-]
-Judges = Annotated[
-    list[str],
-    typer.Option(
-        "--judge", "-j", metavar="JUDGE", help=f"{_JUDGE}; repeatable.", rich_help_panel=_MODEL
-    ),
-]
-SomeJudges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--judge", "-j", metavar="JUDGE", help=f"{_JUDGE}; repeatable.", rich_help_panel=_MODEL
-    ),
-]
+
+def option(
+    metavar: str | None, help: str, *flags: str, panel: str | None = None, **more: Any
+) -> Any:
+    """A Typer option."""
+    return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+
+def _judge(help: str, *flags: str) -> Any:
+    return option("JUDGE", help, *flags, panel=MODEL)
+
+
+_ANY_JUDGE = "A name (see judges list), Hub id, model folder or GGUF file"
+Judge = Annotated[str, _judge(f"{_ANY_JUDGE}.", "--judge", "-j")]
+Judges = Annotated[list[str], _judge(f"{_ANY_JUDGE}; repeatable.", "--judge", "-j")]
+SomeJudges = Annotated[list[str] | None, _judge(f"{_ANY_JUDGE}; repeatable.", "--judge", "-j")]
 Responders = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--responder", "-r", metavar="MODEL", help="A model that answers; repeatable.",
-        rich_help_panel=_MODEL,
-    ),
-]  # fmt: skip
-Grader = Annotated[
-    str | None,
-    typer.Option(metavar="JUDGE", help="A judge that grades answers.", rich_help_panel=_MODEL),
+    list[str] | None, _judge("A model that answers; repeatable.", "--responder", "-r")
 ]
+Grader = Annotated[str | None, _judge("A judge that grades answers.", "--grader")]
 Engine = Annotated[
     Literal["transformers", "vllm", "api", "ray"] | None,
-    typer.Option(help="What runs the model.", rich_help_panel=_MODEL),
+    option(None, "What runs the model.", panel=MODEL),
 ]
 BaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL", help="OpenAI-compatible endpoint (engine api).", rich_help_panel=_MODEL
-    ),
+    str | None, option("URL", "OpenAI-compatible endpoint (engine api).", panel=MODEL)
 ]
-Model = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="The endpoint's name of the model.", rich_help_panel=_MODEL),
-]
+Model = Annotated[str | None, option("ID", "The endpoint's name of the model.", panel=MODEL)]
 MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        metavar="USD", help="Stop before all judges exceed this budget.", rich_help_panel=_MODEL
-    ),
+    float | None, option("USD", "Stop before all judges exceed this budget.", panel=MODEL)
 ]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or "
-        "price=2.5,10; repeatable. See judges options.",
-        rich_help_panel=_MODEL,
-    ),
-]
+_SET = (
+    "Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or price=2.5,10; "
+    "repeatable. See judges options."
+)
+Settings = Annotated[list[str] | None, option("KEY=VALUE", _SET, "--set", panel=MODEL)]
 
-Tasks = Annotated[
-    str | None,
-    typer.Option(metavar="A,B", help="Tasks; all by default.", rich_help_panel=_DATA),
-]
-Templates = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Templates of your own (YAML).", rich_help_panel=_DATA),
-]
-Items = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Items of your own: JSONL, CSV or Parquet.", rich_help_panel=_DATA
-    ),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="At most N items per task.", rich_help_panel=_DATA),
-]
-Mirror = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", envvar="JUDGESENSE_MIRROR", help="Read ORG/NAME folders here, not the Hub.",
-        rich_help_panel=_DATA,
-    ),
-]  # fmt: skip
+Tasks = Annotated[str | None, option("A,B", "Tasks; all by default.", panel=DATA)]
+Templates = Annotated[Path | None, option("FILE", "Templates of your own (YAML).", panel=DATA)]
+_ITEMS = "Items of your own: JSONL, CSV or Parquet."
+Items = Annotated[Path | None, option("FILE", _ITEMS, panel=DATA)]
+Limit = Annotated[int | None, option("N", "At most N items per task.", panel=DATA, min=1)]
+_MIRROR = "Read ORG/NAME folders here, not the Hub."
+Mirror = Annotated[Path | None, option("DIR", _MIRROR, panel=DATA, envvar="JUDGESENSE_MIRROR")]
 Pins = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--pin", metavar="SET=COMMIT", help="Pin a Hub set to a commit; repeatable.",
-        rich_help_panel=_DATA,
-    ),
-]  # fmt: skip
-Revision = Annotated[str | None, typer.Option(metavar="COMMIT", help="Commit of the Hub id.")]
+    list[str] | None, option("SET=COMMIT", "Pin a Hub set; repeatable.", "--pin", panel=DATA)
+]
+Revision = Annotated[str | None, option("COMMIT", "Commit of the Hub id.", panel=DATA)]
+Encoding = Annotated[str, option("NAME", "Text encoding of CSV and JSONL.", panel=DATA)]
 
-Out = Annotated[
-    Path,
-    typer.Option("--out", "-o", metavar="DIR", help="Output folder.", rich_help_panel=_RUN),
-]
-SomeOut = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="DIR", help="Output folder.", rich_help_panel=_RUN),
-]
+Out = Annotated[Path, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
+SomeOut = Annotated[Path | None, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
+_SCORING = "Read text, option probabilities, or both where the judge offers both (the default)."
 Scoring = Annotated[
-    Literal["generate", "options", "both"] | None,
-    typer.Option(
-        help="Read text, option probabilities, or both where the judge offers both (the default).",
-        rich_help_panel=_RUN,
-    ),
+    Literal["generate", "options", "both"] | None, option(None, _SCORING, panel=RUN)
 ]
-Repeats = Annotated[
-    int,
-    typer.Option(metavar="N", min=1, help="Ask each prompt N times.", rich_help_panel=_RUN),
-]
-Seed = Annotated[int, typer.Option(metavar="N", help="Random seed.", rich_help_panel=_RUN)]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Few items, to see that it works.", rich_help_panel=_RUN)
-]
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Say what would be done; do nothing.", rich_help_panel=_RUN),
-]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="Text encoding of CSV and JSONL.")]
+Repeats = Annotated[int, option("N", "Ask each prompt N times.", panel=RUN, min=1)]
+Seed = Annotated[int, option("N", "Random seed.", panel=RUN)]
+Quick = Annotated[bool, option(None, "Few items, to see that it works.", "--quick", panel=RUN)]
+DryRun = Annotated[bool, option(None, "Show the work; do nothing.", "--dry-run", panel=RUN)]
 
 _RENAMED = {
     "--engine-option": "", "--timeout": "timeout_s", "--retry-budget": "retry_budget_s",
@@ -168,7 +109,7 @@ class Command(TyperCommand):
                 panel = getattr(param, "rich_help_panel", None) or "Options"
                 title = "Arguments" if isinstance(param, TyperArgument) else panel
                 sections.setdefault(title, []).append(record)
-        order = ["Arguments", _MODEL, _DATA, _RUN, *sections, "Options"]
+        order = ["Arguments", MODEL, DATA, RUN, *sections, "Options"]
         for title in sorted(sections, key=lambda name: (name == "Options", order.index(name))):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
@@ -232,6 +173,7 @@ class App(typer.Typer):
             help=help,
             no_args_is_help=True,
             rich_markup_mode=None,
+            pretty_exceptions_enable=False,
             add_completion=False,
             context_settings={"help_option_names": ["-h", "--help"]},
             **settings,

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgesense.cli.options import App
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
     from hub_scripts.publication import Publication
     from hub_scripts.publish import PublishOutcome
 
-app = App("Publish to the Hub, one commit per repository.")
+app = opt.App("Publish to the Hub, one commit per repository.")
 
-Repo = Annotated[str, typer.Option("--repo", metavar="ORG/NAME", help="Repository on the Hub.")]
-Private = Annotated[bool, typer.Option("--private", help="Create the repository as private.")]
+Repo = Annotated[str, opt.option("ORG/NAME", "Repository on the Hub.", "--repo")]
+Private = Annotated[bool, opt.option(None, "Create the repository as private.", "--private")]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would change; needs no network or token.")
+    bool, opt.option(None, "Show what would change; needs no network or token.", "--dry-run")
 ]
 Wheel = Annotated[
-    Path | None, typer.Option("--wheel", help="The wheel to use; a checkout builds one.")
+    Path | None, opt.option(None, "The wheel to use; a checkout builds one.", "--wheel")
 ]
 
 
@@ -37,13 +37,10 @@ def dataset(
     private: Private = False,
     dry_run: DryRun = False,
     no_audit: Annotated[
-        bool, typer.Option("--no-audit", help="Publish without the audit of all pairs.")
+        bool, opt.option(None, "Publish without the audit of all pairs.", "--no-audit")
     ] = False,
     benchmark: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Add an eval.yaml that makes it a benchmark of this name."
-        ),
+        str | None, opt.option("NAME", "Add an eval.yaml that makes it a benchmark of this name.")
     ] = None,
 ) -> None:
     """Publish a built dataset's folder; one whose audit finds errors is refused."""
@@ -71,12 +68,9 @@ def results(
 @app.command("eval-results")
 def eval_results(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
-    repo: Annotated[
-        str, typer.Option("--repo", metavar="ORG/MODEL", help="The judge's own model repository.")
-    ],
+    repo: Annotated[str, opt.option("ORG/MODEL", "The judge's own model repository.", "--repo")],
     source: Annotated[
-        str | None,
-        typer.Option(metavar="ORG/NAME", help="The results dataset that has the run, to link to."),
+        str | None, opt.option("ORG/NAME", "The results dataset that has the run, to link to.")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -94,7 +88,7 @@ def eval_results(
 
 @app.command("metrics")
 def metrics(
-    org: Annotated[str, typer.Option("--org", help="The organisation or user of the Spaces.")],
+    org: Annotated[str, opt.option(None, "The organisation or user of the Spaces.", "--org")],
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[METRIC]...", help="These alone; default all.")
     ] = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgesense.cli.options import print_json
+from judgesense.cli import options as opt
 
 if TYPE_CHECKING:
     from judgesense.storage import Place
@@ -21,8 +21,7 @@ def report(
         list[str], typer.Argument(metavar="DIR|URL...", help="Folders or URLs of runs.")
     ],
     format: Annotated[
-        Format | None,
-        typer.Option("--format", "-f", help="Print this document; write nothing."),
+        Format | None, opt.option(None, "Print this document; write nothing.", "--format", "-f")
     ] = None,
 ) -> None:
     """Measure runs again, write their reports, and print one table and the advice."""
@@ -40,7 +39,7 @@ def report(
         reports = [measure_run(folder) for folder in folders]
     whole = reports[0] if len(reports) == 1 else merge(reports)
     if format == "json":
-        print_json(whole)
+        opt.print_json(whole)
     else:
         typer.echo(_render(whole, format), nl=False)
 
@@ -75,7 +74,7 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="Folder or URL of a run.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another run, or the same.")],
     format: Annotated[
-        Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")
+        Literal["text", "json"], opt.option(None, "Output format.", "--format", "-f")
     ] = "text",
 ) -> None:
     """Compare the judges of two runs on the pairs that both judged.
@@ -90,6 +89,6 @@ def compare(
     with _fetched(first, second) as places:
         result = compare_runs(*(place.folder for place in places))
     if format == "json":
-        print_json(result.to_dict())
+        opt.print_json(result.to_dict())
     else:
         typer.echo(render_comparison(result))

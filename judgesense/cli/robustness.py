@@ -7,18 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from judgesense.cli.options import (
-    App,
-    Limit,
-    Mirror,
-    Out,
-    Pins,
-    Quick,
-    Seed,
-    SomeJudges,
-    names,
-    pairs,
-)
+from judgesense.cli import options as opt
 from judgesense.cli.study import finish
 from judgesense.errors import JudgeSenseError
 
@@ -26,19 +15,15 @@ _OF_LOGS = ("--out", "--log", "--by", "--tolerance", "--panel")
 """The options that --log uses."""
 
 Attributes = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Attributes, such as clarity; all by default.")
+    str | None, opt.option("A,B", "Attributes, such as clarity; all by default.")
 ]
 Sources = Annotated[
     list[str] | None,
-    typer.Option(
-        "--source",
-        metavar="TASK=SET|FILE",
-        help="Texts and human scores of a task; repeatable.",
-    ),
+    opt.option("TASK=SET|FILE", "Texts and human scores of a task; repeatable.", "--source"),
 ]
 
 
-def add_to(app: App) -> None:
+def add_to(app: opt.App) -> None:
     """Add the commands to the group of studies."""
     app.command("paraphrase-robustness")(paraphrase_robustness)
     app.command("reckon")(reckon)
@@ -47,46 +32,38 @@ def add_to(app: App) -> None:
 
 def paraphrase_robustness(
     ctx: typer.Context,
-    out: Out,
-    judge: SomeJudges = None,
+    out: opt.Out,
+    judge: opt.SomeJudges = None,
     tasks: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="dialogue, question-generation, summarisation, essays; all by default.",
-        ),
+        opt.option("A,B", "dialogue, question-generation, summarisation, essays; all by default."),
     ] = None,
     attributes: Attributes = None,
     source: Sources = None,
-    limit: Limit = None,
-    paraphrases: Annotated[
-        int | None, typer.Option(metavar="N", help="Paraphrases per instruction (10).")
-    ] = None,
-    max_words: Annotated[int | None, typer.Option(metavar="N", help="Skip longer texts.")] = None,
+    limit: opt.Limit = None,
+    paraphrases: Annotated[int | None, opt.option("N", "Paraphrases per instruction (10).")] = None,
+    max_words: Annotated[int | None, opt.option("N", "Skip longer texts.")] = None,
     scoring: Annotated[
-        Literal["options", "generate"], typer.Option(help="Read option probabilities or text.")
+        Literal["options", "generate"], opt.option(None, "Read option probabilities or text.")
     ] = "options",
     panel: Annotated[
-        bool, typer.Option(help="Measure panels of the judges (three or more).")
+        bool, opt.option(None, "Measure panels of the judges (three or more).")
     ] = True,
-    fuser: Annotated[
-        str | None, typer.Option(metavar="JUDGE", help="Fuses the panel's ratings.")
-    ] = None,
+    fuser: Annotated[str | None, opt.option("JUDGE", "Fuses the panel's ratings.")] = None,
     tolerance: Annotated[
-        float, typer.Option(metavar="T", help="Distance from the human mean that is right.")
+        float, opt.option("T", "Distance from the human mean that is right.")
     ] = 0.5,
     log: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Measure this run or import; judge nothing."),
+        Path | None, opt.option("DIR", "Measure this run or import; judge nothing.")
     ] = None,
     by: Annotated[
         Literal["task", "set"],
-        typer.Option(help="Group items of --log by task, or by item id up to its last slash."),
+        opt.option(None, "Group items of --log by task, or by item id up to its last slash."),
     ] = "task",
-    mirror: Mirror = None,
-    pin: Pins = None,
-    quick: Quick = False,
-    seed: Seed = 0,
+    mirror: opt.Mirror = None,
+    pin: opt.Pins = None,
+    quick: opt.Quick = False,
+    seed: opt.Seed = 0,
 ) -> None:
     """Score texts on 12 attributes under ten paraphrases, and compare with human scores."""
     from judgesense.studies import paraphrase_robustness as study
@@ -108,9 +85,9 @@ def paraphrase_robustness(
     result = study.paraphrase_robustness(
         judge,
         out,
-        tasks=names(tasks),
-        attributes=names(attributes),
-        data=pairs(source, "--source"),
+        tasks=opt.names(tasks),
+        attributes=opt.names(attributes),
+        data=opt.pairs(source, "--source"),
         limit=limit,
         paraphrases=paraphrases,
         max_words=max_words,
@@ -119,7 +96,7 @@ def paraphrase_robustness(
         fuser=fuser,
         tolerance=tolerance,
         mirror=mirror,
-        revisions=pairs(pin, "--pin"),
+        revisions=opt.pairs(pin, "--pin"),
         seed=seed,
         quick=quick,
     )
@@ -131,12 +108,9 @@ def reckon(
         Path, typer.Argument(metavar="DIR", help="A finished study of paraphrase robustness.")
     ],
     attribute: Annotated[str, typer.Argument(metavar="ATTRIBUTE", help="Such as clarity.")],
-    budget: Annotated[
-        float | None, typer.Option(metavar="USD", help="US dollars per 1,000 items.")
-    ] = None,
+    budget: Annotated[float | None, opt.option("USD", "US dollars per 1,000 items.")] = None,
     token_price: Annotated[
-        float | None,
-        typer.Option(metavar="USD", help="Per million tokens, where no cost is recorded."),
+        float | None, opt.option("USD", "Per million tokens, where no cost is recorded.")
     ] = None,
 ) -> None:
     """Recommend a judge or panel for an attribute within a budget, with its measured accuracy."""
@@ -146,20 +120,18 @@ def reckon(
 
 
 def rater_kit(
-    out: Out,
+    out: opt.Out,
     read: Annotated[
-        bool, typer.Option("--read", help="Read the raters' filled-in files and measure.")
+        bool, opt.option(None, "Read the raters' filled-in files and measure.", "--read")
     ] = False,
     attributes: Attributes = None,
     source: Sources = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Texts per attribute.")] = 6,
-    n_wordings: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Wordings per instruction.")
-    ] = 5,
-    raters: Annotated[int, typer.Option(metavar="N", min=1, help="Files to write.")] = 3,
-    mirror: Mirror = None,
-    pin: Pins = None,
-    seed: Seed = 0,
+    limit: Annotated[int, opt.option("N", "Texts per attribute.", min=1)] = 6,
+    n_wordings: Annotated[int, opt.option("N", "Wordings per instruction.", min=1)] = 5,
+    raters: Annotated[int, opt.option("N", "Files to write.", min=1)] = 3,
+    mirror: opt.Mirror = None,
+    pin: opt.Pins = None,
+    seed: opt.Seed = 0,
 ) -> None:
     """Have people rate the same texts under several wordings: CSV files out, CSV files in."""
     from judgesense.studies.paraphrase_robustness.rater_kit import read_kit, write_kit
@@ -169,13 +141,13 @@ def rater_kit(
         return
     files = write_kit(
         out,
-        attributes=names(attributes),
-        data=pairs(source, "--source"),
+        attributes=opt.names(attributes),
+        data=opt.pairs(source, "--source"),
         limit=limit,
         wordings=n_wordings,
         raters=raters,
         mirror=mirror,
-        revisions=pairs(pin, "--pin"),
+        revisions=opt.pairs(pin, "--pin"),
         seed=seed,
     )
     typer.echo(

@@ -7,84 +7,65 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgesense.cli.options import (
-    BaseUrl,
-    DryRun,
-    Engine,
-    Items,
-    Judges,
-    Limit,
-    MaxCost,
-    Model,
-    Repeats,
-    Scoring,
-    Seed,
-    Settings,
-    Tasks,
-    Templates,
-    judge_options,
-    names,
-    note,
-)
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-_RUN = "Run"
 _SHOWN = 20
 """Failed prompts that are listed."""
 
 
 def run(
-    judge: Judges,
+    judge: opt.Judges,
     out: Annotated[
         str,
-        typer.Option(
-            "--out", "-o", metavar="DIR|URL", help="Output folder, or a URL such as s3://BUCKET/X.",
-            rich_help_panel=_RUN,
+        opt.option(
+            "DIR|URL",
+            "Output folder, or a URL such as s3://BUCKET/X.",
+            "--out",
+            "-o",
+            panel=opt.RUN,
         ),
     ],
-    engine: Engine = None,
-    base_url: BaseUrl = None,
-    model: Model = None,
-    max_cost: MaxCost = None,
-    settings: Settings = None,
+    engine: opt.Engine = None,
+    base_url: opt.BaseUrl = None,
+    model: opt.Model = None,
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
     dataset: Annotated[
         str | None,
-        typer.Option(
-            metavar="REPO|PATH", help="JudgeSense dataset; the embedded benchmark by default.",
-            rich_help_panel="Data",
+        opt.option(
+            "REPO|PATH", "JudgeSense dataset; the embedded benchmark by default.", panel=opt.DATA
         ),
     ] = None,
-    tasks: Tasks = None,
-    templates: Templates = None,
-    items: Items = None,
+    tasks: opt.Tasks = None,
+    templates: opt.Templates = None,
+    items: opt.Items = None,
     orders: Annotated[
         Literal["AB", "BA", "AB,BA"] | None,
-        typer.Option(help="Option orders; those of the data by default.", rich_help_panel="Data"),
+        opt.option(None, "Option orders; those of the data by default.", panel=opt.DATA),
     ] = None,
-    limit: Limit = None,
-    scoring: Scoring = None,
-    repeats: Repeats = 1,
-    seed: Seed = 0,
+    limit: opt.Limit = None,
+    scoring: opt.Scoring = None,
+    repeats: opt.Repeats = 1,
+    seed: opt.Seed = 0,
     batch: Annotated[
-        bool,
-        typer.Option("--batch", help="Write OpenAI batch files and stop.", rich_help_panel=_RUN),
+        bool, opt.option(None, "Write OpenAI batch files and stop.", "--batch", panel=opt.RUN)
     ] = False,
     batch_in: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Read answers from batch output; repeatable.", rich_help_panel=_RUN
-        ),
+        opt.option("FILE", "Read answers from batch output; repeatable.", panel=opt.RUN),
     ] = None,
-    dry_run: DryRun = False,
-) -> None:  # fmt: skip
+    dry_run: opt.DryRun = False,
+) -> None:
     """Judge a benchmark and report how much the verdicts depend on the wording.
 
     Interrupt a run at any time; rerun the same command to resume.
 
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
     """
-    from judgesense.pipeline import execute, failed_prompts, prepare
+    from judgesense.pipeline import Settings, execute, failed_prompts, prepare
     from judgesense.pipeline.batches import from_batches, write_batches
+    from judgesense.pipeline.data import data_reference
     from judgesense.pipeline.dry_run import describe
     from judgesense.reporting.terminal import print_report
     from local_judges.distributed.ranks import keeps_the_record
@@ -93,16 +74,11 @@ def run(
         raise JudgeSenseError("give either --batch (write) or --batch-in (read)")
     asked = prepare(
         judge,
-        dataset=dataset,
-        templates=templates,
-        items=items,
-        tasks=names(tasks),
-        scoring=scoring,
-        orders=names(orders),
-        repeats=repeats,
-        seed=seed,
-        limit=limit,
-        **judge_options(settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost),
+        data_reference(dataset, templates, items),
+        Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit),
+        opt.judge_options(
+            settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
+        ),
     )
     if dry_run:
         for line in describe(asked):
@@ -119,15 +95,15 @@ def run(
         return
     if batch_in:
         asked = from_batches(asked, batch_in)
-    report = execute(asked.judges, asked.data, asked.settings, out, note, asked.cluster)
+    report = execute(asked.judges, asked.data, asked.settings, out, opt.note, asked.cluster)
     if not keeps_the_record():
         return
     print_report(report)
     typer.echo(f"\n{out}/report.html has the figures and the flipped examples.")
     if failed := failed_prompts(out):
-        note(f"\n{len(failed)} prompts have no answer:")
+        opt.note(f"\n{len(failed)} prompts have no answer:")
         for line in failed[:_SHOWN]:
-            note(f"  {line}")
+            opt.note(f"  {line}")
         if len(failed) > _SHOWN:
-            note(f"  … and {len(failed) - _SHOWN} more, in {out}/run.json")
+            opt.note(f"  … and {len(failed) - _SHOWN} more, in {out}/run.json")
         raise typer.Exit(1)

@@ -7,32 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgesense.cli.options import (
-    App,
-    Grader,
-    Limit,
-    Mirror,
-    Out,
-    Quick,
-    Responders,
-    Scoring,
-    Seed,
-    SomeJudges,
-    Tasks,
-    Templates,
-    names,
-    note,
-    pairs,
-)
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
     from judgesense.studies.common.result import Result
 
-app = App("Run the papers' studies, or your own.")
+app = opt.App("Run the papers' studies, or your own.")
 
 AnswerTokens = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Tokens per answer; the study's by default.")
+    int | None, opt.option("N", "Tokens per answer; the study's by default.", min=1)
 ]
 
 
@@ -40,7 +24,7 @@ def finish(result: Result, out: Path) -> None:
     """Write a study's result and print its tables and findings."""
     result.write(out)
     show(result)
-    note(f"\n{out}/study.md has the tables, the figures and the limits.")
+    opt.note(f"\n{out}/study.md has the tables, the figures and the limits.")
 
 
 def show(result: Result) -> None:
@@ -65,7 +49,7 @@ def show(result: Result) -> None:
 
 @app.command("run")
 def run_own(
-    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The study file.")], out: Out
+    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The study file.")], out: opt.Out
 ) -> None:
     """Run your own study: items, wordings, judges and measures from a YAML file."""
     from judgesense.studies.custom import run_study
@@ -75,42 +59,37 @@ def run_own(
 
 @app.command("judge-sensitivity")
 def judge_sensitivity(
-    out: Out,
-    judge: SomeJudges = None,
+    out: opt.Out,
+    judge: opt.SomeJudges = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Measure this run or import; judge nothing.")
+        Path | None, opt.option("DIR", "Measure this run or import; judge nothing.")
     ] = None,
     dataset: Annotated[
-        str | None,
-        typer.Option(metavar="REPO|PATH", help="An embedded set, a dataset folder or a Hub id."),
+        str | None, opt.option("REPO|PATH", "An embedded set, a dataset folder or a Hub id.")
     ] = None,
-    tasks: Tasks = None,
-    limit: Limit = None,
-    scoring: Scoring = None,
+    tasks: opt.Tasks = None,
+    limit: opt.Limit = None,
+    scoring: opt.Scoring = None,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Open questions to answer: orders, consensus, variance, sampled, tokens, "
+        opt.option(
+            "A,B",
+            "Open questions to answer: orders, consensus, variance, sampled, tokens, "
             "validators, temperature, scale, language; or none. All by default.",
         ),
     ] = None,
     validator: Annotated[
-        list[str] | None,
-        typer.Option(metavar="JUDGE", help="Judges whether wordings are equivalent; repeatable."),
+        list[str] | None, opt.option("JUDGE", "Judges whether wordings are equivalent; repeatable.")
     ] = None,
-    long_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Tokens per long answer (2048).")
-    ] = None,
+    long_tokens: Annotated[int | None, opt.option("N", "Tokens per long answer (2048).")] = None,
     draws: Annotated[
-        int | None, typer.Option(metavar="N", help="Answers per prompt at temperature 1 (3).")
+        int | None, opt.option("N", "Answers per prompt at temperature 1 (3).")
     ] = None,
     parameters: Annotated[
-        list[str] | None,
-        typer.Option(metavar="JUDGE=N", help="A judge's size, such as my-model=7e9; repeatable."),
+        list[str] | None, opt.option("JUDGE=N", "A judge's size, such as my-model=7e9; repeatable.")
     ] = None,
-    quick: Quick = False,
-    seed: Seed = 0,
+    quick: opt.Quick = False,
+    seed: opt.Seed = 0,
 ) -> None:
     """JudgeSense: tables 1-3, figures 1-3, and the questions that the paper left open."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as run_study
@@ -120,8 +99,8 @@ def judge_sensitivity(
         out=out,
         log=log,
         dataset=dataset,
-        questions=() if only == "none" else names(only),
-        tasks=names(tasks),
+        questions=() if only == "none" else opt.names(only),
+        tasks=opt.names(tasks),
         scoring=None if scoring == "both" else scoring,
         limit=limit,
         validators=validator or (),
@@ -130,14 +109,14 @@ def judge_sensitivity(
         sizes=_sizes(parameters),
         quick=quick,
         seed=seed,
-        note=note,
+        note=opt.note,
     )
     finish(result, out)
 
 
 def _sizes(given: list[str] | None) -> dict[str, float]:
     sizes = {}
-    for name, text in pairs(given, "--parameters").items():
+    for name, text in opt.pairs(given, "--parameters").items():
         try:
             sizes[name] = float(text)
         except ValueError:
@@ -149,39 +128,38 @@ def _sizes(given: list[str] | None) -> dict[str, float]:
 
 @app.command("answer-matching")
 def answer_matching_command(
-    out: Out,
-    responder: Responders = None,
-    grader: Grader = None,
+    out: opt.Out,
+    responder: opt.Responders = None,
+    grader: opt.Grader = None,
     grading_prompt: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The grader's prompt for SimpleQA.")
+        Path | None, opt.option("FILE", "The grader's prompt for SimpleQA.")
     ] = None,
     benchmarks: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="arc-challenge, openbookqa, gpqa-diamond, narrativeqa, narrativeqa-summaries, "
+        opt.option(
+            "A,B",
+            "arc-challenge, openbookqa, gpqa-diamond, narrativeqa, narrativeqa-summaries, "
             "math, simpleqa.",
         ),
     ] = None,
-    limit: Limit = None,
-    templates: Templates = None,
+    limit: opt.Limit = None,
+    templates: opt.Templates = None,
     n_templates: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Templates per benchmark; the paper has 12.")
+        int, opt.option("N", "Templates per benchmark; the paper has 12.", min=2)
     ] = 12,
     answer_tokens: AnswerTokens = None,
     grader_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Tokens per verdict; the study's by default."),
+        int | None, opt.option("N", "Tokens per verdict; the study's by default.", min=1)
     ] = None,
-    mirror: Mirror = None,
-    quick: Quick = False,
-    seed: Seed = 0,
+    mirror: opt.Mirror = None,
+    quick: opt.Quick = False,
+    seed: opt.Seed = 0,
 ) -> None:
     """Is prompt sensitivity the model's or the matcher's? 12 templates, two matchers."""
     from judgesense.studies import answer_matching as study
 
     plan = study.MatchingPlan(
-        benchmarks=names(benchmarks) or (study.BENCHMARKS[:1] if quick else study.BENCHMARKS),
+        benchmarks=opt.names(benchmarks) or (study.BENCHMARKS[:1] if quick else study.BENCHMARKS),
         limit=limit or (study.QUICK_ITEMS if quick else study.ITEMS),
         n_templates=n_templates,
         max_tokens=answer_tokens or (study.QUICK_TOKENS if quick else None),
@@ -197,43 +175,38 @@ def answer_matching_command(
         templates=templates,
         prompt=grading_prompt,
         mirror=mirror,
-        note=note,
+        note=opt.note,
     )
     finish(result, out)
 
 
 @app.command("prompt-ranking")
 def prompt_ranking_command(
-    out: Out,
-    responder: Responders = None,
+    out: opt.Out,
+    responder: opt.Responders = None,
     scores: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Your table of prompt, item, score; asks no model."),
+        Path | None, opt.option("FILE", "Your table of prompt, item, score; asks no model.")
     ] = None,
-    tasks: Annotated[
-        str | None, typer.Option(metavar="A,B", help="gsm8k, mmlu; both by default.")
-    ] = None,
-    limit: Limit = None,
-    templates: Templates = None,
+    tasks: Annotated[str | None, opt.option("A,B", "gsm8k, mmlu; both by default.")] = None,
+    limit: opt.Limit = None,
+    templates: opt.Templates = None,
     scoring: Annotated[
-        Literal["generate", "options", "both"], typer.Option(help="How MMLU answers are read.")
+        Literal["generate", "options", "both"], opt.option(None, "How MMLU answers are read.")
     ] = "generate",
-    sizes: Annotated[
-        str | None, typer.Option(metavar="N,N", help="Items per subset (50,100,200).")
-    ] = None,
-    subsets: Annotated[int, typer.Option(metavar="N", help="Subsets of each size.")] = 5,
-    z: Annotated[float, typer.Option(help="Weight of the standard error in the LCB.")] = 1.0,
+    sizes: Annotated[str | None, opt.option("N,N", "Items per subset (50,100,200).")] = None,
+    subsets: Annotated[int, opt.option("N", "Subsets of each size.")] = 5,
+    z: Annotated[float, opt.option(None, "Weight of the standard error in the LCB.")] = 1.0,
     answer_tokens: AnswerTokens = None,
-    mirror: Mirror = None,
-    quick: Quick = False,
-    seed: Seed = 0,
+    mirror: opt.Mirror = None,
+    quick: opt.Quick = False,
+    seed: opt.Seed = 0,
 ) -> None:
     """Would the best prompt be chosen again? 20 prompts, ranked on subsets of a benchmark."""
     from judgesense.studies import prompt_ranking as study
     from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS
 
     plan = study.RankingPlan(
-        tasks=names(tasks) or TASKS,
+        tasks=opt.names(tasks) or TASKS,
         limit=limit or (study.QUICK_ITEMS if quick else study.ITEMS),
         sizes=_subset_sizes(sizes) or (study.QUICK_SIZES if quick else study.SIZES),
         seeds=subsets,
@@ -246,7 +219,7 @@ def prompt_ranking_command(
         raise JudgeSenseError("give either --scores or --responder, not both")
     result = (
         study.prompt_ranking(
-            responder or (), out, plan=plan, templates=templates, mirror=mirror, note=note
+            responder or (), out, plan=plan, templates=templates, mirror=mirror, note=opt.note
         )
         if scores is None
         else study.rank_scores(scores, plan=plan)
@@ -256,6 +229,6 @@ def prompt_ranking_command(
 
 def _subset_sizes(text: str | None) -> tuple[int, ...]:
     try:
-        return tuple(int(part) for part in names(text) or ())
+        return tuple(int(part) for part in opt.names(text) or ())
     except ValueError:
         raise JudgeSenseError(f"--sizes must be numbers such as 50,100,200, got {text!r}") from None

@@ -38,32 +38,20 @@ class RunRequest:
 
 
 def prepare(
-    judge: Any,
-    *,
-    dataset: str | Path | None = None,
-    templates: str | Path | None = None,
-    items: str | Path | None = None,
-    tasks: Sequence[str] | None = None,
-    scoring: str | None = None,
-    orders: Sequence[str] | None = None,
-    repeats: int = 1,
-    seed: int = 0,
-    limit: int | None = None,
-    **judge_options: Any,
+    judge: Any, data: DataReference, settings: Settings, options: Mapping[str, Any]
 ) -> RunRequest:
-    """Check what :func:`run` is asked for. Raises JudgeSenseError for bad input."""
+    """Check what :func:`run` is asked for; ``options`` are its ``judge_options``.
+
+    Raises JudgeSenseError for an unknown judge or option.
+    """
     from local_judges.distributed.ray_cluster import cluster_of
 
     judges = list(judge) if isinstance(judge, (list, tuple)) else [judge]
-    cluster, options = cluster_of(judge_options)
-    if options.get("temperature") is not None:
-        options["seed"] = seed
-    return RunRequest(
-        tuple(resolve_all(judges, scoring, options)),
-        data_reference(dataset, templates, items),
-        Settings.of(scoring, tasks, orders, repeats, seed, limit),
-        cluster,
-    )
+    cluster, own = cluster_of(options)
+    if own.get("temperature") is not None:
+        own["seed"] = settings.seed
+    scoring = settings.scorings[0] if len(settings.scorings) == 1 else None
+    return RunRequest(tuple(resolve_all(judges, scoring, own)), data, settings, cluster)
 
 
 def run(
@@ -123,19 +111,8 @@ def run(
     """
     from judgesense.reporting.report import Report
 
-    asked = prepare(
-        judge,
-        dataset=dataset,
-        templates=templates,
-        items=items,
-        tasks=tasks,
-        scoring=scoring,
-        orders=orders,
-        repeats=repeats,
-        seed=seed,
-        limit=limit,
-        **judge_options,
-    )
+    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
+    asked = prepare(judge, data_reference(dataset, templates, items), settings, judge_options)
     return Report.of(
         execute(asked.judges, asked.data, asked.settings, out, note or to_stderr, asked.cluster)
     )

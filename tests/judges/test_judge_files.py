@@ -111,7 +111,7 @@ BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"
             BASE + "    price: {input: a, output: 2, source: s, date: d}\n",
             r"judges\.mine\.price\.input: .* number",
         ),
-        (BASE + "    notes: [1]\n", r"judges\.mine\.notes 1: .* text, got 1"),
+        (BASE + "    notes: [1]\n", r"judges\.mine\.notes: .* list of texts, got \[1\]"),
         (BASE.replace("openai", "opnai"), r"endpoint: unknown .*did you mean openai"),
         (BASE.replace("endpoint: openai", "engine: abacus"), r"mine\.engine: unknown engine"),
         (BASE.replace("    endpoint: openai\n", ""), r"needs an engine or an endpoint"),
