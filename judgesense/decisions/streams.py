@@ -30,6 +30,7 @@ from judgesense.decisions.frames import (
 )
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.tasks import ERROR
+from judgesense.text import short_names
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -184,13 +185,16 @@ class Stream:
 class View:
     """A decision log lined up with its pairs; see :func:`view`.
 
-    ``tasks`` and ``pairs`` are by task name. ``streams`` are the judges', then the baselines'.
+    ``streams`` are the judges', then the baselines'.
     """
 
     log: Log
-    tasks: Mapping[str, TaskWords]
-    pairs: Mapping[str, Pairs]
     streams: tuple[Stream, ...]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The short name of each judge (see :func:`judgesense.text.short_names`)."""
+        return short_names(self.log.judges)
 
     @property
     def judged(self) -> list[Stream]:
@@ -222,7 +226,7 @@ def view(
     (['YES', 'NO'], 1.0)
     """
     frame, tasks, of_task = read_frames(log, pairs, record or {})
-    return View(frame, tasks, of_task, tuple(_streams(frame, tasks, of_task)))
+    return View(frame, tuple(_streams(frame, tasks, of_task)))
 
 
 def _streams(

@@ -35,7 +35,7 @@ Ids = tuple[str, str, str]
 def answers_by_case(log: pa.Table) -> dict[Ids, Answers]:
     """All answers of each judge on each task and scoring, repeats included."""
     seen = view(log)
-    names = short_names(set(seen.log.judges))
+    names = seen.names
     return {
         (names[stream.judge], stream.task.name, stream.scoring): stream.answers(repeats=True)
         for stream in seen.judged

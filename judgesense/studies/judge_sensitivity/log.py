@@ -12,7 +12,6 @@ from judgesense.decisions.streams import Stream, view
 from judgesense.report_file import main_cells
 from judgesense.reporting.build import measure
 from judgesense.run_folder import read_run
-from judgesense.text import short_names
 
 TASKS = ("coherence", "factuality", "preference", "relevance")
 """The paper's tasks; the one on which judges differ most comes first (section 5.1, finding 1)."""
@@ -111,7 +110,7 @@ def read_judged(run_dir: Path) -> Judged:
     report = measure(run.log, run.pairs, run=run.record)
     seen = view(run.log, run.pairs, run.record)
     cells = main_cells(report)
-    names = short_names(set(seen.log.judges))
+    names = seen.names
     listed = [entry["name"] for entry in run.record.get("judges", []) if isinstance(entry, dict)]
     asked = [name for name in listed if name in names] or seen.log.judges
     run_id = str(run.record.get("run_id") or "-")

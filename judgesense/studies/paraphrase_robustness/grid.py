@@ -31,7 +31,6 @@ from judgesense.studies.paraphrase_robustness.attributes import (
     sample,
     sources,
 )
-from judgesense.text import short_names
 from judgesense_dataset.embedded import Attribute
 from judgesense_dataset.sources.loader import Reader
 
@@ -180,7 +179,7 @@ def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Gri
     """The grid in a study's folder."""
     kept = json.loads((out / HUMAN_FILE).read_text("utf-8"))
     seen = view(read_run(out / "grid").log)
-    names = short_names(set(seen.log.judges))
+    names = seen.names
     found = {
         (stream.judge, stream.task.name): _scores(
             names[stream.judge],
@@ -282,7 +281,7 @@ def same_prompt_gaps(
     identity = {**plan.identity(), "control": "the base wording, asked again"}
     judged(judges, load, identity, plan.settings(plan.paraphrases), out / "control", note)
     seen = view(read_run(out / "control").log)
-    names = short_names(set(seen.log.judges))
+    names = seen.names
     again: dict[tuple[str, str], dict[str, list[float]]] = {}
     for stream in seen.judged:
         own = stream.answers(repeats=True)

@@ -10,7 +10,6 @@ from judgesense.decisions.streams import View, view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import read_run
 from judgesense.tasks import UNDECIDED, is_scale
-from judgesense.text import short_names
 
 
 class Vote(NamedTuple):
@@ -39,7 +38,7 @@ def read_votes(run_dir: Path, by: str) -> tuple[list[Vote], int]:
         JudgeSenseError: no log in the folder, or an item without a gold label.
     """
     seen = view(read_run(run_dir).log)
-    names, parts = short_names(set(seen.log.judges)), _part_names(seen, by)
+    names, parts = seen.names, _part_names(seen, by)
     votes = []
     for stream in seen.judged:
         own = stream.answers()
