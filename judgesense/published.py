@@ -1,8 +1,8 @@
-"""Figures that the four papers published, each with the place that it stands in.
+"""Figures that the four papers published, each with its place (``data/published.yaml``).
 
-``data/published.yaml`` holds them. A published figure is never a figure of ours: its pairs have
-other wordings than the templates of the papers, its rows count each pair once a run, and its
-interval takes these rows as independent. ``WORDINGS`` says so in a phrase to print beside it.
+Published figures do not compare directly with figures of a run: their pairs have other wordings
+than the papers' templates, their rows count each pair once per run, and their intervals treat these
+rows as independent. Print ``WORDINGS`` beside them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from judgesense.errors import JudgeSenseError
 from judgesense.yaml_files import read_yaml
 
 WORDINGS = "measured with other wordings"
-"""What to print beside every published JSS."""
+"""The phrase to print beside every published JSS."""
 
 ROWS = (
     "n counts each pair once in each of up to three runs; the interval is a bootstrap over these "
     "rows as if they were independent"
 )
 UNDEFINED_KAPPA = (
-    "kappa stands as 1.0 in the source, whose program writes 1.0 where it is undefined (JudgeSense,"
-    " section 3.1)"
+    "the source prints kappa 1.0, as its program does for an undefined kappa (JudgeSense, section "
+    "3.1)"
 )
 SUMMARY, CORRECTED = "published/metrics_summary.json", "published/factuality_jss_fixed.csv"
 
@@ -38,8 +38,8 @@ class PublishedFigure:
 
     ``judge`` is the registered name, ``published_as`` the name in the source. ``labels`` is
     ``raw`` or ``mapped`` (decisions of the inverted factuality template 4 inverted). ``kappa`` is
-    None where the source has none or prints 1.0 for an undefined one; ``ci_low`` and ``ci_high``
-    (95%) are None where the source has no interval. ``n_pairs`` counts rows, not distinct pairs.
+    None if the source has none or prints 1.0 for an undefined one; ``ci_low`` and ``ci_high`` (95%)
+    are None if the source has no interval. ``n_pairs`` counts rows, not distinct pairs.
     """
 
     judge: str
@@ -84,18 +84,22 @@ def for_judge(name: str) -> tuple[PublishedFigure, ...]:
     """The published figures of a judge; empty if there are none.
 
     ``name`` is a registered name (``claude-haiku-4-5``), with or without the ``@fingerprint``
-    that a decision log adds. A judge with that name may still be another checkpoint than the
-    published one: the notes say what is known.
+    that a decision log adds. The published judge may be another checkpoint of that name:
+    the notes say what is known.
     """
     wanted = name.partition("@")[0]
     return tuple(figure for figure in _figures() if figure.judge == wanted)
 
 
 def statements(paper: str) -> tuple[Statement, ...]:
-    """What a paper's text states. Raises JudgeSenseError for an unknown paper."""
+    """The figures in a paper's text. Raises JudgeSenseError for an unknown paper.
+
+    >>> [each.key for each in statements("prompt-ranking")][:1]
+    ['gsm8k_50_spearman']
+    """
     found = _data()["statements"]
     if paper not in found:
-        raise JudgeSenseError(f"no paper {paper!r}; there are {', '.join(found)}")
+        raise JudgeSenseError(f"unknown paper {paper!r}; choose one of {', '.join(found)}")
     return tuple(
         Statement(paper, row["key"], row["place"], row["what"], row["value"], row.get("note"))
         for row in found[paper]
@@ -103,10 +107,10 @@ def statements(paper: str) -> tuple[Statement, ...]:
 
 
 def statement(paper: str, key: str) -> Statement:
-    """One figure of a paper's text. Raises JudgeSenseError if there is none of that key."""
+    """One figure of a paper's text. Raises JudgeSenseError for an unknown key."""
     known = {found.key: found for found in statements(paper)}
     if key not in known:
-        raise JudgeSenseError(f"{paper} has no figure {key!r}; it has {', '.join(known)}")
+        raise JudgeSenseError(f"{paper}: unknown figure {key!r}; choose one of {', '.join(known)}")
     return known[key]
 
 

@@ -132,5 +132,5 @@ def forms(value: float) -> set[str]:
 def test_an_unknown_paper_or_figure_lists_what_there_is() -> None:
     with pytest.raises(JudgeSenseError, match="judge-sensitivity, paraphrase-robustness"):
         figures.statements("judgesense")
-    with pytest.raises(JudgeSenseError, match="it has spearman_heuristic"):
+    with pytest.raises(JudgeSenseError, match="spearman_heuristic"):
         figures.statement("answer-matching", "rho")
