@@ -14,7 +14,6 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.answer_matching import figures, tables
-from judgesense.studies.answer_matching.differences import examples_table, missed_table
 from judgesense.studies.answer_matching.findings import findings, limits
 from judgesense.studies.answer_matching.measures import cells_of
 from judgesense.studies.answer_matching.scoring import (
@@ -22,7 +21,6 @@ from judgesense.studies.answer_matching.scoring import (
     ask,
     grade,
     grading_prompt,
-    probe_heuristics,
 )
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
@@ -136,7 +134,6 @@ def answer_matching(
         answers = ask(
             name, drawn[name].items, sets[name], responders, plan.tokens(name), out, note, plan.seed
         )
-        probe_heuristics(answers)
         if grader is not None:
             grade(answers, grader, grading, plan.grader_tokens, out, note, plan.seed)
         found.append(answers)
@@ -182,8 +179,8 @@ def _result(found: Sequence[Answers], settings: dict[str, Any], seed: int) -> Re
             tables.ranking_table(found, seed),
             *([tables.many_table(cells, more, seed)] if more else []),
             matchers,
-            missed_table(found),
-            examples_table(found, names),
+            tables.missed_table(found),
+            tables.examples_table(found, names),
             tables.templates_table(cells),
         ],
         list(findings(matchers, cells, found)),

@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 
 from judgesense.reporting.plots import INK, SOFT, plain
-from judgesense.studies.answer_matching.measures import (
-    PAPERS_TEMPLATES,
-    RIGHT,
-    Cell,
-    text_heuristic,
-)
-from judgesense.studies.answer_matching.scoring import JUDGE, Answers
+from judgesense.studies.answer_matching.measures import PAPERS_TEMPLATES, Cell, text_heuristic
+from judgesense.studies.answer_matching.scoring import JUDGE, RIGHT, Answers
 from judgesense.studies.common.figures import (
     CYCLE,
     forest,

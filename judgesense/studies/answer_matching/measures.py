@@ -18,10 +18,7 @@ from judgesense.statistics.templates import (
     template_means,
     template_spread,
 )
-from judgesense.studies.answer_matching.scoring import EXTRACTION, Answers
-
-RIGHT = 0.5
-"""An answer counts as right from this score on (F1 gives fractions)."""
+from judgesense.studies.answer_matching.scoring import EXTRACTION, RIGHT, Answers
 
 PAPERS_TEMPLATES = 12
 

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.matching.choice import match_choice, read_choice
+from judgesense.matching.choice import read_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import match_math
-from judgesense.matching.result import AnswerMatch
 from judgesense.matching.words import match_f1
 from judgesense.responses import without_thinking
 from judgesense.statistics.tables import Floats
@@ -49,6 +48,9 @@ VERDICTS = ("{'match': true", "{'match': false")
 
 GRADES = ("A", "B", "C")
 
+RIGHT = 0.5
+"""An answer counts as right from this score on (F1 gives fractions)."""
+
 HEURISTIC: Mapping[str, str] = {CHOICE: LIKELIHOOD, STORY: "f1", MATH: "math"}
 """The paper's heuristic by template set; SimpleQA has none (section 3.1)."""
 
@@ -57,14 +59,18 @@ GRADER_FIELDS = ("question", "target", "predicted_answer")
 
 @dataclass(frozen=True)
 class Response:
-    """One answer; ``text`` is None if there is none, ``cut`` if the token cap cut it off."""
+    """An answer of a model, or a probe: an answer that is known to be right or wrong.
+
+    ``cut`` says that the token cap cut it off; ``logprobs`` are those of the options.
+    """
 
     model: str
     template: AnswerTemplate
     item: BenchmarkItem
-    text: str | None
-    cut: bool
-    logprobs: tuple[float, ...] | None
+    text: str
+    cut: bool = False
+    logprobs: tuple[float, ...] | None = None
+    right: bool | None = None
 
 
 @dataclass
@@ -170,75 +176,70 @@ def ask(
 
 
 def _score(answers: Answers) -> None:
-    """Fill in the heuristics' scores, and the readings of the extraction."""
-    kind, responses = answers.kind, answers.responses
-    texts = [response.text or "" for response in responses]
-    if kind == CHOICE:
-        answers.scores[EXTRACTION] = np.zeros(answers.shape)
-        flat = answers.scores[EXTRACTION].reshape(-1)
-        for place, (text, response) in enumerate(zip(texts, responses, strict=True)):
-            reading = _reading(text, response)
-            answers.readings.append(reading)
-            flat[place] = float(reading == "ABCD"[response.item.correct or 0])
-        if all(response.logprobs is not None for response in responses):
-            logprobs = [response.logprobs or () for response in responses]
-            right = [response.item.correct or 0 for response in responses]
-            answers.scores[LIKELIHOOD] = _shaped(match_likelihood(logprobs, right), answers)
+    """Score the answers and the probes by the heuristics, and keep what was read."""
+    responses, probes = answers.responses, probes_of(answers)
+    if answers.kind == FACTS:
+        answers.readings = [response.text or None for response in responses]
         return
-    if kind == FACTS:
-        answers.readings = [text or None for text in texts]
-        return
-    references = [response.item.answers for response in responses]
-    result = (match_f1 if kind == STORY else match_math)(texts, references)
-    answers.readings = list(result.readings)
-    answers.scores[HEURISTIC[kind]] = _shaped(result, answers)
+    name = EXTRACTION if answers.kind == CHOICE else HEURISTIC[answers.kind]
+    scores, answers.readings = _match(answers.kind, responses)
+    answers.scores[name] = np.array(scores).reshape(answers.shape)
+    found, _ = _match(answers.kind, probes)
+    answers.probes[name] = [
+        (bool(probe.right), float(score >= RIGHT))
+        for probe, score in zip(probes, found, strict=True)
+    ]
+    logprobs = [response.logprobs for response in responses if response.logprobs is not None]
+    if answers.kind == CHOICE and len(logprobs) == len(responses):
+        result = match_likelihood(logprobs, [response.item.correct or 0 for response in responses])
+        answers.scores[LIKELIHOOD] = np.array(result.per_example).reshape(answers.shape)
 
 
-def _shaped(result: AnswerMatch, answers: Answers) -> Floats:
-    return np.array(result.per_example, dtype=np.float64).reshape(answers.shape)
+def _match(kind: str, responses: Sequence[Response]) -> tuple[list[float], list[str | None]]:
+    """Scores by the text heuristic of a template set, and what it read."""
+    texts = [response.text for response in responses]
+    if kind != CHOICE:
+        references = [response.item.answers for response in responses]
+        result = (match_f1 if kind == STORY else match_math)(texts, references)
+        return list(result.per_example), list(result.readings)
+    readings = [
+        read_choice(each.text, 4, each.item.options, each.template.style).value
+        for each in responses
+    ]
+    right = ["ABCD"[response.item.correct or 0] for response in responses]
+    return [float(one == two) for one, two in zip(readings, right, strict=True)], readings
 
 
-def _reading(text: str, response: Response) -> str | None:
-    return read_choice(text, 4, response.item.options, response.template.style).value
-
-
-@dataclass(frozen=True)
-class Probe:
-    """An answer written from the reference (right) or from a wrong one."""
-
-    name: str
-    text: str
-    right: bool
-    item: BenchmarkItem
-    template: AnswerTemplate
-
-
-def probes_of(answers: Answers) -> list[Probe]:
+def probes_of(answers: Answers) -> list[Response]:
     """Answers that are known to be right or wrong, two to four per item.
 
     A multiple-choice item gives the right and a wrong option, each as a statement of its label and
     as its text; other items give the reference and another item's. Templates alternate, so that
     every style of labels occurs.
     """
-    found: list[Probe] = []
+    found: list[Response] = []
     for number, item in enumerate(answers.items):
         template = answers.templates[number % len(answers.templates)]
+        texts: list[tuple[bool, str, str]] = []
         if item.options:
             correct = item.correct or 0
             for right, at in ((True, correct), (False, (correct + 1) % len(item.options))):
-                label = f"The answer is {template.labels[at]}."
-                for form, text in (("label", label), ("text", item.options[at])):
-                    name = f"probe-{'right' if right else 'wrong'}-{form}"
-                    found.append(Probe(name, text, right, item, template))
-            continue
-        accepted = {answer.lower() for answer in item.answers}
-        others = (other.answers[0] for other in answers.items if other is not item)
-        wrong = next((answer for answer in others if answer.lower() not in accepted), None)
-        for right, answer in ((True, item.answers[0]), (False, wrong)):
-            if answer is not None:
+                texts.append((right, "-label", f"The answer is {template.labels[at]}."))
+                texts.append((right, "-text", item.options[at]))
+        else:
+            accepted = {answer.lower() for answer in item.answers}
+            others = (other.answers[0] for other in answers.items if other is not item)
+            wrong = next((answer for answer in others if answer.lower() not in accepted), None)
+            for right, answer in ((True, item.answers[0]), (False, wrong)):
                 text = f"\\boxed{{{answer}}}" if answers.kind == MATH else answer
-                name = f"probe-{'right' if right else 'wrong'}"
-                found.append(Probe(name, f"The answer is {text}.", right, item, template))
+                if answer is not None:
+                    texts.append((right, "", f"The answer is {text}."))
+        found += [
+            Response(
+                f"probe-{'right' if right else 'wrong'}{form}", template, item, text, right=right
+            )
+            for right, form, text in texts
+        ]
     return found
 
 
@@ -260,16 +261,8 @@ def grade(
     probes = probes_of(answers)
     options = GRADES if answers.kind == FACTS else VERDICTS
     cells = [
-        (
-            r.item.item_id,
-            f"{r.model}|{r.template.name}",
-            _judged(answers, r.item, r.template, r.text or "", prompt),
-        )
-        for r in answers.responses
-    ]
-    cells += [
-        (p.item.item_id, p.name, _judged(answers, p.item, p.template, p.text, prompt))
-        for p in probes
+        (each.item.item_id, f"{each.model}|{each.template.name}", _message(answers, each, prompt))
+        for each in (*answers.responses, *probes)
     ]
     questions = [Question(*cell, options) for cell in cells]
     folder = out / "verdicts" / f"{answers.benchmark}-{folder_name(grader)}"
@@ -286,49 +279,25 @@ def grade(
 
 
 def _enter(
-    answers: Answers, matcher: str, verdicts: Sequence[float | None], probes: Sequence[Probe]
+    answers: Answers, matcher: str, verdicts: Sequence[float | None], probes: Sequence[Response]
 ) -> None:
     """Store verdicts on the answers, followed by those on the probes, under a matcher's name."""
     n = len(answers.responses)
     flat = [np.nan if verdict is None else verdict for verdict in verdicts[:n]]
     answers.scores[matcher] = np.array(flat).reshape(answers.shape)
     answers.probes[matcher] = [
-        (probe.right, verdict) for probe, verdict in zip(probes, verdicts[n:], strict=True)
+        (bool(probe.right), verdict) for probe, verdict in zip(probes, verdicts[n:], strict=True)
     ]
 
 
-def probe_heuristics(answers: Answers) -> None:
-    """Score the probes by the text heuristic: extraction, F1 (right from 0.5 on) or maths."""
-    probes = probes_of(answers)
-    texts = [probe.text for probe in probes]
-    if not probes or answers.kind == FACTS:
-        return
-    if answers.kind == CHOICE:
-        name, scores = EXTRACTION, [
-            match_choice(
-                [probe.text], ["ABCD"[probe.item.correct or 0]],
-                options=[probe.item.options], labels=probe.template.style,
-            ).score
-            for probe in probes
-        ]  # fmt: skip
-    else:
-        name = HEURISTIC[answers.kind]
-        matcher = match_f1 if answers.kind == STORY else match_math
-        scores = matcher(texts, [probe.item.answers for probe in probes]).per_example
-    answers.probes[name] = [
-        (probe.right, float(score >= 0.5)) for probe, score in zip(probes, scores, strict=True)
-    ]
-
-
-def _judged(
-    answers: Answers, item: BenchmarkItem, template: AnswerTemplate, said: str, grading: str
-) -> str:
+def _message(answers: Answers, response: Response, prompt: str) -> str:
+    item, said = response.item, response.text
     if answers.kind == FACTS:
         values = {"question": item.question, "target": item.answers[0], "predicted_answer": said}
-        return fill(grading, values)
+        return fill(prompt, values)
     question, reference = item.question, list(item.answers)
     if item.options:
-        shown = [f"{a}: {b}" for a, b in zip(template.labels, item.options, strict=True)]
+        shown = [f"{a}: {b}" for a, b in zip(response.template.labels, item.options, strict=True)]
         question, reference = "\n".join([question, *shown]), [shown[item.correct or 0]]
     wording = "gpqa" if answers.benchmark == "gpqa-diamond" else "figure-3"
     return matching_prompt(question, reference, said, wording)
