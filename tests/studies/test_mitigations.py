@@ -22,10 +22,6 @@ from judgesense.studies.paraphrase_robustness.measures import (
     measure,
     stability,
 )
-from judgesense.studies.paraphrase_robustness.mitigation_tables import (
-    mitigations_table,
-    strategies_table,
-)
 from judgesense.studies.paraphrase_robustness.mitigations import (
     BEST,
     CONSTANT,
@@ -39,7 +35,12 @@ from judgesense.studies.paraphrase_robustness.mitigations import (
     outcomes,
 )
 from judgesense.studies.paraphrase_robustness.recommendation import reckon, recommend
-from judgesense.studies.paraphrase_robustness.tables import judges_table, tolerance_table
+from judgesense.studies.paraphrase_robustness.tables import (
+    judges_table,
+    mitigations_table,
+    strategies_table,
+    tolerance_table,
+)
 from judgesense_dataset.embedded import load_attributes
 
 NAN = float("nan")
@@ -150,15 +151,15 @@ def test_the_cheapest_strategy_that_is_not_shown_to_be_worse_is_recommended() ->
     right = [[h, h] for h in human]
     same = grid(*(cell(name, right, human, ANSWERABILITY) for name in "abc"))
     (tier,) = recommend(outcomes(same, 0.5))
-    assert (tier.kind, tier.strategy, tier.people) == ("verifiable", "best judge", "none")
+    assert (tier["kind"], tier["strategy"], tier["people"]) == ("verifiable", "best judge", "none")
     # Each judge is right on two thirds of the items, the panel on all.
     wrong = [[[h % 3 + 1] * 2 if at % 3 == j else [h, h] for at, h in enumerate(human)]
              for j in range(3)]  # fmt: skip
     parted = grid(*(cell("abc"[j], wrong[j], human) for j in range(3)))
     (tier,) = recommend(outcomes(parted, 0.5))
-    assert tier.strategy.startswith("panel")
-    assert tier.people == "none"
-    assert tier.accuracy == 1.0
+    assert tier["strategy"].startswith("panel")
+    assert tier["people"] == "none"
+    assert tier["accuracy"] == 1.0
 
 
 def test_cheapest_is_by_dollars_where_all_are_known_and_else_by_tokens() -> None:
@@ -168,10 +169,10 @@ def test_cheapest_is_by_dollars_where_all_are_known_and_else_by_tokens() -> None
     costs = {SINGLE: 0.3, BEST: 0.9, SELF: 0.2}
     priced = [replace(one, dollars=costs.get(one.strategy, 0.8)) for one in found]
     (tier,) = recommend(priced)
-    assert (tier.strategy, tier.cost_usd) == (SELF, 0.2)
+    assert (tier["strategy"], tier["cost_usd"]) == (SELF, 0.2)
     unknown = [replace(one, dollars=None) if one.strategy == SELF else one for one in priced]
     (tier,) = recommend(unknown)
-    assert tier.strategy == BEST
+    assert tier["strategy"] == BEST
 
 
 def test_a_strategy_that_left_items_undecided_is_compared_on_the_others() -> None:
@@ -183,9 +184,9 @@ def test_a_strategy_that_left_items_undecided_is_compared_on_the_others() -> Non
     assert (fuser.exact.mean(), panel.exact.mean()) == (1.0, pytest.approx(2 / 3))
     assert fuser.gain(single)[0] == pytest.approx(1 - single.exact[:2].mean())
     (tier,) = recommend([*found, fuser])
-    assert tier.n_items == 2
+    assert tier["n_items"] == 2
     (tier,) = recommend([*found, fuser.on(["i0"])])
-    assert tier.n_items == 3
+    assert tier["n_items"] == 3
     rows = {row["strategy"]: row for row in mitigations_table([*found, fuser], 0.5).rows}
     assert (rows[FUSER]["n_items"], rows[SINGLE]["n_items"]) == (2, 3)
 
@@ -209,8 +210,8 @@ def test_people_score_where_a_constant_score_does_as_well() -> None:
     human = [3] * 20 + [1] * 5
     dull = grid(*(cell(name, [[3, 3]] * 25, human) for name in "abc"))
     (tier,) = recommend(outcomes(dull, 0.5))
-    assert tier.accuracy == tier.constant_accuracy == 0.8
-    assert tier.people.startswith("people score")
+    assert tier["accuracy"] == tier["constant_accuracy"] == 0.8
+    assert tier["people"].startswith("people score")
 
 
 def test_the_papers_stability_test_follows_from_its_rates() -> None:
@@ -389,4 +390,4 @@ def test_where_no_cost_is_recorded_a_token_price_stands_in(tmp_path: Path) -> No
 def test_a_lone_judge_asked_once_is_a_strategy_too() -> None:
     human = [1, 2, 3] * 10
     (tier,) = recommend(outcomes(grid(cell("a", [[h, h] for h in human], human)), 0.5))
-    assert (tier.strategy, tier.accuracy, tier.tokens) == (SINGLE, 1.0, 100.0)
+    assert (tier["strategy"], tier["accuracy"], tier["tokens"]) == (SINGLE, 1.0, 100.0)

@@ -33,11 +33,6 @@ from judgesense.studies.paraphrase_robustness.grid import (
     same_prompt_gaps,
 )
 from judgesense.studies.paraphrase_robustness.measures import Configuration, control, measure
-from judgesense.studies.paraphrase_robustness.mitigation_tables import (
-    mitigations_table,
-    recommendation_table,
-    strategies_table,
-)
 from judgesense.studies.paraphrase_robustness.mitigations import lost, outcomes
 from judgesense.studies.paraphrase_robustness.recommendation import recommend
 from judgesense_dataset.sources.loader import Reader
@@ -148,9 +143,9 @@ def paraphrase_robustness(
         tables.correlations_table(found),
         tables.tolerance_table(found),
         tables.control_table(controls, DRAWN if gaps is None else ASKED),
-        strategies_table(tried, tau),
-        mitigations_table(tried, tau),
-        recommendation_table(recommend(tried)),
+        tables.strategies_table(tried, tau),
+        tables.mitigations_table(tried, tau),
+        tables.recommendation_table(recommend(tried)),
         tables.configurations_table(found, tau),
         _cost(out),
     ]

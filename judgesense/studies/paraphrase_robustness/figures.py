@@ -4,43 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from judgesense.statistics.robustness import TOLERANCES
+from judgesense.statistics.robustness import TOLERANCES, Robustness
 from judgesense.studies.common.figures import heatmap, scatter, slopes
 from judgesense.studies.common.result import Picture
 from judgesense.studies.paraphrase_robustness.measures import Configuration, kinds_of, mean
 from judgesense.studies.paraphrase_robustness.mitigations import SINGLE, Outcome
 
 
+def gap_picture(points: Sequence[tuple[str, Robustness]], point: str, wordings: str) -> Picture:
+    """Accuracy against the gap; ``points`` are (series, configuration)."""
+    by_series: dict[str, list[tuple[float, float]]] = {}
+    for name, one in points:
+        by_series.setdefault(name, []).append((one.accuracy, one.win_rate_gap or 0.0))
+    return Picture(
+        "accuracy_gap",
+        f"Accuracy against the gap between {wordings}; each point is {point}.",
+        lambda: scatter(by_series, xlabel="accuracy", ylabel=f"gap between {wordings}"),
+    )
+
+
+def accuracy_picture(
+    cells: Sequence[tuple[str, str, Robustness]],
+    caption: str,
+    constant: Mapping[str, float] | None = None,
+) -> Picture:
+    """A heatmap of accuracies from (row, judge, configuration), with a column of constants."""
+    rows = list(dict.fromkeys(row for row, _, _ in cells))
+    judges = list(dict.fromkeys(judge for _, judge, _ in cells))
+    accuracy: dict[tuple[str, str], float | None] = {(r, j): one.accuracy for r, j, one in cells}
+    if constant is not None:
+        judges.append("constant score")
+        accuracy |= {(row, "constant score"): value for row, value in constant.items()}
+    table = [[accuracy.get((row, judge)) for judge in judges] for row in rows]
+    return Picture(
+        "accuracy_heatmap", caption, lambda: heatmap(table, rows, judges, label="accuracy")
+    )
+
+
 def pictures(found: Sequence[Configuration], outcomes: Sequence[Outcome]) -> list[Picture]:
     """Accuracy against gap, attribute × judge, accuracy by τ, and the gains of the strategies."""
-    names = list(dict.fromkeys(one.scores.judge for one in found))
-    attributes = list(dict.fromkeys(one.scores.attribute.name for one in found))
-    cell: Mapping[tuple[str, str], float] = {
-        (one.scores.attribute.name, one.scores.judge): one.found.accuracy for one in found
-    }
-    constant = {one.scores.attribute.name: one.constant for one in found}
     made = [
-        Picture(
-            "accuracy_gap",
-            "Accuracy against win-rate gap; each point is a judge on an attribute.",
-            lambda: scatter(
-                {
-                    kind: [
-                        (one.found.accuracy, one.found.win_rate_gap or 0.0)
-                        for one in found if one.kind == kind
-                    ]
-                    for kind in kinds_of(found)
-                },
-                xlabel="accuracy (exact, rounded human mean)", ylabel="win-rate gap",
-            ),
+        gap_picture(
+            [(kind, one.found) for kind in kinds_of(found) for one in found if one.kind == kind],
+            "a judge on an attribute",
+            "paraphrases",
         ),
-        Picture(
-            "accuracy_heatmap",
+        accuracy_picture(
+            [(one.scores.attribute.name, one.scores.judge, one.found) for one in found],
             "Accuracy of each judge and of a constant score, over all paraphrases.",
-            lambda: heatmap(
-                [[*(cell.get((a, j)) for j in names), constant[a]] for a in attributes], attributes,
-                [*names, "constant score"], label="accuracy",
-            ),
+            {one.scores.attribute.name: one.constant for one in found},
         ),
         Picture(
             "tolerance",

@@ -17,8 +17,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.statistics.ranking import chosen
 from judgesense.statistics.robustness import Robustness, paraphrase_robustness
 from judgesense.statistics.tables import Floats
-from judgesense.studies.common.figures import heatmap, scatter
 from judgesense.studies.common.result import Picture, Result, Table
+from judgesense.studies.paraphrase_robustness.figures import accuracy_picture, gap_picture
 from judgesense.studies.paraphrase_robustness.findings import gap_finding
 from judgesense.studies.paraphrase_robustness.log_panels import panels, plurality
 from judgesense.studies.paraphrase_robustness.log_votes import Vote, codes_of, read_votes
@@ -28,6 +28,7 @@ from judgesense.studies.paraphrase_robustness.measures import (
     anova_record,
     correlate,
     mean,
+    robustness_figures,
 )
 from judgesense.studies.paraphrase_robustness.mitigations import aggregate, exact
 from judgesense.studies.paraphrase_robustness.tables import STUDY, table
@@ -226,9 +227,7 @@ def _configurations_table(found: Sequence[LogConfiguration]) -> Table:
     rows = [
         {
             "set": one.part, "judge": one.judge, "n_templates": len(one.templates),
-            "accuracy": one.found.accuracy, "ci_low": one.found.accuracy_ci_low,
-            "ci_high": one.found.accuracy_ci_high, "gap": one.found.win_rate_gap,
-            "gap_by_chance": one.found.win_rate_gap_chance, "consistency": one.found.consistency,
+            **robustness_figures(one.found), **({} if one.scale else {"sensitivity": None}),
             "same_winner_in_both_orders": one.both_orders, "n_items": len(set(one.items)),
             "n_prompts": len(one.gold), "n_left_out": one.left_out,
             "fewer_items": ", ".join(f"{n} ({percent(s)})" for n, s in one.fewer.items()) or "–",
@@ -262,10 +261,9 @@ def _judges_table(found: Sequence[LogConfiguration]) -> Table:
         link = correlate([(o.found.accuracy, o.found.win_rate_gap) for o in own])
         rows.append(
             {
-                "judge": judge, "accuracy": mean(o.found.accuracy for o in own),
-                "gap": mean(o.found.win_rate_gap for o in own),
-                "gap_by_chance": mean(o.found.win_rate_gap_chance for o in own),
-                "consistency": mean(o.found.consistency for o in own),
+                "judge": judge,
+                **{name: mean(robustness_figures(o.found)[name] for o in own)
+                   for name in ("accuracy", "gap", "gap_by_chance", "consistency")},
                 "best_template": f"{often[best]} {signed(float(means[best]))}",
                 "worst_template": f"{often[worst]} {signed(float(means[worst]))}",
                 "majority_accuracy": mean(o.majority_accuracy for o in own),
@@ -327,25 +325,8 @@ def _findings(found: Sequence[LogConfiguration]) -> Iterator[str]:
 
 
 def _pictures(found: Sequence[LogConfiguration]) -> list[Picture]:
-    judges = list(dict.fromkeys(one.judge for one in found))
-    parts = list(dict.fromkeys(one.part for one in found))
-    cell = {(one.judge, one.part): one.found.accuracy for one in found}
-    points = {
-        judge: [(o.found.accuracy, o.found.win_rate_gap or 0.0) for o in found if o.judge == judge]
-        for judge in judges
-    }
+    cells = [(one.part, one.judge, one.found) for one in found]
     return [
-        Picture(
-            "accuracy_gap",
-            "Accuracy against the gap between templates; each point is a judge on a set.",
-            lambda: scatter(points, xlabel="accuracy", ylabel="gap between templates"),
-        ),
-        Picture(
-            "accuracy_heatmap",
-            "Accuracy of each judge on each set, over templates.",
-            lambda: heatmap(
-                [[cell.get((j, p)) for j in judges] for p in parts], parts, judges,
-                label="accuracy",
-            ),
-        ),
-    ]  # fmt: skip
+        gap_picture([(judge, each) for _, judge, each in cells], "a judge on a set", "templates"),
+        accuracy_picture(cells, "Accuracy of each judge on each set, over templates."),
+    ]

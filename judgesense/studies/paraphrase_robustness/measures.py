@@ -70,16 +70,20 @@ class Configuration:
     def figures(self) -> Record:
         """Its figures by column id."""
         return {
-            "accuracy": self.found.accuracy,
-            "constant_accuracy": self.constant,
-            "gap": self.found.win_rate_gap,
-            "gap_by_chance": self.found.win_rate_gap_chance,
-            "sensitivity": self.found.sensitivity,
-            "consistency": self.found.consistency,
-            "unrounded": self.unrounded,
-            "top_score": self.one_score,
+            **robustness_figures(self.found), "constant_accuracy": self.constant,
+            "unrounded": self.unrounded, "top_score": self.one_score,
             "option_mass": self.scores.mass,
-        }
+        }  # fmt: skip
+
+
+def robustness_figures(found: Robustness) -> Record:
+    """The figures that tables show of a configuration, by column id."""
+    return {
+        "accuracy": found.accuracy, "ci_low": found.accuracy_ci_low,
+        "ci_high": found.accuracy_ci_high, "gap": found.win_rate_gap,
+        "gap_by_chance": found.win_rate_gap_chance, "sensitivity": found.sensitivity,
+        "consistency": found.consistency,
+    }  # fmt: skip
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -17,6 +17,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.common.result import RESULT_FILE
 from judgesense.studies.paraphrase_robustness.attributes import full_name
+from judgesense.studies.paraphrase_robustness.measures import Record
 from judgesense.studies.paraphrase_robustness.mitigations import BEST, CONSTANT, SINGLE, Outcome
 from judgesense.text import interval, number, percent
 from judgesense_dataset.embedded import VERIFIABILITIES, load_attributes
@@ -32,37 +33,20 @@ PAPER_TIERS = {
 """Table 3."""
 
 
-@dataclass(frozen=True)
-class Tier:
-    """Which strategy to use for a kind of attribute, and its measured accuracy and cost.
+def recommend(outcomes: Sequence[Outcome]) -> list[Record]:
+    """A strategy for each kind of attribute, most verifiable first.
 
-    ``strategy`` is the cheapest one whose exact accuracy is not shown to be below the best one's:
-    by US dollars if those of all strategies are known, else by tokens. ``people`` says how much
-    of the work stays with people. The fields are the columns of the recommendation table.
+    It is the cheapest one whose exact accuracy is not shown to be below the best one's: by US
+    dollars if those of all strategies are known, else by tokens. Strategies are compared on the
+    same items, pooled over the kind's attributes; one that decided less than half of them is left
+    out. People score instead where accuracy is below 0.30 or no better than a constant score, and
+    review where it is below 0.65 or its interval reaches down to the constant score's accuracy.
+
+    Returns:
+        Records with kind, strategy, people (how much of the work stays with people), and the
+        strategy's measured accuracy and cost.
     """
-
-    kind: str
-    strategy: str
-    people: str
-    accuracy: float
-    ci_low: float | None
-    ci_high: float | None
-    near: float
-    constant_accuracy: float
-    tokens: float
-    cost_usd: float | None
-    n_items: int
-
-
-def recommend(outcomes: Sequence[Outcome]) -> list[Tier]:
-    """A tier for each kind of attribute, most verifiable first.
-
-    Strategies are compared on the same items, pooled over the kind's attributes; one that decided
-    less than half of them is left out. People score instead where accuracy is below 0.30 or no
-    better than a constant score, and review where it is below 0.65 or its interval reaches down to
-    the constant score's accuracy.
-    """
-    tiers = []
+    rows = []
     for kind in VERIFIABILITIES:
         pooled = _pooled([one for one in outcomes if one.kind == kind])
         if not pooled:
@@ -73,9 +57,26 @@ def recommend(outcomes: Sequence[Outcome]) -> list[Tier]:
         cheapest = sorted(
             usable, key=lambda one: (one.dollars or 0.0 if priced else 0.0, one.tokens)
         )
-        strategy = next(one for one in cheapest if one is best or _not_worse(one, best))
-        tiers.append(_tier(strategy, pooled[CONSTANT].accuracy))
-    return tiers
+        one = next(one for one in cheapest if one is best or _not_worse(one, best))
+        constant, ends = pooled[CONSTANT].accuracy, one.interval()
+        rows.append(
+            {
+                "kind": kind, "strategy": one.strategy,
+                "people": _people(one.accuracy, ends.low, constant), "accuracy": one.accuracy,
+                "ci_low": ends.low, "ci_high": ends.high, "near": float(one.near.mean()),
+                "constant_accuracy": constant, "tokens": one.tokens, "cost_usd": one.dollars,
+                "n_items": len(one.exact), "paper_tier": PAPER_TIERS[kind],
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _people(accuracy: float, low: float | None, constant: float) -> str:
+    if accuracy <= constant:
+        return "people score; the judge is no better than a constant score"
+    if accuracy < HUMAN_BELOW:
+        return "people score"
+    return "people review" if accuracy < READY or low is None or low <= constant else "none"
 
 
 def _unusable(strategies: Container[str]) -> set[str]:
@@ -86,22 +87,6 @@ def _unusable(strategies: Container[str]) -> set[str]:
 def _not_worse(one: Outcome, best: Outcome) -> bool:
     gap, ends = best.gain(one)
     return gap <= 0 or ends.low is None or ends.low <= 0
-
-
-def _tier(chosen: Outcome, constant: float) -> Tier:
-    accuracy, ends = chosen.accuracy, chosen.interval()
-    if accuracy <= constant:
-        people = "people score; the judge is no better than a constant score"
-    elif accuracy < HUMAN_BELOW:
-        people = "people score"
-    elif accuracy < READY or ends.low is None or ends.low <= constant:
-        people = "people review"
-    else:
-        people = "none"
-    return Tier(
-        chosen.kind, chosen.strategy, people, accuracy, ends.low, ends.high,
-        float(chosen.near.mean()), constant, chosen.tokens, chosen.dollars, len(chosen.exact),
-    )  # fmt: skip
 
 
 def _pooled(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
