@@ -115,8 +115,6 @@ def answer_matching(
         JudgeSenseError: for bad input, before a model is loaded.
     """
     plan, out = plan or MatchingPlan(), Path(out)
-    if not responders:
-        raise JudgeSenseError("no responder given; name the models with --responder")
     check_models(responders)
     if grader is not None:
         check_models([grader])

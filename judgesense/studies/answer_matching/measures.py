@@ -84,7 +84,7 @@ def rank_agreement(
     it is undefined. ``scores`` has shape (models, templates, items)."""
     models, templates, _ = scores.shape
     if models < 3:
-        return None, None, None, f"a ranking needs 3 models or more, there are {models}"
+        return None, None, None, f"a ranking needs 3 models or more, got {models}"
     if templates < 2:
         return None, None, None, "one template only"
     means = template_means(scores)

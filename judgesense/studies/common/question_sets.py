@@ -79,11 +79,13 @@ class QuestionSet:
 
 
 def check_models(models: Sequence[Any]) -> None:
-    """Raise JudgeSenseError unless every model is known and named once; nothing is loaded.
+    """Raise JudgeSenseError unless there are models, all known and named once; nothing is loaded.
 
     A model is a name, Hub id, folder or GGUF file, a function from messages to texts, or a
     loaded judge.
     """
+    if not models:
+        raise JudgeSenseError("no responder given; name a model with --responder")
     for model in models:
         if isinstance(model, (str, Path)):
             resolve(str(model))

@@ -1,7 +1,7 @@
 """Texts with human scores on the 12 attributes: read, checked against the scales, and drawn.
 
 The four tasks and their attributes are those of "All Prompts Are Created Equal?" (Bhat and Varma,
-section 3); SummEval stands in for TL;DR by default. Where a set has the mean of several raters,
+section 3); SummEval replaces TL;DR by default. Where a set has the mean of several raters,
 ``human`` is that mean, and an item's gold label is the mean rounded to a level, halves up.
 """
 

@@ -41,7 +41,7 @@ class _Ballot:
     scale: bool
 
     def having(self, least: int) -> _Ballot | None:
-        """The rows with at least so many votes; None if there are none."""
+        """The rows with at least ``least`` votes; None without any."""
         kept = (~np.isnan(self.votes)).sum(axis=1) >= least
         if not kept.any():
             return None

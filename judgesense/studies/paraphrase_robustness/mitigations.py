@@ -192,15 +192,13 @@ def aligned(cells: Sequence[Scores]) -> list[Scores]:
 
 
 def _take(cell: Scores, rows: list[int]) -> Scores:
+    names = ("scores", "human", "gold", "base")
     return replace(
         cell,
         items=tuple(cell.items[row] for row in rows),
         clusters=tuple(cell.clusters[row] for row in rows),
-        scores=cell.scores[rows],
-        human=cell.human[rows],
-        gold=cell.gold[rows],
-        base=cell.base[rows],
         shares=None if cell.shares is None else cell.shares[rows],
+        **{name: getattr(cell, name)[rows] for name in names},
     )
 
 

@@ -252,15 +252,10 @@ def _ratings(
     scores: Mapping[str, Mapping[str, str | None]], own: Mapping[str, Mapping[str, Any]]
 ) -> Any:
     """Scores of shape (raters, items, wordings); None where missing."""
-    items = list(dict.fromkeys(row["item_id"] for row in own.values()))
-    wordings = list(dict.fromkeys(row["wording"] for row in own.values()))
-    place = {(row["item_id"], row["wording"]): key for key, row in own.items()}
-    table = np.empty((len(scores), len(items), len(wordings)), dtype=object)
-    for at, given in enumerate(scores.values()):
-        for i, item in enumerate(items):
-            for w, wording in enumerate(wordings):
-                table[at, i, w] = given[place[item, wording]]
-    return table
+    keys = {(row["item_id"], row["wording"]): key for key, row in own.items()}
+    items, wordings = (list(dict.fromkeys(parts)) for parts in zip(*keys, strict=True))
+    table = [[[given[keys[i, w]] for w in wordings] for i in items] for given in scores.values()]
+    return np.array(table, dtype=object)
 
 
 def _intra(table: Any) -> float | None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judgesense.errors import JudgeSenseError
 from judgesense.studies.common.question_sets import check_models, draw
 from judgesense.studies.common.result import Result
 from judgesense.studies.prompt_ranking import figures, tables
@@ -62,8 +61,6 @@ def prompt_ranking(
         JudgeSenseError: for bad input, before a model is loaded.
     """
     plan, out = plan or RankingPlan(), Path(out)
-    if not responders:
-        raise JudgeSenseError("no responder given; name a model with --responder, or use --scores")
     check_models(responders)
     plan.check_sizes(plan.limit, "limit")
     wordings = {
