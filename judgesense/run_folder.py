@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from judgesense.decisions import part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
+from judgesense.files import write_text
 from judgesense.storage import Place, cannot_write
 from judgesense.version import __version__
 
@@ -262,9 +263,7 @@ def save_run(out: Path, record: Mapping[str, Any]) -> None:
     """Write ``run.json`` whole."""
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
     with writing(out):
-        temporary = out / f".{RUN_FILE}.tmp"
-        temporary.write_text(text + "\n", "utf-8")
-        temporary.replace(out / RUN_FILE)
+        write_text(out / RUN_FILE, text + "\n")
 
 
 def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from jinja2 import Environment, StrictUndefined
 
+from judgesense.files import write_text
 from judgesense.tasks import Item
 from judgesense.version import __version__
 from judgesense_dataset.folder import (
@@ -24,7 +25,6 @@ from judgesense_dataset.folder import (
     config_file,
     config_sizes,
     dump_header,
-    write_text,
 )
 from judgesense_dataset.sources.loader import Collected
 from judgesense_dataset.templates import DATA, TaskTemplates

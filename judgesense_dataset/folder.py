@@ -21,6 +21,7 @@ import yaml
 
 from judgesense.benchmark import PROMPT_SCHEMA
 from judgesense.errors import JudgeSenseError
+from judgesense.files import write_text
 from judgesense.yaml_files import parse_yaml, read_text
 
 SPLIT = "test"
@@ -248,13 +249,6 @@ def config_sizes(files: list[Path]) -> dict[str, Any]:
 def dump_header(header: Mapping[str, Any]) -> str:
     """The YAML header of a card, without the lines of dashes around it."""
     return yaml.safe_dump(dict(header), sort_keys=False, allow_unicode=True, width=100)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file under another name, then rename it; line feeds on every system."""
-    working = path.with_name(f".{path.name}.new")
-    working.write_text(text, encoding="utf-8", newline="\n")
-    working.replace(path)
 
 
 def front_matter(readme: Path) -> dict[str, Any]:

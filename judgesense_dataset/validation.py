@@ -18,9 +18,10 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import write_text
 from judgesense.run_folder import sha256_of
 from judgesense.statistics.agreement import cohen_kappa
-from judgesense_dataset.folder import is_hub_folder, write_text, write_verdicts
+from judgesense_dataset.folder import is_hub_folder, write_verdicts
 from judgesense_dataset.load import load_pairs
 from judgesense_dataset.similarity import PAPER_COSINE, PAPER_EDIT_DISTANCE, Embedder, Measure
 from judgesense_dataset.validators import (

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import replacing
 
 SCORINGS = ("generate", "options")
 STATUSES = ("ok", "unclear", "refused", "error")
@@ -76,18 +76,11 @@ def write_part(table: pa.Table, folder: Path, name: str) -> Path:
     Raises OSError (disk full, read-only folder) and leaves nothing under the final name.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # A random name: two machines may write the same part if one was thought lost.
-    final, temporary = folder / name, folder / f".{name}.{uuid4().hex[:8]}.tmp"
-    try:
-        with temporary.open("wb") as sink:
-            encode_part(table, sink)
-            sink.flush()
-            os.fsync(sink.fileno())
-        temporary.replace(final)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    return final
+    with replacing(folder / name) as temporary, temporary.open("wb") as sink:
+        encode_part(table, sink)
+        sink.flush()
+        os.fsync(sink.fileno())
+    return folder / name
 
 
 def part_files(run_dir: Path, parts: str = PARTS) -> list[Path]:

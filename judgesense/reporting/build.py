@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from judgesense.decisions import conform, part_files
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.files import write_text
 from judgesense.report_file import (
     LISTS,
     REPORT_FILE,
@@ -141,9 +141,9 @@ def write_report(run_dir: Path) -> dict[str, Any]:
     try:
         figures = _write_figures(report, run_dir / "figures")
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
-        _replace(run_dir / REPORT_FILE, text + "\n")
-        _replace(run_dir / "report.md", render_markdown(report, figures))
-        _replace(run_dir / "report.html", render_html(report))
+        write_text(run_dir / REPORT_FILE, text + "\n")
+        write_text(run_dir / "report.md", render_markdown(report, figures))
+        write_text(run_dir / "report.html", render_html(report))
     except OSError as error:
         raise JudgeSenseError(
             f"cannot write the report into {run_dir}: {error.strerror or error}; "
@@ -162,16 +162,6 @@ def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
         if (note := f"No figures: {error}") not in report["notes"]:
             report["notes"].append(note)
         return []
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, "utf-8")
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def report_runs(*run_dirs: str | Path) -> Report:

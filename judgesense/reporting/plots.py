@@ -6,12 +6,12 @@ hatching, so that a black-and-white print says the same. Nothing needs matplotli
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgesense.errors import MissingExtraError
+from judgesense.files import replacing
 from judgesense.reporting.style import COLOURS, SHAPES
 from judgesense.text import interval, number, shorten
 
@@ -73,17 +73,11 @@ def save(figure: Any, folder: Path, name: str, kinds: Sequence[str] = ("png", "s
     """Write a figure in each format, each file whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind in kinds:
-        path = folder / f"{name}.{kind}"
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
+        with replacing(folder / f"{name}.{kind}") as temporary:
             figure.savefig(
                 temporary, dpi=DPI, format=kind, bbox_inches="tight", facecolor="white",
                 metadata={"Date": None} if kind == "svg" else None,
             )  # fmt: skip
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
 
 
 def plain(name: object) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import replacing
 from local_judges.api.endpoint import body_of
 from local_judges.api.judge import cost_of
 from local_judges.api.replies import answer_of
@@ -92,10 +93,8 @@ def _write(
 
 def _save(folder: Path, number: int, lines: Sequence[bytes]) -> BatchFile:
     path = folder / f"input-{number:04d}.jsonl"
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         file.writelines(lines)
-    temporary.replace(path)
     return BatchFile(path, len(lines), sum(map(len, lines)))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from numpy.random import Generator
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import write_text
 from judgesense.run_folder import require_writable, writing
 from judgesense.yaml_files import read_yaml
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
@@ -203,10 +204,8 @@ def draw(
             "source": drawn.source,
             "items": [asdict(i) for i in drawn.items],
         }
-        temporary = path.with_name(f".{path.name}.tmp")
         with writing(path.parent):
-            temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
-            temporary.replace(path)
+            write_text(path, json.dumps(content, ensure_ascii=False, indent=1))
     return drawn
 
 
