@@ -1,20 +1,31 @@
-"""What the site has beside the text of these pages: every command, as the program describes it."""
+"""Parts of the site that the program itself describes: its commands and the engines' options."""
 
 from __future__ import annotations
 
 from typing import Any
 
-PAGE, PLACE = "reference/cli.md", "<!-- every command -->"
+PAGE = "reference/cli.md"
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Fill in the commands."""
+    """Fill in the commands and the options."""
     if page.file.src_uri != PAGE:
         return markdown
-    head, place, tail = markdown.partition(PLACE)
-    if not place:
-        raise ValueError(f"{PAGE} lacks the line {PLACE}")
-    return head + commands() + tail
+    for place, fill in (("<!-- every option -->", options), ("<!-- every command -->", commands)):
+        if place not in markdown:
+            raise ValueError(f"{PAGE} lacks the line {place}")
+        markdown = markdown.replace(place, fill())
+    return markdown
+
+
+def options() -> str:
+    """Every option of the engines, as a Markdown table."""
+    from local_judges.options import rows
+
+    lines = ["| key | engines | default | meaning |", "| --- | --- | --- | --- |"]
+    for key, engines, default, meaning in rows():
+        lines.append(f"| `{key}` | {engines} | {f'`{default}`' if default else ''} | {meaning} |")
+    return "\n".join(lines)
 
 
 def commands() -> str:

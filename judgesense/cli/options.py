@@ -31,7 +31,7 @@ def _judge(help: str, *flags: str) -> Any:
     return option("JUDGE", help, *flags, panel=MODEL)
 
 
-_ANY_JUDGE = "A name (see judges list), Hub id, model folder or GGUF file"
+_ANY_JUDGE = "A name (judgesense judges list), Hub id, model folder or GGUF file"
 Judge = Annotated[str, _judge(f"{_ANY_JUDGE}.", "--judge", "-j")]
 Judges = Annotated[list[str], _judge(f"{_ANY_JUDGE}; repeatable.", "--judge", "-j")]
 SomeJudges = Annotated[list[str] | None, _judge(f"{_ANY_JUDGE}; repeatable.", "--judge", "-j")]
@@ -52,7 +52,7 @@ MaxCost = Annotated[
 ]
 _SET = (
     "Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or price=2.5,10; "
-    "repeatable. See judges options."
+    "repeatable. judgesense judges options lists them."
 )
 Settings = Annotated[list[str] | None, option("KEY=VALUE", _SET, "--set", panel=MODEL)]
 
@@ -78,7 +78,9 @@ Scoring = Annotated[
 Repeats = Annotated[int, option("N", "Ask each prompt N times.", panel=RUN, min=1)]
 Seed = Annotated[int, option("N", "Random seed.", panel=RUN)]
 Quick = Annotated[bool, option(None, "Few items, to see that it works.", "--quick", panel=RUN)]
-DryRun = Annotated[bool, option(None, "Show the work; do nothing.", "--dry-run", panel=RUN)]
+DryRun = Annotated[
+    bool, option(None, "Show what would happen; change nothing.", "--dry-run", panel=RUN)
+]
 
 _RENAMED = {
     "--engine-option": "", "--timeout": "timeout_s", "--retry-budget": "retry_budget_s",

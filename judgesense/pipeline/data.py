@@ -1,4 +1,4 @@
-"""What is to be judged, as a user names it: a set, a folder, a Hub id, or two files."""
+"""The data of a run: an embedded set, a folder, a Hub id, or two files of your own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judgesense.run_folder import sha256_of
 
 @dataclass(frozen=True)
 class DataReference:
-    """What is to be judged, as named by the user; ``identity`` says what fixes its content."""
+    """The data of a run by name; ``identity`` is what fixes its content, as JSON values."""
 
     identity: Mapping[str, Any]
     load: Callable[[], Benchmark]
@@ -24,27 +24,33 @@ class DataReference:
 def data_reference(
     dataset: str | Path | None, templates: str | Path | None, items: str | Path | None
 ) -> DataReference:
-    """The benchmark that was named; nothing is loaded yet, and no Hub is asked."""
+    """The benchmark of that name, or of these two files; nothing is loaded yet.
+
+    Raises JudgeSenseError for one file without the other, both kinds at once and a missing file.
+
+    >>> data_reference(None, None, None).identity["dataset"]
+    'embedded'
+    """
     if (templates is None) != (items is None):
         given, absent = ("--templates", "--items") if items is None else ("--items", "--templates")
-        raise JudgeSenseError(f"{given} needs {absent} beside it: wordings and what they judge")
+        raise JudgeSenseError(f"{given} needs {absent}: give templates and items together")
     if templates is not None and items is not None:
         if dataset is not None:
-            raise JudgeSenseError("give either a dataset or templates and items, not both")
-        wordings, things = Path(templates), Path(items)
-        for path in (wordings, things):
+            raise JudgeSenseError("give either --dataset or --templates and --items")
+        own_templates, own_items = Path(templates), Path(items)
+        for path in (own_templates, own_items):
             if not path.is_file():
                 raise JudgeSenseError(f"no file {path}")
 
         def own() -> Benchmark:
             from judgesense_dataset.pairing import build_from_files
 
-            return build_from_files(wordings, things)
+            return build_from_files(own_templates, own_items)
 
         return DataReference(
             {
-                "templates": {"path": str(wordings.resolve()), "sha256": sha256_of(wordings)},
-                "items": {"path": str(things.resolve()), "sha256": sha256_of(things)},
+                "templates": _file(own_templates),
+                "items": _file(own_items),
             },
             own,
         )
@@ -65,3 +71,7 @@ def data_reference(
         digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
         return DataReference({"dataset": str(folder.resolve()), "sha256": digest}, published)
     return DataReference({"dataset": str(dataset)}, published)
+
+
+def _file(path: Path) -> dict[str, str]:
+    return {"path": str(path.resolve()), "sha256": sha256_of(path)}

@@ -205,7 +205,7 @@ BAD: list[tuple[Mapping[str, Any], str]] = [
     ({"judges": ["smollm2-135m"], "draws": 1}, "--draws must be at least 2"),
     ({"log": "nowhere"}, "no folder nowhere"),
     ({"log": ".", "judges": ["smollm2-135m"]}, "leave out --log"),
-    ({"log": ".", "questions": ["temperature"]}, "--questions temperature needs further judging"),
+    ({"log": ".", "questions": ["temperature"]}, "--only temperature needs further judging"),
 ]
 
 

@@ -137,7 +137,7 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         ({"attributes": ["beauty"]}, "unknown attribute 'beauty'; choose from summarisation"),
         ({"tasks": ["poems"]}, "unknown task 'poems'"),
         ({"data": {"essays": "nowhere.csv"}}, "nowhere.csv: no such file; .*asap"),
-        ({"data": {"poems": "x"}}, "--data poems=.*dialogue"),
+        ({"data": {"poems": "x"}}, "--source poems=.*dialogue"),
         ({"limit": 1}, "at least 2 items"),
         ({"paraphrases": 11}, "2 to 10 paraphrases"),
         ({"scoring": "both"}, "unknown scoring .both."),
@@ -368,5 +368,5 @@ def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shar
 @pytest.mark.slow
 def test_a_set_that_is_not_at_hand_says_what_else_to_do(tmp_path: Path) -> None:
     wanted = attributes_of(["content"], None)
-    with pytest.raises(JudgeSenseError, match=r"lacks the set GPTZERO.*--data essays=FILE"):
+    with pytest.raises(JudgeSenseError, match=r"lacks the set GPTZERO.*--source essays=FILE"):
         sample(wanted, sources({}, ["essays"]), Reader(tmp_path), 6, 0, 2)

@@ -108,9 +108,9 @@ def test_a_question_without_an_answer_and_a_size_without_a_judge_are_said(tmp_pa
     for question in ("orders", "consensus", "sampled"):
         assert any(text.startswith(f"{question} is not answered") for text in result.limits)
     assert not any("variance" in text for text in result.limits)
-    with pytest.raises(JudgeSenseError, match=r"--size b: unknown judge; choose from a$"):
+    with pytest.raises(JudgeSenseError, match=r"--parameters b: unknown judge; choose from a$"):
         judge_sensitivity(log=log, out=tmp_path / "out", questions=[], sizes={"b": 1e9})
-    with pytest.raises(JudgeSenseError, match="--size b: unknown judge"):
+    with pytest.raises(JudgeSenseError, match="--parameters b: unknown judge"):
         judge_sensitivity(["smollm2-135m"], out=tmp_path / "out", questions=[], sizes={"b": 1e9})
     assert not (tmp_path / "out").exists()
 

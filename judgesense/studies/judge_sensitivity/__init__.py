@@ -100,7 +100,7 @@ def judge_sensitivity(
         wanted = check_questions(questions, LOG_QUESTIONS)
         if unanswerable := [name for name in wanted if name in RUN_QUESTIONS]:
             raise JudgeSenseError(
-                f"--questions {unanswerable[0]} needs further judging, which --log does not do; "
+                f"--only {unanswerable[0]} needs further judging, which --log does not do; "
                 f"with --log, choose from {', '.join(LOG_QUESTIONS)}"
             )
         return _result(read_judged(Path(log)), {}, wanted, sizes or {}, [], log=Path(log))

@@ -102,7 +102,7 @@ def make_plan(
         if reason is None:
             continue
         if questions is not None:
-            raise JudgeSenseError(f"--questions {name}: {reason}")
+            raise JudgeSenseError(f"--only {name}: {reason}")
         left_out.append(f"not asked: {name} ({reason})")
         wanted = tuple(each for each in wanted if each != name)
     return Plan(
@@ -123,7 +123,9 @@ def make_plan(
 def check_sizes(sizes: Mapping[str, float], names: Sequence[str]) -> None:
     """Raise JudgeSenseError if ``sizes`` has a judge that is not among ``names``."""
     if unknown := [name for name in sizes if name not in names]:
-        raise JudgeSenseError(f"--size {unknown[0]}: unknown judge; choose from {', '.join(names)}")
+        raise JudgeSenseError(
+            f"--parameters {unknown[0]}: unknown judge; choose from {', '.join(names)}"
+        )
 
 
 def _obstacle(

@@ -76,12 +76,12 @@ def full_name(name: str, known: Iterable[str]) -> str:
 def sources(data: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
     """The source of each group: the given or the default one; JudgeSenseError if unknown."""
     if unknown := [group for group in data if group not in GROUPS]:
-        raise JudgeSenseError(f"--data {unknown[0]}=...: choose a task from {', '.join(GROUPS)}")
+        raise JudgeSenseError(f"--source {unknown[0]}=...: choose a task from {', '.join(GROUPS)}")
     chosen = {group: data.get(group, SOURCES[group][0]) for group in dict.fromkeys(groups)}
     for group, source in chosen.items():
         if source not in SOURCES[group] and not Path(source).is_file():
             raise JudgeSenseError(
-                f"--data {group}={source}: no such file; name a file, or a set of "
+                f"--source {group}={source}: no such file; name a file, or a set of "
                 f"{', '.join(SOURCES[group])}"
             )
     return chosen
@@ -195,8 +195,8 @@ def _read(
         rows, note = SETS[source](reader)
     except JudgeSenseError as error:
         raise JudgeSenseError(
-            f"{error}. Use your own file (--data {group}=FILE), or leave out this task by naming "
-            "the others (--task)"
+            f"{error}. Use your own file (--source {group}=FILE), or leave out this task by naming "
+            "the others (--tasks)"
         ) from error
     scored = []
     for place, one in rows:
