@@ -192,17 +192,17 @@ def template_pair_results(judged: Judged) -> Table:
     for key in sorted(found, key=lambda key: (task_place(key[0]), key[1:3], key[3])):
         cells = found[key]
         sizes = [cell["n_pairs"] for cell in cells.values()]
-        same = min(sizes) == max(sizes)
         rows.append({
             "task": key[0], "template_a": key[1], "template_b": key[2], "decisions": key[3],
             **{name: cells[name]["jss"] if name in cells else None for name in headings},
-            "n_pairs": str(max(sizes)) if same else f"{min(sizes)}–{max(sizes)}",
+            "n_pairs_min": min(sizes), "n_pairs_max": max(sizes),
         })  # fmt: skip
     return Table.from_records(
         "template_pairs", "JSS per pair of templates", rows,
         "`raw` rows are shown only if exactly one of the two wordings is inverted; otherwise raw "
         "and mapped are equal.",
-        template_a="wording", template_b="other wording", **headings,
+        template_a="wording", template_b="other wording", n_pairs_min="fewest pairs",
+        n_pairs_max="most pairs", **headings,
     )  # fmt: skip
 
 
