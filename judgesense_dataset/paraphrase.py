@@ -79,6 +79,7 @@ def paraphrase(
     if n < 1:
         raise JudgeSenseError(f"the number of paraphrases must be at least 1, got {n}")
     from local_judges.registry import load_judge
+    from local_judges.runner import require_scorings
 
     named = isinstance(judge, (str, Path))
     options: dict[str, Any] = {}
@@ -91,8 +92,7 @@ def paraphrase(
         }
     writer = load_judge(judge, **options)
     try:
-        if "generate" not in writer.scorings:
-            raise JudgeSenseError(f"judge {writer.name} generates no text, so it cannot paraphrase")
+        require_scorings(writer.name, writer.scorings, ["generate"])
         found = Paraphrases(writer.name)
         reader = load_judge(judge) if named else writer
         try:
@@ -120,16 +120,20 @@ def _collect(
     found: Paraphrases,
     note: Callable[[str], None],
 ) -> None:
+    from local_judges.protocol import Request
+    from local_judges.runner import ask_all
+
     embedder = Embedder()
     seen = {_normal(template.text) for template in entry.templates}
     requests = _requests(entry)
     for _ in range(_ROUNDS):
         batch = [next(requests) for _ in range(n)]
-        answers = generate(writer, [text for _, text in batch])
+        asked = [Request(prompt_id(text), text, ()) for _, text in batch]
+        answers = ask_all(writer, asked, ["generate"])
         found.asked += len(batch)
         fresh: list[tuple[str, Template]] = []
         for (base, _), answer in zip(batch, answers, strict=True):
-            text = _clean(answer or "")
+            text = _clean(answer.text or "")
             reason = _refused(text, base, entry, seen)
             if reason:
                 found.dropped[reason] += 1
@@ -162,18 +166,6 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
         }
         yield base, ask(asked["layout"], parts)
         step += 1
-
-
-def generate(judge: Any, texts: Sequence[str]) -> list[str | None]:
-    """The judge's answer to each message, in order; None where it gave none.
-
-    Raises JudgeSenseError, before any request, if the messages could exceed its ``max_cost``.
-    """
-    from local_judges.protocol import Request
-    from local_judges.runner import ask_all
-
-    requests = [Request(prompt_id(text), text, ()) for text in texts]
-    return [answer.text for answer in ask_all(judge, requests, ["generate"])]
 
 
 def _clean(text: str) -> str:

@@ -71,11 +71,11 @@ def rules(cases: Sequence[GradedText], labels: Sequence[str]) -> list[Rule]:
     if len({case.cluster_id for case in cases}) >= MIN_ITEMS:
         folds = _folds(cases)
         if comparative:
-            guesses = _bag_of_options(cases, labels, folds)
+            guesses = _chosen_by_words(cases, labels, folds)
         else:
             found.append(_nearest("length", cases, np.log1p(lengths), folds))
             found.append(_nearest("overlap", cases, np.array(overlaps), folds))
-            guesses = _bag_of_words(cases, folds)
+            guesses = _labels_by_words(cases, folds)
         found.append(_rule("words", cases, guesses))
     return [rule for rule in found if rule is not None]
 
@@ -115,61 +115,49 @@ def _nearest(
     return _rule(name, cases, guesses)
 
 
-def _bag_of_words(cases: Sequence[GradedText], folds: np.ndarray) -> np.ndarray:
-    """Naive Bayes guesses at the label of each text, trained on the other folds."""
-    golds = np.array([case.gold for case in cases])
-    counts, size = _counts([case.texts[0] for case in cases])
-    guesses = np.empty(len(cases), dtype=object)
-    for fold in range(_FOLDS):
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        seen = sorted(set(golds[train]))
-        weights = np.stack([_log_rates(counts, train[golds[train] == x], size) for x in seen])
-        prior = np.log([(golds[train] == label).mean() for label in seen])
-        for at in test:
-            columns, values = counts[at]
-            guesses[at] = seen[int((weights[:, columns] @ values + prior).argmax())]
-    return guesses
-
-
-def _bag_of_options(
+def _chosen_by_words(
     cases: Sequence[GradedText], labels: Sequence[str], folds: np.ndarray
 ) -> np.ndarray:
     """Naive Bayes on chosen against rejected options; guesses the more chosen-like option."""
-    counts, size = _counts([text for case in cases for text in case.texts])
-    first = np.array([case.gold == labels[0] for case in cases])
-    at = np.arange(len(cases)) * 2
-    chosen, rejected = np.where(first, at, at + 1), np.where(first, at + 1, at)
-    guesses = np.empty(len(cases), dtype=object)
-    for fold in range(_FOLDS):
-        train, test = folds != fold, np.flatnonzero(folds == fold)
-        weight = _log_rates(counts, chosen[train], size) - _log_rates(counts, rejected[train], size)
-        for case in test:
-            scores = [
-                float(weight[columns] @ values)
-                for columns, values in (counts[case * 2], counts[case * 2 + 1])
-            ]
-            guesses[case] = labels[0 if scores[0] >= scores[1] else 1]
-    return guesses
+    texts = [text for case in cases for text in case.texts]
+    gold = np.array([case.gold == label for case in cases for label in labels])
+    _, scores = _naive_bayes(texts, gold, folds.repeat(2))
+    margin = scores[:, 1] - scores[:, 0]
+    return np.where(margin[::2] >= margin[1::2], labels[0], labels[1])
 
 
-_Bag = tuple[np.ndarray, np.ndarray]
+def _labels_by_words(cases: Sequence[GradedText], folds: np.ndarray) -> np.ndarray:
+    """Naive Bayes guesses at the label of each text."""
+    golds = np.array([case.gold for case in cases])
+    seen, scores = _naive_bayes([case.texts[0] for case in cases], golds, folds)
+    return seen[scores.argmax(axis=1)]
 
 
-def _counts(texts: Sequence[str]) -> tuple[list[_Bag], int]:
-    """Each text as (word numbers, ones): presence only, not frequency."""
+def _naive_bayes(
+    texts: Sequence[str], classes: np.ndarray, folds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The classes, and each text's log score of each class, trained on the other folds.
+
+    A word counts once per text: its frequency within a text says little.
+    """
+    from scipy.sparse import csr_array
+
     number: dict[str, int] = {}
-    bags = []
-    for text in texts:
-        columns = [number.setdefault(word, len(number)) for word in sorted(set(words(text)))]
-        bags.append((np.array(columns, dtype=np.int64), np.ones(len(columns))))
-    return bags, len(number)
-
-
-def _log_rates(counts: Sequence[_Bag], rows: np.ndarray, size: int) -> np.ndarray:
-    total = np.ones(size)
-    for row in rows:
-        total[counts[row][0]] += 1
-    return np.log(total / total.sum())
+    bags = [[number.setdefault(w, len(number)) for w in sorted(set(words(t)))] for t in texts]
+    ends = np.cumsum([0, *map(len, bags)])
+    columns = np.array([column for bag in bags for column in bag], dtype=np.int64)
+    counts = csr_array((np.ones(len(columns)), columns, ends), shape=(len(texts), len(number)))
+    seen = np.unique(classes)
+    scores = np.full((len(texts), len(seen)), -np.inf)
+    for fold in range(_FOLDS):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        for at, label in enumerate(seen):
+            rows = train[classes[train] == label]
+            if len(rows):
+                rates = 1 + counts[rows].sum(axis=0)
+                prior = np.log(len(rows) / len(train))
+                scores[test, at] = counts[test] @ np.log(rates / rates.sum()) + prior
+    return seen, scores
 
 
 def _folds(cases: Sequence[GradedText]) -> np.ndarray:

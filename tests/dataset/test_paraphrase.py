@@ -122,7 +122,7 @@ def test_a_file_that_may_hold_acceptances_is_never_overwritten(
 
 def test_a_judge_that_gives_no_text_cannot_paraphrase(tasks: dict[str, TaskTemplates]) -> None:
     judge = CallableJudge(lambda prompts: [{"YES": -1.0}] * len(prompts), scoring="options")
-    with pytest.raises(JudgeSenseError, match="no text"):
+    with pytest.raises(JudgeSenseError, match="generate"):
         paraphrase(tasks["coherence"], judge, 1)
 
 

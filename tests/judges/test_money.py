@@ -17,8 +17,9 @@ from judgesense.pipeline import Settings
 from judgesense.studies.common.result import judged
 from local_judges.api.judge import ApiJudge
 from local_judges.llm_matcher import judge_matches
+from local_judges.protocol import Request
 from local_judges.registry import resolve
-from local_judges.runner import Interrupted
+from local_judges.runner import Interrupted, ask_all
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWN = {"templates": EXAMPLES / "politeness.yaml", "items": EXAMPLES / "politeness.jsonl"}
@@ -58,13 +59,11 @@ def test_a_matching_that_could_exceed_the_budget_asks_nothing() -> None:
 
 
 def test_proposals_that_could_exceed_the_budget_are_not_asked_for() -> None:
-    from judgesense_dataset.paraphrase import generate
-
     endpoint = FakeEndpoint(lambda _: "Is it so?")
     with serving(endpoint) as url:
         judge = ApiJudge("m", base_url=url, price=(10.0, 10.0), max_cost=0.001, max_tokens=512)
         with pytest.raises(JudgeSenseError, match=r"--max-cost 0\.001 would be exceeded"):
-            generate(judge, ["Say it otherwise."])
+            ask_all(judge, [Request("1", "Say it otherwise.", ())], ["generate"])
     assert not endpoint.bodies
 
 
