@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense_dataset.audit import Audit, audit
+from judgesense_dataset.audit.findings import SEVERITIES, catalogue
 from judgesense_dataset.audit.render import render
 from judgesense_dataset.audit.shortcuts import MIN_ITEMS, GradedText, near_duplicates, rules
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
@@ -324,6 +325,13 @@ def test_near_duplicates_are_found_and_unlike_texts_are_not() -> None:
     base = " ".join(f"word{at}" for at in range(60))
     texts = {"a": base, "b": base.replace("word30", "other"), "c": base[::-1], "d": "word1 word2"}
     assert [(first, second) for first, second, _ in near_duplicates(texts)] == [("a", "b")]
+
+
+def test_every_finding_has_a_severity_and_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data" / "audit.md").read_text("utf-8")
+    for code, messages in catalogue().items():
+        assert set(messages) <= set(SEVERITIES)
+        assert f"`{code}`" in page
 
 
 def test_the_three_formats_say_the_same(published: Path) -> None:

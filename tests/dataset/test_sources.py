@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense_dataset import sources
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.sources import get_source
 from judgesense_dataset.sources.loader import Collected, Reader
@@ -20,6 +21,7 @@ from judgesense_dataset.sources.own import OwnData
 from judgesense_dataset.sources.own import collect as collect_own
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
 
+ROOT = Path(__file__).parents[2]
 TRUTHFULQA = Path("truthfulqa/truthful_qa/generation/validation.parquet")
 SUMMEVAL = Path("mteb/summeval/default/test.parquet")
 MTBENCH = Path("lmsys/mt_bench_human_judgments/default/human.parquet")
@@ -250,6 +252,18 @@ def test_an_unknown_vote_is_named(broken: Callable[..., Path]) -> None:
 def test_an_unknown_source_lists_those_that_exist() -> None:
     with pytest.raises(JudgeSenseError, match="truthfulqa, summeval, scifact, mtbench"):
         get_source("truthful")
+
+
+def test_every_source_is_registered_and_documented() -> None:
+    folder, page = Path(sources.__file__).parent, ROOT / "docs" / "data" / "sources.md"
+    modules = {
+        path.stem for path in folder.glob("*.py") if "\nSOURCE = " in path.read_text("utf-8")
+    }
+    assert modules == set(sources.NAMES)
+    assert all(f"`{name}`" in page.read_text("utf-8") for name in sources.NAMES)
+    assert {get_source(name).task for name in sources.NAMES} == set(
+        load_templates(DATA / "templates.yaml")
+    )
 
 
 # Data of one's own.
