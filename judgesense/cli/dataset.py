@@ -9,6 +9,7 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
+from judgesense_dataset.sources import CHOICES
 
 app = opt.App("Build, show, validate, audit and paraphrase a set of pairs.")
 
@@ -25,7 +26,7 @@ def build(
         str,
         opt.option(
             "A,B",
-            "truthfulqa, summeval, scifact, mtbench, all (these four), beir:SET or own.",
+            f"Any of {', '.join(CHOICES)}.",
             "--source",
             "-s",
         ),
