@@ -11,8 +11,7 @@ import numpy as np
 
 from judgesense.matching import METHODS
 from judgesense.scores import METRICS
-from judgesense.statistics.labels import numbers
-from judgesense.statistics.tables import is_ordered, number_table
+from judgesense.statistics.tables import is_ordered, numbers
 
 
 def text_rows(values: Any, name: str) -> None:
@@ -49,7 +48,7 @@ def number_rows(values: Any, name: str) -> None:
 
 def score_rows(values: Any, name: str) -> None:
     """Raise ValueError unless the rows are lists of finite numbers of equal length."""
-    number_table(values, name, "row", "column")
+    numbers(values, name, 2)
 
 
 def _check_list(values: Any, name: str, of: str) -> None:

@@ -31,10 +31,10 @@ from judgesense.statistics.labels import (
     check_resamples,
     check_seed,
     encode_pair,
-    numbers,
 )
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.signature import signature
+from judgesense.statistics.tables import numbers
 from judgesense.version import __version__
 
 __all__ = ["UNDECIDED", "Agreement", "SoftAgreement", "cohen_kappa", "jss", "soft_jss"]

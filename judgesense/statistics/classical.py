@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.labels import numbers
 from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.tables import numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,10 @@ from judgesense.statistics.labels import (
     check_resamples,
     check_seed,
     encode_pair,
-    numbers,
 )
 from judgesense.statistics.resampling import resampled_sums
 from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.tables import numbers
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.labels import Codes, check_level, numbers
+from judgesense.statistics.labels import Codes, check_level
 from judgesense.statistics.resampling import resampled_sums
-from judgesense.statistics.tables import is_ordered
+from judgesense.statistics.tables import is_ordered, numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -287,6 +287,8 @@ def booleans(values: Any, name: str) -> npt.NDArray[np.bool_]:
     >>> booleans([1, 0], "agree").tolist()
     [True, False]
     """
+    if not isinstance(values, np.ndarray):
+        values = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in values]
     array = numbers(values, name)
     bad = np.flatnonzero((array != 0) & (array != 1))
     if len(bad):

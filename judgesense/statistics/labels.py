@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,56 +135,6 @@ def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
         if not isinstance(label, str):
             raise ValueError(f"{name} holds {label!r}: pass labels as strings")
     return frozenset(labels)
-
-
-def numbers(values: Any, name: str, ndim: int = 1) -> npt.NDArray[np.float64]:
-    """Return finite numbers as a float array of `ndim` dimensions.
-
-    Raises:
-        ValueError: not numbers, ragged, of another shape, empty, or not finite (names the row).
-
-    >>> numbers([1, 2.5], "values").tolist()
-    [1.0, 2.5]
-    """
-    if isinstance(values, (str, bytes, Set, Mapping)):
-        raise ValueError(f"{name} is a {type(values).__name__}: pass a list of numbers")
-    try:
-        values = values if isinstance(values, np.ndarray) else list(values)
-        raw = np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not a table of numbers of equal row length: {error}") from None
-    if raw.dtype.kind not in "fiu" and not (raw.dtype.kind == "b" and raw.size):
-        _refuse_non_numbers(values, name)
-    try:
-        array: npt.NDArray[np.float64] = raw.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} cannot be read as numbers ({error}): pass numbers") from None
-    if array.size == 0:
-        raise ValueError(f"{name} is empty: pass at least one row")
-    if array.ndim != ndim:
-        raise ValueError(f"{name} has {array.ndim} dimensions: pass {ndim}")
-    bad = ~np.isfinite(array)
-    if bad.any():
-        place = tuple(int(axis) for axis in np.argwhere(bad)[0])
-        at = "][".join(map(str, place))
-        raise ValueError(
-            f"{name}[{at}] is {array[place]}: pass finite numbers, or leave the row out"
-        )
-    return array
-
-
-def _refuse_non_numbers(values: Any, name: str) -> None:
-    """Raise ValueError at the first entry that is not a number, as the caller wrote it.
-
-    In a mixed list numpy turns every entry into text, so the array would blame the first one.
-    """
-    for row, value in enumerate(values):
-        if isinstance(value, (list, tuple, np.ndarray)):
-            _refuse_non_numbers(value, f"{name}[{row}]")
-        elif isinstance(value, (bool, np.bool_)) or not isinstance(
-            value, (int, float, np.integer, np.floating)
-        ):
-            raise ValueError(f"{name}[{row}] is {value!r}, not a number: pass finite numbers")
 
 
 def _as_rows(values: Labels, name: str) -> Any:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from judgesense.statistics.labels import check_labels
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.statistics.tables import Floats, number_table, positive_number
+from judgesense.statistics.tables import Floats, numbers, positive_number
 
 _TIE = 1e-12
 """Scores closer than this share of their size are equal: sums of the same numbers in another order
@@ -368,7 +368,7 @@ def lcb_sweep(
 
 def _scores(values: Any, row_is: str) -> Floats:
     """The table of scores, one column a prompt; refuses those whose squares overflow."""
-    table = number_table(values, "predictions", row_is, "prompt")
+    table = numbers(values, "predictions", 2)
     if (large := np.abs(table) > _LARGEST).any():
         row, column = (int(axis) for axis in np.argwhere(large)[0])
         raise ValueError(

@@ -14,10 +14,10 @@ from judgesense.statistics.intervals import (
     mean_t_cluster,
     wilson_from_sums,
 )
-from judgesense.statistics.labels import check_level, check_resamples, numbers
+from judgesense.statistics.labels import check_level, check_resamples
 from judgesense.statistics.resampling import resampled_sums
 from judgesense.statistics.result import ResultMapping
-from judgesense.statistics.tables import Floats, number_table, positive_number
+from judgesense.statistics.tables import Floats, numbers, positive_number
 
 TOLERANCES = (0.25, 0.5, 1.0)
 """The paper's tolerances, in units of the score scale (section 5.1 and appendix D)."""
@@ -230,7 +230,7 @@ def coefficients_of_variation(table: Floats) -> Floats:
 
 
 def _checked(scores: Any, references: Any, round_references: bool) -> tuple[Floats, Floats]:
-    table = number_table(scores, "predictions", "item", "paraphrase")
+    table = numbers(scores, "predictions", 2)
     human = numbers(references, "references")
     if len(table) != len(human):
         raise ValueError(

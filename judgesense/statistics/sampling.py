@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_from_sums
-from judgesense.statistics.labels import check_level, numbers
+from judgesense.statistics.labels import check_level
 from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.tables import numbers
 
 
 @dataclass(frozen=True, eq=False)

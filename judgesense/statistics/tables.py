@@ -1,9 +1,9 @@
-"""Tables of scores as arrays: the one place that checks rows of numbers."""
+"""Numbers as arrays: the one place that checks rows of numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -21,74 +21,63 @@ def is_ordered(values: Any) -> bool:
     return hasattr(values, "__len__") and not isinstance(values, (str, bytes, Set, Mapping))
 
 
-def number_table(values: Any, name: str, row_is: str, column_is: str) -> Floats:
-    """Return rows of finite numbers as a float array.
+def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
+    """Return finite numbers as a float array of `ndim` dimensions (1, or 2 for a table).
 
     Args:
-        values: rows of equal length, nested sequences or a two-dimensional array.
+        values: numbers, or rows of numbers of equal length; an array or a data frame will do.
         name: the argument's name, for messages.
-        row_is: the kind of row ("item"), for messages.
-        column_is: the kind of column ("paraphrase"), for messages.
-
-    Returns:
-        Shape (rows, columns), at least (1, 1).
+        ndim: the number of dimensions.
 
     Raises:
-        ValueError: not a table, empty, ragged, or a cell that is not a finite number; names the
-            place.
+        ValueError: not numbers, ragged, of another shape, empty, or not finite; names the place.
 
-    >>> number_table([[1, 2], [3, 4]], "predictions", "item", "paraphrase").shape
+    >>> numbers([[1, 2], [3, 4]], "predictions", 2).shape
     (2, 2)
     """
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()  # iterating a data frame yields its column names
-    if not is_ordered(values):
-        raise ValueError(
-            f"{name} is a {type(values).__name__}: pass one row of numbers for each {row_is}"
-        )
-    if len(values) == 0:
-        raise ValueError(f"{name} is empty: pass one row of numbers for each {row_is}")
-    if not (isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu"):
-        _check_rows(list(values), name, row_is, column_is)
+    if isinstance(values, (str, bytes, Set, Mapping)) or not hasattr(values, "__iter__"):
+        raise ValueError(f"{name} is a {type(values).__name__}: pass a list of numbers")
+    if not (isinstance(values, np.ndarray) and values.dtype.kind in "fiub"):
+        values = list(values)
+        _check_cells(values, name, ndim)
     try:
-        table: Floats = np.asarray(values, dtype=np.float64)
-    except OverflowError:
-        raise ValueError(f"{name} holds an integer too large for a float: pass scores") from None
-    if table.shape[1] == 0:
-        raise ValueError(f"{name}[0] is empty: pass one number for each {column_is}")
-    bad = ~np.isfinite(table)
+        array: Floats = np.asarray(values, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError(f"{name} cannot be read as numbers ({error}): pass numbers") from None
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: pass at least one row of at least one number")
+    if array.ndim != ndim:
+        raise ValueError(f"{name} has {array.ndim} dimensions: pass {ndim}")
+    bad = ~np.isfinite(array)
     if bad.any():
-        row, column = (int(axis) for axis in np.argwhere(bad)[0])
+        place = tuple(int(axis) for axis in np.argwhere(bad)[0])
+        at = "][".join(map(str, place))
         raise ValueError(
-            f"{name}[{row}][{column}] ({row_is} {row}, {column_is} {column}) is "
-            f"{table[row, column]}: pass a finite number, or leave out the whole {row_is}"
+            f"{name}[{at}] is {array[place]}: pass finite numbers, or leave out the row"
         )
-    return table
+    return array
 
 
-def _check_rows(rows: list[Any], name: str, row_is: str, column_is: str) -> None:
-    width: int | None = None
-    for index, row in enumerate(rows):
-        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
-            raise ValueError(
-                f"{name}[{index}] is {row!r}: pass a list with one number for each {column_is}"
-            )
-        if width is None:
-            width = len(row)
-        elif len(row) != width:
-            raise ValueError(
-                f"{name}[{index}] has {len(row)} numbers and {name}[0] has {width}: every {row_is} "
-                f"needs one number for each {column_is}, in the same order"
-            )
-        kinds = set(map(type, row))
-        if kinds <= {float, int}:
-            continue
-        for column, cell in enumerate(row):
-            if not _is_number(cell):
+def _check_cells(values: Sequence[Any], name: str, ndim: int) -> None:
+    """Raise ValueError at the first cell that is not a number, and at the first ragged row."""
+    kinds = set(map(type, values))
+    if ndim == 1 and (kinds <= {float, int} or kinds <= {bool, np.bool_}):
+        return
+    for row, value in enumerate(values):
+        place = f"{name}[{row}]"
+        if ndim == 1 and not _is_number(value):
+            raise ValueError(f"{place} is {value!r}, not a number: pass finite numbers")
+        if ndim > 1:
+            if not is_ordered(value):
+                raise ValueError(f"{place} is {value!r}: pass a list of numbers")
+            if len(value) != len(values[0]):
                 raise ValueError(
-                    f"{name}[{index}][{column}] ({row_is} {index}, {column_is} {column}) is "
-                    f"{cell!r}, not a number: pass a finite number, or leave out the whole {row_is}"
+                    f"{place} has {len(value)} numbers and {name}[0] has {len(values[0])}: pass "
+                    "rows of equal length"
                 )
+            _check_cells(value, place, ndim - 1)
 
 
 def _is_number(value: Any) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
-from judgesense.statistics.labels import numbers
 from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.tables import numbers
 
 FACTORS = ("item", "template", "order")
 
