@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES, ORACLE
@@ -25,6 +28,7 @@ from judgesense.trust.thresholds import (
     SAME_CHOICE,
     STEADY_JSS,
 )
+from judgesense.yaml_files import read_yaml
 
 Finding = dict[str, Any]
 
@@ -94,18 +98,8 @@ def cases(report: Mapping[str, Any]) -> Iterator[Case]:
 
 def _findings(case: Case) -> Iterator[tuple[str, str]]:
     yield _headline(case)
-    for check in (
-        _wrong,
-        _polarity,
-        _position,
-        _noise,
-        _mass,
-        _undecided,
-        _cut_off,
-        _worst,
-        _prefer,
-        _sample,
-    ):
+    for check in (_wrong, _polarity, _position, _noise, _mass, _undecided, _cut_off, _worst,
+                  _prefer, _sample):  # fmt: skip
         if text := check(case):
             yield check.__name__.strip("_"), text
 
@@ -114,74 +108,42 @@ def _headline(case: Case) -> tuple[str, str]:
     cell = case.mapped
     if cell["jss"] is None:
         return _nothing_known(case)
-    spread = f"{number(cell['jss'])} {interval(cell)}"
     if _hardly_covered(case):
-        return "avoid", (
-            f"avoid in this form. JSS {spread} covers only {cell['n_pairs']} of "
-            f"{case.about['n_planned']} pairs. Ask for answers that can be parsed, or use options "
-            "scoring."
-        )
+        return "avoid", _say("hardly_covered", case)
     if cell["verdict"] == "degenerate":
         reason = sentence(cell["degenerate"].removesuffix(KAPPA_UNDEFINED))
-        return "avoid", (
-            f"avoid. {reason}, so JSS {number(cell['jss'])} does not measure sensitivity to "
-            "wording."
-        )
+        return "avoid", _say("degenerate", case, reason=reason)
     if cell["verdict"] == "reliable":
-        return _reliable(case, spread)
+        return _reliable(case)
     if cell["verdict"] == "unstable":
-        text = (
-            "avoid unless you keep to one wording. Rewording alone changes "
-            f"{percent(cell['flip_rate'])} of its verdicts: JSS {spread}."
-        )
+        text = _say("unstable", case)
         if cell["kappa"] is not None and cell["kappa"] <= 0:
-            text += f" κ is {number(cell['kappa'])}: two wordings agree no more often than chance."
+            text += f" {_say('no_better_than_chance', case)}"
         return "avoid", text
     if cell["ci_low"] is None:
-        return "undecided", (
-            f"not settled. JSS {number(cell['jss'])} comes from a single item and has no interval. "
-            "Add items."
-        )
-    text = f"not settled. The interval of JSS {spread} includes {STEADY_JSS}."
-    if case.settle is None:
-        return "undecided", f"{text} More items are unlikely to settle it."
-    return "undecided", (
-        f"{text} If JSS stays the same, about {case.settle} items will settle it (now "
-        f"{cell['n_items']})."
-    )
+        return "undecided", _say("one_item", case)
+    key = "never_settled" if case.settle is None else "not_settled"
+    return "undecided", _say(key, case, threshold=STEADY_JSS, items=case.settle)
 
 
 def _nothing_known(case: Case) -> tuple[str, str]:
     """There is no JSS: no pairs, no judgements, or no decisions."""
-    reason = case.mapped["degenerate"]
     if not case.about["n_planned"]:
-        return "undecided", (
-            f"not measured: {reason}. No item was judged under two wordings; judge each item under "
-            "at least two."
-        )
+        return "undecided", _say("one_wording", case)
     if not case.about["n_judged"] or case.mapped["n_error"]:
-        return "undecided", f"not settled: {reason}."
-    return "avoid", f"avoid. {sentence(reason)}: its answers could not be read as verdicts."
+        return "undecided", _say("not_judged", case)
+    return "avoid", _say("unreadable", case, reason=sentence(case.mapped["degenerate"]))
 
 
-def _reliable(case: Case, spread: str) -> tuple[str, str]:
+def _reliable(case: Case) -> tuple[str, str]:
     """A steady judge is only useful if it reads what it judges."""
-    cell = case.mapped
+    same, kappa = case.mapped["position_consistency"], case.mapped["kappa"]
     if _is_wrong(case):
-        return "avoid", f"avoid. It is steady (JSS {spread}), but its verdicts are wrong."
-    same = cell["position_consistency"]
+        return "avoid", _say("steady_but_wrong", case)
     if same is not None and same < FOLLOWS_POSITION:
-        return "avoid", (
-            f"avoid. It is steady (JSS {spread}), but its verdicts follow an option's place more "
-            "than its content."
-        )
-    changed = f"Rewording changes {percent(cell['flip_rate'])} of its verdicts"
-    if cell["kappa"] is not None and cell["kappa"] <= LOW_KAPPA:
-        return "use", (
-            f"use with care. {changed} (JSS {spread}), but mainly because one label dominates: κ "
-            f"is {number(cell['kappa'])}."
-        )
-    return "use", f"use. {changed}: JSS {spread}."
+        return "avoid", _say("steady_by_position", case)
+    one_label = kappa is not None and kappa <= LOW_KAPPA
+    return "use", _say("use_with_care" if one_label else "use", case)
 
 
 def _hardly_covered(case: Case) -> bool:
@@ -196,29 +158,16 @@ def _is_wrong(case: Case) -> bool:
 
 
 def _wrong(case: Case) -> str | None:
-    accuracy, share = case.mapped["accuracy"], case.about["gold_share"]
-    if accuracy is None:
+    jss, share = case.mapped["jss"], case.about["gold_share"]
+    if case.mapped["accuracy"] is None:
         return None
-    constant = f"always answering {case.about['gold_label']}"
     if share == 1:
-        return (
-            f"every gold label is {case.about['gold_label']}, so an accuracy of "
-            f"{percent(accuracy)} does not distinguish it from {constant}."
-        )
-    if not _is_wrong(case):
-        low = case.about["accuracy_ci"][0]
-        if low is None or share is None or low > share:
-            return None
-        return (
-            f"on {case.about['n_items']} items its accuracy of {percent(accuracy)} cannot be "
-            f"distinguished from that of {constant}, {percent(share)}."
-        )
-    jss = case.mapped["jss"]
-    start = "steady but wrong" if jss is not None and jss >= STEADY_JSS else "often wrong"
-    return (
-        f"{start}: {percent(accuracy)} of its verdicts match the gold labels; {constant} would "
-        f"match {percent(share)}."
-    )
+        return _say("one_gold_label", case)
+    if _is_wrong(case):
+        steady = jss is not None and jss >= STEADY_JSS
+        return _say("wrong", case, how="steady but" if steady else "often")
+    low = case.about["accuracy_ci"][0]
+    return None if low is None or share is None or low > share else _say("perhaps_constant", case)
 
 
 def _polarity(case: Case) -> str | None:
@@ -226,18 +175,14 @@ def _polarity(case: Case) -> str | None:
     inverted = [row["template"] for row in case.wordings if row["inverted"]]
     if not inverted or raw is None or mapped is None:
         return None
-    names = f"the inverted wording{'s' if len(inverted) > 1 else ''} {join(inverted)}"
-    figures = f"raw JSS is {number(raw)}, mapped JSS {number(mapped)}"
+    wordings = f"the inverted wording{'s' if len(inverted) > 1 else ''} {join(inverted)}"
     if mapped - raw > POLARITY_GAP:
-        text = f"{figures}: the gap comes from {names}, not from the judge."
+        oracle = ""
         if case.oracle_raw is not None:
-            text += f" A perfect judge has a raw JSS of {number(case.oracle_raw)} here."
-        return f"{text} Quote the mapped JSS, or drop {names}."
+            oracle = " " + _say("inverted_oracle", case, oracle_raw=case.oracle_raw)
+        return _say("inverted_gap", case, wordings=wordings, oracle=oracle)
     if raw - mapped > POLARITY_GAP:
-        return (
-            f"{figures}: it overlooks the inversion and answers {names} like the others, although "
-            f"the same answer means the opposite there. Drop {names}."
-        )
+        return _say("inverted_overlooked", case, wordings=wordings)
     return None
 
 
@@ -246,26 +191,12 @@ def _position(case: Case) -> str | None:
         return None
     rate, same = case.mapped["first_position_rate"], case.mapped["position_consistency"]
     if same is None:
-        if len(case.about["orders"]) == 1:
-            return (
-                f"only order {case.about['orders'][0]} was judged, so position bias cannot be "
-                "separated from preference. Run with --orders AB,BA."
-            )
-        return None
+        return _say("one_order", case) if len(case.about["orders"]) == 1 else None
     low, high = EVEN_FIRST
-    even = low <= rate <= high
-    if same >= SAME_CHOICE and even:
-        return None
+    if low <= rate <= high:
+        return None if same >= SAME_CHOICE else _say("even_position", case)
     place, share = ("first", rate) if rate >= 0.5 else ("second", 1 - rate)
-    start = (
-        "it favours neither position, but"
-        if even
-        else f"position bias: it takes the {place} option {percent(share)} of the time, and"
-    )
-    return (
-        f"{start} makes the same choice in both orders {percent(same)} of the time. Judge both "
-        "orders and keep the verdicts that agree."
-    )
+    return _say("position_bias", case, place=place, share=share)
 
 
 def _noise(case: Case) -> str | None:
@@ -273,53 +204,33 @@ def _noise(case: Case) -> str | None:
     if noise is None or flips is None:
         return None
     if noise == 0:
-        return "it never flips when simply asked again: its flips come from wording alone."
-    both = f"it flips {percent(noise)} of verdicts when simply asked again, {percent(flips)} when"
-    if flips > 0 and noise >= flips * MOSTLY_NOISE:
-        return (
-            f"{both} reworded: most of that is noise. Fix decoding, batching and precision before "
-            "you blame the wording."
-        )
-    return f"{both} reworded: up to {percent(noise)} is noise."
+        return _say("no_noise", case)
+    mostly = flips > 0 and noise >= flips * MOSTLY_NOISE
+    return _say("mostly_noise" if mostly else "some_noise", case)
 
 
 def _cut_off(case: Case) -> str | None:
     cut, n = case.about.get("n_cut_off", 0), case.about.get("n_prompts", 0)
-    if not n or cut / n < MANY_CUT_OFF:
-        return None
-    return (
-        f"{percent(cut / n)} of its answers reached the token cap before a verdict: raise it "
-        "with --set max_tokens=N (a reasoning model needs a few thousand)."
-    )
+    many = n and cut / n >= MANY_CUT_OFF
+    return _say("cut_off", case, share=cut / n) if many else None
 
 
 def _mass(case: Case) -> str | None:
     mass = case.about["option_mass"]
-    if case.mapped["scoring"] != "options" or mass is None or mass >= LOW_OPTION_MASS:
-        return None
-    return (
-        f"in the median prompt the options hold only {percent(mass)} of the probability: it would "
-        "rather write something else. Read these figures as forced choices."
-    )
+    low = case.mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS
+    return _say("low_mass", case) if low else None
 
 
 def _undecided(case: Case) -> str | None:
-    cell, about = case.mapped, case.about
+    n_judged, n_planned = case.about["n_judged"], case.about["n_planned"]
     texts = []
-    if about["n_judged"] < about["n_planned"]:
-        texts.append(
-            f"{about['n_planned'] - about['n_judged']} of {about['n_planned']} pairs are not "
-            "judged yet: rerun the same command to finish the run."
-        )
-    counts = {kind: cell[f"n_{kind}"] for kind in ("unclear", "refused", "error")}
+    if n_judged < n_planned:
+        texts.append(_say("not_finished", case, missing=n_planned - n_judged))
+    counts = {kind: case.mapped[f"n_{kind}"] for kind in ("unclear", "refused", "error")}
     lost = sum(counts.values())
-    if about["n_judged"] and lost / about["n_judged"] > MANY_UNDECIDED:
+    if n_judged and lost / n_judged > MANY_UNDECIDED:
         named = join([f"{count} {kind}" for kind, count in counts.items() if count])
-        texts.append(
-            f"{percent(lost / about['n_judged'])} of its pairs lack a verdict ({named}). JSS would "
-            f"be {number(cell['jss_low'])} if all of them disagreed, {number(cell['jss_high'])} if "
-            "all agreed."
-        )
+        texts.append(_say("many_undecided", case, share=lost / n_judged, counts=named))
     return " ".join(texts) or None
 
 
@@ -338,12 +249,7 @@ def _worst(case: Case) -> str | None:
     if _rests_on_little(case) or len(other) < 2:
         return None
     worst = min(other, key=lambda row: (row["jss"], -row["n_pairs"]))
-    if worst["jss"] > 1 - NO_DIFFERENCE:
-        return None
-    return (
-        f"the wordings {worst['template_a']} and {worst['template_b']} agree least: JSS "
-        f"{number(worst['jss'])} {interval(worst)} on {worst['n_pairs']} pairs."
-    )
+    return None if worst["jss"] > 1 - NO_DIFFERENCE else _say("worst", case, pair=worst)
 
 
 def _prefer(case: Case) -> str | None:
@@ -357,25 +263,39 @@ def _prefer(case: Case) -> str | None:
         return score / (2 if graded else 1)
 
     ranked = sorted(known, key=lambda row: (-merit(row), row["inverted"], row["template"]))
-    if merit(ranked[0]) - merit(ranked[-1]) < NO_DIFFERENCE:
-        return "no wording stands out: all agree with the others about equally."
-    best = ranked[0]
-    text = (
-        f"prefer the wording {best['template']}: it agrees with the others on "
-        f"{percent(best['agreement'])} of pairs"
-    )
-    if graded:
-        text += f" and with gold on {percent(best['accuracy'])} of its prompts"
-    if merit(best) - merit(ranked[1]) < NO_DIFFERENCE:
-        text += f", hardly more than {ranked[1]['template']}"
-    return text + "."
+    best, second = ranked[:2]
+    if merit(best) - merit(ranked[-1]) < NO_DIFFERENCE:
+        return _say("no_wording_stands_out", case)
+    near = merit(best) - merit(second) < NO_DIFFERENCE
+    gold = f" and with gold on {percent(best['accuracy'])} of its prompts" if graded else ""
+    runner_up = f", hardly more than {second['template']}" if near else ""
+    return _say("prefer", case, best=best, graded=gold, runner_up=runner_up)
 
 
 def _sample(case: Case) -> str | None:
     clusters = case.mapped["n_clusters"]
-    if not 0 < clusters < FEW_CLUSTERS:
-        return None
-    return (
-        f"these figures rest on {clusters} independent item{'' if clusters == 1 else 's'}, however "
-        "many pairs that makes. Add items before you draw conclusions."
-    )
+    few = 0 < clusters < FEW_CLUSTERS
+    return _say("few_clusters", case, noun="item" if clusters == 1 else "items") if few else None
+
+
+def _say(key: str, case: Case, **facts: Any) -> str:
+    """A sentence of ``advice.yaml`` about a case."""
+    cells = {"mapped": case.mapped, "raw": case.raw, "about": case.about}
+    return _Formatter().format(_sentences()[key], **cells, **facts)
+
+
+@cache
+def _sentences() -> Mapping[str, str]:
+    sentences: Mapping[str, str] = read_yaml(Path(__file__).with_suffix(".yaml"))
+    return sentences
+
+
+class _Formatter(Formatter):
+    """``str.format`` with the fields' formats of ``advice.yaml``."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "jss":
+            return f"{number(value['jss'])} {interval(value)}"
+        if format_spec == "percent":
+            return percent(value)
+        return number(value) if format_spec == "number" else str(value)

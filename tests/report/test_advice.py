@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import pyarrow as pa
 
 from judgesense.reporting.build import measure
+from judgesense.trust import advice
+from judgesense.yaml_files import read_yaml
 
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 
@@ -205,3 +208,15 @@ def test_a_judge_that_mostly_cannot_be_read_is_told_so_and_not_how_many_items_to
     assert report["findings"][0]["kind"] == "avoid"
     assert "21 of 120 pairs" in report["advice"][0]
     assert report["to_settle"] == []
+
+
+def test_every_sentence_is_used_and_names_figures_that_exist(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"])
+    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run={})
+    sentences = read_yaml(Path(advice.__file__).with_suffix(".yaml"))
+    source = Path(advice.__file__).read_text("utf-8")
+    assert not [key for key in sentences if f'"{key}"' not in source and f"'{key}'" not in source]
+    cell, about = report["cells"][0], report["diagnostics"][0]
+    for key, sentence in sentences.items():
+        for which, name in re.findall(r"{(mapped|raw|about)\[(\w+)]", sentence):
+            assert name in (about if which == "about" else cell), key
