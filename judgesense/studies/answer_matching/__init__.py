@@ -17,7 +17,7 @@ from judgesense.studies.answer_matching import figures, tables
 from judgesense.studies.answer_matching.findings import findings, limits
 from judgesense.studies.answer_matching.measures import cells_of
 from judgesense.studies.answer_matching.scoring import (
-    Answers,
+    BenchmarkAnswers,
     ask,
     grade,
     grading_prompt,
@@ -163,7 +163,7 @@ def _templates(kind: str, plan: MatchingPlan, own: Path | None) -> tuple[AnswerT
     return paper[: plan.n_templates]
 
 
-def _result(found: Sequence[Answers], settings: dict[str, Any], seed: int) -> Result:
+def _result(found: Sequence[BenchmarkAnswers], settings: dict[str, Any], seed: int) -> Result:
     names = short_names({model for answers in found for model in answers.models})
     cells = cells_of(found, names, seed)
     more = [answers for answers in found if any(t.recombined for t in answers.templates)]

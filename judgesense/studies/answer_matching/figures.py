@@ -10,7 +10,7 @@ import numpy as np
 
 from judgesense.reporting.plots import INK, SOFT, plain
 from judgesense.studies.answer_matching.measures import PAPERS_TEMPLATES, Cell, text_heuristic
-from judgesense.studies.answer_matching.scoring import JUDGE, RIGHT, Answers
+from judgesense.studies.answer_matching.scoring import JUDGE, RIGHT, BenchmarkAnswers
 from judgesense.studies.common.figures import (
     CYCLE,
     forest,
@@ -22,7 +22,7 @@ from judgesense.studies.common.figures import (
 from judgesense.studies.common.result import Picture
 
 
-def pictures(cells: Sequence[Cell], found: Sequence[Answers]) -> Iterator[Picture]:
+def pictures(cells: Sequence[Cell], found: Sequence[BenchmarkAnswers]) -> Iterator[Picture]:
     """The study's figures; nothing is drawn before a picture's ``draw`` is called."""
     yield Picture(
         "accuracy",
@@ -88,7 +88,7 @@ def by_template(cells: Sequence[Cell]) -> Any:
     return figure
 
 
-def missed(found: Sequence[Answers]) -> Any:
+def missed(found: Sequence[BenchmarkAnswers]) -> Any:
     """Bars by template: unread answers, and those that only the judge counts as right."""
     figure = new_figure(4.4 * len(found) + 0.4, 3.5)
     labels = ["unread by the text heuristic", "read as wrong, right by the judge"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from judgesense.studies.answer_matching.measures import Cell, text_heuristic
-from judgesense.studies.answer_matching.scoring import JUDGE, Answers
+from judgesense.studies.answer_matching.scoring import JUDGE, BenchmarkAnswers
 from judgesense.studies.common.result import Table
 from judgesense.text import join, number, percent
 
@@ -18,7 +18,9 @@ USABLE = 0.9
 """A judge is usable as a matcher from this balanced accuracy on the probes, which are easy."""
 
 
-def findings(matchers: Table, cells: Sequence[Cell], found: Sequence[Answers]) -> Iterator[str]:
+def findings(
+    matchers: Table, cells: Sequence[Cell], found: Sequence[BenchmarkAnswers]
+) -> Iterator[str]:
     """What the tables show; ``matchers`` is the table of the matchers' accuracy."""
     for answers in found:
         own = [cell for cell in cells if cell.answers is answers and cell.spread is not None]
@@ -67,7 +69,7 @@ def findings(matchers: Table, cells: Sequence[Cell], found: Sequence[Answers]) -
             )
 
 
-def limits(found: Sequence[Answers]) -> Iterator[str]:
+def limits(found: Sequence[BenchmarkAnswers]) -> Iterator[str]:
     """What the figures do not show, and what to add."""
     for answers in found:
         if answers.left_out:

@@ -18,7 +18,7 @@ from judgesense.statistics.templates import (
     template_means,
     template_spread,
 )
-from judgesense.studies.answer_matching.scoring import EXTRACTION, RIGHT, Answers
+from judgesense.studies.answer_matching.scoring import EXTRACTION, RIGHT, BenchmarkAnswers
 
 PAPERS_TEMPLATES = 12
 
@@ -27,7 +27,7 @@ PAPERS_TEMPLATES = 12
 class Cell:
     """One model on one benchmark by one matcher; ``scores`` has shape (templates, items)."""
 
-    answers: Answers
+    answers: BenchmarkAnswers
     model: str
     matcher: str
     scores: Floats
@@ -62,7 +62,7 @@ class Cell:
         return Counter(chosen).most_common(1)[0][1] / len(chosen) if chosen else None
 
 
-def cells_of(found: Sequence[Answers], names: Mapping[str, str], seed: int) -> list[Cell]:
+def cells_of(found: Sequence[BenchmarkAnswers], names: Mapping[str, str], seed: int) -> list[Cell]:
     """A cell per benchmark, matcher and model; ``names`` maps models to their short names."""
     return [
         Cell(answers, names[model], matcher, scores[at], seed, names)
@@ -72,7 +72,7 @@ def cells_of(found: Sequence[Answers], names: Mapping[str, str], seed: int) -> l
     ]
 
 
-def text_heuristic(answers: Answers) -> str | None:
+def text_heuristic(answers: BenchmarkAnswers) -> str | None:
     """The heuristic that reads the text: the one that the judge's verdicts are compared with."""
     return next((name for name in (EXTRACTION, "f1", "math") if name in answers.scores), None)
 
@@ -110,7 +110,7 @@ def probe_accuracy(
 
 
 def matcher_agreement(
-    answers: Answers, matcher: str, other: str
+    answers: BenchmarkAnswers, matcher: str, other: str
 ) -> tuple[float | None, float | None]:
     """Agreement and Cohen's κ of two matchers on the answers that the first has a verdict on."""
     judged, heuristic = (answers.scores[name].reshape(-1) for name in (matcher, other))

@@ -74,7 +74,7 @@ class Response:
 
 
 @dataclass
-class Answers:
+class BenchmarkAnswers:
     """The answers of all models to one benchmark, in the order model, template, item.
 
     ``scores[matcher]`` has shape (models, templates, items): 1 right, 0 wrong, fractions for F1,
@@ -124,7 +124,7 @@ def ask(
     out: Path,
     note: Note,
     seed: int = 0,
-) -> Answers:
+) -> BenchmarkAnswers:
     """Ask every responder every item under every template, and score by the heuristics.
 
     Options are scored in the forward pass that starts the text. An item without an answer by one
@@ -168,14 +168,14 @@ def ask(
                         None if scored is None else tuple(each["logprob"] for each in scored),
                     )
                 )  # fmt: skip
-    answers = Answers(
+    answers = BenchmarkAnswers(
         benchmark, tuple(logs), tuple(templates), tuple(kept), responses, left_out=len(failed)
     )
     _score(answers)
     return answers
 
 
-def _score(answers: Answers) -> None:
+def _score(answers: BenchmarkAnswers) -> None:
     """Score the answers and the probes by the heuristics, and keep what was read."""
     responses, probes = answers.responses, probes_of(answers)
     if answers.kind == FACTS:
@@ -210,7 +210,7 @@ def _match(kind: str, responses: Sequence[Response]) -> tuple[list[float], list[
     return [float(one == two) for one, two in zip(readings, right, strict=True)], readings
 
 
-def probes_of(answers: Answers) -> list[Response]:
+def probes_of(answers: BenchmarkAnswers) -> list[Response]:
     """Answers that are known to be right or wrong, two to four per item.
 
     A multiple-choice item gives the right and a wrong option, each as a statement of its label and
@@ -244,7 +244,7 @@ def probes_of(answers: Answers) -> list[Response]:
 
 
 def grade(
-    answers: Answers,
+    answers: BenchmarkAnswers,
     grader: Any,
     prompt: str,
     max_tokens: int,
@@ -279,7 +279,10 @@ def grade(
 
 
 def _enter(
-    answers: Answers, matcher: str, verdicts: Sequence[float | None], probes: Sequence[Response]
+    answers: BenchmarkAnswers,
+    matcher: str,
+    verdicts: Sequence[float | None],
+    probes: Sequence[Response],
 ) -> None:
     """Store verdicts on the answers, followed by those on the probes, under a matcher's name."""
     n = len(answers.responses)
@@ -290,7 +293,7 @@ def _enter(
     ]
 
 
-def _message(answers: Answers, response: Response, prompt: str) -> str:
+def _message(answers: BenchmarkAnswers, response: Response, prompt: str) -> str:
     item, said = response.item, response.text
     if answers.kind == FACTS:
         values = {"question": item.question, "target": item.answers[0], "predicted_answer": said}

@@ -20,7 +20,7 @@ from judgesense.studies.answer_matching.scoring import (
     JUDGE,
     LIKELIHOOD,
     RIGHT,
-    Answers,
+    BenchmarkAnswers,
 )
 from judgesense.studies.common.result import Column, Record, Table, Value, published
 
@@ -68,7 +68,7 @@ def accuracy_table(cells: Sequence[Cell]) -> Table:
     )  # fmt: skip
 
 
-def ranking_table(found: Sequence[Answers], seed: int) -> Table:
+def ranking_table(found: Sequence[BenchmarkAnswers], seed: int) -> Table:
     """Whether templates rank the models alike, beside the paper's figures."""
     rows = []
     stated = published(STUDY)
@@ -96,7 +96,7 @@ def ranking_table(found: Sequence[Answers], seed: int) -> Table:
     )  # fmt: skip
 
 
-def many_table(cells: Sequence[Cell], found: Sequence[Answers], seed: int) -> Table:
+def many_table(cells: Sequence[Cell], found: Sequence[BenchmarkAnswers], seed: int) -> Table:
     """The paper's templates, which come first, against those recombined from them."""
     rows: list[Sequence[Value]] = []
     for answers in found:
@@ -126,7 +126,7 @@ def many_table(cells: Sequence[Cell], found: Sequence[Answers], seed: int) -> Ta
     )  # fmt: skip
 
 
-def matchers_table(found: Sequence[Answers]) -> Table:
+def matchers_table(found: Sequence[BenchmarkAnswers]) -> Table:
     """How accurate the matchers are on answers that are known to be right or wrong."""
     rows: list[Sequence[Value]] = []
     for answers in found:
@@ -172,7 +172,7 @@ def templates_table(cells: Sequence[Cell]) -> Table:
     )
 
 
-def differences(answers: Answers) -> dict[str, npt.NDArray[np.bool_]]:
+def differences(answers: BenchmarkAnswers) -> dict[str, npt.NDArray[np.bool_]]:
     """Which answers show each of `KINDS`, in the order of ``answers.responses``; kinds whose
     matchers did not run are left out."""
     name = text_heuristic(answers)
@@ -191,7 +191,7 @@ def differences(answers: Answers) -> dict[str, npt.NDArray[np.bool_]]:
     return found
 
 
-def missed_table(found: Sequence[Answers]) -> Table:
+def missed_table(found: Sequence[BenchmarkAnswers]) -> Table:
     """Counts of unread answers and of disagreements, over all templates and by template."""
     rows: list[Record] = []
     for answers in found:
@@ -220,7 +220,7 @@ def missed_table(found: Sequence[Answers]) -> Table:
     )  # fmt: skip
 
 
-def examples_table(found: Sequence[Answers], names: Mapping[str, str]) -> Table:
+def examples_table(found: Sequence[BenchmarkAnswers], names: Mapping[str, str]) -> Table:
     """A few answers of each kind of difference, from different templates and models."""
     rows: list[Record] = []
     for answers in found:

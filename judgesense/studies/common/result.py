@@ -23,7 +23,7 @@ from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference
 from judgesense.reporting.markdown import escape
 from judgesense.run_folder import require_writable, versions, writing
-from judgesense.text import number, sentence
+from judgesense.text import number, p_value, sentence
 from judgesense.yaml_files import read_yaml
 
 RESULT_FILE, PAGE_FILE = "study.json", "study.md"
@@ -38,6 +38,7 @@ Record = Mapping[str, Value]
 
 
 _ID = re.compile(r"[a-z][a-z0-9_]*")
+_P_VALUE = re.compile(r"p|p_\w+|\w+_p")
 _WORDS = {"jss": "JSS", "kappa": "κ", "alpha": "α", "usd": "US dollars", "ci": "", "n": ""}
 """How a heading spells the parts of an id; ``ci_low`` is "low" and ``n_items`` is "items"."""
 
@@ -148,7 +149,9 @@ class Table:
         """The cells as a reader sees them."""
         return [
             [
-                _text(row[column.id], self.digits if column.digits is None else column.digits)
+                p_value(value, "")
+                if isinstance(value := row[column.id], float) and _P_VALUE.fullmatch(column.id)
+                else _text(value, self.digits if column.digits is None else column.digits)
                 for column in self.columns
             ]
             for row in self.rows

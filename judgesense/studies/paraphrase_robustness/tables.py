@@ -28,7 +28,8 @@ STUDY = "paraphrase-robustness"
 
 HEADINGS = {
     "constant_accuracy": "constant score", "near": "within τ", "f": "F", "eta_squared": "η²",
-    "cohens_d": "Cohen's d", "n_configurations": "configurations", "pearson": "Pearson's r",
+    "cohens_d": "Cohen's d", "near_gain": "gain within τ", "pearson": "Pearson's r",
+    "gap_reworded": "gap, reworded", "gap_same": "gap, same prompt",
     "pearson_p": "p of r", "spearman": "Spearman's ρ", "spearman_p": "p of ρ", "n": "n",
     "paper_accuracy": "paper", "paper_f": "paper's F", "paper_eta_squared": "paper's η²",
     "paper_sensitivity": "paper's sensitivity", "paper_gap": "paper's gap",

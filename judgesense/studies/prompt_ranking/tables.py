@@ -87,7 +87,9 @@ def selection_table(cells: Sequence[Measured]) -> Table:
             Column("mean_redrawn", "mean, redrawn"),
             Column("lcb_redrawn", "LCB, redrawn"),
             *(Column(name) for name in ("gain", "gain_low", "gain_high")),
-            *(Column(name) for name in ("lcb_better", "equal", "lcb_worse")),
+            Column("lcb_better", "LCB better"),
+            Column("equal"),
+            Column("lcb_worse", "LCB worse"),
         ],
         f"The first two means use the study's seeds; the redrawn ones are expectations over "
         f"{REDRAWS} sets of as many seeds from the same scores. gain low to gain high holds the "
