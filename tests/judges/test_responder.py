@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -227,35 +223,24 @@ def test_a_real_model_writes_past_the_judges_cap_and_scores_options(tmp_path: Pa
     assert rows["count"]["text"] == text
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from test_responder import judgesense, sums
-judgesense.respond("smollm2-135m", sums(45), sys.argv[2], max_tokens=3, batch_tokens=256)
-"""
+def test_an_interrupted_responder_resumes_and_asks_nothing_twice(tmp_path: Path) -> None:
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    asked: list[str] = []
 
+    def interrupted(messages: list[str]) -> list[str]:
+        if len(asked) == 128:
+            raise KeyboardInterrupt
+        asked.extend(messages)
+        return adds(messages)
 
-@pytest.mark.slow
-def test_a_killed_responder_goes_on_and_leaves_the_log_of_an_uninterrupted_one(
-    tmp_path: Path,
-) -> None:
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(killed)],
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
-    while process.poll() is None and not list(killed.glob("responses/part-*.parquet")):
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
-    assert 0 < sum(read_part(part).num_rows for part in part_files(killed, PARTS)) < 90
+    interrupted.__name__ = "adds"
+    with pytest.raises(KeyboardInterrupt):
+        judgesense.respond(interrupted, sums(100), stopped, batch_size=64)
+    assert sum(read_part(part).num_rows for part in part_files(stopped, PARTS)) == 128
     with pytest.raises(JudgeSenseError, match="is not finished"):
-        judgesense.read_responses(killed)
-    logs = [
-        judgesense.respond("smollm2-135m", sums(45), out, max_tokens=3, batch_tokens=256)
-        for out in (killed, whole)
-    ]
-    assert logs[0].num_rows == 90
+        judgesense.read_responses(stopped)
+    logs = [judgesense.respond(adds, sums(100), out, batch_size=64) for out in (stopped, whole)]
+    assert logs[0].num_rows == 200
     assert logs[0].drop_columns(["latency_s"]).equals(logs[1].drop_columns(["latency_s"]))
 
 
