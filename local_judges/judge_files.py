@@ -15,7 +15,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.yaml_files import read_yaml
-from local_judges.options import ENGINES, check, setting, suggest, table
+from local_judges.options import ENGINES, check, suggest, table
 
 VARIABLE = "JUDGESENSE_JUDGES"
 """The environment variable that names your own judge file."""
@@ -46,41 +46,16 @@ class JudgeEntry:
     file: str = ""
 
 
-@dataclass(frozen=True)
-class _EndpointKeys:
-    """The keys of an endpoint."""
-
-    base_url: str
-    provider: str
-    key_variable: str
-    options: Mapping[str, Any]
-    style: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class _JudgeKeys:
-    """The keys of a judge."""
-
-    summary: str
-    engine: str
-    endpoint: str
-    model: str
-    floating: bool
-    options: Mapping[str, Any]
-    style: Mapping[str, Any]
-    price: Mapping[str, Any]
-    papers: Mapping[str, Any]
-    notes: list[str]
-
-
-@dataclass(frozen=True)
-class _PriceKeys:
-    """The keys of a price, in US dollars per million tokens."""
-
-    source: Any
-    date: Any
-    input: float = setting(0.0, "Tokens read.", least=0)
-    output: float = setting(0.0, "Tokens written.", least=0)
+_ENDPOINT_KEYS: Mapping[str, Any] = {
+    "base_url": str, "provider": str, "key_variable": str, "options": Mapping[str, Any],
+    "style": Mapping[str, Any],
+}  # fmt: skip
+_JUDGE_KEYS: Mapping[str, Any] = {
+    "summary": str, "engine": str, "endpoint": str, "model": str, "floating": bool,
+    "options": Mapping[str, Any], "style": Mapping[str, Any], "price": Mapping[str, Any],
+    "papers": Mapping[str, Any], "notes": list[str],
+}  # fmt: skip
+_PRICE_KEYS: Mapping[str, Any] = {"input": float, "output": float, "source": Any, "date": Any}
 
 
 def user_file() -> Path | None:
@@ -156,7 +131,7 @@ def _section(
 
 def _endpoint(values: Mapping[str, Any], place: str) -> dict[str, Any]:
     """An endpoint as options of the API judge."""
-    check(_EndpointKeys, values, f"{place}.")
+    check(_ENDPOINT_KEYS, values, f"{place}.")
     if ("base_url" in values) == ("provider" in values):
         raise JudgeSenseError(f"{place}: needs either base_url or provider")
     own = {key: value for key, value in values.items() if key not in ("options", "style")}
@@ -167,7 +142,7 @@ def _judge(
     name: str, values: Mapping[str, Any], endpoints: Mapping[str, dict[str, Any]], path: Path
 ) -> JudgeEntry:
     place = f"{path}, judges.{name}"
-    check(_JudgeKeys, values, f"{place}.")
+    check(_JUDGE_KEYS, values, f"{place}.")
     endpoint = values.get("endpoint")
     engine = values.get("engine", "api" if endpoint else None)
     if engine not in ENGINES:
@@ -187,16 +162,15 @@ def _judge(
     options = {**inherited, **options}
     price = values.get("price")
     if price is not None:
-        check(_PriceKeys, price, f"{place}.price.")
-        if absent := [key for key in table(_PriceKeys) if key not in price]:
+        check(_PRICE_KEYS, price, f"{place}.price.")
+        if absent := [key for key in _PRICE_KEYS if key not in price]:
             raise JudgeSenseError(f"{place}.price: {', '.join(absent)} missing")
         options["price"] = (float(price["input"]), float(price["output"]))
+        check(ENGINES[engine], {"price": options["price"]}, f"{place}.")
     if floating := values.get("floating", False):
         options["floating"] = True
     papers = values.get("papers", {})
-    for key, text in papers.items():
-        if not isinstance(text, str):
-            raise JudgeSenseError(f"{place}.papers.{key}: must be text, got {text!r}")
+    check(dict.fromkeys(papers, str), papers, f"{place}.papers.")
     return JudgeEntry(
         name=name,
         engine=engine,

@@ -212,18 +212,21 @@ def table(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     return found
 
 
-def check(kind: type, values: Mapping[str, Any], place: str, what: str = "key") -> None:
-    """Validate values against a class of options.
+def check(
+    kind: type | Mapping[str, Any], values: Mapping[str, Any], place: str, what: str = "key"
+) -> None:
+    """Validate values against a class of options, or against a mapping of keys to types.
 
     Raises JudgeSenseError for an unknown key (names the near ones and all), a value of the wrong
     type and a number out of bounds; ``place`` precedes the key in the message.
     """
-    known = table(kind)
+    known = kind if isinstance(kind, Mapping) else {k: t for k, (_, t) in table(kind).items()}
     for key, value in values.items():
         if key not in known:
             raise JudgeSenseError(f"{place}{key}: unknown {what}; {suggest(key, known)}")
-        own, wanted = known[key]
-        least, above = own.metadata.get("least"), own.metadata.get("above")
+        wanted = known[key]
+        bounds = {} if isinstance(kind, Mapping) else table(kind)[key][0].metadata
+        least, above = bounds.get("least"), bounds.get("above")
         words, fits = next(rest for each, *rest in _KINDS if each == wanted)
         words += "" if least is None else f" of {least} or more"
         words += "" if above is None else f" above {above}"

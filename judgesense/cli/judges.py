@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -139,17 +138,4 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A rich table on a terminal; else plain lines, neither wrapped nor cut."""
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table()
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*map(Text, row))
-        Console().print(table)
-        return
     typer.echo("\n".join(aligned([columns, *rows])))

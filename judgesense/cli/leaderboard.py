@@ -6,27 +6,22 @@ from typing import Annotated
 
 import typer
 
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 
 def leaderboard(
     results: Annotated[
         str | None,
-        typer.Option(
-            "--results",
-            metavar="DIR|REPO",
-            help="Folder of runs or results dataset (ORG/NAME); the embedded results by default.",
+        opt.option(
+            "DIR|REPO", "Folder of runs or results dataset; the embedded results by default."
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option("--port", min=1, max=65535, metavar="N", help="Port on 127.0.0.1.")
-    ] = 7860,
+    port: Annotated[int, opt.option("N", "Port on 127.0.0.1.", min=1, max=65535)] = 7860,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Let the submit page write to --results DIR.")
+        bool, opt.option(None, "Let the submit page write to --results DIR.", "--accept")
     ] = False,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Do not open a browser.")
-    ] = False,
+    no_browser: Annotated[bool, opt.option(None, "Do not open a browser.", "--no-browser")] = False,
 ) -> None:
     """Serve the leaderboard on this machine: judges ranked by JSS, and a page to submit runs.
 

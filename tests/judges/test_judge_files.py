@@ -103,7 +103,7 @@ BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"
         ),
         (
             BASE + "    price: {input: .nan, output: 2, source: s, date: d}\n",
-            r"judges\.mine\.price\.input: .* number of 0 or more",
+            r"judges\.mine\.price\.input: .* number",
         ),
         (BASE + "    floating: 'yes'\n", r"judges\.mine\.floating: .* true or false"),
         (BASE + "    price: {input: 1, output: 2}\n", r"mine\.price: source, date missing"),
