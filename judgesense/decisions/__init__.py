@@ -1,4 +1,4 @@
-"""The decision log: its schema (`log`) and the view that every measurement starts from."""
+"""The decision log: its schema (`log`) and `streams.view`, the start of every measurement."""
 
 from judgesense.decisions.log import (
     PARTS,
