@@ -80,6 +80,16 @@ def figures() -> tuple[PublishedFigure, ...]:
     return _figures()
 
 
+def paper_judges() -> tuple[str, ...]:
+    """The nine judges of the JudgeSense paper; the published files hold four more.
+
+    >>> len(paper_judges())
+    9
+    """
+    data = _data()
+    return tuple(judge for judge in data["judges"] if judge not in data["in_no_paper"])
+
+
 def for_judge(name: str) -> tuple[PublishedFigure, ...]:
     """The published figures of a judge; empty if there are none.
 

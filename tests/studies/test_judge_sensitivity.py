@@ -14,11 +14,12 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
+from judgesense.published import paper_judges
 from judgesense.studies.common.result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
 from judgesense.studies.judge_sensitivity.findings import findings, size_against_jss, size_of
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged
-from judgesense.studies.judge_sensitivity.tables import paper_judges, published_figures
+from judgesense.studies.judge_sensitivity.tables import published_figures
 
 WORDINGS = """
 tasks:

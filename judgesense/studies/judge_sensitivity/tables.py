@@ -35,18 +35,9 @@ INTERVAL = (
 )
 
 
-def paper_judges() -> tuple[str, ...]:
-    """The nine judges of the paper; the published files hold four more."""
-    return tuple(
-        judge
-        for judge in dict.fromkeys(figure.judge for figure in published.figures())
-        if not any("in no paper" in note for note in published.for_judge(judge)[0].notes)
-    )
-
-
 def published_figures(task: str, labels: str = "raw") -> list[PublishedFigure]:
     """The nine judges' figures on a task, the highest JSS first."""
-    nine = paper_judges()
+    nine = published.paper_judges()
     found = [f for f in published.figures() if (f.task, f.labels) == (task, labels)]
     return sorted((f for f in found if f.judge in nine), key=lambda f: -f.jss)
 
@@ -208,7 +199,7 @@ def template_pair_results(judged: Judged) -> Table:
 
 def published_template_pairs() -> Table:
     """The published breakdown of factuality by the five template pairs that occur there."""
-    nine = paper_judges()
+    nine = published.paper_judges()
     rows: list[Record] = [
         {"judge": judge, **{_pair_id(pair): own[pair][0] for pair in own}}
         for judge, own in published.template_pairs().items()
