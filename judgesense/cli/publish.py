@@ -1,4 +1,4 @@
-"""``judgesense publish``: the dataset, the metrics, results and the leaderboard, onto the Hub."""
+"""``judgesense publish``: the dataset, the metrics, results and the leaderboard, to the Hub."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def dataset(
         str | None, opt.option("NAME", "Add an eval.yaml that makes it a benchmark of this name.")
     ] = None,
 ) -> None:
-    """Publish a built dataset's folder; one whose audit finds errors is refused."""
+    """Publish a dataset folder. A folder whose audit finds errors is refused."""
     from hub_scripts.dataset import dataset_publication
 
     _check_repo(repo)
@@ -58,7 +58,7 @@ def results(
     private: Private = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Publish a run's report and decisions; figures that the decisions do not give are refused."""
+    """Publish a run's report and decisions. A report that the decisions do not give is refused."""
     from hub_scripts.results import results_publication
 
     _check_repo(repo)
@@ -69,34 +69,35 @@ def results(
 def eval_results(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
     repo: Annotated[str, opt.option("ORG/MODEL", "The judge's own model repository.", "--repo")],
-    source: Annotated[
-        str | None, opt.option("ORG/NAME", "The results dataset that has the run, to link to.")
+    results: Annotated[
+        str | None, opt.option("ORG/NAME", "The results dataset with the run, to link to.")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Offer a judge's scores to its model's page, in a pull request.
+    """Offer a judge's scores to its model's page in a pull request.
 
-    For open weights from the Hub that judged the whole of a Hub dataset.
+    The judge must have open weights on the Hub and have judged a whole Hub dataset.
     """
     from hub_scripts.eval_results import eval_results_publication
 
     _check_repo(repo, "--repo ORG/MODEL")
-    if source is not None:
-        _check_repo(source, "--source ORG/NAME")
-    _publish([eval_results_publication(run_dir, repo, source=source)], False, dry_run)
+    if results is not None:
+        _check_repo(results, "--results ORG/NAME")
+    _publish([eval_results_publication(run_dir, repo, source=results)], False, dry_run)
 
 
 @app.command("metrics")
 def metrics(
-    org: Annotated[str, opt.option(None, "The organisation or user of the Spaces.", "--org")],
+    org: Annotated[str, opt.option("ORG", "Organisation or user that owns the Spaces.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[METRIC]...", help="These alone; default all.")
+        list[str] | None,
+        typer.Argument(metavar="[METRIC]...", help="Metrics to publish; all by default."),
     ] = None,
     wheel: Wheel = None,
     private: Private = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Publish the metrics, each as a Space of its name that evaluate loads."""
+    """Publish each metric as a Space that evaluate loads."""
     from hub_scripts.spaces import metric_publications
 
     _check_repo(f"{org}/jss", "--org ORG")
@@ -121,7 +122,7 @@ def space(
 
 @contextmanager
 def _wheel(given: Path | None) -> Iterator[Path]:
-    """The wheel that was named, or this checkout's."""
+    """The given wheel, or one built from this checkout."""
     from hub_scripts.spaces import build_wheel
 
     if given is not None:
@@ -133,7 +134,7 @@ def _wheel(given: Path | None) -> Iterator[Path]:
 
 def _check_repo(repo: str, option: str = "--repo ORG/NAME") -> None:
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", repo):
-        raise JudgeSenseError(f"{repo!r} is no name on the Hub; give {option}")
+        raise JudgeSenseError(f"{repo!r} is not a name on the Hub; expected {option}")
 
 
 def _publish(publications: list[Publication], private: bool, dry_run: bool) -> None:
@@ -146,7 +147,7 @@ def _publish(publications: list[Publication], private: bool, dry_run: bool) -> N
 def _print(outcome: PublishOutcome, dry_run: bool) -> None:
     publication, changes = outcome.publication, outcome.changes
     state = {
-        "unknown": "the Hub cannot be asked, so all is listed as new",
+        "unknown": "cannot reach the Hub; every file is listed as new",
         "new": "a new repository",
         "there": f"{changes.unchanged} files unchanged",
     }[outcome.remote]
@@ -159,7 +160,7 @@ def _print(outcome: PublishOutcome, dry_run: bool) -> None:
         done = "offered" if publication.offered else "published"
         typer.echo(f"  {done} as commit {outcome.commit[:12]}")
     else:
-        typer.echo("  nothing has changed: no commit")
+        typer.echo("  no changes: no commit")
     if outcome.pull_request:
         typer.echo(f"  pull request {outcome.pull_request}")
     if outcome.tagged:

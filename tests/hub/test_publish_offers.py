@@ -96,11 +96,11 @@ def test_scores_are_offered_in_one_pull_request(hub, publish, tmp_path, request,
 
     # Given again it opens no second one; another run's scores go into the one that is open.
     offered = pull.head
-    assert "nothing has changed: no commit" in done_well(publish(*command, **settings))
+    assert "no changes: no commit" in done_well(publish(*command, **settings))
     assert pull.head == offered
     later = {**RECORD, "finished": "2026-11-22T08:00:00+00:00"}
     run_dir = make_run(tmp_path / "later", record=later, scoring="options")
-    command = ("eval-results", run_dir, "--repo", "org/model", "--source", "org/results")
+    command = ("eval-results", run_dir, "--repo", "org/model", "--results", "org/results")
     assert "offered as commit" in done_well(publish(*command, **settings))
     assert repo.pulls == [pull]
     (entry,) = yaml.safe_load(repo.commits[pull.head][PATH].content)
@@ -109,7 +109,7 @@ def test_scores_are_offered_in_one_pull_request(hub, publish, tmp_path, request,
     # Merged, there is nothing left to offer.
     repo.commit(repo.commits[pull.head], "merged")
     pull.status = "merged"
-    assert "nothing has changed: no commit" in done_well(publish(*command, **settings))
+    assert "no changes: no commit" in done_well(publish(*command, **settings))
     assert len(repo.pulls) == 1
 
 
