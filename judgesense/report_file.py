@@ -47,7 +47,7 @@ def identity(entry: Mapping[str, Any]) -> Key:
 
 
 def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]]:
-    """The raw and the mapped cell of each case, over both orders where there are two."""
+    """The raw and the mapped cell of each case, over both orders if both were judged."""
     found: dict[Key, dict[str, dict[str, Any]]] = {}
     for cell in report["cells"]:
         entry = found.setdefault(identity(cell), {})

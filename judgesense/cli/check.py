@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgesense.cli import options as opt
+from judgesense.trust.thresholds import STEADY_JSS
 
 _WORDINGS = "Wordings"
 
@@ -27,7 +28,7 @@ def check(
         str | None,
         opt.option("A=COLUMN,B=COLUMN", "For a choice between two, the column behind each."),
     ] = None,
-    threshold: Annotated[float, opt.option("JSS", "Fail below this JSS (0 to 1).")] = 0.8,
+    threshold: Annotated[float, opt.option("JSS", "Fail below this JSS (0 to 1).")] = STEADY_JSS,
     limit: opt.Limit = None,
     wordings: Annotated[
         Path | None,

@@ -168,7 +168,7 @@ def _agreement(part: Part, kind: str) -> dict[str, Any]:
 
 
 def _degenerate(both: dict[str, dict[str, Any]]) -> str | None:
-    """Why neither figure tells anything: one label throughout, before or after the label maps."""
+    """Why both figures are meaningless: all raw or all mapped decisions are the same label."""
     for kind, figures in both.items():
         if figures["degenerate"] is not None:
             # The other kind of label may well have a kappa.

@@ -82,7 +82,7 @@ def _heatmaps(pairs: Sequence[Mapping[str, Any]], order: Sequence[str], title: s
 
 
 def _agreement(pairs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[float | None]]]:
-    """The short names of the templates, and the JSS of each two of them."""
+    """The short names of the templates, and the JSS of each pair of them."""
     templates = sorted({row[side] for row in pairs for side in ("template_a", "template_b")})
     jss = {frozenset((row["template_a"], row["template_b"])): row["jss"] for row in pairs}
     values = [[jss.get(frozenset((one, two))) for two in templates] for one in templates]

@@ -27,7 +27,7 @@ def h(text: object) -> str:
 
 
 def render_html(report: Mapping[str, Any]) -> str:
-    """The report as a page that loads nothing from elsewhere and runs no script."""
+    """The report as a page without scripts or requests."""
     return render(
         "report.html",
         report,
@@ -42,7 +42,7 @@ def _part(name: str, data: Any) -> str:
 
 
 def cards(report: Mapping[str, Any]) -> str:
-    """A card per judge and task; nothing if there are too many to take in."""
+    """A card per judge and task; empty if there are more than twelve."""
     return _part("cards", rows(report))
 
 

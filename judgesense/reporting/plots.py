@@ -1,7 +1,7 @@
 """The drawing that reports and studies share: one style, one forest plot, one heatmap.
 
 Colours are Okabe and Ito's (colour-blind safe); series and verdicts also differ in marker, line or
-hatching, so that a black-and-white print says the same. Nothing needs matplotlib before it draws.
+hatching, so that a black-and-white print says the same. matplotlib loads when it draws.
 """
 
 from __future__ import annotations

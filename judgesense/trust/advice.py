@@ -127,7 +127,7 @@ def _headline(case: Case) -> tuple[str, str]:
 
 
 def _nothing_known(case: Case) -> tuple[str, str]:
-    """There is no JSS: no pairs, no judgements, or no decisions."""
+    """The headline without a JSS: no pairs, no judgements, or no decisions."""
     if not case.about["n_planned"]:
         return "undecided", _say("one_wording", case)
     if not case.about["n_judged"] or case.mapped["n_error"]:

@@ -15,10 +15,10 @@ from judgesense.trust.thresholds import LEAST_COVERAGE, MOST_ITEMS, STEADY_JSS
 
 
 def verdict(cell: Mapping[str, Any]) -> str:
-    """``reliable``, ``unstable``, ``undecided`` or ``degenerate``: the interval against 0.8.
+    """``reliable``, ``unstable``, ``undecided`` or ``degenerate``: by the interval.
 
-    Without a JSS (no pairs, or none decided) it is ``undecided``: nothing speaks against the judge
-    yet. ``degenerate`` then says why JSS is undefined.
+    Without a JSS (no pairs, or none decided) it is ``undecided``, and ``degenerate`` says why JSS
+    is undefined.
 
     >>> verdict({"jss": 0.9, "ci_low": 0.85, "ci_high": 0.94, "degenerate": None})
     'reliable'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from judgesense.text import p_value
 from judgesense_dataset.audit.findings import ERROR, WARNING, Finding, count, finding, some
 from judgesense_dataset.audit.rows import AuditRow, TaskRows
 from judgesense_dataset.audit.shortcuts import GradedText, near_duplicates, rules, words
@@ -59,7 +60,7 @@ def _shortcuts(task: TaskRows) -> Iterator[Finding]:
             yield finding(
                 f"{rule.name}_shortcut",
                 what=_rule(rule.name, task.comparative), items=count(rule.n, "item"),
-                accuracy=rule.accuracy, baseline=rule.baseline, p=rule.p,
+                accuracy=rule.accuracy, baseline=rule.baseline, p=p_value(rule.p),
             )  # fmt: skip
 
 

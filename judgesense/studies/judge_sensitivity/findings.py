@@ -190,7 +190,7 @@ def _claims(
             number(max(coherence) - min(coherence)) if len(coherence) > 1 else "–",
         )  # fmt: skip
         yield (
-            "judges with a coherence JSS below 0.8", "3.1, 5.1",
+            f"judges with a coherence JSS below {STEADY_JSS}", "3.1, 5.1",
             f"{sum(f.jss < STEADY_JSS for f in theirs)} of {len(theirs)}",
             f"{sum(v < STEADY_JSS for v in coherence)} of {len(coherence)}",
         )  # fmt: skip
