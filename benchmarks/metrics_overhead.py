@@ -82,7 +82,7 @@ def main() -> None:
             {
                 "module": lambda: module.compute(**rows, item_ids=item_ids),
                 "evaluate": lambda: nothing.compute(**rows),
-                "core": lambda: agreement.jss(references, predictions, item_ids),
+                "core": lambda: agreement.jss(predictions, references, item_ids),
             },
             options.rounds,
         )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgesense.matching import match_answers, normalize, word_f1
+from judgesense.matching import match_answers, word_f1
 
 HAND_COMPUTED = [
     ("Fifty years", "50 years", 0.5),  # the paper's example, Appendix C
@@ -67,16 +67,6 @@ WORDS = st.text(alphabet="ab the'-.,A\n ", max_size=30) | st.text(max_size=30)
 def test_f1_equals_longbench_on_any_text(prediction: str, reference: str) -> None:
     assert word_f1(prediction, reference) == pytest.approx(
         longbench_qa_f1(prediction, reference), abs=1e-12
-    )
-
-
-@given(WORDS, WORDS)
-def test_f1_lies_in_the_unit_interval_and_is_symmetric(prediction: str, reference: str) -> None:
-    f1 = word_f1(prediction, reference)
-    assert 0.0 <= f1 <= 1.0
-    assert f1 == pytest.approx(word_f1(reference, prediction), abs=1e-12)
-    assert (f1 == 1.0) == (
-        sorted(normalize(prediction).split()) == sorted(normalize(reference).split()) != []
     )
 
 
