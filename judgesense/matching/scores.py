@@ -1,4 +1,4 @@
-"""Scores of a response log by model and template, and where two matchers disagree."""
+"""Scores of a response log by model and template, and the rows on which two matchers differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TemplateScore:
-    """Mean score (None without any) of the ``n_scored`` of ``n`` responses that have one."""
+    """Mean score of the ``n_scored`` of ``n`` responses with a score; None without any."""
 
     score: float | None
     n_scored: int
@@ -20,8 +20,7 @@ class TemplateScore:
 class ModelScores:
     """One model's scores over its templates.
 
-    ``mean`` and ``std`` (population) are over the templates that have a score, None where there
-    are none.
+    ``mean`` and ``std`` (population) cover the templates with a score; None without any.
     """
 
     model: str
@@ -35,8 +34,11 @@ def score_models(
 ) -> list[ModelScores]:
     """Scores of n responses, grouped; models and templates in order of first appearance.
 
-    A score of None (no verdict) is left out of a mean and counted. Source: "Artifact or Flaw?",
+    A score of None (no verdict) is left out of the mean and counted. Source: "Artifact or Flaw?",
     section 2.3 (performance variation).
+
+    >>> score_models(["m", "m", "m"], ["t1", "t1", "t2"], [1.0, 0.0, 1.0])[0].mean
+    0.75
     """
     cells: dict[str, dict[str, list[float | None]]] = {}
     for model, template, score in zip(models, templates, scores, strict=True):
@@ -62,8 +64,12 @@ def score_models(
 def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
     """Mean Spearman's rho of the models' ranking over all pairs of templates, or None.
 
-    None with under 3 models or 2 templates, and where a model lacks a template. Source: "Artifact
-    or Flaw?", section 2.3 (ranking consistency).
+    None with under 3 models or 2 templates, and if a model lacks a template. Source: "Artifact or
+    Flaw?", section 2.3 (ranking consistency).
+
+    >>> models = score_models(["a", "b", "c"] * 2, ["t1"] * 3 + ["t2"] * 3, [0, 1, 2, 0, 1, 2])
+    >>> mean_rank_correlation(models)
+    1.0
     """
     from judgesense.statistics.ranking import prompt_sensitivity
 
@@ -80,8 +86,8 @@ def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
 class Disagreement:
     """How a heuristic and a judge score the same n responses.
 
-    ``missed`` and ``invented`` are the rows that only the judge and only the heuristic counts
-    as right; ``no_verdict`` the rows on which the judge has none.
+    ``missed`` and ``invented`` are the rows that only the judge, or only the heuristic, counts as
+    right; ``no_verdict`` the rows without a verdict of the judge.
     """
 
     n: int
@@ -113,7 +119,11 @@ class Disagreement:
 def disagreement(
     heuristic: Sequence[float], judged: Sequence[float | None], threshold: float = 0.5
 ) -> Disagreement:
-    """Compare two matchers' scores of the same responses; right is ``threshold`` or more."""
+    """Compare two matchers' scores of the same responses; a score of ``threshold`` or more is right.
+
+    >>> disagreement([1.0, 0.0], [1.0, 1.0]).missed
+    [1]
+    """
     both_right = both_wrong = 0
     missed, invented, no_verdict = [], [], []
     for row, (score, verdict) in enumerate(zip(heuristic, judged, strict=True)):

@@ -188,7 +188,7 @@ def _changes(means: Floats) -> tuple[Floats, Floats]:
 
 
 def _optional_numbers(scores: Any) -> Floats:
-    """One number a row, NaN for None."""
+    """One number per row, NaN for None."""
     if isinstance(scores, (str, bytes)) or not hasattr(scores, "__len__"):
         raise ValueError(f"scores is a {type(scores).__name__}: pass one number per row")
     if len(scores) == 0:

@@ -367,7 +367,7 @@ def lcb_sweep(
 
 
 def _scores(values: Any, row_is: str) -> Floats:
-    """The table of scores, one column a prompt; refuses those whose squares overflow."""
+    """The table of scores, one column per prompt; refuses those whose squares overflow."""
     table = numbers(values, "predictions", 2)
     if (large := np.abs(table) > _LARGEST).any():
         row, column = (int(axis) for axis in np.argwhere(large)[0])
