@@ -35,6 +35,11 @@ def test_a_row_that_lacks_or_adds_a_field_is_named(row: dict[str, object]) -> No
         Table("t", "T", ["judge", "jss"], [{"judge": "b", "jss": 0.5}, row])  # type: ignore[list-item]
 
 
+def test_a_p_value_never_prints_as_zero() -> None:
+    table = Table("t", "T", ["p_adjusted"], [(1e-9,), (0.25,), (None,)])
+    assert table.texts() == [["< 0.001"], ["0.250"], ["–"]]
+
+
 def test_ids_are_checked() -> None:
     with pytest.raises(ValueError, match="raw JSS"):
         Column("raw JSS")
