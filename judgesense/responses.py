@@ -19,8 +19,6 @@ from judgesense.run_folder import read_record
 
 PARTS = "responses"
 
-FINISH_REASONS = ("stop", "length", "refusal", "error")
-
 _STATED = [
     ("model", pa.string()),
     ("prompt_id", pa.string()),

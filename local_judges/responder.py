@@ -265,7 +265,7 @@ def _part_table(
 
 
 def finish_reason(answer: Answer) -> str:
-    """Why the text of an answer ends: one of :data:`judgesense.responses.FINISH_REASONS`."""
+    """Why the text of an answer ends, as in :data:`judgesense.responses.SCHEMA`."""
     if answer.error is not None:
         return "error"
     if answer.refused:

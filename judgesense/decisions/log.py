@@ -59,9 +59,6 @@ the two best options in nats. For comparative tasks a decision names the option 
 ``gold`` follows the order. ``latency_s`` is in seconds, ``cost_usd`` in US dollars.
 """
 
-TIMING_COLUMNS = ("latency_s",)
-"""Columns that may differ between two runs of the same configuration."""
-
 PARTS = "decisions"
 
 
