@@ -26,7 +26,7 @@ def llmbar(shared: Path, tmp_path_factory) -> Path:
 @pytest.mark.slow
 def test_six_judges_of_llmbar_are_told_apart(llmbar: Path, make) -> None:
     report = judgesense.report(llmbar)
-    json.dumps(report, allow_nan=False)
+    json.dumps(report.to_dict(), allow_nan=False)
     gpt4, falcon = (make.cell(report, j, "mapped", order="both") for j in ("GPT-4", "Falcon"))
     assert gpt4["jss"] > 0.85 > falcon["jss"]
     # Consistent because it takes what is shown first, and hardly ever right.
