@@ -26,7 +26,6 @@ EMBEDDED_SETS = (EMBEDDED, GERMAN, SCALE)
 and its binary tasks asked on a scale from 1 to 5."""
 
 TEMPLATES = DATA / "templates.yaml"
-PUBLISHED_TEMPLATES = DATA / "published_templates.yaml"
 
 VERIFIABILITIES = ("verifiable", "semi-objective", "subjective")
 """Kinds of attributes, from the most to the least verifiable."""

@@ -7,10 +7,11 @@ deterministic: the same rows give the same bytes under the same pyarrow.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -244,6 +245,15 @@ def config_sizes(files: list[Path]) -> dict[str, Any]:
         "download_size": sum(path.stat().st_size for path in files),
         "dataset_size": num_bytes,
     }
+
+
+def content_revision(folder: Path, files: Sequence[Path]) -> str:
+    """``sha256:`` and a hash of the files' bytes and of their paths within the folder."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{Path(os.path.relpath(path, folder)).as_posix()}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return f"sha256:{digest.hexdigest()}"
 
 
 def dump_header(header: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ huggingface_hub.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,15 @@ from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark, infer_ta
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Prompt, Task, load_label_map, pair_up, prompt_id
 from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, embedded_rows, load_embedded
-from judgesense_dataset.folder import ALL, PAIR_ROWS, PROMPTS, configs, is_hub_folder, read_config
+from judgesense_dataset.folder import (
+    ALL,
+    PAIR_ROWS,
+    PROMPTS,
+    configs,
+    content_revision,
+    is_hub_folder,
+    read_config,
+)
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.published import complete, known_tasks
 
@@ -123,7 +130,7 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
                     f"{folder} is not a dataset: it has neither a README.md that declares Parquet "
                     "configs nor <task>.jsonl files"
                 )
-            return Located(folder, name, f"sha256:{_digest(folder, files)}")
+            return Located(folder, name, content_revision(folder, files))
         tried.append(f"the folder {folder} (not found)")
     if not isinstance(dataset, str) or not _HUB_ID.fullmatch(name):
         raise _unknown(name, [*tried, "a Hub id (it does not have the form org/name)"])
@@ -167,14 +174,6 @@ def data_files(folder: Path) -> list[Path]:
     if is_hub_folder(folder):
         return sorted({path for paths in configs(folder).values() for path in paths})
     return [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
-
-
-def _digest(folder: Path, files: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(f"{os.path.relpath(path, folder)}\n".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _pair_rows(found: Located) -> pa.Table:

@@ -18,6 +18,8 @@ from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.items import require_utf8
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
 
+PUBLISHED_TEMPLATES = DATA / "published_templates.yaml"
+
 _GOLD = {"accurate": "YES", "inaccurate": "NO"}
 _SCORE = re.compile(r"score_(\d+)")
 _QUERIES = ("query", "question")
@@ -37,7 +39,7 @@ def _wordings() -> dict[str, list[tuple[Template, re.Pattern[str]]]]:
     """The known templates of each task as patterns, those of the published pairs first."""
     found: dict[str, list[tuple[Template, re.Pattern[str]]]] = {}
     others = [load_templates(DATA / name) for name in ("de/templates.yaml", "scale_templates.yaml")]
-    for tasks in (load_templates(DATA / "published_templates.yaml"), known_tasks(), *others):
+    for tasks in (load_templates(PUBLISHED_TEMPLATES), known_tasks(), *others):
         for name, entry in tasks.items():
             found.setdefault(name, []).extend((t, _pattern(t)) for t in entry.templates)
     return found

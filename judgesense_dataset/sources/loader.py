@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Item
-from judgesense_dataset.folder import front_matter
+from judgesense_dataset.folder import content_revision, front_matter
 from judgesense_dataset.items import require_utf8
 
 _T = TypeVar("_T")
@@ -111,9 +111,15 @@ class Reader:
                     cache_dir=scratch if self.mirror else None,
                 )
                 # For a Hub set without a script, the builder's hash is the commit.
-                revision = _mirror_revision(Path(path)) if self.mirror else str(builder.hash)
+                revision = str(builder.hash)
                 if self.mirror:
-                    _check_files(name, revision, builder.config.data_files or {}, columns)
+                    files = sorted(Path(path).rglob("*.parquet"))
+                    revision = content_revision(Path(path), files)
+                    # datasets itself fails without a reason if one split has other columns.
+                    for file in chain(*(builder.config.data_files or {}).values()):
+                        if file.endswith(".parquet"):
+                            where = f"{name} at revision {revision} ({file})"
+                            _require_columns(where, pq.read_schema(file).names, columns)
                 builder.download_and_prepare()
                 loaded = builder.as_dataset(in_memory=self.mirror is not None)
         except JudgeSenseError:
@@ -175,24 +181,6 @@ class Reader:
                 return ""
         stated = front_matter(readme).get("license", "") if readme.is_file() else ""
         return ", ".join(stated) if isinstance(stated, list) else str(stated or "")
-
-
-def _mirror_revision(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.parquet")):
-        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return f"sha256:{digest.hexdigest()}"
-
-
-def _check_files(
-    name: str, revision: str, files: Mapping[str, Iterable[str]], columns: Mapping[str, type]
-) -> None:
-    """Check the columns of each Parquet file before datasets fails on one split's."""
-    for path in (path for paths in files.values() for path in paths):
-        if path.endswith(".parquet"):
-            where = f"{name} at revision {revision} ({path})"
-            _require_columns(where, pq.read_schema(path).names, columns)
 
 
 def _require_columns(where: str, present: Sequence[str], columns: Mapping[str, type]) -> None:

@@ -19,6 +19,7 @@ from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.load import load_pairs
 from judgesense_dataset.pairing import group_items
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
+from judgesense_dataset.published import PUBLISHED_TEMPLATES
 from judgesense_dataset.templates import load_templates
 
 Row = dict[str, Any]
@@ -138,7 +139,6 @@ def test_faults_are_named_in_rows_that_have_only_the_published_columns(tmp_path:
 def published_style() -> dict[str, list[Row]]:
     """One pair an item in two of the published wordings, with the published columns alone."""
     from judgesense.tasks import render as render_prompt
-    from judgesense_dataset.embedded import PUBLISHED_TEMPLATES
     from judgesense_dataset.pairing import judged_text
 
     wordings = load_templates(PUBLISHED_TEMPLATES)
