@@ -132,14 +132,14 @@ def _limits(
         for name, share in one.fewer.items():
             shares.setdefault(name, []).append(share)
     if shares:
-        yield f"templates left out, because a judge answered less than {percent(NEARLY_ALL)}: " + (
+        yield f"templates left out because a judge answered less than {percent(NEARLY_ALL)}: " + (
             ", ".join(
                 f"{name} ({span(own, percent)} in {len(own)} configuration{'s' * (len(own) > 1)})"
                 for name, own in shares.items()
             )
         )
     if found and skipped:
-        yield "no configuration without two items decided under two templates: " + (
+        yield "too few answers for a configuration (two items decided under two templates): " + (
             "; ".join(f"{judge} on {join(list(parts))}" for judge, parts in skipped.items())
         )
     if n_repeated:
