@@ -119,7 +119,7 @@ class Disagreement:
 def disagreement(
     heuristic: Sequence[float], judged: Sequence[float | None], threshold: float = 0.5
 ) -> Disagreement:
-    """Compare two matchers' scores of the same responses; a score of ``threshold`` or more is right.
+    """Compare two matchers' scores of the same responses; ``threshold`` or more is right.
 
     >>> disagreement([1.0, 0.0], [1.0, 1.0]).missed
     [1]
