@@ -176,12 +176,6 @@ def jss_of_codes(
         second: decision under each pair's second prompt, shape (n,).
         labels: the label of each code.
         clusters: the item of each pair as a code >= 0, shape (n,), or None.
-        undecided: labels without a decision.
-        confidence_level: within (0, 1).
-        interval: "wilson" or "bootstrap".
-        n_resamples: number of bootstrap resamples.
-        seed: seed of the bootstraps.
-        kappa_interval: False leaves out kappa's interval.
 
     >>> jss_of_codes(np.array([0, 0, 1]), np.array([0, 1, 1]), ["NO", "YES"]).flip_rate.__round__(3)
     0.333
