@@ -1,11 +1,11 @@
-"""64 questions in flight against an endpoint that takes 100 ms: how much of the ideal rate?
+"""API throughput: 64 questions in flight against an endpoint that takes 100 ms to answer.
 
     python benchmarks/api.py [--questions 10000]
 
-The endpoint is a fake in a process of its own (no model: it waits and says YES). The peer is the
-bare ``openai`` client with a semaphore, against the same endpoint in the same run; its connections
-are warm, ours are opened within the time. The time on the processor says what is left on a busy
-machine.
+The endpoint is a fake in its own process: it has no model, waits, and answers YES. The peer is the
+bare ``openai`` client with a semaphore, against the same endpoint in the same run. Its connections
+are already open; opening ours is part of the measured time. CPU time is reported too, because it
+depends less on other load.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ REPLY = (
 
 
 class Endpoint(asyncio.Protocol):
-    """Reads of a request no more than its length, and sends the same bytes after the delay.
+    """Reads only the length of a request, and sends the same bytes after the delay.
 
-    The machine has to run the client as well: an HTTP server that parses takes as much of it.
+    The client runs on the same machine, and a server that parses HTTP would use as much CPU.
     """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -61,7 +61,7 @@ class Endpoint(asyncio.Protocol):
 
 
 async def serve() -> None:
-    """Serve on a free port, which is printed, until killed."""
+    """Serve on a free port until killed; print the port."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Endpoint, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)

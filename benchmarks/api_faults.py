@@ -1,14 +1,16 @@
-"""2,000 prompts to a real server behind a proxy that spoils 30% of calls, with ten ``kill -9``.
+"""2,000 prompts to a real server behind a proxy that breaks 30% of calls, with ten ``kill -9``.
 
     python benchmarks/api_faults.py [--prompts 2000] [--kills 10] [--url http://127.0.0.1:8000/v1]
 
-The server is ``transformers serve`` with SmolLM2-135M-Instruct, which answers one question after
-another (about one a second on two cores), or any that runs already and serves the model under its
-folder's name: ``vllm serve FOLDER --dtype float32 --max-model-len 1024``, in an environment of its
-own, answers many at a time. The proxy answers 429 (with and
-without Retry-After), 500 and 502, resets connections, stalls, cuts and malforms JSON, sends empty
-choices, and refuses one prompt in 40. Every prompt must end once, with the decision of the same
-model in this process, and the key must stand in no file. No peer: the numbers are counts.
+The default server is ``transformers serve`` with SmolLM2-135M-Instruct. It answers one question at
+a time, about one per second on two cores. ``--url`` takes a running server that serves the model
+under its folder's name. ``vllm serve FOLDER --dtype float32 --max-model-len 1024``, in a separate
+environment, answers many at a time.
+
+The proxy returns 429 (with and without Retry-After), 500 and 502, resets connections, stalls, sends
+truncated and invalid JSON and empty choices, and refuses one prompt in 40. Every prompt must end
+exactly once, with the decision that the same model gives in this process. No file may contain the
+key. There is no peer: the numbers are counts.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--url", help="a server that runs already; 16 questions in flight, not 4")
+    parser.add_argument("--url", help="a running server; 16 questions in flight instead of 4")
     given = parser.parse_args()
     judge = local_judge()
     at_hand = contextlib.nullcontext(given.url) if given.url else real_server(judge.folder)

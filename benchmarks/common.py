@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine in words, TruthfulQA prompts, the last line."""
+"""Shared by the benchmarks: the machine's description, TruthfulQA prompts, the last line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIRROR = (
 
 
 def machine(*packages: str) -> str:
-    """The processor, the number of cores and the versions of the packages that matter."""
+    """The processor, the number of cores and the versions of the given packages."""
     cpu = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").is_file():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -34,11 +34,11 @@ def machine(*packages: str) -> str:
 
 
 def factuality_requests(n: int) -> tuple[list[Request], str]:
-    """n factuality prompts, and where their items come from.
+    """n factuality prompts, and the source of their items.
 
-    TruthfulQA questions, each with one of its answers and in one of the paper's five wordings,
-    from the mirror beside the checkout; without that or ``datasets``, the embedded items in
-    all five wordings.
+    The items are TruthfulQA questions from the mirror beside the checkout, each with one of its
+    answers and in one of the paper's five wordings. Without the mirror or ``datasets``, they are
+    the embedded items in all five wordings.
     """
     entry = load_templates(TEMPLATES)["factuality"]
     if MIRROR.is_dir() and importlib.util.find_spec("datasets"):
@@ -54,5 +54,5 @@ def factuality_requests(n: int) -> tuple[list[Request], str]:
 
 
 def finish(results: list[dict[str, Any]]) -> None:
-    """Print the results as the one JSON line that ends a benchmark."""
+    """Print the results as one line of JSON, the last line of a benchmark's output."""
     print(json.dumps(results, ensure_ascii=False))

@@ -1,11 +1,11 @@
 """Coverage and width of the 95% intervals on simulated clustered data with known truth.
 
-Agreements of an item are Bernoulli(p), its p drawn from a Beta distribution with the wanted mean
-(JSS) and intra-cluster correlation. For kappa, the reference label is the same in all pairs of an
-item and is the commoner of two labels with the given prevalence; a disagreement flips it.
+The agreements of an item are Bernoulli(p). Each item's p comes from a Beta distribution with the
+given mean (JSS) and intra-cluster correlation. For kappa, the reference label is the same in all
+pairs of an item: the commoner of two labels with the given prevalence. A disagreement flips it.
 
     python benchmarks/coverage.py                  # summary by number of items
-    python benchmarks/coverage.py --cells          # and every cell of JSS's Wilson interval
+    python benchmarks/coverage.py --cells          # also every cell of JSS's Wilson interval
     python benchmarks/coverage.py --replicates 10000 --bootstrap-replicates 200
 """
 
@@ -69,7 +69,7 @@ Table = dict[str, dict[Key, Cell]]
 
 def grid(items: tuple[int, ...]) -> Iterator[Key]:
     for k, pairs, icc, share in itertools.product(items, PAIRS, ICCS, SHARES):
-        if pairs > 1 or icc == 0:  # with one pair an item there is no correlation to have
+        if pairs > 1 or icc == 0:  # one pair per item has no correlation
             yield k, pairs, icc, share
 
 
@@ -129,7 +129,7 @@ def kappa_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
 
 
 def difference_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
-    """Two judges, same pairs: half of each one's variance is the item's, part of it shared."""
+    """Two judges on the same pairs; the item causes half of each variance, and part is shared."""
     from scipy.special import ndtri
 
     k, pairs, first, second, shared = key
@@ -153,7 +153,7 @@ def difference_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
 
 
 def simulate(cell: Callable[..., Methods], keys: list[Key], *sizes: int) -> Table:
-    """The cells, judged on all cores; the result does not depend on how many there are."""
+    """Simulate the cells on all cores; the result does not depend on the number of cores."""
     table: Table = defaultdict(dict)
     with ProcessPoolExecutor() as pool:
         for key, methods in zip(keys, pool.map(partial(run_cell, cell, sizes), keys), strict=True):
@@ -230,7 +230,7 @@ def main() -> None:
         if options.cells:
             for items in ITEMS:
                 every_cell(table, items)
-    # Kappa is held to 90%, which fewer runs tell as well.
+    # Kappa only has to reach 90%, and fewer runs are enough to test that.
     fewer = options.replicates // 5
     if "kappa" in options.tables:
         keys = [(*key, prevalence) for key in grid((25, 125)) for prevalence in PREVALENCES]
@@ -240,7 +240,7 @@ def main() -> None:
         keys = list(itertools.product((25, 125), (1, 5), (0.8, 0.97), (0.9,), (0.0, 0.6)))
         table = simulate(difference_cell, keys, fewer, boot, seed)
         summary("difference", ("pairs", "first", "second", "shared"), table, out, machine)
-    print(f"\n{time.perf_counter() - start:.0f} s, {RESAMPLES} resamples a bootstrap")
+    print(f"\n{time.perf_counter() - start:.0f} s, {RESAMPLES} resamples per bootstrap")
     print(json.dumps(out))
 
 

@@ -1,18 +1,18 @@
-"""An 8B-shaped model on a GPU: the runner against bare vLLM, and against lm-eval's vLLM backend.
+"""An 8B-sized model on a GPU: the runner against bare vLLM and lm-eval's vLLM backend.
 
     python benchmarks/gpu.py [--prompts 4000] [--rounds 3] [--engine vllm|transformers]
-    python benchmarks/gpu.py --smoke        a tiny model on the CPU: does it run at all?
+    python benchmarks/gpu.py --smoke        a tiny model on the CPU, to test the code
 
-The model has the shape of Llama-3.1-8B, made-up weights in bfloat16 and SmolLM2's tokenizer, so
+The model has the shape of Llama-3.1-8B, random weights in bfloat16 and SmolLM2's tokenizer, so
 nothing is downloaded. Bare vLLM is ``LLM.generate`` on the same token ids in the same order, 20
-greedy tokens each, on the judge's own engine; the prefix cache is emptied before every pass, the
-two take turns, and the ratio is the median over the rounds. lm-eval scores {YES, NO} after the
-same prompts by its own engine. Without vLLM there are the transformers judge's figures alone.
+greedy tokens each, on the judge's own engine. The two take turns, the prefix cache is emptied
+before every pass, and the ratio is the median over the rounds. lm-eval scores {YES, NO} after the
+same prompts with its own engine. Without vLLM, only the transformers judge is measured.
 
-MFU counts the model's floating-point operations on the tokens really read (what the prefix cache
-or the token trie saves is not counted) and written, over the GPU's dense bfloat16 rate: its data
-sheet's where it stands in PEAK, and that of one large product measured here. The last line is
-JSON.
+MFU is the model's floating-point operations on the tokens that it reads and writes, divided by the
+GPU's dense bfloat16 rate. Tokens saved by the prefix cache or the token trie are not counted. The
+rate is the data sheet's, if PEAK lists the GPU. The output also compares with the measured rate of
+one large matrix product. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ EIGHT_B = {
 }
 """Llama-3.1-8B's config.json."""
 TINY = {
-    "hidden_size": 128,  # heads of 64: vLLM has no CPU attention for small ones
+    "hidden_size": 128,  # heads of 64: vLLM has no CPU attention for smaller ones
     "intermediate_size": 128,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
@@ -61,13 +61,13 @@ TINY = {
     "vocab_size": 49152,
 }
 PEAK = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
-"""Dense bfloat16 operations a second of the SXM cards (PCIe ones have less), by data sheet."""
+"""Dense bfloat16 operations per second of the SXM cards, from data sheets; PCIe cards have less."""
 CONTEXT = 2048
 BOTH = ["generate", "options"]
 
 
 def write_model(folder: Path, shape: dict[str, Any], dtype: str, tokenizer_of: str) -> Any:
-    """config.json and a tokenizer; no weights."""
+    """Write config.json and a tokenizer, but no weights."""
     from transformers import LlamaConfig
 
     tokenizer = load_tokenizer(plain_folder(find_model(tokenizer_of)))
@@ -86,7 +86,7 @@ def write_model(folder: Path, shape: dict[str, Any], dtype: str, tokenizer_of: s
 
 
 def write_weights(folder: Path, config: Any, dtype: str, device: str) -> None:
-    """Random weights beside the configuration, made on the device."""
+    """Write random weights beside the configuration; they are created on the device."""
     from transformers import AutoModelForCausalLM
 
     with torch.device(device):
@@ -95,7 +95,7 @@ def write_weights(folder: Path, config: Any, dtype: str, device: str) -> None:
 
 
 def prompts(n: int) -> tuple[list[Request], str]:
-    """n distinct factuality prompts: where there are fewer, again with a number in front."""
+    """n distinct factuality prompts; if there are fewer, they repeat with a number in front."""
     found, source = factuality_requests(n)
     copies = -(-n // len(found))
     texts = [
@@ -134,13 +134,13 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def through_runner(judge: Any, data: Benchmark, scorings: list[str]) -> float:
-    """Seconds of a whole run: plan, judge, parse, write."""
+    """Seconds for a whole run: plan, judge, parse, write."""
     with tempfile.TemporaryDirectory() as out:
         return timed(lambda: run_judge(judge, data, Path(out), scorings))
 
 
 def operations(config: Any, counters: dict[str, int], prompts: int, mean_context: float) -> float:
-    """Floating-point operations of the tokens read and written; logits where they are needed."""
+    """Floating-point operations for the tokens read and written, with logits where needed."""
     width, layers = config.hidden_size, config.num_hidden_layers
     kv_width = width * config.num_key_value_heads // config.num_attention_heads
     layer = 2 * width**2 + 2 * width * kv_width + 3 * width * config.intermediate_size
@@ -152,7 +152,7 @@ def operations(config: Any, counters: dict[str, int], prompts: int, mean_context
 
 
 def measured_rate(dtype: str, device: str) -> float:
-    """Operations a second of one large matrix product, the best of five."""
+    """Operations per second of one large matrix product, the best of five."""
     size = 8192 if device == "cuda" else 512
     one, two = (torch.randn(size, size, dtype=getattr(torch, dtype), device=device) for _ in "ab")
 
@@ -230,12 +230,12 @@ def with_vllm(folder: Path, data: Benchmark, requests: list[Request], asked: Any
 def lm_eval_seconds(
     folder: Path, judge: Any, requests: list[Request], asked: Any, settings: dict[str, Any]
 ) -> float | None:
-    """Seconds of lm-eval's vLLM backend on a share of the prompts, as if on all; None without."""
+    """Seconds that lm-eval's vLLM backend needs, scaled from a sample; None if not installed."""
     try:
         from lm_eval.api.instance import Instance
         from lm_eval.models.vllm_causallms import VLLM
     except ImportError as error:
-        print(f"no comparison with lm-eval's vLLM backend: {error}", file=sys.stderr)
+        print(f"lm-eval's vLLM backend was not compared: {error}", file=sys.stderr)
         return None
     peer = VLLM(
         str(folder), dtype=asked.dtype, max_model_len=CONTEXT, load_format="dummy", **settings
@@ -255,7 +255,7 @@ def with_transformers(folder: Path, data: Benchmark, config: Any, asked: Any) ->
     write_weights(folder, config, asked.dtype, asked.device)
     judge = TransformersJudge(folder, dtype=asked.dtype, device=asked.device)
     results = []
-    _ = judge.model  # loaded now, not in the first pass
+    _ = judge.model  # load now, not in the first pass
     for scorings in (BOTH[:1], BOTH, BOTH[1:]):
         seconds = []
         for _ in range(asked.rounds):
@@ -277,18 +277,16 @@ def with_transformers(folder: Path, data: Benchmark, config: Any, asked: Any) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--prompts", type=int, help="4000; 8 with --smoke")
-    parser.add_argument("--rounds", type=int, help="3; 1 with --smoke")
-    parser.add_argument(
-        "--share", type=int, default=4, help="lm-eval judges every so-manyth prompt"
-    )
-    parser.add_argument("--memory", type=float, help="vLLM's share of the GPU (0.85)")
-    parser.add_argument("--tokenizer", default="smollm2-135m", help="a folder, where no Hub is")
+    parser.add_argument("--prompts", type=int, help="default 4000, or 8 with --smoke")
+    parser.add_argument("--rounds", type=int, help="default 3, or 1 with --smoke")
+    parser.add_argument("--share", type=int, default=4, help="lm-eval judges every Nth prompt")
+    parser.add_argument("--memory", type=float, help="vLLM's share of GPU memory (default 0.85)")
+    parser.add_argument("--tokenizer", default="smollm2-135m", help="name or folder")
     parser.add_argument("--engine", choices=("vllm", "transformers"))
-    parser.add_argument("--smoke", action="store_true", help="a tiny model on the CPU")
+    parser.add_argument("--smoke", action="store_true", help="use a tiny model on the CPU")
     asked = parser.parse_args()
     if not asked.smoke and not torch.cuda.is_available():
-        print("benchmarks/gpu.py needs a GPU; --smoke tries its code on the CPU", file=sys.stderr)
+        print("benchmarks/gpu.py needs a GPU; --smoke tests its code on the CPU", file=sys.stderr)
         return 2
     asked.device, asked.dtype = ("cpu", "float32") if asked.smoke else ("cuda", "bfloat16")
     asked.prompts = asked.prompts or (8 if asked.smoke else 4000)
@@ -319,7 +317,7 @@ def main() -> int:
             "mfu": round(per_second / peak, 3) if peak else None,
             "share_of_measured_matmul": round(per_second / rate, 3),
             "measured_matmul_tflops": round(rate / 1e12, 2),
-            "model": "tiny" if asked.smoke else "Llama-3.1-8B's shape, made-up weights",
+            "model": "tiny" if asked.smoke else "Llama-3.1-8B's shape, random weights",
             "dtype": asked.dtype,
             "engine": engine,
             "gpu": gpu,
@@ -330,7 +328,7 @@ def main() -> int:
         print(
             f"{result['name']}: {result['ours']} prompts/s{against}; {result['tflops']} TFLOP/s, "
             f"MFU {result['mfu'] if peak else 'unknown'}, "
-            f"{result['share_of_measured_matmul']:.0%} of a large product's rate",
+            f"{result['share_of_measured_matmul']:.0%} of the rate of a large product",
             flush=True,
         )
     finish(results)

@@ -1,7 +1,7 @@
-"""The leaderboard with 200 judges: seconds to the first table, and 50 users at once.
+"""The leaderboard with 200 judges: seconds to the first table, and 50 concurrent users.
 
-The judges are made up from the embedded demo run's report: names, JSS and intervals differ. The
-server is ``judgesense leaderboard`` in a process of its own; the browser is Debian's Chromium with
+The judges are simulated from the embedded demo run's report, with other names, JSS and intervals.
+The server is ``judgesense leaderboard`` in its own process. The browser is Debian's Chromium with
 an empty cache each time (``apt-get install chromium``, ``pip install playwright``).
 
     python benchmarks/leaderboard.py [--judges 200] [--users 50] [--rounds 5]
@@ -36,7 +36,7 @@ TASKS = ("coherence", "factuality", "preference", "relevance")
 
 
 def make_runs(folder: Path, judges: int) -> None:
-    """A folder of reports, one a judge."""
+    """Write a folder of reports, one per judge."""
     source = json.loads(DEMO.read_text("utf-8"))
     old = next(name for name in {c["judge"] for c in source["cells"]} if "@" in name)
     rng = random.Random(0)
@@ -58,7 +58,7 @@ def make_runs(folder: Path, judges: int) -> None:
 
 @contextmanager
 def served(results: Path) -> Iterator[str]:
-    """The address of a server that shows a folder."""
+    """Yield the address of a server that shows a folder."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -81,7 +81,7 @@ def served(results: Path) -> Iterator[str]:
 
 
 def first_tables(url: str, rounds: int) -> list[float]:
-    """Seconds from asking for the page to a table of all judges, each time with an empty cache."""
+    """Seconds from requesting the page to a table of all judges, with an empty cache each time."""
     from playwright.sync_api import sync_playwright
 
     found = []
@@ -102,7 +102,7 @@ def first_tables(url: str, rounds: int) -> list[float]:
 
 
 def reads(url: str, users: int, each: int) -> tuple[list[float], int]:
-    """Seconds of every read of the table (users at once, each one after another), and errors."""
+    """Seconds of every read of the table by concurrent users, and the number of errors."""
     ready = threading.Barrier(users)
 
     def user(number: int) -> list[float | None]:
@@ -115,7 +115,7 @@ def reads(url: str, users: int, each: int) -> tuple[list[float], int]:
 
 
 def read(url: str, task: str) -> float | None:
-    """Seconds that one table took; None if it was no table."""
+    """Seconds for one table; None if the request failed or returned no table."""
     filters = [task, "mapped", "any", "any", "any", "", True]
     request = urllib.request.Request(
         f"{url}gradio_api/run/table",
@@ -146,7 +146,7 @@ def main() -> None:
             ordered = sorted(seconds)
             p95 = ordered[int(0.95 * (len(ordered) - 1))]
             print(
-                f"{asked.users} users at once, {len(seconds)} reads of {asked.judges} judges: "
+                f"{asked.users} concurrent users, {len(seconds)} reads of {asked.judges} judges: "
                 f"median {statistics.median(seconds):.2f} s, p95 {p95:.2f} s, {errors} errors"
             )
             common = {"unit": "s", "n": asked.judges, "machine": where}
@@ -169,7 +169,7 @@ def main() -> None:
                     }
                 )
             else:
-                print(f"no {CHROMIUM}: the first table was not measured")
+                print(f"{CHROMIUM} not found: the first table was not measured")
     finish(results)
 
 

@@ -1,11 +1,11 @@
-"""What `evaluate.load("metrics/jss")` costs beyond evaluate's own work and the core's.
+"""Overhead of `evaluate.load("metrics/jss")` over evaluate's own work and the core's.
 
     python benchmarks/metrics_overhead.py
 
-In one run, on the same million pairs of YES/NO decisions: the module, a module that takes the same
-rows and computes nothing (evaluate's own work), and `statistics.agreement.jss` on the same lists
-(the core's). What the module adds is its time less the other two. Times are CPU seconds of this
-process, the least of several rounds: both keep out whatever else the machine is doing.
+One run times three calls on the same million pairs of YES/NO decisions: the module; a module that
+takes the same rows and computes nothing (evaluate's own work); and `statistics.agreement.jss` on
+the same lists (the core's work). The overhead is the first time minus the other two. Times are CPU
+seconds of this process and the minimum of several rounds, so other load matters little.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Nothing(evaluate.Metric):
 
 
 def fastest(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """CPU seconds of the fastest call of each; they take turns, so that slow moments hit all."""
+    """CPU seconds of the fastest call of each; they take turns, so a slow moment affects all."""
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():
@@ -89,7 +89,7 @@ def main() -> None:
     added = seconds["module"] - seconds["evaluate"] - seconds["core"]
     per_million = added * 1e6 / options.rows
     print(json.dumps({name: round(value, 3) for name, value in seconds.items()}))
-    print(f"metrics/jss adds {per_million:.3f} CPU s a million rows")
+    print(f"metrics/jss adds {per_million:.3f} CPU s per million rows")
     finish(
         [
             {

@@ -2,12 +2,12 @@
 
     python benchmarks/option_scoring.py [--prompts 300] [--dtypes float32,bfloat16] [--slices 3]
 
-Both score {YES, NO} after the same rendered prompts with the same model object, dtype and
-threads. lm-eval's ``HFLM.loglikelihood`` takes the prompts in slices; our judge takes all of them
-before the first slice and after each. The ratio is the median, over slices, of our rate in the
-two neighbouring passes to lm-eval's rate in the slice, so that a machine that slows down slows
-both. The limit is the time that the prompts' token trie needs in the model's matrix products
-alone, at the rate measured between the passes. The last line is JSON.
+Both score {YES, NO} after the same rendered prompts with the same model object, dtype and threads.
+lm-eval's ``HFLM.loglikelihood`` takes the prompts in slices. Our judge takes all of them before the
+first slice and after each. Each slice compares lm-eval's rate with ours in the two neighbouring
+passes, so a slow machine affects both; the ratio is the median over slices. The limit is the time
+of the matrix products that the prompts' token trie needs, at the rate measured between the passes.
+The last line is JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from local_judges.protocol import Request
 from local_judges.runner import ask_all
 
 SURE = 0.05
-"""Margin in nats of lm-eval from which decisions must be equal."""
+"""Decisions must be equal where lm-eval's margin is above this, in nats."""
 
 
 def median(values: Iterable[float]) -> float:
@@ -48,9 +48,11 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def products_time(judge: TransformersJudge, rows: int) -> float:
-    """Seconds that the matrix products of one pass over that many tokens take: the model's own
-    weights, one pass, by the faster of its dtype and float32 (which is float32 on a CPU without
-    16-bit instructions)."""
+    """Seconds for the matrix products of one pass over that many tokens, with the model's weights.
+
+    Uses the faster of the model's dtype and float32, which is float32 on a CPU without 16-bit
+    instructions.
+    """
     layers = [
         module.weight
         for name, module in judge.model.named_modules()
@@ -142,7 +144,7 @@ def compare(dtype: str, requests: list[Request], source: str, slices: int, batch
 
 
 def both_scorings(requests: list[Request], source: str, rounds: int) -> Any:
-    """Greedy text and options in one pass, against greedy text alone."""
+    """Compare greedy text and options in one pass with greedy text alone."""
     judge = TransformersJudge("smollm2-135m", dtype="float32", device="cpu")
     ask_all(judge, requests[:8], ["generate"])
     alone, both = [], []
@@ -165,8 +167,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prompts", type=int, default=300)
     parser.add_argument("--dtypes", default="float32,bfloat16")
-    parser.add_argument("--slices", type=int, default=3, help="in how many slices the peer judges")
-    parser.add_argument("--batch-size", type=int, default=16, help="the peer's")
+    parser.add_argument("--slices", type=int, default=3, help="slices that the peer judges")
+    parser.add_argument("--batch-size", type=int, default=16, help="batch size of the peer")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
@@ -179,8 +181,8 @@ def main() -> None:
             f"{dtype}: {result['ours']} prompts/s, lm-eval {result['theirs']}; ratio "
             f"{result['ratio']} (slices {result['ratios']}); prefilled tokens / trie floor "
             f"{result['prefilled_over_floor']}; {result['share_of_matmul_limit']:.0%} of the "
-            f"matmul limit; decisions different {result['decisions_different']} of "
-            f"{result['decisions_compared']} with a margin over {SURE} nats",
+            f"matmul limit; different decisions: {result['decisions_different']} of "
+            f"{result['decisions_compared']} with a margin above {SURE} nats",
             flush=True,
         )
         results.append(result)

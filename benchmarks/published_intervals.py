@@ -1,9 +1,12 @@
-"""The published intervals of factuality JSS beside those that take the item as the sample.
+"""The published intervals of factuality JSS beside intervals that treat items as the sample.
+
+The published figures come from the first version of the JudgeSense paper and data. Its authors
+withdrew that version in August 2026 and advise against using it.
 
     python benchmarks/published_intervals.py FOLDER
 
-FOLDER holds the earlier benchmark's `metrics_summary.json`, `factuality.jsonl` and
-`factuality_pair_flip_overlap.csv`; without it, `$JUDGESENSE_SHARED/published` is tried.
+FOLDER contains `metrics_summary.json`, `factuality.jsonl` and `factuality_pair_flip_overlap.csv` of
+that version. The default is `$JUDGESENSE_SHARED/published`.
 """
 
 from __future__ import annotations
@@ -25,9 +28,10 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=shared / "published")
     folder = parser.parse_args().folder
     if not (folder / "metrics_summary.json").is_file():
-        print(f"{folder} holds no metrics_summary.json: nothing to compare with")
+        print(f"{folder} has no metrics_summary.json: nothing to compare with")
         print("[]")
         return
+    print("The published figures are from a version that its authors withdrew in August 2026.\n")
     summary = json.loads((folder / "metrics_summary.json").read_text())
     lines = (folder / "factuality.jsonl").read_text().splitlines()
     item = {row["pair_id"]: row["response_being_judged"] for row in map(json.loads, lines)}
@@ -44,12 +48,12 @@ def main() -> None:
             gaps += [abs(ours.low - cell["ci_lower"]), abs(ours.high - cell["ci_upper"])]
     print(
         f"Row-wise percentile bootstrap from JSS and n: {len(gaps) // 2} published intervals, "
-        f"largest difference of an end {max(gaps):.4f}\n"
+        f"largest difference at an end {max(gaps):.4f}\n"
     )
     name = "published intervals reproduced, largest difference of an end"
     out.append({"name": name, "ours": max(gaps), "unit": "JSS", "n": len(gaps) // 2})
 
-    print(f"{len(pairs)} pairs on {len(set(items))} items, one decision a pair")
+    print(f"{len(pairs)} pairs on {len(set(items))} items, one decision per pair")
     print("| judge | published JSS (n) | published interval | JSS | by item | rows it is worth |")
     print("| --- | --- | --- | --- | --- | --- |")
     for judge, tasks in summary.items():

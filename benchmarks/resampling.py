@@ -2,9 +2,9 @@
 
     python benchmarks/resampling.py
 
-Peers: a Python loop over resampled rows around scikit-learn's `cohen_kappa_score` (timed on some of
-the resamples and scaled to all), and `scipy.stats.bootstrap` of the mean agreement. Both resample
-rows, since neither knows items; ours does the same there.
+The peers are a Python loop over resampled rows around scikit-learn's `cohen_kappa_score` (timed on
+some of the resamples and scaled to all), and `scipy.stats.bootstrap` of the mean agreement. Neither
+supports items, so all three resample rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def machine() -> str:
 
 
 def decisions(n: int, items: int, seed: int = 0) -> tuple[list[str], list[str], list[str]]:
-    """Pairs of YES/NO decisions as lists of strings, with items of differing difficulty."""
+    """Pairs of YES/NO decisions as lists of strings; items differ in difficulty."""
     rng = np.random.default_rng(seed)
     item = np.repeat(np.arange(items), n // items)
     first = rng.random(n) < rng.beta(1, 1, items)[item]
@@ -48,7 +48,7 @@ def decisions(n: int, items: int, seed: int = 0) -> tuple[list[str], list[str], 
 def best(
     run: Callable[[], Any], repeats: int, clock: Callable[[], float] = time.process_time
 ) -> float:
-    """Least of `repeats` times; CPU seconds unless told otherwise, for machines that are shared."""
+    """The minimum of `repeats` times; in CPU seconds by default, for shared machines."""
     times = []
     for _ in range(repeats):
         start = clock()
@@ -58,7 +58,7 @@ def best(
 
 
 def a_million() -> None:
-    """In a process of its own, with nothing else in memory."""
+    """Time a million rows; runs in its own process, with nothing else in memory."""
     from judgesense.statistics.agreement import jss
 
     for kind in ("wilson", "bootstrap"):
@@ -71,7 +71,7 @@ def a_million() -> None:
             jss(first, second, items, interval=kind, n_resamples=RESAMPLES)
 
         cpu, seconds = best(run, 3), best(run, 3, time.perf_counter)
-        tracemalloc.start()  # slows what it watches, so not while timing
+        tracemalloc.start()  # it slows the code, so not while timing
         run()
         extra = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()

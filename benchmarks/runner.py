@@ -2,8 +2,8 @@
 
     python benchmarks/runner.py [--prompts 1000000]
 
-The peer is the bare loop: the same judge over the same messages, nothing parsed or written. The
-time is that of the whole call: planning, judging, writing every part.
+The peer is a bare loop: the same judge over the same messages, without parsing or writing. The time
+covers the whole call: planning, judging and writing every part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LABEL_MAPS = ('{"YES":"YES","NO":"NO"}', '{"YES":"NO","NO":"YES"}')
 
 
 def grid(n: int) -> Benchmark:
-    """n distinct prompts of 300 characters, in chunks, as a dataset's Parquet would give them."""
+    """n distinct prompts of 300 characters, in chunks as read from a dataset's Parquet file."""
     tables = []
     for start in range(0, n, 50_000):
         rows = range(start, min(start + 50_000, n))
@@ -69,7 +69,7 @@ def resident_mb() -> float:
 
 
 class Watch(threading.Thread):
-    """Resident memory, ten times a second."""
+    """Samples resident memory ten times per second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -117,12 +117,11 @@ def main() -> None:
     tenths = [max(tenth) for tenth in np.array_split(watch.samples, 10) if len(tenth)]
     print(f"{n} prompts: {rate:,.0f} prompts/s through the runner, {n / bare:,.0f} in a bare loop")
     print(
-        f"memory: {before:.0f} MiB before (the table itself), {max(watch.samples):.0f} at most; "
-        f"at most in each tenth of the time: {' '.join(f'{most:.0f}' for most in tenths)}"
+        f"memory: {before:.0f} MiB before (the table itself), peak {max(watch.samples):.0f}; "
+        f"peak in each tenth of the time: {' '.join(f'{most:.0f}' for most in tenths)}"
     )
     print(
-        f"all parts checked and kept in {resume:.1f} s; "
-        f"a finished run recognised in {finished:.1f} s"
+        f"all parts checked and kept in {resume:.1f} s; finished run recognised in {finished:.1f} s"
     )
     result = {
         "name": "runner prompts per second",
