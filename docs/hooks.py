@@ -1,4 +1,4 @@
-"""Parts of the site that the program itself describes: its commands and the engines' options."""
+"""Generate the parts of the site that describe commands and engine options."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def commands() -> str:
     _say_it_whole(command)
     context = command.make_context("judgesense", ["--help"], resilient_parsing=True)
     text: str = get_docs_for_click(obj=command, ctx=context, name="judgesense")
-    # Its title is the page's own.
+    # Drop its title: the page has one.
     return text.split("\n", 1)[1].replace("```console\n$ ", "```\n")
 
 
 def _say_it_whole(command: Any) -> None:
-    """Let lists of commands show the first paragraph of each one's help, uncut."""
+    """Show the whole first paragraph of each command's help in lists of commands."""
     for inner in getattr(command, "commands", {}).values():
         inner.short_help = (inner.help or "").split("\n\n")[0].replace("\n", " ")
         _say_it_whole(inner)

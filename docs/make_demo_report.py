@@ -18,7 +18,7 @@ _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")
 
 
 def embed(run_dir: Path, to: Path = DEMO) -> None:
-    """Measure a run from its decisions and write what the pages need as one small file.
+    """Measure a run from its decisions and write the parts that the pages need to one small file.
 
     Cells of single option orders, raw template pairs and the machine's details are left out.
     """

@@ -2,7 +2,7 @@
 
     python docs/make_figures_robustness.py
 
-Everything is simulated from the seeds below, or scored from the responses below; no model runs.
+The data are simulated from the seeds below, or scored from the responses below. No model runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def save(figure: Any, name: str) -> None:
 
 
 def chance_gap() -> None:
-    """The win-rate gap of a judge to which the wording means nothing, by number of items."""
+    """Win-rate gap of a judge that ignores the wording, by number of items."""
     rng = np.random.default_rng(0)
     sizes = np.array([25, 50, 100, 200, 400, 800])
     figure, axes = plt.subplots(figsize=(6, 3.6))
@@ -59,7 +59,7 @@ def chance_gap() -> None:
 
 
 def ranking_against_choice() -> None:
-    """20 prompts, 12 of them nearly equal: the correlation rises long before the winner is safe."""
+    """20 prompts, 12 nearly equal: the correlation rises long before the winner is stable."""
     rng = np.random.default_rng(1)
     truth = np.concatenate([np.linspace(0.30, 0.50, 8), np.linspace(0.58, 0.62, 12)])
     sizes = (50, 100, 200, 500, 1000, 5000)
@@ -123,7 +123,7 @@ def four_judges() -> None:
 
 
 def systems_under_wordings() -> None:
-    """Four systems judged under five wordings of which one leans towards long answers."""
+    """Four systems judged under five wordings, one of which favours long answers."""
     rng = np.random.default_rng(3)
     systems, wordings, items = list("PQRS"), [f"wording {i}" for i in range(1, 6)], 80
     worth = dict(zip(systems, (3.05, 3.30, 3.40, 3.70), strict=True))
@@ -165,11 +165,11 @@ RESPONSES = (
     "A or B",
     "A",
 )
-"""Ways to answer a question whose options are (A) London (B) Paris; the last two are wrong."""
+"""Answers to a question with the options (A) London (B) Paris; the last two are wrong."""
 
 
 def matchers_on_phrasings() -> None:
-    """The score that each matcher gives to ten responses to one question."""
+    """Scores of each matcher for ten responses to one question."""
     n = len(RESPONSES)
     columns = {
         "choice": judgesense.answer_match(

@@ -71,7 +71,7 @@ def coverage() -> None:
 
 
 def false_alarms() -> None:
-    """How often two equally stable judges are called different, by pairs an item."""
+    """How often two equally stable judges are called different, by pairs per item."""
     pairs = (1, 2, 4, 8, 16)
     runs, k = 400, 25
     rates: dict[str, list[float]] = {"items permuted": [], "rows permuted": []}
@@ -87,7 +87,7 @@ def false_alarms() -> None:
                 hits[name] += found.p_value is not None and found.p_value < 0.05
         for name, count in hits.items():
             rates[name].append(count / runs)
-    print("false alarms at p < 0.05, 25 items, pairs an item", pairs, rates)
+    print("false alarms at p < 0.05, 25 items, pairs per item", pairs, rates)
     figure, axes = plt.subplots(figsize=(6, 3.4))
     for (name, values), colour in zip(rates.items(), COLOURS, strict=False):
         axes.plot(pairs, values, "o-", color=colour, lw=2, label=name)
@@ -118,7 +118,7 @@ def judges() -> dict[str, np.ndarray]:
 
 
 def components_and_plan() -> None:
-    """Shares of the variance of three simulated judges, and the items that each of them takes."""
+    """Variance shares of three simulated judges, and the items that each one needs."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2))
     sources = ("item", "template", "residual", "rerun")
     names = {"residual": "item × template"}

@@ -1,4 +1,4 @@
-"""The picture of the leaderboard in the docs: ``python docs/make_screenshot_leaderboard.py``.
+"""Take the docs' screenshot of the leaderboard: ``python docs/make_screenshot_leaderboard.py``.
 
 Needs Debian's Chromium and playwright.
 """
@@ -16,7 +16,7 @@ PICTURE = Path(__file__).parent / "images" / "leaderboard.png"
 
 
 def main() -> None:
-    """Serve the embedded runs, and take the page."""
+    """Serve the embedded runs and take a screenshot of the page."""
     demo = build(open_results(None))
     _, url, _ = launch(demo, server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
     with sync_playwright() as playwright:
