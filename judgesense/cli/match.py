@@ -15,7 +15,7 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from judgesense.matching.scores import ModelScores
     from judgesense.pipeline.matching import Matched
-    from judgesense.pipeline.response_tables import Response
+    from judgesense.pipeline.response_tables import LoggedResponse
 
 
 def match(
@@ -171,7 +171,7 @@ def _show_graded(found: Matched, examples: int) -> None:
         typer.echo(f"no verdict, {outcome}: {number}")
 
 
-def _example(row: Response) -> str:
+def _example(row: LoggedResponse) -> str:
     where = f"{row.model} {row.template_id} {row.item_id}"
     return f"{where}: {_short(row.text, 120)!r} for {_short(str(row.reference), 60)!r}"
 

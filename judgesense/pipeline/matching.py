@@ -11,7 +11,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.matching import AnswerMatch, match_answers
 from judgesense.matching.scores import Disagreement, ModelScores, disagreement, score_models
-from judgesense.pipeline.response_tables import TARGETS, Response, option_texts, read_rows
+from judgesense.pipeline.response_tables import TARGETS, LoggedResponse, option_texts, read_rows
 from judgesense.run_folder import require_writable
 from local_judges.llm_matcher import MAX_TOKENS, JudgedMatches, check_prompt, judge_matches
 from local_judges.registry import JudgeSpec, resolve
@@ -25,7 +25,7 @@ class Matched:
     without a grader.
     """
 
-    rows: list[Response]
+    rows: list[LoggedResponse]
     failed: list[str]
     result: AnswerMatch
     tables: dict[str, list[ModelScores]]
@@ -99,7 +99,7 @@ def match_log(
 
 
 def grader_of(
-    grader: str, rows: Sequence[Response], prompt: str, options: Mapping[str, Any]
+    grader: str, rows: Sequence[LoggedResponse], prompt: str, options: Mapping[str, Any]
 ) -> JudgeSpec:
     """The grader, resolved but not loaded, with room for a verdict and its reason.
 

@@ -46,7 +46,7 @@ def read_questions(path: Path) -> Iterator[Question]:
 
 
 @dataclass(frozen=True)
-class Response:
+class LoggedResponse:
     """One row of a response log with its reference (several accepted answers as a list)."""
 
     place: str
@@ -64,7 +64,7 @@ class Response:
 class Responses:
     """The rows to match, and one line for each row without a response."""
 
-    rows: list[Response]
+    rows: list[LoggedResponse]
     failed: list[str]
 
 
@@ -110,8 +110,8 @@ def read_rows(
     return found
 
 
-def _response(values: Mapping[str, Any], place: str) -> Response:
-    return Response(
+def _response(values: Mapping[str, Any], place: str) -> LoggedResponse:
+    return LoggedResponse(
         place=place,
         model=str(values["model"]),
         template_id=str(values["template_id"]),
@@ -184,7 +184,7 @@ def _list(value: Any, place: str) -> list[str] | None:
     return [str(option) for option in value]
 
 
-def option_texts(rows: Sequence[Response]) -> list[list[str]] | None:
+def option_texts(rows: Sequence[LoggedResponse]) -> list[list[str]] | None:
     """The options of every row, or None if no row has options.
 
     Raises JudgeSenseError for a row without options where others have them.

@@ -35,7 +35,7 @@ NOT_JUDGED = "no pair was judged on both sides"
 
 
 @dataclass(frozen=True)
-class Part:
+class CellPart:
     """A stream's part in one option order, or in both: masks of its pairs and of its rows."""
 
     stream: Stream
@@ -84,7 +84,7 @@ class Part:
         return decided
 
 
-def parts(stream: Stream, run_id: str) -> list[Part]:
+def parts(stream: Stream, run_id: str) -> list[CellPart]:
     """A stream's parts by option order; the last one is the whole, over both orders if judged."""
     log, pairs = stream.log, stream.pairs
     counts = np.bincount(pairs.order[stream.known], minlength=len(log.orders))
@@ -94,11 +94,11 @@ def parts(stream: Stream, run_id: str) -> list[Part]:
     for order in seen:
         code = log.orders.index(order)
         own = (pairs.order == code, log.order[stream.rows] == code)
-        single.append(Part(stream, run_id, order, *own))
+        single.append(CellPart(stream, run_id, order, *own))
     if len(single) == 1:
         return single
     every = (np.ones(len(pairs), bool), np.ones(len(stream.rows), bool))
-    return [*single, Part(stream, run_id, POOLED if seen else NO_ORDER, *every)]
+    return [*single, CellPart(stream, run_id, POOLED if seen else NO_ORDER, *every)]
 
 
 class Hashes:
@@ -107,7 +107,7 @@ class Hashes:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, bytes], str] = {}
 
-    def of(self, part: Part) -> str:
+    def of(self, part: CellPart) -> str:
         """The hash of a part's planned pairs; without a plan, of its judged pairs."""
         used = part.of_pairs if part.pairs.planned else part.used
         packed = hashlib.sha256(np.packbits(used).tobytes()).digest()
@@ -118,7 +118,7 @@ class Hashes:
         return self._known[key]
 
 
-def stream_cells(every: list[Part], hashes: Hashes) -> Iterator[dict[str, Any]]:
+def stream_cells(every: list[CellPart], hashes: Hashes) -> Iterator[dict[str, Any]]:
     """A stream's cells: raw and mapped in each of its `parts`."""
     stream = every[0].stream
     for part in every:
@@ -151,7 +151,7 @@ def stream_cells(every: list[Part], hashes: Hashes) -> Iterator[dict[str, Any]]:
             yield {key: cell[key] for key in CELL_KEYS}
 
 
-def _agreement(part: Part, kind: str) -> dict[str, Any]:
+def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
     figures: dict[str, Any] = dict.fromkeys(
         ("jss", "ci_low", "ci_high", "flip_rate", "kappa", "jss_low", "jss_high")
     )
@@ -177,7 +177,7 @@ def _degenerate(both: dict[str, dict[str, Any]]) -> str | None:
     return None
 
 
-def _prompt_figures(part: Part) -> dict[str, float | None]:
+def _prompt_figures(part: CellPart) -> dict[str, float | None]:
     """Figures of single prompts rather than pairs: accuracy, position and the noise floor."""
     log, stream = part.log, part.stream
     rows, decision = stream.rows[part.of_rows], stream.decision[part.of_rows]
@@ -226,7 +226,7 @@ def _position(stream: Stream, rows: Codes, decision: Codes) -> dict[str, float |
     return {key: found[key] for key in keys} if found.n else {}
 
 
-def _noise(part: Part) -> float | None:
+def _noise(part: CellPart) -> float | None:
     """Flip rate of the same prompt between the first and later repeats."""
     log = part.log
     if part.stream.reruns is None:
@@ -240,7 +240,7 @@ def _noise(part: Part) -> float | None:
     return agreement(log, log.raw[first], log.raw[later], log.cluster[first]).flip_rate
 
 
-def _soft(part: Part, kind: str) -> float | None:
+def _soft(part: CellPart, kind: str) -> float | None:
     sides = part.stream.probabilities(kind, part.used)
     if sides is None:
         return None

@@ -11,7 +11,7 @@ import pyarrow as pa
 from judgesense.decisions.frames import Codes, Log, Pairs
 from judgesense.decisions.streams import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS
-from judgesense.reporting.cells import Part
+from judgesense.reporting.cells import CellPart
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.trust.conclusion import items_to_settle
 
@@ -19,7 +19,7 @@ EXAMPLES_A_STREAM = 3
 LONGEST_TEXT = 4000
 
 
-def template_pairs(part: Part) -> list[dict[str, Any]]:
+def template_pairs(part: CellPart) -> list[dict[str, Any]]:
     """JSS of every pair of templates; ``template_a`` comes first in the alphabet."""
     log, pairs = part.log, part.pairs
     rows = np.flatnonzero(part.used)
@@ -50,7 +50,7 @@ def template_pairs(part: Part) -> list[dict[str, Any]]:
     return result
 
 
-def wordings(part: Part, table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def wordings(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each template by itself: its agreement with the others (mapped), and with gold.
 
     ``agreement`` is the mean JSS of the template's pairs in ``table``, ``accuracy`` the share of
@@ -107,7 +107,7 @@ def _graded(stream: Stream) -> npt.NDArray[np.bool_]:
     return graded
 
 
-def diagnostics(part: Part) -> dict[str, Any]:
+def diagnostics(part: CellPart) -> dict[str, Any]:
     """What advice needs beside the cells.
 
     ``gold_share`` is the share of the commonest gold label: what a constant answer would score.
@@ -149,7 +149,7 @@ def _accuracy_interval(stream: Stream) -> list[float | None] | None:
     return [spread.low, spread.high]
 
 
-def settle(part: Part, cell: dict[str, Any]) -> dict[str, Any]:
+def settle(part: CellPart, cell: dict[str, Any]) -> dict[str, Any]:
     """An entry of ``to_settle``: how many items would settle a cell that is undecided."""
     decided = part.decided(cell["labels"])
     first, second = (side[decided] for side in part.stream.sides(cell["labels"]))
@@ -158,7 +158,7 @@ def settle(part: Part, cell: dict[str, Any]) -> dict[str, Any]:
     return {key: cell[key] for key in CELL_KEYS[:6]} | {"items": items}
 
 
-def examples(part: Part) -> list[dict[str, Any]]:
+def examples(part: CellPart) -> list[dict[str, Any]]:
     """Pairs with a flipped mapped verdict: the surest ones, at most one per item."""
     stream = part.stream
     assert stream.row_a is not None
@@ -179,7 +179,7 @@ def _margins(log: Log, rows: Codes) -> npt.NDArray[np.float64]:
     return sure
 
 
-def _example(part: Part, pair: int, row_a: int, row_b: int) -> dict[str, Any]:
+def _example(part: CellPart, pair: int, row_a: int, row_b: int) -> dict[str, Any]:
     log, pairs, stream = part.log, part.pairs, part.stream
     gold = log.gold[row_a]
     return {

@@ -55,7 +55,7 @@ _JUDGE_KEYS = {"name", "engine", "system_prompt", "max_tokens", "temperature", "
 
 
 @dataclass(frozen=True)
-class Plan:
+class CustomPlan:
     """A study file that was read and checked; ``identity`` fixes what is judged."""
 
     title: str
@@ -69,7 +69,7 @@ class Plan:
     identity: Mapping[str, Any]
 
 
-def load_plan(path: str | Path) -> Plan:
+def load_plan(path: str | Path) -> CustomPlan:
     """Read a study file.
 
     Raises JudgeSenseError with file and line for an unknown or missing key, a value of the wrong
@@ -117,7 +117,7 @@ def load_plan(path: str | Path) -> Plan:
         file = _beside(path, keys["templates"])
         templates, wordings = load_templates(file), sha256_of(file)
     pairs = _whole(keys, "pairs", None, least=1)
-    return Plan(
+    return CustomPlan(
         title=keys["title"].text("title") if "title" in keys else path.stem,
         templates=templates,
         items=items,
@@ -185,7 +185,7 @@ def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = t
     return run_plan(load_plan(path), Path(out), note)
 
 
-def run_plan(plan: Plan, out: Path, note: Callable[[str], None] = to_stderr) -> Result:
+def run_plan(plan: CustomPlan, out: Path, note: Callable[[str], None] = to_stderr) -> Result:
     """Run a plan; its judges may be functions (CallableJudge)."""
     rows = [
         item
@@ -213,7 +213,7 @@ def run_plan(plan: Plan, out: Path, note: Callable[[str], None] = to_stderr) -> 
     return result
 
 
-def _measure(plan: Plan, report: Mapping[str, Any], log: pa.Table, result: Result) -> None:
+def _measure(plan: CustomPlan, report: Mapping[str, Any], log: pa.Table, result: Result) -> None:
     if "jss" in plan.measures:
         result.tables.append(jss_table(report))
         found = cases(report)

@@ -34,7 +34,7 @@ Finding = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Case:
+class AdviceCase:
     """One judge, task and scoring: its main cells and the figures behind them."""
 
     raw: Mapping[str, Any]
@@ -66,7 +66,7 @@ def as_sentence(finding: Mapping[str, Any]) -> str:
     return f"{where} ({finding['scoring']} scoring): {finding['text']}"
 
 
-def cases(report: Mapping[str, Any]) -> Iterator[Case]:
+def cases(report: Mapping[str, Any]) -> Iterator[AdviceCase]:
     """The cases of judges (no baselines), coherence first, then by task."""
     cells = main_cells(report)
     about = {identity(entry): entry for entry in report["diagnostics"]}
@@ -81,7 +81,7 @@ def cases(report: Mapping[str, Any]) -> Iterator[Case]:
             for entry in report["to_settle"]
             if identity(entry) == key and (entry["order"], entry["labels"]) == (order, "mapped")
         ]
-        yield Case(
+        yield AdviceCase(
             raw=both["raw"],
             mapped=both["mapped"],
             pairs=[
@@ -96,7 +96,7 @@ def cases(report: Mapping[str, Any]) -> Iterator[Case]:
         )
 
 
-def _findings(case: Case) -> Iterator[tuple[str, str]]:
+def _findings(case: AdviceCase) -> Iterator[tuple[str, str]]:
     yield _headline(case)
     for check in (_wrong, _polarity, _position, _noise, _mass, _undecided, _cut_off, _worst,
                   _prefer, _sample):  # fmt: skip
@@ -104,7 +104,7 @@ def _findings(case: Case) -> Iterator[tuple[str, str]]:
             yield check.__name__.strip("_"), text
 
 
-def _headline(case: Case) -> tuple[str, str]:
+def _headline(case: AdviceCase) -> tuple[str, str]:
     cell = case.mapped
     if cell["jss"] is None:
         return _nothing_known(case)
@@ -126,7 +126,7 @@ def _headline(case: Case) -> tuple[str, str]:
     return "undecided", _say(key, case, threshold=STEADY_JSS, items=case.settle)
 
 
-def _nothing_known(case: Case) -> tuple[str, str]:
+def _nothing_known(case: AdviceCase) -> tuple[str, str]:
     """The headline without a JSS: no pairs, no judgements, or no decisions."""
     if not case.about["n_planned"]:
         return "undecided", _say("one_wording", case)
@@ -135,7 +135,7 @@ def _nothing_known(case: Case) -> tuple[str, str]:
     return "avoid", _say("unreadable", case, reason=sentence(case.mapped["degenerate"]))
 
 
-def _reliable(case: Case) -> tuple[str, str]:
+def _reliable(case: AdviceCase) -> tuple[str, str]:
     """A steady judge is only useful if it reads what it judges."""
     same, kappa = case.mapped["position_consistency"], case.mapped["kappa"]
     if _is_wrong(case):
@@ -146,18 +146,18 @@ def _reliable(case: Case) -> tuple[str, str]:
     return "use", _say("use_with_care" if one_label else "use", case)
 
 
-def _hardly_covered(case: Case) -> bool:
+def _hardly_covered(case: AdviceCase) -> bool:
     coverage = case.mapped["coverage"]
     return coverage is not None and coverage < LEAST_COVERAGE
 
 
-def _is_wrong(case: Case) -> bool:
+def _is_wrong(case: AdviceCase) -> bool:
     """No better than always giving the commonest gold label."""
     accuracy, share = case.mapped["accuracy"], case.about["gold_share"]
     return accuracy is not None and share is not None and share < 1 and accuracy <= share
 
 
-def _wrong(case: Case) -> str | None:
+def _wrong(case: AdviceCase) -> str | None:
     jss, share = case.mapped["jss"], case.about["gold_share"]
     if case.mapped["accuracy"] is None:
         return None
@@ -170,7 +170,7 @@ def _wrong(case: Case) -> str | None:
     return None if low is None or share is None or low > share else _say("perhaps_constant", case)
 
 
-def _polarity(case: Case) -> str | None:
+def _polarity(case: AdviceCase) -> str | None:
     raw, mapped = case.raw["jss"], case.mapped["jss"]
     inverted = [row["template"] for row in case.wordings if row["inverted"]]
     if not inverted or raw is None or mapped is None:
@@ -186,7 +186,7 @@ def _polarity(case: Case) -> str | None:
     return None
 
 
-def _position(case: Case) -> str | None:
+def _position(case: AdviceCase) -> str | None:
     if not case.about["comparative"]:
         return None
     rate, same = case.mapped["first_position_rate"], case.mapped["position_consistency"]
@@ -199,7 +199,7 @@ def _position(case: Case) -> str | None:
     return _say("position_bias", case, place=place, share=share)
 
 
-def _noise(case: Case) -> str | None:
+def _noise(case: AdviceCase) -> str | None:
     noise, flips = case.raw["noise_floor"], case.mapped["flip_rate"]
     if noise is None or flips is None:
         return None
@@ -209,19 +209,19 @@ def _noise(case: Case) -> str | None:
     return _say("mostly_noise" if mostly else "some_noise", case)
 
 
-def _cut_off(case: Case) -> str | None:
+def _cut_off(case: AdviceCase) -> str | None:
     cut, n = case.about.get("n_cut_off", 0), case.about.get("n_prompts", 0)
     many = n and cut / n >= MANY_CUT_OFF
     return _say("cut_off", case, share=cut / n) if many else None
 
 
-def _mass(case: Case) -> str | None:
+def _mass(case: AdviceCase) -> str | None:
     mass = case.about["option_mass"]
     low = case.mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS
     return _say("low_mass", case) if low else None
 
 
-def _undecided(case: Case) -> str | None:
+def _undecided(case: AdviceCase) -> str | None:
     n_judged, n_planned = case.about["n_judged"], case.about["n_planned"]
     texts = []
     if n_judged < n_planned:
@@ -234,12 +234,12 @@ def _undecided(case: Case) -> str | None:
     return " ".join(texts) or None
 
 
-def _rests_on_little(case: Case) -> bool:
+def _rests_on_little(case: AdviceCase) -> bool:
     """Whether wordings cannot be told apart: one label throughout, or most pairs undecided."""
     return case.mapped["verdict"] == "degenerate" or _hardly_covered(case)
 
 
-def _worst(case: Case) -> str | None:
+def _worst(case: AdviceCase) -> str | None:
     # Without an interval, a pair of wordings was decided on one item alone: that names no worst.
     other = [
         row
@@ -252,7 +252,7 @@ def _worst(case: Case) -> str | None:
     return None if worst["jss"] > 1 - NO_DIFFERENCE else _say("worst", case, pair=worst)
 
 
-def _prefer(case: Case) -> str | None:
+def _prefer(case: AdviceCase) -> str | None:
     known = [row for row in case.wordings if row["agreement"] is not None]
     if _rests_on_little(case) or len(known) < FEWEST_WORDINGS:
         return None
@@ -272,13 +272,13 @@ def _prefer(case: Case) -> str | None:
     return _say("prefer", case, best=best, graded=gold, runner_up=runner_up)
 
 
-def _sample(case: Case) -> str | None:
+def _sample(case: AdviceCase) -> str | None:
     clusters = case.mapped["n_clusters"]
     few = 0 < clusters < FEW_CLUSTERS
     return _say("few_clusters", case, noun="item" if clusters == 1 else "items") if few else None
 
 
-def _say(key: str, case: Case, **facts: Any) -> str:
+def _say(key: str, case: AdviceCase, **facts: Any) -> str:
     """A sentence of ``advice.yaml`` about a case."""
     cells = {"mapped": case.mapped, "raw": case.raw, "about": case.about}
     return _Formatter().format(_sentences()[key], **cells, **facts)

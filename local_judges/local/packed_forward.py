@@ -29,7 +29,7 @@ ATTENTION = "judgesense_trie"
 _active: Layout | Continuation | None = None  # read by the attention of the current pass
 
 
-class Group:
+class PrefixGroup:
     """Rows of a layout with similar numbers of new tokens: one attention call per layer."""
 
     def __init__(self, layout: Layout, rows: list[int], device: torch.device) -> None:
@@ -108,7 +108,7 @@ class Layout:
             before = prompt
         self.positions = np.asarray(positions, np.int64)
         self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] | None = {} if keep_cache else None
-        self.groups = [Group(self, rows, device) for rows in self._similar_rows()]
+        self.groups = [PrefixGroup(self, rows, device) for rows in self._similar_rows()]
 
     def nodes(self, row: int) -> list[int]:
         """The packed positions of a row's option nodes."""

@@ -58,7 +58,7 @@ GRADER_FIELDS = ("question", "target", "predicted_answer")
 
 
 @dataclass(frozen=True)
-class Response:
+class BenchmarkResponse:
     """An answer of a model, or a probe: an answer that is known to be right or wrong.
 
     ``cut`` says that the token cap cut it off; ``logprobs`` are those of the options.
@@ -87,7 +87,7 @@ class BenchmarkAnswers:
     models: tuple[str, ...]
     templates: tuple[AnswerTemplate, ...]
     items: tuple[BenchmarkItem, ...]
-    responses: list[Response]
+    responses: list[BenchmarkResponse]
     scores: dict[str, Floats] = field(default_factory=dict)
     readings: list[str | None] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -162,7 +162,7 @@ def ask(
                 row = rows[template.name, item.item_id]
                 scored = row["option_logprobs"]
                 responses.append(
-                    Response(
+                    BenchmarkResponse(
                         model, template, item, without_thinking(row["text"]),
                         row["finish_reason"] == "length",
                         None if scored is None else tuple(each["logprob"] for each in scored),
@@ -195,7 +195,9 @@ def _score(answers: BenchmarkAnswers) -> None:
         answers.scores[LIKELIHOOD] = np.array(result.per_example).reshape(answers.shape)
 
 
-def _match(kind: str, responses: Sequence[Response]) -> tuple[list[float], list[str | None]]:
+def _match(
+    kind: str, responses: Sequence[BenchmarkResponse]
+) -> tuple[list[float], list[str | None]]:
     """Scores by the text heuristic of a template set, and what it read."""
     texts = [response.text for response in responses]
     if kind != CHOICE:
@@ -210,14 +212,14 @@ def _match(kind: str, responses: Sequence[Response]) -> tuple[list[float], list[
     return [float(one == two) for one, two in zip(readings, right, strict=True)], readings
 
 
-def probes_of(answers: BenchmarkAnswers) -> list[Response]:
+def probes_of(answers: BenchmarkAnswers) -> list[BenchmarkResponse]:
     """Answers that are known to be right or wrong, two to four per item.
 
     A multiple-choice item gives the right and a wrong option, each as a statement of its label and
     as its text; other items give the reference and another item's. Templates alternate, so that
     every style of labels occurs.
     """
-    found: list[Response] = []
+    found: list[BenchmarkResponse] = []
     for number, item in enumerate(answers.items):
         template = answers.templates[number % len(answers.templates)]
         texts: list[tuple[bool, str, str]] = []
@@ -235,7 +237,7 @@ def probes_of(answers: BenchmarkAnswers) -> list[Response]:
                 if answer is not None:
                     texts.append((right, "", f"The answer is {text}."))
         found += [
-            Response(
+            BenchmarkResponse(
                 f"probe-{'right' if right else 'wrong'}{form}", template, item, text, right=right
             )
             for right, form, text in texts
@@ -282,7 +284,7 @@ def _enter(
     answers: BenchmarkAnswers,
     matcher: str,
     verdicts: Sequence[float | None],
-    probes: Sequence[Response],
+    probes: Sequence[BenchmarkResponse],
 ) -> None:
     """Store verdicts on the answers, followed by those on the probes, under a matcher's name."""
     n = len(answers.responses)
@@ -293,7 +295,7 @@ def _enter(
     ]
 
 
-def _message(answers: BenchmarkAnswers, response: Response, prompt: str) -> str:
+def _message(answers: BenchmarkAnswers, response: BenchmarkResponse, prompt: str) -> str:
     item, said = response.item, response.text
     if answers.kind == FACTS:
         values = {"question": item.question, "target": item.answers[0], "predicted_answer": said}

@@ -22,7 +22,7 @@ from judgesense.studies.judge_sensitivity.grid import (
     LOG_QUESTIONS,
     QUESTIONS,
     RUN_QUESTIONS,
-    Plan,
+    SensitivityPlan,
     ask,
     check_questions,
     check_sizes,
@@ -126,7 +126,7 @@ def _result(
     questions: Sequence[str],
     sizes: Mapping[str, float],
     left_out: Sequence[str],
-    plan: Plan | None = None,
+    plan: SensitivityPlan | None = None,
     log: Path | None = None,
 ) -> Result:
     check_sizes(sizes, main.judges)
@@ -154,7 +154,7 @@ def _result(
 
 
 def _tables(
-    main: Judged, sizes: Mapping[str, float], beside: bool, plan: Plan | None
+    main: Judged, sizes: Mapping[str, float], beside: bool, plan: SensitivityPlan | None
 ) -> Iterator[Table]:
     yield tables.main_results(main, beside)
     yield tables.pairwise_results(main, beside)
@@ -206,7 +206,7 @@ _FROM_RUN: Mapping[str, Callable[[Judged, Any], Table]] = {
 
 
 def _settings(
-    main: Judged, questions: Sequence[str], plan: Plan | None, log: Path | None
+    main: Judged, questions: Sequence[str], plan: SensitivityPlan | None, log: Path | None
 ) -> dict[str, Any]:
     record = main.record
     hardware = record.get("hardware") or {}

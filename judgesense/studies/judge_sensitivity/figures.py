@@ -9,7 +9,7 @@ from typing import Any
 from judgesense.reporting.plots import ForestRow
 from judgesense.studies.common import figures as pictures
 from judgesense.studies.common.result import Picture, Table
-from judgesense.studies.judge_sensitivity.log import Case, Judged
+from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase
 from judgesense.studies.judge_sensitivity.tables import HERE, published_figures
 from judgesense.text import short_templates
 from judgesense.trust.thresholds import STEADY_JSS
@@ -82,7 +82,7 @@ def _leading(judged: Judged, task: str, beside: bool) -> list[ForestRow]:
 def _by_task(judged: Judged, tasks: Sequence[str], beside: bool) -> Any:
     # By row of the heatmap, then by task: JSS, and whether the cell is hatched.
     cells: dict[str, dict[str, tuple[float | None, bool]]] = {}
-    by_row: dict[str, list[Case]] = {}
+    by_row: dict[str, list[JudgedCase]] = {}
     for case in judged.cases:
         by_row.setdefault(f"{case.judge} · {case.scoring}", []).append(case)
     for name, cases in by_row.items():

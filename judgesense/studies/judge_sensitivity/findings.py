@@ -12,7 +12,7 @@ from judgesense import published
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.ranking import spearman_matrix
 from judgesense.studies.common.result import Table
-from judgesense.studies.judge_sensitivity.log import Case, Judged, ranked
+from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase, ranked
 from judgesense.studies.judge_sensitivity.tables import PAPER, published_figures
 from judgesense.text import interval, join, number, percent, span
 from judgesense.trust.thresholds import STEADY_JSS
@@ -28,7 +28,9 @@ def size_of(name: str, sizes: Mapping[str, float]) -> float | None:
     return float(found.group(1)) * (1e6 if found.group(2).lower() == "m" else 1e9)
 
 
-def size_against_jss(cases: Sequence[Case], sizes: Mapping[str, float]) -> tuple[float | None, int]:
+def size_against_jss(
+    cases: Sequence[JudgedCase], sizes: Mapping[str, float]
+) -> tuple[float | None, int]:
     """Spearman's correlation of size and mapped JSS over judges, and the number with both.
 
     None with fewer than three judges, or if size or JSS does not vary.
@@ -57,13 +59,15 @@ def findings(judged: Judged, sizes: Mapping[str, float]) -> list[str]:
     return found + _spread(judged)
 
 
-def _values(cases: Sequence[Case], key: str, labels: str = "mapped") -> list[tuple[str, float]]:
+def _values(
+    cases: Sequence[JudgedCase], key: str, labels: str = "mapped"
+) -> list[tuple[str, float]]:
     """The judges with a defined figure, and the figure."""
     cells = ((case.judge, case.cells[labels][key]) for case in cases)
     return [(judge, value) for judge, value in cells if value is not None]
 
 
-def _under_threshold(cases: Sequence[Case]) -> Iterator[str]:
+def _under_threshold(cases: Sequence[JudgedCase]) -> Iterator[str]:
     known = [case for case in cases if case.cells["mapped"]["jss"] is not None]
     if not known:
         yield "no judge decided both sides of a pair"
@@ -82,13 +86,13 @@ def _under_threshold(cases: Sequence[Case]) -> Iterator[str]:
         yield f"every decision of {join(one)} is the same, so JSS says nothing"
 
 
-def _negative_kappa(cases: Sequence[Case]) -> Iterator[str]:
+def _negative_kappa(cases: Sequence[JudgedCase]) -> Iterator[str]:
     known = _values(cases, "kappa", "raw")
     if below := [f"{judge} ({number(kappa)})" for judge, kappa in known if kappa < 0]:
         yield f"κ is negative for {join(below)} (raw decisions)"
 
 
-def _one_sided(cases: Sequence[Case]) -> Iterator[str]:
+def _one_sided(cases: Sequence[JudgedCase]) -> Iterator[str]:
     rates = _values([case for case in cases if case.stream.task.comparative], "first_position_rate")
     if sided := [f"{judge} ({percent(r)})" for judge, r in rates if not 0.1 < r < 0.9]:
         yield (
@@ -97,7 +101,7 @@ def _one_sided(cases: Sequence[Case]) -> Iterator[str]:
         )
 
 
-def _polarity(cases: Sequence[Case]) -> Iterator[str]:
+def _polarity(cases: Sequence[JudgedCase]) -> Iterator[str]:
     for case in cases:
         stream, turned = case.stream, case.stream.with_inverted
         raw, mapped = stream.agreement("raw", turned), stream.agreement("mapped", turned)
@@ -110,7 +114,7 @@ def _polarity(cases: Sequence[Case]) -> Iterator[str]:
             )
 
 
-def _unread(cases: Sequence[Case]) -> Iterator[str]:
+def _unread(cases: Sequence[JudgedCase]) -> Iterator[str]:
     shares = {case.judge: undecided_share(case.cells["mapped"]) or 0.0 for case in cases}
     much = [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]
     if much:
@@ -120,7 +124,7 @@ def _unread(cases: Sequence[Case]) -> Iterator[str]:
         )
 
 
-def _size(cases: Sequence[Case], sizes: Mapping[str, float]) -> Iterator[str]:
+def _size(cases: Sequence[JudgedCase], sizes: Mapping[str, float]) -> Iterator[str]:
     rho, n = size_against_jss(cases, sizes)
     if rho is not None:
         yield f"Spearman's ρ of the judges' size and JSS is {number(rho, 2)} (n = {n})"
@@ -171,12 +175,12 @@ def claims(judged: Judged, sizes: Mapping[str, float]) -> Table:
 
 
 def _claims(
-    cases: Sequence[Case], sizes: Mapping[str, float]
+    cases: Sequence[JudgedCase], sizes: Mapping[str, float]
 ) -> Iterator[tuple[str, str, str, str]]:
     def said(key: str) -> Any:
         return published.statement(PAPER, key).value
 
-    by_task: dict[str, list[Case]] = {}
+    by_task: dict[str, list[JudgedCase]] = {}
     for case in cases:
         by_task.setdefault(case.task, []).append(case)
 
@@ -246,12 +250,12 @@ def _claims(
             )  # fmt: skip
 
 
-def _orders(cases: Sequence[Case]) -> str:
+def _orders(cases: Sequence[JudgedCase]) -> str:
     asked = {order for case in cases for order in case.stream.answers().order.tolist()}
     return "both orders" if len(asked) > 1 else f"order {join(sorted(asked))} only"
 
 
-def _flips(cases: Sequence[Case], inverted: bool) -> str:
+def _flips(cases: Sequence[JudgedCase], inverted: bool) -> str:
     """The mean number of judges that flip on a pair with an inverted wording, or without."""
     streams = [case.stream for case in cases]
     rates = [own.agreement("raw", own.with_inverted == inverted).flip_rate for own in streams]
@@ -259,7 +263,7 @@ def _flips(cases: Sequence[Case], inverted: bool) -> str:
     return f"{number(sum(known), 1)} of {len(known)}" if known else "–"
 
 
-def _disagreement(by_task: Mapping[str, Sequence[Case]]) -> str:
+def _disagreement(by_task: Mapping[str, Sequence[JudgedCase]]) -> str:
     shares = []
     for case in by_task["factuality"]:
         one, two = case.stream.templates

@@ -33,7 +33,7 @@ LANGUAGE, LANGUAGE_SET, SCALE_SET = "German", "embedded-de", "embedded-scale"
 
 
 @dataclass(frozen=True)
-class Plan:
+class SensitivityPlan:
     """A checked request; nothing has been judged yet."""
 
     specs: tuple[Any, ...]
@@ -77,7 +77,7 @@ def make_plan(
     draws: int | None,
     quick: bool,
     seed: int,
-) -> Plan:
+) -> SensitivityPlan:
     """Check a request, and drop the questions that cannot be answered.
 
     Raises JudgeSenseError for an unknown judge or question, and for a question that was named but
@@ -105,7 +105,7 @@ def make_plan(
             raise JudgeSenseError(f"--only {name}: {reason}")
         left_out.append(f"not asked: {name} ({reason})")
         wanted = tuple(each for each in wanted if each != name)
-    return Plan(
+    return SensitivityPlan(
         specs=tuple(specs),
         validators=tuple(dict.fromkeys([*names, *validators])),
         dataset=dataset,
@@ -167,7 +167,7 @@ def _obstacle(
 
 
 def ask(
-    question: str, plan: Plan, runs: Path, note: Callable[[str], None]
+    question: str, plan: SensitivityPlan, runs: Path, note: Callable[[str], None]
 ) -> Judged | list[dict[str, Any]]:
     """Judge one question's run, or read it if it is finished."""
     out = runs / question

@@ -20,7 +20,7 @@ SCORING = {"generate": 0, "options": 1}
 
 
 @dataclass(frozen=True)
-class Case:
+class JudgedCase:
     """One judge on one task under one scoring.
 
     ``number`` is the judge's index in the run's record, the same in every run of a study.
@@ -76,7 +76,7 @@ class Judged:
 
     report: dict[str, Any]
     record: dict[str, Any]
-    cases: tuple[Case, ...]
+    cases: tuple[JudgedCase, ...]
     pair_ids: dict[str, list[str]]
 
     @property
@@ -89,11 +89,11 @@ class Judged:
         """The tasks, in the paper's order."""
         return sorted({case.task for case in self.cases}, key=task_place)
 
-    def matched(self, case: Case) -> Case | None:
+    def matched(self, case: JudgedCase) -> JudgedCase | None:
         """The case of this run with the same judge, task and scoring."""
         return next((own for own in self.cases if own.key == case.key), None)
 
-    def groups(self) -> Iterator[tuple[str, str, list[Case]]]:
+    def groups(self) -> Iterator[tuple[str, str, list[JudgedCase]]]:
         """The judges' cases by task and scoring."""
         keys = dict.fromkeys((case.task, case.scoring) for case in self.cases)
         for task, scoring in sorted(keys, key=lambda key: (task_place(key[0]), SCORING[key[1]])):
@@ -115,7 +115,7 @@ def read_judged(run_dir: Path) -> Judged:
     asked = [name for name in listed if name in names] or seen.log.judges
     run_id = str(run.record.get("run_id") or "-")
     cases = [
-        Case(
+        JudgedCase(
             names[stream.judge],
             asked.index(stream.judge),
             cells[run_id, stream.judge, stream.task.name, stream.scoring],
@@ -131,7 +131,7 @@ def read_judged(run_dir: Path) -> Judged:
     return Judged(report, run.record, tuple(ranked(cases)), ids)
 
 
-def ranked(cases: list[Case]) -> list[Case]:
+def ranked(cases: list[JudgedCase]) -> list[JudgedCase]:
     """Cases by scoring, then by the judge's coherence JSS, the highest first (as in Table 1)."""
     leading = min((case.task for case in cases), key=task_place, default="")
     first_jss = {

@@ -16,7 +16,7 @@ from judgesense.statistics.breakdown import consensus
 from judgesense.statistics.variance import label_components
 from judgesense.studies.common.measures import majority
 from judgesense.studies.common.result import Record, Table
-from judgesense.studies.judge_sensitivity.log import Case, Judged
+from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase
 from judgesense.studies.judge_sensitivity.tables import difference
 from judgesense.tasks import ERROR, ORDERS, UNCLEAR, UNDECIDED
 
@@ -118,7 +118,7 @@ def consensus_results(judged: Judged) -> tuple[Table, Table]:
 
 
 def _panel(
-    cases: Sequence[Case],
+    cases: Sequence[JudgedCase],
     decisions: Mapping[str, Sequence[str]],
     keys: Sequence[tuple[str, str, str]],
 ) -> Agreement | None:
@@ -177,7 +177,7 @@ def variance_results(judged: Judged) -> Table:
     )  # fmt: skip
 
 
-def _grid(case: Case, mapped: bool) -> tuple[Words | None, int]:
+def _grid(case: JudgedCase, mapped: bool) -> tuple[Words | None, int]:
     """Items x templates (x orders) of decisions that follow the item, and the number of items
     without a decision on every prompt. None with fewer than two complete items."""
     asked = case.stream.answers()

@@ -17,7 +17,7 @@ from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.comparison import compare_jss, holm
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.studies.common.result import Record, Table, Value
-from judgesense.studies.judge_sensitivity.log import Case, Judged
+from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase
 from judgesense.studies.judge_sensitivity.open_logs import share
 from judgesense.tasks import ERROR, NO_ORDER, UNDECIDED
 
@@ -32,7 +32,7 @@ TESTED = (
 )
 
 
-def matches(main: Judged, other: Judged) -> Iterator[tuple[Case, Case]]:
+def matches(main: Judged, other: Judged) -> Iterator[tuple[JudgedCase, JudgedCase]]:
     """The cases of the main run and of another run that share judge, task and scoring, and whose
     other side has pairs."""
     for case in other.cases:
@@ -40,7 +40,7 @@ def matches(main: Judged, other: Judged) -> Iterator[tuple[Case, Case]]:
             yield same, case
 
 
-def _sides(case: Case, places: Places, clusters: Sequence[int], repeat: int = 0) -> Sides:
+def _sides(case: JudgedCase, places: Places, clusters: Sequence[int], repeat: int = 0) -> Sides:
     """A case's decisions at pairs, perhaps another case's; ERROR where it has none."""
     said = case.verdicts
     return (
@@ -69,7 +69,7 @@ def _corrected(rows: Sequence[dict[str, Any]]) -> list[Record]:
     return [{**row, "p_adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
 
 
-def _unread(case: Case, places: Places) -> tuple[float, float, int]:
+def _unread(case: JudgedCase, places: Places) -> tuple[float, float, int]:
     """Of the prompts of some pairs: the share undecided, the share cut, and their number."""
     asked = {(item, t, order) for item, a, b, order in places for t in (a, b)}
     said = case.stream.answers()
@@ -206,7 +206,7 @@ def scale_results(main: Judged, other: Judged) -> Table:
     )  # fmt: skip
 
 
-def _side_of(level: str, binary: Case) -> str:
+def _side_of(level: str, binary: JudgedCase) -> str:
     """A level as an answer of the binary task: 1 and 2 mean A (or NO), 4 and 5 mean B (or YES)."""
     if level in UNDECIDED:
         return level

@@ -18,7 +18,7 @@ from judgesense.published import PublishedFigure
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.breakdown import flip_overlap
 from judgesense.studies.common.result import Record, Table
-from judgesense.studies.judge_sensitivity.log import Case, Judged, task_place
+from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase, task_place
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
 HERE, PUBLISHED = "here", "published"
@@ -70,7 +70,7 @@ def main_results(judged: Judged, beside: bool) -> Table:
     return Table.from_records("table_1", "Table 1: main results", rows, note)
 
 
-def _here(case: Case) -> dict[str, str]:
+def _here(case: JudgedCase) -> dict[str, str]:
     return {"judge": case.judge, "measured": HERE, "scoring": case.scoring, "task": case.task}
 
 

@@ -12,7 +12,7 @@ from judgesense.statistics.ranking import chosen
 from judgesense.statistics.tables import Floats
 from judgesense.studies.common.figures import slopes
 from judgesense.studies.common.result import Picture, Table
-from judgesense.studies.paraphrase_robustness.log_votes import Vote, codes_of
+from judgesense.studies.paraphrase_robustness.log_votes import JudgeVote, codes_of
 from judgesense.studies.paraphrase_robustness.measures import Record
 from judgesense.studies.paraphrase_robustness.mitigations import (
     METHODS,
@@ -51,7 +51,9 @@ class _Ballot:
         )
 
 
-def panels(votes: Sequence[Vote], tolerance: float) -> tuple[list[Table], list[str], list[Picture]]:
+def panels(
+    votes: Sequence[JudgeVote], tolerance: float
+) -> tuple[list[Table], list[str], list[Picture]]:
     """Tables, findings and figures of panels under each template, set by set.
 
     All are empty without an item that three judges answered.
@@ -110,8 +112,8 @@ def panels(votes: Sequence[Vote], tolerance: float) -> tuple[list[Table], list[s
     return made, [_finding(rows)], [picture]
 
 
-def _ballots(votes: Sequence[Vote]) -> Iterator[_Ballot]:
-    parts: dict[str, dict[tuple[str, str, str], dict[str, Vote]]] = {}
+def _ballots(votes: Sequence[JudgeVote]) -> Iterator[_Ballot]:
+    parts: dict[str, dict[tuple[str, str, str], dict[str, JudgeVote]]] = {}
     for vote in votes:
         unit = vote.item, vote.order, vote.template
         parts.setdefault(vote.part, {}).setdefault(unit, {})[vote.judge] = vote
@@ -120,7 +122,7 @@ def _ballots(votes: Sequence[Vote]) -> Iterator[_Ballot]:
         judges = sorted({judge for given in units.values() for judge in given})
         first = [next(iter(given.values())) for given in units.values()]
 
-        def code(vote: Vote | None, codes: dict[str, float] = codes) -> float:
+        def code(vote: JudgeVote | None, codes: dict[str, float] = codes) -> float:
             return np.nan if vote is None or vote.label is None else codes[vote.label]
 
         yield _Ballot(

@@ -12,7 +12,7 @@ from judgesense.run_folder import read_run
 from judgesense.tasks import UNDECIDED, is_scale
 
 
-class Vote(NamedTuple):
+class JudgeVote(NamedTuple):
     """The first answer of a judge to a prompt; ``label`` is None if undecided.
 
     ``part`` names the set of items that is measured by itself.
@@ -28,7 +28,7 @@ class Vote(NamedTuple):
     cluster: int
 
 
-def read_votes(run_dir: Path, by: str) -> tuple[list[Vote], int]:
+def read_votes(run_dir: Path, by: str) -> tuple[list[JudgeVote], int]:
     """The votes in a log, and the number of its answers to repeated prompts, which are left out.
 
     Sets are tasks (``by`` "task") or the item ids' part before the last slash (``by`` "set"); a
@@ -53,7 +53,7 @@ def read_votes(run_dir: Path, by: str) -> tuple[list[Vote], int]:
             part = parts[_base(item, stream.task.name, by), stream.task.name, stream.scoring]
             said = None if label in UNDECIDED else label
             votes.append(
-                Vote(names[stream.judge], part, item, order, template, said, gold, cluster)
+                JudgeVote(names[stream.judge], part, item, order, template, said, gold, cluster)
             )
     return votes, len(seen.log.item) - len(votes)
 
@@ -79,7 +79,7 @@ def _part_names(seen: View, by: str) -> dict[tuple[str, str, str], str]:
     return names
 
 
-def codes_of(votes: Iterable[Vote]) -> dict[str, float]:
+def codes_of(votes: Iterable[JudgeVote]) -> dict[str, float]:
     """A set's labels as numbers: scales by their value, names by their alphabetic position."""
     labels = {label for vote in votes for label in (vote.gold, vote.label) if label is not None}
     if is_scale(labels):

@@ -21,7 +21,7 @@ from judgesense.studies.common.result import Picture, Result, Table
 from judgesense.studies.paraphrase_robustness.figures import accuracy_picture, gap_picture
 from judgesense.studies.paraphrase_robustness.findings import gap_finding
 from judgesense.studies.paraphrase_robustness.log_panels import panels, plurality
-from judgesense.studies.paraphrase_robustness.log_votes import Vote, codes_of, read_votes
+from judgesense.studies.paraphrase_robustness.log_votes import JudgeVote, codes_of, read_votes
 from judgesense.studies.paraphrase_robustness.measures import (
     RESAMPLES,
     Record,
@@ -154,7 +154,7 @@ def _limits(
 
 
 def _configurations(
-    votes: Sequence[Vote],
+    votes: Sequence[JudgeVote],
 ) -> tuple[list[LogConfiguration], dict[str, list[str]]]:
     """The configurations, and by judge the sets without two templates to compare."""
     found: list[LogConfiguration] = []
@@ -172,9 +172,9 @@ def _configurations(
     return found, skipped
 
 
-def _configuration(own: Sequence[Vote], codes: Mapping[str, float]) -> LogConfiguration | None:
+def _configuration(own: Sequence[JudgeVote], codes: Mapping[str, float]) -> LogConfiguration | None:
     """One judge on one set; None without two items decided under two templates."""
-    answers: dict[str, dict[tuple[str, str], Vote]] = {}
+    answers: dict[str, dict[tuple[str, str], JudgeVote]] = {}
     for vote in own:
         answers.setdefault(vote.template, {})[vote.item, vote.order] = vote
     most = max(answers.values(), key=len)
@@ -207,7 +207,7 @@ def _configuration(own: Sequence[Vote], codes: Mapping[str, float]) -> LogConfig
     )
 
 
-def _both_orders(votes: Sequence[Vote], labels: tuple[str, ...]) -> float | None:
+def _both_orders(votes: Sequence[JudgeVote], labels: tuple[str, ...]) -> float | None:
     """The share of item × template with the same winner in both orders.
 
     The two options swap names with the order; a third label (a tie) keeps its own.
