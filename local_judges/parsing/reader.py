@@ -1,0 +1,103 @@
+"""`parse`: the order in which a text is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from judgesense.responses import without_thinking
+from judgesense.tasks import REFUSED, UNCLEAR
+from local_judges.parsing.choices import read_choice
+from local_judges.parsing.labels import read_label
+from local_judges.parsing.scores import read_score
+from local_judges.parsing.space import Space, space_of
+from local_judges.parsing.structured import read_structured
+from local_judges.parsing.text import Sentence, clean, sentences, without_markup
+
+_REFUSAL = re.compile(
+    r"\bi\s+(?:can(?:no|['’])t|am\s+(?:unable|not\s+able)\s+to|won['’]t|will\s+not|must\s+decline|decline)\b(?!\s+"
+    r"(?:\w+ly\s+)?(?:determine|decide|tell|say|judge|verify|confirm|conclude|choose|assess|evaluate|see|find)\b)"
+    r"|\bi['’]m\s+(?:sorry|unable|not\s+able)\b|\bunable\s+to\s+(?:assist|comply|help)\b"
+    r"|\bas\s+an\s+ai\b",
+    re.IGNORECASE,
+)
+_PLAIN_REFUSAL = re.compile(
+    r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b", re.IGNORECASE
+)
+_DENIAL = re.compile(
+    r"\b(?:not|never|neither|nor|worse|worst|inferior|weaker|less|fewer|reject(?:ed)?|incorrect|wrong|bad|poor(?:er)?|irrelevant|fails?"
+    r"|lacks?|unhelpful|harmful|avoid|against|than|but|however|inappropriate|no|if|unless|whether)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_MENTION = re.compile("[\ue000-\uf8ff]")
+SHORT = 80
+"""A text of at most this many characters may name a candidate anywhere."""
+
+
+def parse(
+    text: str,
+    options: Sequence[str],
+    aliases: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """The option that ``text`` concludes, or UNCLEAR, or REFUSED.
+
+    A wrong verdict is worse than none: a text that contradicts itself, ties, or names an option
+    only to deny it is UNCLEAR. What a reasoning model thought before its answer is left out;
+    thinking that was cut off is UNCLEAR.
+
+    Args:
+        text: what the judge generated, of any length; time is linear in it.
+        options: the raw answers of the prompt.
+        aliases: further texts for an option, in any language: ``{"A": ["Option eins"]}``.
+
+    Returns:
+        One of ``options``; UNCLEAR; or REFUSED if the text declines and names no option.
+
+    >>> parse("Therefore, Output (a) is better.", ("A", "B"))
+    'A'
+    >>> parse("Response A is worse.", ("A", "B"))
+    'UNCLEAR'
+    >>> parse('```json\\n{"reasoning": "two flaws", "score": 4}\\n```', ("1", "2", "3", "4", "5"))
+    '4'
+    """
+    options = tuple(options)
+    if text in options:
+        return text
+    space = space_of(options, aliases)
+    text = clean(without_thinking(text))
+    if not text:
+        return UNCLEAR
+    verdict = space.value(text) if len(text) <= SHORT else None
+    if verdict is None:
+        verdict = read_structured(text, space)
+    if verdict is None:
+        found = list(sentences(without_markup(text)))
+        verdict = _said(found, space, len(text))
+    if verdict:
+        return verdict
+    # "" says that the text contradicts itself or ties: only a plain refusal is one then.
+    declined = _REFUSAL if verdict is None else _PLAIN_REFUSAL
+    return REFUSED if declined.search(text) else UNCLEAR
+
+
+def _said(found: Sequence[Sentence], space: Space, length: int) -> str | None:
+    if space.numeric:
+        verdict = read_score(found, space)
+        if verdict is not None or not space.pairwise:
+            return verdict
+    if space.pairwise or space.short:
+        verdict = read_choice(found, space)
+        if verdict is None and length <= SHORT:
+            verdict = _only_mention(found, space)
+        if verdict is not None or space.pairwise:
+            return verdict
+    return read_label(found, space, length)
+
+
+def _only_mention(found: Sequence[Sentence], space: Space) -> str | None:
+    """The one candidate that a short text names, if it denies nothing and asks nothing."""
+    text = " ".join(space.tokenised(sentence.text) for sentence in found)
+    tokens = set(_MENTION.findall(text))
+    if len(tokens) != 1 or _DENIAL.search(text) or "?" in text:
+        return None
+    return space.of_token(tokens.pop())

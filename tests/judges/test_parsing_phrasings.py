@@ -1,0 +1,232 @@
+"""Every way to state a verdict is read, in any case and markup; its denial never is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgesense.tasks import REFUSED, UNCLEAR
+from local_judges.parsing import parse
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "judge_outputs" / "corpus.jsonl"
+
+PAIR = ("A", "B")
+SCALE = ("1", "2", "3", "4", "5")
+POLAR = ("YES", "NO")
+
+CHOICES = (
+    "{x}", "({x})", "[[{x}]]", "**{x}**", "Answer: {x}", "ANSWER: {x}", "The answer is {x}.", "Verdict: {x}",
+    "Final verdict: [[{x}]]", "[RESULT] {x}", "<answer>{x}</answer>", "\\boxed{{{x}}}",
+    '{{"verdict": "{x}"}}', '{{"reasoning": "It has 2 strong points.", "winner": "{x}"}}',
+    '```json\n{{"choice": "{x}"}}\n```', "Output ({x}) is better.", "Response {x} is better.",
+    "Assistant {x} wins.", "Model {x} is the winner.", "I prefer Response {x}.",
+    "I would choose Output ({x}).", "I'd pick Passage {x}.", "My choice is Option {x}.",
+    "The better response is Response {x}.", "The winner is Assistant {x}.",
+    "Therefore, Output ({x}) is better.", "Overall, Response {x} is the better answer.",
+    "In conclusion, I select Response {x}.", "The more relevant passage is Passage {x}.",
+    "Response {x} is clearly superior.", "I would go with Response {x}.", "Winner: Response {x}",
+)  # fmt: skip
+CHOICE_DENIALS = (
+    "not {x}", "Response {x} is worse.", "Response {x} is not better.", "I would reject Response {x}.",
+    "I would not choose Response {x}.", "Output ({x}) isn't better.", "I don't prefer Response {x}.",
+    "Response {x} is the worse one.", "Anything but Response {x}.", "Neither, and certainly not Response {x}.",
+    "I don't think Response {x} is better.", "Is Response {x} better?", "Response {x} is less relevant.",
+    "Response {x} would be better if it were shorter.", "Response {x} loses.",
+)  # fmt: skip
+SCORES = (
+    "{x}", "**{x}**", "[{x}]", "[[{x}]]", "{x}/5", "{x} out of 5", "Score: {x}", "Rating: {x}/5", "Rating: [[{x}]]",
+    "**Rating: {x}/5**", "Overall: **{x}**", "[RESULT] {x}", "<score>{x}</score>", "\\boxed{{{x}}}",
+    '{{"score": {x}}}', '{{"score": {x}.0, "reasoning": "It has 2 flaws."}}', '{{"reasoning": "Of 3 points it misses 1.", "rating": "{x}"}}',
+    "```json\n{{\"score\": {x}}}\n```", "I would rate this response a {x}.", "I'd give it a {x}.", "I give this summary {x} out of 5.",
+    "This deserves a score of {x}.", "My rating is {x}.", "The score is {x}.", "Final score: {x}", "Overall score: {x}/5",
+    "On a scale of 1 to 5, I would rate it {x}.", "Therefore, I assign a score of {x}.", "Score (1-5): {x}", "Rating: {x} stars",
+)  # fmt: skip
+SCORE_DENIALS = (
+    "This is not a {x}.", "It falls short of a {x}.", "It lacks the depth that would merit a {x}.",
+    "I would not give it a {x}.", "There are {x} criteria to weigh.", "It gives {x} reasons for this.",
+    "Is this a {x}?", "I cannot give it a {x}.",
+)  # fmt: skip
+LABELS = (
+    "{x}", "{x}.", "**{x}**", "{x}, it does.", "{x}. The facts agree.", "{x}\n\nThe facts agree.", "Answer: {x}", "The answer is {x}.", "Verdict: {x}",
+    "My answer is {x}.", "Therefore, the answer is {x}.", "The final answer is: {x}", "[[{x}]]", "[RESULT] {x}", "<answer>{x}</answer>", "\\boxed{{{x}}}",
+    '{{"answer": "{x}"}}', '{{"reasoning": "All of it is right.", "verdict": "{x}"}}', "Final answer: **{x}**", "Judgment: {x}", "Decision: {x}",
+    '"{x}"', "({x})", "# {x}", "Conclusion: {x}", "{x} - the facts agree", "{x} (see above)", "{x}; the facts agree", "Label: {x}", "I would say {x}.",
+)  # fmt: skip
+LABEL_DENIALS = (
+    "not {x}",
+    "The answer is not {x}.",
+    "I would not say {x}.",
+    "YES or NO?",
+    "Either YES or NO.",
+)
+
+BEFORE = (
+    "",
+    "Let me weigh the evidence first.\n\n",
+    "The text is long. It covers the topic in three ways.\n",
+    "<think>Hard to tell.</think>\n",
+)
+AFTER = ("", "\n", "\n\nThe reasoning is sound and the style is clear.")
+CASES = (
+    [(PAIR, CHOICES, CHOICE_DENIALS)] + [(SCALE, SCORES, SCORE_DENIALS)] + [(POLAR, LABELS, LABEL_DENIALS)]
+)  # fmt: skip
+
+
+def test_there_are_thirty_phrasings_a_space() -> None:
+    assert all(len(phrasings) >= 30 for _, phrasings, _ in CASES)
+
+
+@pytest.mark.parametrize(
+    ("options", "phrasings", "_denials"), CASES, ids=["pair", "scale", "polar"]
+)
+def test_each_phrasing_is_read_with_text_before_and_after(options, phrasings, _denials) -> None:
+    missed = [
+        (text, parse(text, options))
+        for option in options
+        for phrasing in phrasings
+        for before in BEFORE
+        for after in AFTER
+        # A bare option is an answer only where it begins or ends the text.
+        if not (before and after)
+        for text in [before + phrasing.format(x=option) + after]
+        if parse(text, options) != option
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("options", "_phrasings", "denials"), CASES, ids=["pair", "scale", "polar"]
+)
+def test_no_denial_is_read_as_the_option(options, _phrasings, denials) -> None:
+    read = [
+        (text, option)
+        for option in options
+        for denial in denials
+        for before in BEFORE
+        for after in AFTER
+        for text in [before + denial.format(x=option) + after]
+        if parse(text, options) == option
+    ]
+    assert read == []
+
+
+@given(
+    st.sampled_from(CASES), st.data(), st.sampled_from([str, str.lower, str.upper]),
+    st.sampled_from(["{}", "**{}**", "`{}`", "> {}", "## {}", "  {}  ", "\u200f{}\u200e"]),
+)  # fmt: skip
+def test_case_and_markup_do_not_matter(case, data, cased, markup) -> None:
+    options, phrasings, denials = case
+    option = data.draw(st.sampled_from(options))
+    phrasing = data.draw(st.sampled_from(phrasings))
+    words = (
+        phrasing.format(x=option)
+        if phrasing[:1] in "{[<\\`"
+        else cased(phrasing).format(X=option, x=option)
+    )
+    assert parse(markup.format(words), options) == option
+    denial = data.draw(st.sampled_from(denials)).format(x=option)
+    assert parse(markup.format(denial), options) != option
+
+
+@given(
+    st.text(),
+    st.sampled_from([PAIR, SCALE, POLAR, ("A", "B", "TIE"), ("m", "M"), ("GOOD", "GOOD ENOUGH")]),
+)
+def test_any_text_is_an_option_or_a_word_for_none(text, options) -> None:
+    assert parse(text, options) in {*options, UNCLEAR, REFUSED}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "decision"),
+    [
+        ("[[A=B]]", PAIR, UNCLEAR),
+        ("[[A=B]]", ("A", "B", "TIE"), "TIE"),
+        ("It's a tie.", ("A", "B", "TIE"), "TIE"),
+        ("Both responses are equally good.", PAIR, UNCLEAR),
+        ("A is less relevant than B", PAIR, "B"),
+        ("Response A is worse than Response B.", PAIR, "B"),
+        ("B > A", PAIR, "B"),
+        ("While Response A is more detailed, Response B is better.", PAIR, "B"),
+        ("Output (a) is better.\n\nOutput (a) ignores it. Therefore, Output (b) is better.", PAIR, UNCLEAR),
+        ("Assistant (a) thinks Output (a) is better. I disagree: Output (b) is better.", PAIR, "B"),
+        ("The second response is better.", PAIR, "B"),
+        ("Response 2 is better.", PAIR, "B"),
+        ("If you value brevity, A is better; if depth, B is better.", PAIR, UNCLEAR),
+        ("I cannot endorse this. Still, I must choose Output (a).", PAIR, "A"),
+        ("8 9\nBoth assistants did well.", SCALE, UNCLEAR),
+        ("1. The feedback is clear.\n2. It is short.", SCALE, UNCLEAR),
+        ("1. The feedback is clear.\n2. It is short.\n\nRating: 4", SCALE, "4"),
+        ("Clarity: 4\nDepth: 2\nOverall: 3", SCALE, "3"),
+        ("Clarity: 4\nDepth: 2", SCALE, UNCLEAR),
+        ("3/10", SCALE, UNCLEAR),
+        ("評価：[[4]]", SCALE, "4"),
+        ('{"reasoning": "It has 2 flaws and 3 strengths"}', SCALE, UNCLEAR),
+        ('{"score": 4, "reasoning": "It was cut', SCALE, "4"),
+        ("GRADE: C", ("C", "I"), "C"),
+        ("There are no errors.", POLAR, UNCLEAR),
+        ("The answer is wrong.</think>NO", POLAR, "NO"),
+        ("<think>It must be YES", POLAR, UNCLEAR),
+    ],
+)  # fmt: skip
+def test_the_meaning_counts(text: str, options: tuple[str, ...], decision: str) -> None:
+    assert parse(text, options) == decision
+
+
+def test_a_template_may_name_further_answers() -> None:
+    aliases = {"YES": ["ja", "はい"], "NO": ["nein", "いいえ"]}
+    assert parse("Ja.", POLAR, aliases) == "YES"
+    assert parse("いいえ", POLAR, aliases) == "NO"
+    assert (
+        parse("Option eins ist besser. Antwort: Option eins", PAIR, {"A": ["Option eins"]}) == "A"
+    )
+
+
+def test_options_that_differ_in_case_or_begin_one_another_are_told_apart() -> None:
+    assert [parse(text, ("m", "M")) for text in ("m", "M", "The answer is M.")] == ["m", "M", "M"]
+    assert parse("Answer: GOOD ENOUGH", ("GOOD", "GOOD ENOUGH")) == "GOOD ENOUGH"
+    assert parse("10", ("1", "10")) == "10"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 10_000_000, "A is " * 2_000_000, "(" * 1_000_000, "[[" * 500_000, "{" * 1_000_000, "\\boxed{" * 200_000,
+        '{"a":' * 10_000 + "1" + "}" * 10_000, "[" * 100_000, "4 " * 500_000, "4/" * 500_000, "not " * 300_000,
+        "\x00" * 1000 + "A", "\ud800 B \udfff", "the answer is " * 100_000, "Response A and " * 100_000, "<think>" * 200_000, "1\n" * 500_000,
+        '"score": ' * 100_000, "9" * 1_000_000, "A, " * 300_000, " \n" * 1_000_000, "**" * 1_000_000, "better than " * 100_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)  # fmt: skip
+def test_hostile_text_ends_in_a_verdict_or_unclear(text: str) -> None:
+    for options in (PAIR, SCALE, POLAR, ("A", "B", "C")):
+        assert parse(text, options) in {*options, UNCLEAR, REFUSED}
+
+
+def test_time_grows_with_the_length_and_no_faster() -> None:
+    """Reading ten times the text takes at most about ten times as long (30 with noise)."""
+
+    def seconds(n: int) -> float:
+        text = "Response A is good and Response B, which is better than nothing, is good. " * n
+        start = time.process_time()
+        parse(text, PAIR)
+        return time.process_time() - start
+
+    assert seconds(20_000) < 30 * max(seconds(2_000), 0.01)
+
+
+@pytest.mark.skipif(not CORPUS.is_file(), reason=f"no corpus of judge outputs at {CORPUS}")
+def test_real_outputs_are_read() -> None:
+    rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
+    read = Counter(
+        "right" if got == row["label"] else "none" if got in (UNCLEAR, REFUSED) else "wrong"
+        for row in rows
+        for got in [parse(row["text"], row["options"])]
+    )
+    assert read["right"] >= 0.98 * len(rows)
+    assert read["wrong"] <= 0.005 * len(rows)
