@@ -30,6 +30,11 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _MENTION = re.compile("[\ue000-\uf8ff]")
+# "Response A is terrible" speaks about A; "Definitely Response A" answers.
+_SUBJECT = re.compile(
+    "[\ue000-\uf8ff]['’]?\\s+(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]",
+    re.IGNORECASE,
+)
 SHORT = 80
 """A text of at most this many characters may name a candidate anywhere."""
 
@@ -98,6 +103,6 @@ def _only_mention(found: Sequence[Sentence], space: Space) -> str | None:
     """The one candidate that a short text names, if it denies nothing and asks nothing."""
     text = " ".join(space.tokenised(sentence.text) for sentence in found)
     tokens = set(_MENTION.findall(text))
-    if len(tokens) != 1 or _DENIAL.search(text) or "?" in text:
+    if len(tokens) != 1 or "?" in text or _DENIAL.search(text) or _SUBJECT.search(text):
         return None
     return space.of_token(tokens.pop())

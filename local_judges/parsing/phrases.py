@@ -1,0 +1,198 @@
+"""What judges write around a choice between candidates, as phrases.
+
+In a pattern, ``X`` is the candidate that is chosen and ``Y`` any candidate; both are the
+private-use characters that `space` puts in place of names such as "Output (a)".
+"""
+
+from __future__ import annotations
+
+import re
+
+from local_judges.parsing.space import NOUN
+
+
+def one_of(*lines: str) -> str:
+    """A pattern for any of the phrases, separated by ``|``; a space is any white space."""
+    text = re.sub(r"\s*\|\s*", "|", " | ".join(line.strip(" |") for line in lines))
+    return "(?:" + text.replace(" ", r"\s+") + ")"
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """The compiled pattern, whatever the case."""
+    return re.compile(text, re.IGNORECASE)
+
+
+X, Y = "([\ue000-\uf8ff])", "[\ue000-\uf8ff]"
+BLANK = "[^\\w\ue000-\uf8ff]*"
+_OPEN = "[(\\[\"'“]*"
+
+_ADVERB = one_of(
+    "also | clearly | definitely | much | slightly | somewhat | significantly | marginally",
+    "overall | probably | likely | generally | still | therefore | thus | ultimately | obviously",
+    "indeed | by far | far | a bit | a little | certainly | simply | actually | perhaps",
+    "considered | deemed | judged | rated | truly | just | only | to be | the one that is",
+)
+_ADVERBS = rf"(?:\s*,?\s*{_ADVERB}\s*,?)*\s+"
+_DEGREE = one_of("clear | clearly | overall | far | much | slightly | obvious | most | more | only")
+_BETTER = one_of(
+    "better | best | superior | preferable | preferred | stronger | strongest | favou?red",
+    "winner | winning | top choice | one to choose",
+    "(?:right|correct|better) (?:choice|answer|response|one|option|output|pick)",
+)
+_IS = one_of(
+    "is | was | are | seems | appears | looks | remains | would | will | should | must | might",
+    "may | could | does | did | can | has | be | been | being | comes? out | stands? out",
+    "ends? up | proves | turns? out",
+)
+_BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
+_WINS = one_of(
+    "wins | won | outperforms | outshines | surpasses | beats | edges out | prevails",
+    "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
+    "has (?:the|an?|a slight) (?:edge|advantage) | comes out (?:ahead|on top)",
+    "is (?:my|the) (?:choice|pick|preference|answer|selection|decision|verdict)",
+    "should (?:win|be (?:chosen|selected|preferred|picked))",
+    "does (?:a better job|better) | performs better | is more preferable",
+)
+_PICK = one_of(
+    "choos(?:e|ing) | chose | select(?:ed|ing)? | pick(?:ed|ing)? | prefer(?:red)?",
+    "favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
+    "vot(?:e|ed|ing) (?:for|goes to|is for)",
+    "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
+    "in favou?r of",
+)
+_FILLER = one_of("is | would be | for | the | to | slightly | more | that | choose | pick | select")
+_KIND = one_of(
+    "better | best | winning | preferred | superior | stronger | preferable | chosen | selected",
+    r"right | correct | final | my | overall | (?:more|most|less|least) \w+",
+)
+_NAME = one_of(
+    NOUN,
+    "one | choice | option | answer | verdict | selection | pick | winner | preference",
+    "decision | judge?ment | conclusion | vote | result | better | best",
+)
+_SETTING = one_of(
+    "here | for me | overall | between the two | of the two | in this case",
+)
+_COPULA = one_of(
+    "is | was | would be | will be | must be | should be | goes to | has to be | remains | for",
+)
+_LABEL = (
+    rf"\b(?:{_KIND}\s+)*(?:{_NAME}\b\s*){{1,2}}(?:\s*{_SETTING})?"
+    rf"\s*(?:{_COPULA}\s*(?:that\s+)?:?|[:=]|->|→)\s*(?:(?:therefore|clearly|the|for|with)\s+)?"
+)
+
+IS_BETTER = pattern(
+    rf"{X}(?:['’]s\s+{NOUN})?{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
+)
+WINS = pattern(rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b")
+PICKED = pattern(rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*{_OPEN}{X}")
+FIELD = pattern(rf"^{BLANK}\w{{2,30}}\s*:\s*{_OPEN}{X}{BLANK}$")
+LABELLED = pattern(rf"{_LABEL}{_OPEN}{X}")
+OVER = pattern(rf"{X}\s*(?:>{{1,3}}|≻|over)\s*{Y}")
+NOT_BUT = pattern(rf"\bnot\s+{Y}\s*,?\s*but(?:\s+rather)?\s+{X}")
+DOES_BETTER = pattern(rf"{X}\s+(?:\w+\s+){{1,8}}?better\s+(?:\w+\s+){{0,3}}?than\s+{Y}")
+CHOSEN = (IS_BETTER, WINS, PICKED, FIELD, LABELLED, OVER, NOT_BUT, DOES_BETTER)
+"""Each finds a candidate that is chosen."""
+
+_WORSE = one_of(
+    r"less \w+ | fewer \w+ | worse | inferior | weaker | poorer | not (?:quite |nearly )?as \w+",
+)
+IS_WORSE = pattern(
+    rf"{Y}(?:{_BEING})?(?:\s+\w+){{0,6}}?\s+{_WORSE}\s*(?:\w+\s+){{0,3}}?"
+    rf"(?:than|to|as|compared\s+(?:to|with))\s+{X}"
+)
+LESS_THAN = pattern(rf"{Y}\s*<{{1,3}}\s*{X}")
+BY_DENIAL = (IS_WORSE, LESS_THAN)
+"""Each finds a candidate that is chosen by calling the other one worse than it."""
+
+IS_MORE = pattern(
+    rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | nearer | clearer')}\b"
+)
+
+NEGATION = pattern(
+    r"\b"
+    + one_of(
+        "not | never | no | nor | neither | cannot | hardly | reject(?:ed)? | avoid | against",
+        "without | least | less | worse | worst | rather than | instead of | fails? | unclear",
+        "than",
+    )
+    + r"\b|n['’]t\b"
+)
+SUPPOSED = pattern(
+    r"\b"
+    + one_of(
+        "if | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
+        "initially | one (?:could|might|may) | some (?:may|might|would|people)",
+        "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
+        "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
+    )
+    + r"\b"
+)
+PROVIDED = pattern(r"[^.;]{0,20}?\b(?:if|unless|provided)\b")
+"""What makes a statement before it conditional: "would be better if it were shorter"."""
+
+_OTHERS = one_of(
+    "assistants? | evaluators? | critics? | reviewers? | judges? | they | both | experts?",
+    "users? | others | he | she | evaluations?",
+)
+_SAYS = one_of(
+    "thinks? | believes? | argues? | argued | states? | stated | says? | said | claims?",
+    "claimed | suggests? | suggested | concludes? | concluded | evaluates? | evaluated",
+    "prefers? | preferred | points? out | notes? | asserts? | maintains? | agrees? | feels?",
+    "considers? | chose | chooses | mentions? | acknowledges? | recognizes? | favou?rs?",
+)
+REPORTED = pattern(
+    rf"(?:{Y}|\b{_OTHERS})(?:\s+(?:and\s+{Y}|correctly|incorrectly|also|both|all|rightly|wrongly"
+    rf"|that|given\s+by|by|initially|{Y}))*\s+{_SAYS}\b"
+)
+ACCORDING = pattern(rf"\baccording\s+to\s+(?:the\s+\w+\s+)?(?:{Y}|assistant|evaluator|critic)")
+OWN = re.compile(r"\b(?:I|we|my|our)\b")
+
+QUALIFIED = pattern(
+    r"[^.;]{0,12}\b"
+    + one_of(
+        r"in (?:terms|that|this|some|its|his|their) | at \w+ing | only | when",
+        "for (?:someone|people|those|users) | on (?:this|that) (?:point|aspect)",
+        "with (?:respect|regard) | regarding | as far",
+    )
+    + r"\b"
+)
+CONCLUDES = pattern(
+    r"\b"
+    + one_of(
+        "therefore | thus | hence | so | consequently | accordingly | overall",
+        "in (?:conclusion|summary|short|sum|the end) | to (?:conclude|sum up|summarize)",
+        "finally | final | ultimately | based on | given (?:this|these|the above|that)",
+        "for these reasons | as a result | all things considered | conclusion | verdict",
+        "in light of | considering",
+    )
+    + r"\b"
+)
+_EXCELS = one_of(
+    r"better | best | superior | preferable | preferred | winner | execut\w+ | meets?",
+    r"satisf\w+ | follows? | correct | chosen",
+)
+_UNABLE = one_of(
+    "cannot | can['’]t | can not | unable to | impossible to | difficult to | hard to",
+)
+_DECIDE = one_of("decide | determine | choose | say | pick | judge | tell")
+TIE = pattern(
+    r"\b(?:"
+    + one_of(
+        "it(?:['’]s| is) a (?:tie|draw)",
+        "(?:a|is|call it a|verdict:?|result:?|answer:?) (?:tie|draw)",
+        r"tied?\s*[.!]?$ | equally \w+",
+        r"(?:both|two)\b[^.]{0,80}\b(?:equal(?:ly)?|the same|identical|similar)",
+        "no (?:(?:clear|significant|meaningful|real|obvious|discernible) )?"
+        "(?:winner|difference|preference|better (?:option|response|output))",
+        "does(?: not|n['’]t) matter which",
+    )
+    + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
+)
+BOTH = pattern(rf"{Y}\s*(?:,|and|or|/|&|nor|vs\.?|versus)\s*{Y}")
+LEAD = pattern(
+    rf"^{BLANK}(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|choice|winner|output)\s*(?:is)?\s*[:=]\s*)?"
+    rf"{X}\s*(?=$|[.,;:!(\[—–]|-\s|\s(?:because|since|as|for|over)\b)(?!\s*[,/&]\s*{Y})"
+)
+ALONE = re.compile(rf"^{BLANK}{X}{BLANK}$")
+QUESTION = re.compile(r"\?\s*[\"'”)]*\s*$")
