@@ -102,12 +102,11 @@ IS_WORSE = pattern(
     rf"(?:than|to|as|compared\s+(?:to|with))\s+{X}"
 )
 LESS_THAN = pattern(rf"{Y}\s*<{{1,3}}\s*{X}")
-BY_DENIAL = (IS_WORSE, LESS_THAN)
+LOSES = pattern(rf"{Y}\s+(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)\s+{X}")
+BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
-IS_MORE = pattern(
-    rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | nearer | clearer')}\b"
-)
+IS_MORE = pattern(rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer')}\b")
 
 NEGATION = pattern(
     r"\b"
@@ -191,8 +190,9 @@ TIE = pattern(
 )
 BOTH = pattern(rf"{Y}\s*(?:,|and|or|/|&|nor|vs\.?|versus)\s*{Y}")
 LEAD = pattern(
-    rf"^{BLANK}(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|choice|winner|output)\s*(?:is)?\s*[:=]\s*)?"
+    rf"^{BLANK}(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|choice|winner|output)"
+    r"\s*(?:is)?\s*[:=]\s*)?"
     rf"{X}\s*(?=$|[.,;:!(\[—–]|-\s|\s(?:because|since|as|for|over)\b)(?!\s*[,/&]\s*{Y})"
 )
-ALONE = re.compile(rf"^{BLANK}{X}{BLANK}$")
+ALONE = re.compile(rf"^{BLANK}{X}{BLANK}(?<!:)$")
 QUESTION = re.compile(r"\?\s*[\"'”)]*\s*$")

@@ -9,31 +9,38 @@ from judgesense.responses import without_thinking
 from judgesense.tasks import REFUSED, UNCLEAR
 from local_judges.parsing.choices import read_choice
 from local_judges.parsing.labels import read_label
+from local_judges.parsing.phrases import one_of, pattern
 from local_judges.parsing.scores import read_score
 from local_judges.parsing.space import Space, space_of
 from local_judges.parsing.structured import read_structured
 from local_judges.parsing.text import Sentence, clean, sentences, without_markup
 
-_REFUSAL = re.compile(
-    r"\bi\s+(?:can(?:no|['’])t|am\s+(?:unable|not\s+able)\s+to|won['’]t|will\s+not|must\s+decline|decline)\b(?!\s+"
-    r"(?:\w+ly\s+)?(?:determine|decide|tell|say|judge|verify|confirm|conclude|choose|assess|evaluate|see|find)\b)"
+_WEIGHS = one_of(
+    "determine | decide | tell | say | judge | verify | confirm | conclude | choose | assess",
+    "evaluate | see | find",
+)
+_REFUSAL = pattern(
+    r"\bi\s+(?:can(?:no|['’])t|am\s+(?:unable|not\s+able)\s+to|won['’]t|will\s+not|must\s+decline"
+    rf"|decline)\b(?!\s+(?:\w+ly\s+)?{_WEIGHS}\b)"
     r"|\bi['’]m\s+(?:sorry|unable|not\s+able)\b|\bunable\s+to\s+(?:assist|comply|help)\b"
-    r"|\bas\s+an\s+ai\b",
-    re.IGNORECASE,
+    r"|\bas\s+an\s+ai\b"
 )
-_PLAIN_REFUSAL = re.compile(
-    r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b", re.IGNORECASE
-)
-_DENIAL = re.compile(
-    r"\b(?:not|never|neither|nor|worse|worst|inferior|weaker|less|fewer|reject(?:ed)?|incorrect|wrong|bad|poor(?:er)?|irrelevant|fails?"
-    r"|lacks?|unhelpful|harmful|avoid|against|than|but|however|inappropriate|no|if|unless|whether)\b|n['’]t\b",
-    re.IGNORECASE,
+_PLAIN_REFUSAL = pattern(r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b")
+_DENIAL = pattern(
+    r"\b"
+    + one_of(
+        "not | never | neither | nor | worse | worst | inferior | weaker | less | fewer | no",
+        "reject(?:ed)? | incorrect | wrong | bad | poor(?:er)? | irrelevant | fails? | lacks?",
+        "unhelpful | harmful | inappropriate | avoid | against | than | but | however | loses?",
+        "lost | loser | if | unless | whether",
+    )
+    + r"\b|n['’]t\b"
 )
 _MENTION = re.compile("[\ue000-\uf8ff]")
 # "Response A is terrible" speaks about A; "Definitely Response A" answers.
-_SUBJECT = re.compile(
-    "[\ue000-\uf8ff]['’]?\\s+(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]",
-    re.IGNORECASE,
+_SUBJECT = pattern(
+    "[\ue000-\uf8ff]['’]?\\s+"
+    "(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]"
 )
 SHORT = 80
 """A text of at most this many characters may name a candidate anywhere."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from local_judges.parsing.phrases import one_of, pattern
 from local_judges.parsing.space import Space
 from local_judges.parsing.text import Sentence
 
@@ -16,52 +17,84 @@ _WORDS = {
     )
 }
 _NUMBER = rf"(-?\d{{1,6}}(?:\.\d{{1,4}})?|\b(?:{'|'.join(_WORDS)})\b)"
-_SCALES = re.compile(
-    r"\b(?:on|out\s+of|from|of|in|using|with(?:in)?|between)?\s*(?:a|the|this)?\s*(?:\w+[ -])?(?:scale|range)\s*(?:of|from|is|:)?\s*"
-    r"[(\[]?\s*-?\d+\s*(?:-|–|—|to|through|and)\s*-?\d+\s*[)\]]?"
-    r"|\(\s*-?\d+\s*(?:-|–|—|to)\s*-?\d+\s*(?:scale|points?|stars?)?\s*\)"
+_RANGE = r"-?\d+\s*(?:-|–|—|to|through|and)\s*-?\d+"
+_SCALES = pattern(
+    r"\b(?:(?:on|out\s+of|from|of|in|using|within|with|between)\s+)?(?:(?:a|the|this)\s+)?"
+    r"(?:\w+[ -])?"
+    rf"(?:scale|range)\s*(?:of|from|is|:)?\s*[(\[]?\s*{_RANGE}\s*[)\]]?"
+    rf"|\(\s*{_RANGE}\s*(?:scale|points?|stars?)?\s*\)"
     r"|\b(?:from|between)\s+-?\d+\s+(?:to|and)\s+-?\d+\b"
-    r"|\b\d+-point\s+scale\b|\bscale\s+of\s+\d+\b(?!\s*[-–])",
-    re.I,
+    r"|\b\d+-point\s+scale\b|\bscale\s+of\s+\d+\b(?!\s*[-–])"
 )
-_CUE_WORD = (
-    r"(?:rating|score|scored|grade|verdict|answer|judge?ment|evaluation|assessment|mark|points?|rate|rated|stars?|overall|result|decision"
-    r"|coherence|relevance|quality|評価|评分|得分|スコア|点数|분수|점수|puntuación|puntaje|note|bewertung|punktzahl)"
+"""A scale that is described: "on a scale of 1 to 5", "(1-10)"."""
+
+_CUE_WORD = one_of(
+    "rating | score | scored | grade | verdict | answer | judge?ment | evaluation | assessment",
+    "mark | points? | rate | rated | stars? | overall | result | decision | coherence | relevance",
+    "quality | 評価 | 评分 | 得分 | スコア | 点数 | 분수 | 점수 | puntuación | puntaje | note",
+    "bewertung | punktzahl",
 )
-_CUE = re.compile(
-    rf"(?<![\w]){_CUE_WORD}(?![\w])(?:\s+(?:is|of|would\s+be|should\s+be|will\s+be|for|to|the|this|a|an|it|as|at|be|being|response|summary|answer|output|feedback|text|score|rating|given|assigned|therefore|that\s+i\s+(?:would\s+)?(?:give|assign)))*"
-    rf"\s*(?:[:=]|->|→|：)?\s*[(\[\"'“]*\s*{_NUMBER}",
-    re.I,
+_FILLER = one_of(
+    "is | of | would be | should be | will be | for | to | the | this | a | an | it | as | at | be",
+    "being | response | summary | answer | output | feedback | text | score | rating | given",
+    "assigned | therefore | that i (?:would )?(?:give|assign)",
 )
-_GIVE = re.compile(
-    r"\b(?:give|giving|gave|assign|assigned|assigning|award|awarded|deserves?|earns?|merits?|warrants?|receives?|gets?|rate|rated|score|scored|grade|graded|choose|chose|select|pick|go\s+with|settle\s+on|it(?:['’]s|\s+is)(?=\s+an?\s))"
-    rf"(?:\s+(?!not\b|no\b)[\w'’\"-]+){{0,6}}?\s+(?:an?\s+|as\s+|with\s+|at\s+|of\s+|the\s+)?(?:(?:score|rating|grade|mark)\s+of\s+)?[\"'“(\[]*{_NUMBER}",
-    re.I,
+_CUE = pattern(
+    rf"(?<![\w]){_CUE_WORD}(?![\w])(?:\s+{_FILLER})*\s*(?:[:=]|->|→)?\s*[(\[\"'“]*\s*{_NUMBER}"
 )
-_OUT_OF = re.compile(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)", re.I)
-_ALONE = re.compile(
-    rf"^\W*(?:(?:score|rating|answer|overall|final\s+(?:score|rating|answer))\W*)?{_NUMBER}(?:\s*(?:/\s*\d+|out\s+of\s+\d+|points?|stars?))?\W*$",
-    re.I,
+_GIVES = one_of(
+    "give | giving | gave | assign | assigned | assigning | award | awarded | deserves? | earns?",
+    "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
+    r"choose | chose | select | pick | go with | settle on | it(?:['’]s| is)(?=\s+an?\s)",
 )
-_SUPPOSED = re.compile(
-    r"\b(?:if|whether|would\s+(?:characteri[sz]e|merit|deserve|warrant|earn|require|be\s+needed)|(?:to|for)\s+(?:an?\s+)?(?:earn|achieve|reach|get|receive|deserve|merit|warrant)"
-    r"|require[sd]?\s+for|prevents?|falls?\s+short|short\s+of|rather\s+than|instead\s+of|lower\s+than|higher\s+than|less\s+than|more\s+than|not|n['’]t|never"
-    r"|criteri(?:on|a)|could\s+(?:be|also)|either|between|somewhere|maybe|versus|vs|cannot|lacks?|description|rubric|level|typical\s+of)\b",
-    re.I,
+_GIVE = pattern(
+    rf"\b{_GIVES}(?:\s+(?!not\b|no\b)[\w'’\"-]+){{0,6}}?\s+(?:(?:an?|as|with|at|of|the)\s+)?"
+    rf"(?:(?:score|rating|grade|mark)\s+of\s+)?[\"'“(\[]*{_NUMBER}"
 )
-_FINAL = re.compile(
-    r"\b(?:final|overall|total|therefore|thus|hence|conclusion|so|in\s+summary|verdict|ultimately|consequently|based\s+on|given)\b",
-    re.I,
+_OUT_OF = pattern(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)")
+_ALONE = pattern(
+    r"^\W*(?:(?:score|rating|answer|overall|final\s+(?:score|rating|answer))\W*)?"
+    rf"{_NUMBER}(?:\s*(?:/\s*\d+|out\s+of\s+\d+|points?|stars?))?\W*$"
 )
-_OVERALL = re.compile(r"\b(?:final|overall|total)\b", re.I)
-_LINE = re.compile(
-    rf"^\W*[^\W\d][^\n:=\d]{{0,40}}\d?\s*[:=]\s*[(\[\"]*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(\d+))?\W*$",
-    re.I,
+_EARN = "(?:earn|achieve|reach|get|receive|deserve|merit|warrant)"
+_SUPPOSED = pattern(
+    r"\b"
+    + one_of(
+        "if | whether | would (?:characteri[sz]e|merit|deserve|warrant|earn|require|be needed)",
+        f"(?:to|for) (?:an? )?{_EARN} | require[sd]? for | prevents? | falls? short | short of",
+        "rather than | instead of | lower than | higher than | less than | more than | not | never",
+        "criteri(?:on|a) | could (?:be|also) | either | between | somewhere | maybe | versus | vs",
+        "cannot | lacks? | description | rubric | level | typical of",
+    )
+    + r"\b|n['’]t\b"
 )
-_COUNTED = re.compile(
-    r"\b(?:errors?|issues?|mistakes?|count|number|flaws?|words?|sentences?|steps?|pages?|facts?|points\s+made|years?)\b",
-    re.I,
+_FINAL = pattern(
+    r"\b"
+    + one_of(
+        "final | overall | total | therefore | thus | hence | conclusion | so | in summary",
+        "verdict | ultimately | consequently | based on | given",
+    )
+    + r"\b"
 )
+_OVERALL = pattern(r"\b(?:final|overall|total)\b")
+_LINE = pattern(
+    rf"^\W*[^\W\d][^\n:=\d]{{0,40}}\d?\s*[:=]\s*[(\[\"]*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(\d+))?\W*$"
+)
+_COUNTED = pattern(
+    r"\b"
+    + one_of(
+        "errors? | issues? | mistakes? | count | number | flaws? | words? | sentences? | steps?",
+        "pages? | facts? | points made | years?",
+    )
+    + r"\b"
+)
+_MATTERS = one_of(
+    "out | on | for | because | since | as | in | overall | here | and | stars? | points? | due",
+    "to | based | rating | score | given | at",
+)
+_COUNTS = pattern(rf"\s+(?!{_MATTERS}\b)[a-z]")
+"""What follows a number that counts something: "gives 3 reasons"."""
+
 _LIST = re.compile(r"^\W*\d{1,3}\s*[.):]\s+\S")
 _ROW = re.compile(r"^\W*-?\d+(?:\.\d+)?(?:\s*[,;/ ]\s*-?\d+(?:\.\d+)?)+\W*$")
 
@@ -199,13 +232,13 @@ def _scores(text: str, place: int, space: Space) -> Iterator[_Score]:
         yield _Score(place, _option(line.group(1), space), final, overall)
         return
     seen = set()
-    for pattern in (_OUT_OF, _CUE, _GIVE):
-        for match in pattern.finditer(text):
+    for way in (_OUT_OF, _CUE, _GIVE):
+        for match in way.finditer(text):
             end = match.end(1)
             if match.start(1) in seen or _SUPPOSED.search(_clause(text, match.start(1))):
                 continue
             rest = text[end : end + 24]
-            if pattern is _OUT_OF:
+            if way is _OUT_OF:
                 if match.group(2) != space.options[-1]:
                     continue
                 if (
@@ -218,11 +251,7 @@ def _scores(text: str, place: int, space: Space) -> Iterator[_Score]:
             ) and not re.match(rf"\s*(?:/|out\s+of)\s*{re.escape(space.options[-1])}(?!\d)", rest):
                 yield _Score(place, "", final, overall)
                 continue
-            elif pattern is _GIVE and re.match(
-                r"\s+(?!out\b|on\b|for\b|because\b|since\b|as\b|in\b|overall\b|here\b|and\b|stars?\b|points?\b|due\b|to\b|based\b|rating\b|score\b|given\b|at\b)[a-z]",
-                rest,
-            ):
-                # "gives 3 reasons" counts something else.
+            elif way is _GIVE and _COUNTS.match(rest):
                 continue
             seen.add(match.start(1))
             yield _Score(place, _option(match.group(1), space), final, overall)

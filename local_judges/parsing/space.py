@@ -180,7 +180,7 @@ _ARTICLE = re.compile(
     r"\s+(?!(?:is|was|were|seems|would|will|should|has|had|does|did|because|since|as|over|or|and|vs"
     r"|wins|won|gives|gave|provides|provided|answers|directly|clearly|more|better|but|than|to|for"
     r"|in|on|with|correctly|also|only|if|looks|appears|gets|fits|outperforms|beats|addresses"
-    r"|contains|follows|meets)\b)[a-z]"
+    r"|contains|follows|meets|loses|lost|fails)\b)[a-z]"
 )
 _PRONOUN = re.compile(r"['’]|\s+[a-z]")
 

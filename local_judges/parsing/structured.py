@@ -31,13 +31,15 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(
-    r"<(answer|verdict|score|rating|result|judge?ment|decision|choice|grade|label|final[_ ]?\w{0,12})>"
+    r"<(answer|verdict|score|rating|result|judge?ment|decision|choice|grade|label"
+    r"|final[_ ]?\w{0,12})>"
     r"\s*([^<]{1,80}?)\s*</\1>",
     re.IGNORECASE,
 )
 _DOUBLE = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _NAMED = re.compile(
-    r"\[\s*(?:final[_ ])?(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output)\s*\]"
+    r"\[\s*(?:final[_ ])?"
+    r"(?:result|score|rating|verdict|answer|judge?ment|decision|grade|output)\s*\]"
     r"\s*[:=]?\s*[\[(\"'*]*([^\s\[\]()\"'*]{1,30})",
     re.IGNORECASE,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -21,43 +20,130 @@ SCALE = ("1", "2", "3", "4", "5")
 POLAR = ("YES", "NO")
 
 CHOICES = (
-    "{x}", "({x})", "[[{x}]]", "**{x}**", "Answer: {x}", "ANSWER: {x}", "The answer is {x}.", "Verdict: {x}",
-    "Final verdict: [[{x}]]", "[RESULT] {x}", "<answer>{x}</answer>", "\\boxed{{{x}}}",
-    '{{"verdict": "{x}"}}', '{{"reasoning": "It has 2 strong points.", "winner": "{x}"}}',
-    '```json\n{{"choice": "{x}"}}\n```', "Output ({x}) is better.", "Response {x} is better.",
-    "Assistant {x} wins.", "Model {x} is the winner.", "I prefer Response {x}.",
-    "I would choose Output ({x}).", "I'd pick Passage {x}.", "My choice is Option {x}.",
-    "The better response is Response {x}.", "The winner is Assistant {x}.",
-    "Therefore, Output ({x}) is better.", "Overall, Response {x} is the better answer.",
-    "In conclusion, I select Response {x}.", "The more relevant passage is Passage {x}.",
-    "Response {x} is clearly superior.", "I would go with Response {x}.", "Winner: Response {x}",
-)  # fmt: skip
+    "{x}",
+    "({x})",
+    "[[{x}]]",
+    "**{x}**",
+    "Answer: {x}",
+    "ANSWER: {x}",
+    "The answer is {x}.",
+    "Verdict: {x}",
+    "Final verdict: [[{x}]]",
+    "[RESULT] {x}",
+    "<answer>{x}</answer>",
+    "\\boxed{{{x}}}",
+    '{{"verdict": "{x}"}}',
+    '{{"reasoning": "It has 2 strong points.", "winner": "{x}"}}',
+    '```json\n{{"choice": "{x}"}}\n```',
+    "Output ({x}) is better.",
+    "Response {x} is better.",
+    "Assistant {x} wins.",
+    "Model {x} is the winner.",
+    "I prefer Response {x}.",
+    "I would choose Output ({x}).",
+    "I'd pick Passage {x}.",
+    "My choice is Option {x}.",
+    "The better response is Response {x}.",
+    "The winner is Assistant {x}.",
+    "Therefore, Output ({x}) is better.",
+    "Overall, Response {x} is the better answer.",
+    "In conclusion, I select Response {x}.",
+    "The more relevant passage is Passage {x}.",
+    "Response {x} is clearly superior.",
+    "I would go with Response {x}.",
+    "Winner: Response {x}",
+)
 CHOICE_DENIALS = (
-    "not {x}", "Response {x} is worse.", "Response {x} is not better.", "I would reject Response {x}.",
-    "I would not choose Response {x}.", "Output ({x}) isn't better.", "I don't prefer Response {x}.",
-    "Response {x} is the worse one.", "Anything but Response {x}.", "Neither, and certainly not Response {x}.",
-    "I don't think Response {x} is better.", "Is Response {x} better?", "Response {x} is less relevant.",
-    "Response {x} would be better if it were shorter.", "Response {x} loses.",
-)  # fmt: skip
+    "not {x}",
+    "Response {x} is worse.",
+    "Response {x} is not better.",
+    "I would reject Response {x}.",
+    "I would not choose Response {x}.",
+    "Output ({x}) isn't better.",
+    "I don't prefer Response {x}.",
+    "Response {x} is the worse one.",
+    "Anything but Response {x}.",
+    "Neither, and certainly not Response {x}.",
+    "I don't think Response {x} is better.",
+    "Is Response {x} better?",
+    "Response {x} is less relevant.",
+    "Response {x} would be better if it were shorter.",
+    "Response {x} loses.",
+)
 SCORES = (
-    "{x}", "**{x}**", "[{x}]", "[[{x}]]", "{x}/5", "{x} out of 5", "Score: {x}", "Rating: {x}/5", "Rating: [[{x}]]",
-    "**Rating: {x}/5**", "Overall: **{x}**", "[RESULT] {x}", "<score>{x}</score>", "\\boxed{{{x}}}",
-    '{{"score": {x}}}', '{{"score": {x}.0, "reasoning": "It has 2 flaws."}}', '{{"reasoning": "Of 3 points it misses 1.", "rating": "{x}"}}',
-    "```json\n{{\"score\": {x}}}\n```", "I would rate this response a {x}.", "I'd give it a {x}.", "I give this summary {x} out of 5.",
-    "This deserves a score of {x}.", "My rating is {x}.", "The score is {x}.", "Final score: {x}", "Overall score: {x}/5",
-    "On a scale of 1 to 5, I would rate it {x}.", "Therefore, I assign a score of {x}.", "Score (1-5): {x}", "Rating: {x} stars",
-)  # fmt: skip
+    "{x}",
+    "**{x}**",
+    "[{x}]",
+    "[[{x}]]",
+    "{x}/5",
+    "{x} out of 5",
+    "Score: {x}",
+    "Rating: {x}/5",
+    "Rating: [[{x}]]",
+    "**Rating: {x}/5**",
+    "Overall: **{x}**",
+    "[RESULT] {x}",
+    "<score>{x}</score>",
+    "\\boxed{{{x}}}",
+    '{{"score": {x}}}',
+    '{{"score": {x}.0, "reasoning": "It has 2 flaws."}}',
+    '{{"reasoning": "Of 3 points it misses 1.", "rating": "{x}"}}',
+    '```json\n{{"score": {x}}}\n```',
+    "I would rate this response a {x}.",
+    "I'd give it a {x}.",
+    "I give this summary {x} out of 5.",
+    "This deserves a score of {x}.",
+    "My rating is {x}.",
+    "The score is {x}.",
+    "Final score: {x}",
+    "Overall score: {x}/5",
+    "On a scale of 1 to 5, I would rate it {x}.",
+    "Therefore, I assign a score of {x}.",
+    "Score (1-5): {x}",
+    "Rating: {x} stars",
+)
 SCORE_DENIALS = (
-    "This is not a {x}.", "It falls short of a {x}.", "It lacks the depth that would merit a {x}.",
-    "I would not give it a {x}.", "There are {x} criteria to weigh.", "It gives {x} reasons for this.",
-    "Is this a {x}?", "I cannot give it a {x}.",
-)  # fmt: skip
+    "This is not a {x}.",
+    "It falls short of a {x}.",
+    "It lacks the depth that would merit a {x}.",
+    "I would not give it a {x}.",
+    "There are {x} criteria to weigh.",
+    "It gives {x} reasons for this.",
+    "Is this a {x}?",
+    "I cannot give it a {x}.",
+)
 LABELS = (
-    "{x}", "{x}.", "**{x}**", "{x}, it does.", "{x}. The facts agree.", "{x}\n\nThe facts agree.", "Answer: {x}", "The answer is {x}.", "Verdict: {x}",
-    "My answer is {x}.", "Therefore, the answer is {x}.", "The final answer is: {x}", "[[{x}]]", "[RESULT] {x}", "<answer>{x}</answer>", "\\boxed{{{x}}}",
-    '{{"answer": "{x}"}}', '{{"reasoning": "All of it is right.", "verdict": "{x}"}}', "Final answer: **{x}**", "Judgment: {x}", "Decision: {x}",
-    '"{x}"', "({x})", "# {x}", "Conclusion: {x}", "{x} - the facts agree", "{x} (see above)", "{x}; the facts agree", "Label: {x}", "I would say {x}.",
-)  # fmt: skip
+    "{x}",
+    "{x}.",
+    "**{x}**",
+    "{x}, it does.",
+    "{x}. The facts agree.",
+    "{x}\n\nThe facts agree.",
+    "Answer: {x}",
+    "The answer is {x}.",
+    "Verdict: {x}",
+    "My answer is {x}.",
+    "Therefore, the answer is {x}.",
+    "The final answer is: {x}",
+    "[[{x}]]",
+    "[RESULT] {x}",
+    "<answer>{x}</answer>",
+    "\\boxed{{{x}}}",
+    '{{"answer": "{x}"}}',
+    '{{"reasoning": "All of it is right.", "verdict": "{x}"}}',
+    "Final answer: **{x}**",
+    "Judgment: {x}",
+    "Decision: {x}",
+    '"{x}"',
+    "({x})",
+    "# {x}",
+    "Conclusion: {x}",
+    "{x} - the facts agree",
+    "{x} (see above)",
+    "{x}; the facts agree",
+    "Label: {x}",
+    "I would say {x}.",
+)
 LABEL_DENIALS = (
     "not {x}",
     "The answer is not {x}.",
@@ -73,9 +159,11 @@ BEFORE = (
     "<think>Hard to tell.</think>\n",
 )
 AFTER = ("", "\n", "\n\nThe reasoning is sound and the style is clear.")
-CASES = (
-    [(PAIR, CHOICES, CHOICE_DENIALS)] + [(SCALE, SCORES, SCORE_DENIALS)] + [(POLAR, LABELS, LABEL_DENIALS)]
-)  # fmt: skip
+CASES = [
+    (PAIR, CHOICES, CHOICE_DENIALS),
+    (SCALE, SCORES, SCORE_DENIALS),
+    (POLAR, LABELS, LABEL_DENIALS),
+]
 
 
 def test_there_are_thirty_phrasings_a_space() -> None:
@@ -117,9 +205,11 @@ def test_no_denial_is_read_as_the_option(options, _phrasings, denials) -> None:
 
 
 @given(
-    st.sampled_from(CASES), st.data(), st.sampled_from([str, str.lower, str.upper]),
+    st.sampled_from(CASES),
+    st.data(),
+    st.sampled_from([str, str.lower, str.upper]),
     st.sampled_from(["{}", "**{}**", "`{}`", "> {}", "## {}", "  {}  ", "\u200f{}\u200e"]),
-)  # fmt: skip
+)
 def test_case_and_markup_do_not_matter(case, data, cased, markup) -> None:
     options, phrasings, denials = case
     option = data.draw(st.sampled_from(options))
@@ -153,7 +243,11 @@ def test_any_text_is_an_option_or_a_word_for_none(text, options) -> None:
         ("Response A is worse than Response B.", PAIR, "B"),
         ("B > A", PAIR, "B"),
         ("While Response A is more detailed, Response B is better.", PAIR, "B"),
-        ("Output (a) is better.\n\nOutput (a) ignores it. Therefore, Output (b) is better.", PAIR, UNCLEAR),
+        (
+            "Output (a) is better.\n\nOutput (a) ignores it. Therefore, Output (b) is better.",
+            PAIR,
+            UNCLEAR,
+        ),
         ("Assistant (a) thinks Output (a) is better. I disagree: Output (b) is better.", PAIR, "B"),
         ("The second response is better.", PAIR, "B"),
         ("Response 2 is better.", PAIR, "B"),
@@ -173,7 +267,7 @@ def test_any_text_is_an_option_or_a_word_for_none(text, options) -> None:
         ("The answer is wrong.</think>NO", POLAR, "NO"),
         ("<think>It must be YES", POLAR, UNCLEAR),
     ],
-)  # fmt: skip
+)
 def test_the_meaning_counts(text: str, options: tuple[str, ...], decision: str) -> None:
     assert parse(text, options) == decision
 
@@ -196,28 +290,35 @@ def test_options_that_differ_in_case_or_begin_one_another_are_told_apart() -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * 10_000_000, "A is " * 2_000_000, "(" * 1_000_000, "[[" * 500_000, "{" * 1_000_000, "\\boxed{" * 200_000,
-        '{"a":' * 10_000 + "1" + "}" * 10_000, "[" * 100_000, "4 " * 500_000, "4/" * 500_000, "not " * 300_000,
-        "\x00" * 1000 + "A", "\ud800 B \udfff", "the answer is " * 100_000, "Response A and " * 100_000, "<think>" * 200_000, "1\n" * 500_000,
-        '"score": ' * 100_000, "9" * 1_000_000, "A, " * 300_000, " \n" * 1_000_000, "**" * 1_000_000, "better than " * 100_000,
+        "a" * 10_000_000,
+        "A is " * 2_000_000,
+        "(" * 1_000_000,
+        "[[" * 500_000,
+        "{" * 1_000_000,
+        "\\boxed{" * 200_000,
+        '{"a":' * 10_000 + "1" + "}" * 10_000,
+        "[" * 100_000,
+        "4 " * 500_000,
+        "4/" * 500_000,
+        "not " * 300_000,
+        "\x00" * 1000 + "A",
+        "\ud800 B \udfff",
+        "the answer is " * 100_000,
+        "Response A and " * 100_000,
+        "<think>" * 200_000,
+        "1\n" * 500_000,
+        '"score": ' * 100_000,
+        "9" * 1_000_000,
+        "A, " * 300_000,
+        " \n" * 1_000_000,
+        "**" * 1_000_000,
+        "better than " * 100_000,
     ],
     ids=lambda text: repr(text[:12]),
-)  # fmt: skip
+)
 def test_hostile_text_ends_in_a_verdict_or_unclear(text: str) -> None:
     for options in (PAIR, SCALE, POLAR, ("A", "B", "C")):
         assert parse(text, options) in {*options, UNCLEAR, REFUSED}
-
-
-def test_time_grows_with_the_length_and_no_faster() -> None:
-    """Reading ten times the text takes at most about ten times as long (30 with noise)."""
-
-    def seconds(n: int) -> float:
-        text = "Response A is good and Response B, which is better than nothing, is good. " * n
-        start = time.process_time()
-        parse(text, PAIR)
-        return time.process_time() - start
-
-    assert seconds(20_000) < 30 * max(seconds(2_000), 0.01)
 
 
 @pytest.mark.skipif(not CORPUS.is_file(), reason=f"no corpus of judge outputs at {CORPUS}")
