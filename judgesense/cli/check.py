@@ -26,7 +26,7 @@ def check(
     ] = None,
     options: Annotated[
         str | None,
-        opt.option("A=COLUMN,B=COLUMN", "For a choice between two, the column behind each."),
+        opt.option("A=COLUMN,B=COLUMN", "Pairwise rubrics: the column for each answer."),
     ] = None,
     threshold: Annotated[float, opt.option("JSS", "Fail below this JSS (0 to 1).")] = STEADY_JSS,
     limit: opt.Limit = None,
@@ -62,7 +62,7 @@ def check(
 
     Paraphrases the rubric or takes your wordings, judges the data under each, and compares JSS
     with the noise floor. Shows flipped examples, the ranking of your systems, the wording to use
-    and the cost. An unchanged check is answered at once from its folder, by default in runs/.
+    and the cost. Rerunning an unchanged check returns the saved result, by default from runs/.
 
     Exit codes: 0 passed; 1 failed; 2 bad usage or input.
     """

@@ -36,7 +36,7 @@ def build(
         str | None,
         opt.option(
             "N|all",
-            "Items per task: 125 by default, and all of your own. all takes every item and "
+            "Items per task: by default 125, or all of your own. 'all' takes every item and "
             "does not balance gold labels.",
         ),
     ] = None,
@@ -66,14 +66,14 @@ def build(
     ] = None,
     templates: opt.Templates = None,
     verdicts: Annotated[
-        bool, opt.option(None, "Add the verdicts on equivalence that need no judge.")
+        bool, opt.option(None, "Add the equivalence checks that need no LLM.")
     ] = True,
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     seed: opt.Seed = 0,
     items: Annotated[Path | None, opt.option("FILE", "JSONL, CSV or Parquet.", panel=_OWN)] = None,
     hub: Annotated[str | None, opt.option("ID[:CONFIG[:SPLIT]]", "A Hub set.", panel=_OWN)] = None,
-    task: Annotated[str | None, opt.option("NAME", "Their task.", panel=_OWN)] = None,
+    task: Annotated[str | None, opt.option("NAME", "Task of your items.", panel=_OWN)] = None,
     columns: Annotated[
         str | None,
         opt.option(
@@ -84,7 +84,7 @@ def build(
         str | None,
         opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO.", panel=_OWN),
     ] = None,
-    license: Annotated[str, opt.option("ID", "Their licence.", panel=_OWN)] = "unknown",
+    license: Annotated[str, opt.option("ID", "License of your items.", panel=_OWN)] = "unknown",
 ) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data."""
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset

@@ -38,7 +38,7 @@ def match(
         ),
     ] = None,
     n_options: Annotated[
-        int | None, opt.option("N", "Options of a choice without their texts (4).")
+        int | None, opt.option("N", "Number of options where their texts are not given (4).")
     ] = None,
     label_style: Annotated[
         Literal["letters", "numbers", "auto"] | None,

@@ -41,14 +41,15 @@ Responders = Annotated[
 Grader = Annotated[str | None, _judge("A judge that grades answers.", "--grader")]
 Engine = Annotated[
     Literal["transformers", "vllm", "api", "ray"] | None,
-    option(None, "What runs the model.", panel=MODEL),
+    option(None, "Backend that runs the model.", panel=MODEL),
 ]
 BaseUrl = Annotated[
     str | None, option("URL", "OpenAI-compatible endpoint (engine api).", panel=MODEL)
 ]
-Model = Annotated[str | None, option("ID", "The endpoint's name of the model.", panel=MODEL)]
+Model = Annotated[str | None, option("ID", "Model name at the endpoint.", panel=MODEL)]
 MaxCost = Annotated[
-    float | None, option("USD", "Stop before all judges exceed this budget.", panel=MODEL)
+    float | None,
+    option("USD", "Stop before the cost of all judges exceeds this.", panel=MODEL),
 ]
 _SET = (
     "Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or price=2.5,10; "
@@ -64,20 +65,21 @@ Limit = Annotated[int | None, option("N", "At most N items per task.", panel=DAT
 _MIRROR = "Read ORG/NAME folders here, not the Hub."
 Mirror = Annotated[Path | None, option("DIR", _MIRROR, panel=DATA, envvar="JUDGESENSE_MIRROR")]
 Pins = Annotated[
-    list[str] | None, option("SET=COMMIT", "Pin a Hub set; repeatable.", "--pin", panel=DATA)
+    list[str] | None,
+    option("SET=COMMIT", "Commit of a Hub dataset; repeatable.", "--pin", panel=DATA),
 ]
 Revision = Annotated[str | None, option("COMMIT", "Commit of the Hub id.", panel=DATA)]
 Encoding = Annotated[str, option("NAME", "Text encoding of CSV and JSONL.", panel=DATA)]
 
 Out = Annotated[Path, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
 SomeOut = Annotated[Path | None, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
-_SCORING = "Read text, option probabilities, or both where the judge offers both (the default)."
+_SCORING = "Read text, option probabilities, or both; by default both if the judge supports it."
 Scoring = Annotated[
     Literal["generate", "options", "both"] | None, option(None, _SCORING, panel=RUN)
 ]
 Repeats = Annotated[int, option("N", "Ask each prompt N times.", panel=RUN, min=1)]
 Seed = Annotated[int, option("N", "Random seed.", panel=RUN)]
-Quick = Annotated[bool, option(None, "Few items, to see that it works.", "--quick", panel=RUN)]
+Quick = Annotated[bool, option(None, "Use a few items, as a smoke test.", "--quick", panel=RUN)]
 DryRun = Annotated[
     bool, option(None, "Show what would happen; change nothing.", "--dry-run", panel=RUN)
 ]

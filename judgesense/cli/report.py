@@ -24,7 +24,7 @@ def report(
         Format | None, opt.option(None, "Print this document; write nothing.", "--format", "-f")
     ] = None,
 ) -> None:
-    """Measure runs again, write their reports, and print one table and the advice."""
+    """Recompute the reports of runs, and print one table and the advice."""
     from judgesense.report_file import merge
     from judgesense.reporting.build import measure_run, report_runs
     from judgesense.reporting.terminal import print_report

@@ -31,7 +31,7 @@ def respond(
     repeats: opt.Repeats = 1,
     seed: opt.Seed = 0,
 ) -> None:
-    """Let a model answer questions in free text, into a response log for judgesense match.
+    """Collect a model's free-text answers in a response log for judgesense match.
 
     Answers have at most 512 tokens (--set max_tokens=N). Interrupt it at any time; rerun the same
     command to resume.

@@ -91,7 +91,7 @@ def judge_sensitivity(
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
 ) -> None:
-    """JudgeSense: tables 1-3, figures 1-3, and the questions that the paper left open."""
+    """Reproduce the JudgeSense paper's tables and figures, and answer questions it left open."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as run_study
 
     result = run_study(

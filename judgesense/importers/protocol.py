@@ -1,7 +1,8 @@
 """What an importer is.
 
 To add a format, write a module with an :class:`Importer` called ``IMPORTER`` and add the module to
-the registry in ``judgesense/importers/__init__.py``.
+the registry in ``judgesense/importers/__init__.py``, and its name to the choices of ``--format`` in
+``judgesense/cli/importing.py`` (a literal there, so that ``--help`` loads no importer).
 """
 
 from __future__ import annotations
