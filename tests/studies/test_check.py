@@ -116,7 +116,7 @@ def test_other_answers_are_another_check(rubric: Path, monkeypatch: pytest.Monke
         for answers in (["POLITE", "RUDE"], ["RUDE", "POLITE"])
     }
     assert len(places) == 2
-    with pytest.raises(JudgeSenseError, match="holds another run: data answers"):
+    with pytest.raises(JudgeSenseError, match="data answers was"):
         _check(rubric, steady, out=next(iter(places)), answers=["POLITE", "RUDE", "NEITHER"])
 
 
