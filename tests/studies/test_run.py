@@ -153,7 +153,7 @@ def test_a_full_disk_is_told_and_what_was_judged_is_kept(tmp_path: Path) -> None
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount a small file system")
     try:
-        with pytest.raises(JudgeSenseError, match="No space left on device; finished parts are kept"):
+        with pytest.raises(JudgeSenseError, match="No space left on device; finished parts"):
             judgesense.run(says_yes, out=small / "run")
         assert list((small / "run/decisions").glob("part-*.parquet"))
         resize = ["mount", "-o", "remount,size=64m", str(small)]
