@@ -1,4 +1,4 @@
-"""Show the examples of a docstring as examples: without a heading they would be read as Markdown."""
+"""Show the examples of a docstring as examples; without a heading they would be Markdown."""
 
 from __future__ import annotations
 
