@@ -31,8 +31,6 @@ POOLED = "both"
 NO_PAIRS = "there are no template pairs to compare"
 NOT_JUDGED = "no pair was judged on both sides"
 
-"""Option probabilities at both sides of every pair (NaN if there are none), and their labels."""
-
 
 @dataclass(frozen=True)
 class CellPart:
