@@ -294,7 +294,8 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "runs" / "main").rglob("part-*")} == before
     (tokens,) = result.table("tokens").rows
     assert (tokens["tokens"], tokens["n_prompts"]) == ("20 → 24", 10)
-    assert tokens["undecided_many"] <= tokens["undecided_few"]
+    # Four tokens more can complete a verdict, or turn "A: ..." into a list of both.
+    assert abs(tokens["undecided_many"] - tokens["undecided_few"]) <= 0.2
     (drawn,) = result.table("temperature").rows
     assert drawn["n_items"] <= 2
     assert drawn["undecided"] == tokens["undecided_few"], "the same prompts' greedy answers"
