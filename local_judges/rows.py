@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions import SCHEMA, conform
+from judgesense.decisions import OPTIONAL, SCHEMA, conform
 from judgesense.storage import PartFolder
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, load_label_map
 from local_judges.parsing import parse
@@ -51,13 +51,15 @@ def part_table(
     """The rows of a part: by request in the planned order, then by prompt, then by scoring."""
     rows, answer_of = requests.rows_of(part)
     ordered = [answers[index] for index in part.requests]
-    taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map")), rows)
+    variants = [name for name in OPTIONAL if name in prompts.column_names]
+    taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map", *variants)), rows)
     label_maps = taken["label_map"].to_pylist()
     asked_maps = _asked_maps(answer_of, label_maps)
     constant = {
         "judge": pa.repeat(judge, len(rows)),
         "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(rows)),
-        **{name: taken[name] for name in _FROM_PROMPTS},
+        **dict.fromkeys(OPTIONAL, pa.nulls(len(rows), pa.string())),
+        **{name: taken[name] for name in (*_FROM_PROMPTS, *variants)},
     }
     tables = []
     for scoring in scorings:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hub_scripts.report_shape import check_report, strict_json
 from hub_scripts.results import results_publication
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA
-from judgesense.decisions import SCHEMA, part_files
+from judgesense.decisions import OPTIONAL, SCHEMA, part_files
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import REPORT_FILE, as_report
@@ -112,6 +112,8 @@ def _check_table(path: Path, schema: pa.Schema, room: int) -> int:
         )
     for field in schema:
         place = found.get_field_index(field.name)
+        if place < 0 and field.name in OPTIONAL:
+            continue
         if place < 0:
             raise JudgeSenseError(f"{path.name} lacks the column {field.name!r}")
         if not _same_type(found.field(place).type, field.type):

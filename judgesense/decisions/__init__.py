@@ -1,10 +1,16 @@
 """The decision log: its schema (`log`) and `streams.view`, the start of every measurement."""
 
 from judgesense.decisions.log import (
+    CONTRAST,
+    EQUIVALENT,
+    INTERVENTION,
+    OPTIONAL,
     PARTS,
+    REWORDING,
     SCHEMA,
     SCORINGS,
     STATUSES,
+    VARIANT_CLASSES,
     conform,
     encode_part,
     part_files,
@@ -15,10 +21,16 @@ from judgesense.decisions.log import (
 )
 
 __all__ = [
+    "CONTRAST",
+    "EQUIVALENT",
+    "INTERVENTION",
+    "OPTIONAL",
     "PARTS",
+    "REWORDING",
     "SCHEMA",
     "SCORINGS",
     "STATUSES",
+    "VARIANT_CLASSES",
     "conform",
     "encode_part",
     "part_files",

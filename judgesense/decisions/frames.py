@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from judgesense.decisions.log import EQUIVALENT, OPTIONAL, REWORDING, VARIANT_CLASSES
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
@@ -37,7 +38,10 @@ class Log:
     """The decision log, column by column: codes of shape (n,) and the values that they index.
 
     ``raw``, ``decision`` and ``gold`` index ``labels`` (gold is -1 where unknown). Rows and sides
-    of pairs with the same ``stimulus`` belong together.
+    of pairs with the same ``stimulus`` belong together. ``variant_class`` indexes
+    `judgesense.decisions.VARIANT_CLASSES`. ``base`` is the template without its variant; where a
+    log without planned pairs has several variants of one template, each has a ``template`` of its
+    own, named ``TEMPLATE+VARIANT``.
     """
 
     table: pa.Table
@@ -62,6 +66,16 @@ class Log:
     undecided: npt.NDArray[np.bool_]
     stimulus: Codes
     n_stimuli: int
+    variant: Codes
+    variants: list[str]
+    variant_class: Codes
+    base: Codes
+
+    @property
+    def equivalent(self) -> npt.NDArray[np.bool_]:
+        """The rows whose verdict should not depend on the wording; only these form pairs."""
+        same: npt.NDArray[np.bool_] = self.variant_class == VARIANT_CLASSES.index(EQUIVALENT)
+        return same
 
 
 @dataclass(frozen=True)
@@ -158,9 +172,12 @@ def read_frames(
 ) -> tuple[Log, dict[str, TaskWords], dict[str, Pairs]]:
     """The log, its tasks and each task's pairs.
 
-    With ``pairs`` None, all pairs of templates within item and order are formed. Raises
-    JudgeSenseError if the log is empty.
+    With ``pairs`` None, all pairs of equivalent templates within item and order are formed. Raises
+    JudgeSenseError if the log is empty or has an unknown variant class.
     """
+    for name in OPTIONAL:
+        if name not in log.column_names:
+            log = log.append_column(name, pa.nulls(log.num_rows, pa.string()))
     if log.num_rows == 0:
         raise JudgeSenseError("the decision log has no rows; judge or import something first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
@@ -178,6 +195,10 @@ def read_frames(
     coded["order"] = encode(log["order"], NO_ORDER)
     coded["item_id"] = encode(log["item_id"])
     cluster, _ = encode(pc.coalesce(log["cluster_id"], log["item_id"]))
+    variant, variants = encode(log["variant"], REWORDING)
+    base = coded["template_id"][0]
+    if pairs is None:
+        coded["template_id"] = _wordings(*coded["template_id"], variant, variants)
     task, item, order, template = (coded[n][0] for n in ("task", "item_id", "order", "template_id"))
     if pairs is None:
         key = task
@@ -213,11 +234,43 @@ def read_frames(
         undecided=np.isin(np.arange(len(words)), range(len(UNDECIDED))),
         stimulus=stimulus,
         n_stimuli=n_stimuli,
+        variant=variant,
+        variants=variants,
+        variant_class=_variant_class(log["variant_class"]),
+        base=base,
     )
     tasks = {name: _task(frame, code, run) for code, name in enumerate(frame.tasks)}
     if pairs is None:
         return frame, tasks, {n: _all_pairs(frame, c) for c, n in enumerate(frame.tasks)}
     return frame, tasks, {name: _given_pairs(frame, pairs, ids, name) for name in frame.tasks}
+
+
+def _wordings(
+    template: Codes, templates: list[str], variant: Codes, variants: list[str]
+) -> tuple[Codes, list[str]]:
+    """The templates, with a code per variant where a template has several."""
+    both = template * len(variants) + variant
+    distinct, codes = np.unique(both, return_inverse=True)
+    if len(distinct) == len(templates):
+        return template, templates
+    several = np.bincount(distinct // len(variants)) > 1
+    names = []
+    for code in distinct.tolist():
+        own, kind = templates[code // len(variants)], variants[code % len(variants)]
+        suffixed = several[code // len(variants)] and kind != REWORDING
+        names.append(f"{own}+{kind}" if suffixed else own)
+    return codes.astype(np.int64), names
+
+
+def _variant_class(column: pa.ChunkedArray) -> Codes:
+    codes = lookup(pc.fill_null(column, EQUIVALENT), pa.array(VARIANT_CLASSES))
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise JudgeSenseError(
+            f"the decision log, row {row + 1}, variant_class: {column[row].as_py()!r} is not one "
+            f"of {', '.join(VARIANT_CLASSES)}"
+        )
+    return codes
 
 
 def _maps(pairs: pa.Table) -> list[Mapping[str, str]]:
@@ -283,15 +336,15 @@ def _extend(names: list[str], column: Any) -> None:
 
 
 def _all_pairs(log: Log, code: int) -> Pairs:
-    """All pairs of templates within item and order; label maps inferred from decisions."""
-    rows = np.flatnonzero(log.task == code)
+    """All pairs of equivalent templates within item and order; label maps inferred."""
+    rows = np.flatnonzero((log.task == code) & log.equivalent)
     _, index = np.unique(log.stimulus[rows], return_index=True)
     rows = rows[index]
     rows = rows[np.lexsort((log.template[rows], log.order[rows], log.item[rows]))]
     group = log.item[rows] * len(log.orders) + log.order[rows]
     sizes = np.unique(group, return_counts=True)[1]
     first, second = [], []
-    for step in range(1, int(sizes.max())):
+    for step in range(1, int(sizes.max(initial=0))):
         same = np.flatnonzero(group[:-step] == group[step:])
         first.append(rows[same])
         second.append(rows[same + step])

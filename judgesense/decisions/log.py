@@ -17,6 +17,12 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
 
 SCORINGS = ("generate", "options")
+EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
+VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION)
+"""What a variant of a prompt does to the verdict: it should keep it, it should change it (another
+criterion), or it may change it (reasoning first, a persona, examples)."""
+REWORDING = "rewording"
+"""The variant of a row that names none."""
 STATUSES = ("ok", "unclear", "refused", "error")
 
 SCHEMA = pa.schema(
@@ -48,6 +54,8 @@ SCHEMA = pa.schema(
         ("error", pa.string()),
         ("gold", pa.string()),
         ("system_id", pa.string()),
+        ("variant", pa.string()),
+        ("variant_class", pa.string()),
     ]
 )
 """Columns of the decision log.
@@ -56,8 +64,13 @@ SCHEMA = pa.schema(
 map; both are UNCLEAR, REFUSED or ERROR if ``status`` is not ``ok``. Log-probabilities are in nats;
 ``option_mass`` is the probability of all options together; ``margin`` is the difference between
 the two best options in nats. For comparative tasks a decision names the option as shown, and
-``gold`` follows the order. ``latency_s`` is in seconds, ``cost_usd`` in US dollars.
+``gold`` follows the order. ``latency_s`` is in seconds, ``cost_usd`` in US dollars. ``variant``
+names what was done to the template, and ``variant_class`` is one of `VARIANT_CLASSES`; null means a
+rewording, which is equivalent.
 """
+
+OPTIONAL = ("variant", "variant_class")
+"""The columns that a log may lack: logs of earlier versions do."""
 
 PARTS = "decisions"
 
@@ -123,10 +136,13 @@ def read_part(part: Path) -> pa.Table:
 def conform(
     table: pa.Table, where: str, schema: pa.Schema = SCHEMA, log: str = "decision log"
 ) -> pa.Table:
-    """The table in the schema's column order and types.
+    """The table in the schema's column order and types; missing `OPTIONAL` columns are null.
 
     Raises JudgeSenseError naming ``where`` and the column that is missing or of another type.
     """
+    for name in OPTIONAL:
+        if name in schema.names and name not in table.column_names:
+            table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise JudgeSenseError(f"{where}: the {log} lacks the columns {missing}")

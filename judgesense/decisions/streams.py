@@ -28,6 +28,7 @@ from judgesense.decisions.frames import (
     lookup,
     read_frames,
 )
+from judgesense.decisions.log import CONTRAST, INTERVENTION, VARIANT_CLASSES
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.tasks import ERROR
 from judgesense.text import short_names
@@ -56,7 +57,8 @@ class Stream:
     ``raw_a``, ``raw_b``, ``mapped_a`` and ``mapped_b`` are label codes at the pairs, -1 where the
     prompt was not judged. ``rows`` are the log's rows of the first repeat, one per prompt and item;
     ``decision`` is the mapped decision there. ``row_a`` and ``row_b`` are the log's rows behind
-    each pair, None for baselines. ``reruns`` are (first, later) rows of the same prompt.
+    each pair, None for baselines. ``reruns`` are (first, later) rows of the same prompt. All these
+    are rows of equivalent variants; ``others`` are the first repeats of the other variants.
     """
 
     log: Log
@@ -73,6 +75,7 @@ class Stream:
     row_a: Codes | None = None
     row_b: Codes | None = None
     reruns: tuple[Codes, Codes] | None = None
+    others: Codes | None = None
 
     @property
     def known(self) -> Mask:
@@ -86,6 +89,34 @@ class Stream:
         return np.array_equal(self.raw_a, self.mapped_a) and np.array_equal(
             self.raw_b, self.mapped_b
         )
+
+    @cached_property
+    def contrast(self) -> tuple[Codes, Codes] | None:
+        """(base, contrast) rows of the log on the same item and order; None without any.
+
+        A contrast variant asks another question, so a judge that reads it answers otherwise:
+        compare ``log.raw`` of both. The base is the equivalent wording of the same ``template_id``
+        if there is one, and every equivalent wording of the item and order if not.
+        """
+        return self._beside(CONTRAST)
+
+    @cached_property
+    def intervention(self) -> tuple[Codes, Codes] | None:
+        """(base, intervention) rows of the log, as in `contrast`."""
+        return self._beside(INTERVENTION)
+
+    def _beside(self, variant_class: str) -> tuple[Codes, Codes] | None:
+        if self.others is None:
+            return None
+        log, code = self.log, VARIANT_CLASSES.index(variant_class)
+        changed = self.others[log.variant_class[self.others] == code]
+        place = {"base": log.item * len(log.orders) + log.order}
+        place["own"] = place["base"] * (int(log.base.max()) + 1) + log.base
+        one, two = _joined(place["own"], self.rows, changed)
+        alone = changed[~np.isin(changed, two)]
+        more_one, more_two = _joined(place["base"], self.rows, alone)
+        one, two = np.concatenate([one, more_one]), np.concatenate([two, more_two])
+        return (one, two) if len(one) else None
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:
         """Both decisions of every pair as codes, ``raw`` or ``mapped``."""
@@ -172,12 +203,15 @@ class Stream:
         return shares[place[self.row_a]], shares[place[self.row_b]], columns
 
     def answers(self, repeats: bool = False) -> Answers:
-        """The judge's single answers: the first to every prompt, or all with ``repeats``."""
+        """The judge's single answers: the first to every prompt, or all with ``repeats``.
+
+        Contrast and intervention variants are left out.
+        """
         log, rows = self.log, self.rows
-        if repeats:
+        if repeats and len(rows):
             head = rows[0]
             same = (log.judge == log.judge[head]) & (log.task == log.task[head])
-            rows = np.flatnonzero(same & (log.scoring == log.scoring[head]))
+            rows = np.flatnonzero(same & (log.scoring == log.scoring[head]) & log.equivalent)
         return answers(log, rows)
 
 
@@ -209,13 +243,14 @@ def view(
 
     Args:
         log: a decision log with the columns of `judgesense.decisions.SCHEMA`, n rows.
-        pairs: the run's planned pairs (``pairs.parquet``). None forms all pairs of templates
-            within item and order, as for an import.
+        pairs: the run's planned pairs (``pairs.parquet``). None forms all pairs of equivalent
+            templates within item and order, as for an import.
         record: the run's ``run.json``; its ``tasks`` give labels and which tasks are comparative.
             Without it, both are inferred from the log.
 
     Raises:
-        JudgeSenseError: the log has no rows, or a pair's label map is invalid.
+        JudgeSenseError: the log has no rows, a pair's label map is invalid, or a variant class is
+            unknown.
 
     >>> import pyarrow as pa
     >>> from judgesense.decisions import SCHEMA
@@ -246,7 +281,8 @@ def _streams(
 
 def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
     is_first = _is_first(log, rows)
-    once = rows[is_first]
+    first, later = rows[is_first], rows[~is_first]
+    once, others = first[log.equivalent[first]], first[~log.equivalent[first]]
     row_of = np.full(log.n_stimuli + 1, NOT_JUDGED)
     seen = once[log.stimulus[once] >= 0][::-1]
     row_of[log.stimulus[seen]] = seen
@@ -273,14 +309,25 @@ def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
         decision=log.decision[once],
         row_a=row_a,
         row_b=row_b,
-        reruns=_reruns(log, once, rows[~is_first]),
+        reruns=_reruns(log, once, later[log.equivalent[later]]),
+        others=others if len(others) else None,
     )
 
 
 def _key(log: Log, rows: Codes) -> Codes:
     """One number for each prompt and item."""
     key = (log.stimulus[rows] * len(log.items) + log.item[rows]) * len(log.templates)
-    return (key + log.template[rows]) * len(log.orders) + log.order[rows]
+    key = (key + log.template[rows]) * len(log.orders) + log.order[rows]
+    return key * len(log.variants) + log.variant[rows]
+
+
+def _joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
+    """All pairs of a row on the left and one on the right with the same key."""
+    ranked = left[np.argsort(keys[left], kind="stable")]
+    start = np.searchsorted(keys[ranked], keys[right], "left")
+    count = np.searchsorted(keys[ranked], keys[right], "right") - start
+    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
 
 
 def _is_first(log: Log, rows: Codes) -> npt.NDArray[np.bool_]:
@@ -311,7 +358,8 @@ def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:
     Both answer through the inverse label maps, so raw figures show the effect of the wordings
     alone.
     """
-    rows = np.flatnonzero((log.task == log.tasks.index(task.name)) & (log.stimulus >= 0))
+    of_task = (log.task == log.tasks.index(task.name)) & log.equivalent
+    rows = np.flatnonzero(of_task & (log.stimulus >= 0))
     _, index = np.unique(log.stimulus[rows] * len(log.items) + log.item[rows], return_index=True)
     rows = rows[np.sort(index)]
     meant = np.full(log.n_stimuli + 1, NOT_JUDGED)
