@@ -127,12 +127,32 @@ def test_prompts_that_are_equal_never_flip_and_close_ones_flip_more_than_distant
         ("The answer is 3 + 4 = 7 apples", "7"),
         ("The answer is $18 for 2 days", "18"),
         ("-3.5", "-3.5"),
+        ("To answer the question, we add 3 and 10 to get 13", "13"),
+        ("To answer the question: we add 3 and 10 to get 13.", "13"),
+        ("The answer to the question is found by adding 3 and 10, which is 13.", "13"),
+        ("Answer: Janet sells 16 - 3 - 4 = 9 eggs, for $2 each, she makes $18.", "18"),
+        ("Answer: 3 eggs are eaten, so 16 - 3 = 13", "13"),
+        ("Answer: She needs 4 cups. The answer is 12 cups.", "12"),
+        ("**Final Answer:** $18 per day\nNote: 5 eggs stay.", "18"),
+        ("Answer:\n13\nfor 3 people", "13"),
+        ('{"answer": 13, "steps": 2}', "13"),
+        ("So 13 is the answer, since 10 + 3.", "13"),
+        ("The answer is not 12 but 13", "13"),
+        ("I will answer in 2 steps: first 4, then 9", "9"),
+        ("#### <number>\nThe answer is 5. There are 3 left.", "5"),
         ("I cannot tell", None),
         ("", None),
     ],
 )
 def test_the_number_that_an_answer_gives_is_read(text: str, number: str | None) -> None:
     assert read_number(text).value == number
+
+
+@pytest.mark.parametrize("text", ["answer ", "1 is the ", "answer: =", "1,", "the answer is 1 "])
+def test_a_megabyte_without_an_end_is_read(text: str) -> None:
+    expected = {"answer ": None, "answer: =": None}.get(text, "1")
+    found = read_number(text * (1_000_000 // len(text))).value
+    assert (found and found[:1]) == expected
 
 
 def test_numbers_match_by_value_and_not_by_their_writing() -> None:
