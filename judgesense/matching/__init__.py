@@ -11,7 +11,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.choice import match_choice, read_choice
-from judgesense.matching.likelihood import match_likelihood
+from judgesense.matching.likelihood import match_likelihood, match_options
 from judgesense.matching.maths import last_boxed, match_math
 from judgesense.matching.result import AnswerMatch, Reading, Reference, check_pairs
 from judgesense.matching.words import match_exact, match_f1, normalize, word_f1
@@ -28,6 +28,7 @@ __all__ = [
     "match_f1",
     "match_likelihood",
     "match_math",
+    "match_options",
     "normalize",
     "read_choice",
     "word_f1",

@@ -1,9 +1,14 @@
-"""Log-likelihood over options: the option with the highest probability is the choice."""
+"""Log-likelihood over options: the option with the highest probability is the choice.
+
+`match_options` names its scores as lm-eval does: ``acc`` compares the options' log-probabilities,
+``acc_norm`` the same per character of the option.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.result import AnswerMatch, Reading, collect
@@ -64,3 +69,54 @@ def match_likelihood(
         else:
             scored.append((float(best[0] == correct), Reading(str(best[0]))))
     return collect("likelihood", scored)
+
+
+ACC, ACC_NORM = "acc", "acc_norm"
+
+
+def match_options(
+    option_logprobs: Sequence[Mapping[str, float]],
+    references: Sequence[str],
+    method: str = ACC,
+) -> AnswerMatch:
+    """1.0 for every example whose right option is the most probable one, else 0.0.
+
+    Source: lm-eval's ``acc`` and ``acc_norm`` for multiple choice (``ConfigurableTask``).
+
+    Args:
+        option_logprobs: per example, each option's text, as it was scored after the prompt, and
+            the log-probability in nats of its whole token sequence.
+        references: per example, the text of the right option.
+        method: "acc", or "acc_norm", which divides each log-probability by the number of
+            characters of the option, so that long options are not at a disadvantage.
+
+    Returns:
+        The scores; ``readings`` are the chosen options' texts.
+
+    Raises:
+        JudgeSenseError: an unknown method, a reference that is not among its options, an empty
+            option, and as :func:`match_likelihood`.
+
+    >>> logprobs = [{"ice": -2.0, "water vapour": -3.0}]
+    >>> match_options(logprobs, ["water vapour"]).per_example
+    [0.0]
+    >>> match_options(logprobs, ["water vapour"], "acc_norm").per_example
+    [1.0]
+    """
+    if method not in (ACC, ACC_NORM):
+        raise JudgeSenseError(f"unknown method {method!r}; choose {ACC} or {ACC_NORM}")
+    names = [list(row) for row in option_logprobs]
+    for row, (own, right) in enumerate(zip(names, references, strict=True)):
+        if right not in own:
+            raise JudgeSenseError(
+                f"references, row {row}: {right!r} is not one of its options {', '.join(own)}"
+            )
+    found = match_likelihood(
+        [list(row.values()) for row in option_logprobs],
+        [own.index(right) for own, right in zip(names, references, strict=True)],
+        [[len(name) for name in own] for own in names] if method == ACC_NORM else None,
+    )
+    readings = [
+        None if at is None else own[int(at)] for at, own in zip(found.readings, names, strict=True)
+    ]
+    return replace(found, method=method, readings=readings)

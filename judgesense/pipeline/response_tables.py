@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 TARGETS = (
     "model", "prompt_id", "item_id", "template_id", "text", "finish_reason", "tokens", "error",
-    "reference", "question", "options",
+    "reference", "question", "options", "option_logprobs",
 )  # fmt: skip
 """Columns of a response log and what matching adds: the reference, and for some methods the
 question and the options' texts."""
 
 _REQUIRED = ("model", "template_id", "text", "reference")
+BY_LOGPROBS = ("model", "template_id", "option_logprobs", "reference")
+"""The columns that matching by the options' log-probabilities needs."""
 _OF_ITEMS = ("item_id", "template_id", "reference", "question", "options")
 
 
@@ -47,7 +49,10 @@ def read_questions(path: Path) -> Iterator[Question]:
 
 @dataclass(frozen=True)
 class LoggedResponse:
-    """One row of a response log with its reference (several accepted answers as a list)."""
+    """One row of a response log with its reference (several accepted answers as a list).
+
+    ``option_logprobs`` are the log-probabilities in nats of the options, if the log has them.
+    """
 
     place: str
     model: str
@@ -58,6 +63,7 @@ class LoggedResponse:
     question: str | None
     options: list[str] | None
     truncated: bool
+    option_logprobs: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,17 @@ class Responses:
 
 
 def read_rows(
-    source: Path, references: Path | None, columns: Mapping[str, str], encoding: str
+    source: Path,
+    references: Path | None,
+    columns: Mapping[str, str],
+    encoding: str,
+    required: Sequence[str] = _REQUIRED,
 ) -> Responses:
     """The rows of a response log: a run's folder, a table file, or a folder of Parquet parts.
 
     ``references`` is a table of ``item_id, reference`` (with ``question`` and ``options`` where a
     method needs them, and ``template_id`` where they differ by template); ``columns`` then maps
-    its columns.
+    its columns. ``required`` are the columns that must have a value in every row.
 
     Raises JudgeSenseError naming file, row and column of what is missing, for a run that is not
     finished, and for a log in which every row failed.
@@ -100,7 +110,7 @@ def read_rows(
                 continue
             if given is not None:
                 values |= given.of(values, record.place)
-            for name in _REQUIRED:
+            for name in required:
                 if values[name] is None or (name == "reference" and values[name] in ("", [])):
                     hint = " or add a table with --references" if name == "reference" else ""
                     raise _absent(record, name, hint)
@@ -116,11 +126,12 @@ def _response(values: Mapping[str, Any], place: str) -> LoggedResponse:
         model=str(values["model"]),
         template_id=str(values["template_id"]),
         item_id=str(values["item_id"] or place.rpartition(" ")[2]),
-        text=str(values["text"]),
+        text="" if values["text"] is None else str(values["text"]),
         reference=_reference(values["reference"]),
         question=None if values["question"] is None else str(values["question"]),
         options=_list(values["options"], place),
         truncated=str(values["finish_reason"]) in ("length", "max_tokens"),
+        option_logprobs=_logprobs(values["option_logprobs"], place),
     )
 
 
@@ -182,6 +193,53 @@ def _list(value: Any, place: str) -> list[str] | None:
     if not isinstance(value, list) or not value:
         raise JudgeSenseError(f"{place}, options: expected a list of texts, got {value!r}")
     return [str(option) for option in value]
+
+
+def _logprobs(value: Any, place: str) -> dict[str, float] | None:
+    """Options with log-probabilities: records of option and logprob, a mapping, or JSON of one."""
+    if value in (None, "", []):
+        return None
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+        pairs = (
+            found.items()
+            if isinstance(found, Mapping)
+            else [(each["option"], each["logprob"]) for each in found]
+        )
+        return {str(option): float(logprob) for option, logprob in pairs}
+    except (ValueError, TypeError, KeyError) as error:
+        raise JudgeSenseError(
+            f"{place}, option_logprobs: expected {{option: log-probability}} or a list of "
+            f"{{option, logprob}}, got {value!r:.80}"
+        ) from error
+
+
+def right_option(row: LoggedResponse) -> str:
+    """The option of a row's log-probabilities that its reference names.
+
+    The reference is that option itself, its place as a letter or number (B, 2), or the text of the
+    option in that place. Raises JudgeSenseError, naming the row, for one that names no option, or
+    several.
+    """
+    scored = list(row.option_logprobs or ())
+    given = [row.reference] if isinstance(row.reference, str) else row.reference
+    found = {_place_of(answer.strip(), scored, row.options or []) for answer in given}
+    if len(found) != 1 or None in found:
+        raise JudgeSenseError(
+            f"{row.place}, reference: {row.reference!r} does not name one of the options scored, "
+            f"{', '.join(scored)}"
+        )
+    return scored[found.pop() or 0]
+
+
+def _place_of(answer: str, scored: Sequence[str], texts: Sequence[str]) -> int | None:
+    if answer in scored:
+        return list(scored).index(answer)
+    if answer in texts and len(texts) == len(scored):
+        return list(texts).index(answer)
+    place = "ABCDEFGHIJKLMNOPQRSTUVWXYZ".find(answer) if len(answer) == 1 else -1
+    place = int(answer) - 1 if answer.isdecimal() and len(answer) < 3 else place
+    return place if 0 <= place < len(scored) else None
 
 
 def option_texts(rows: Sequence[LoggedResponse]) -> list[list[str]] | None:

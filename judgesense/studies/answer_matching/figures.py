@@ -63,10 +63,11 @@ def by_template(cells: Sequence[Cell]) -> Any:
     matchers = list(dict.fromkeys(cell.matcher for cell in cells if cell.no_verdict < 1))
     n = len(cells[0].scores)
     tall = n > PAPERS_TEMPLATES
-    size = (9.0, 2.1 * len(matchers) + 0.9) if tall else (4.2 * len(matchers), 3.6)
+    columns = 1 if tall else min(len(matchers), 3)
+    places = (-(-len(matchers) // columns), columns)
+    size = (9.0, 2.1 * len(matchers) + 0.9) if tall else (4.2 * columns, 3.2 * places[0] + 0.4)
     figure = new_figure(*size)
     for place, matcher in enumerate(matchers, 1):
-        places = (len(matchers), 1) if tall else (1, len(matchers))
         axes = panel(figure, *places, place, grid=True)
         own = [cell for cell in cells if cell.matcher == matcher]
         for index, cell in enumerate(own):
@@ -80,9 +81,9 @@ def by_template(cells: Sequence[Cell]) -> Any:
         if tall:
             axes.axvline(PAPERS_TEMPLATES + 0.5, color=SOFT, lw=0.9, ls=(0, (4, 3)))
         axes.set_title(f"matched by {plain(matcher)}", size=9, color=INK, loc="left")
-        if not tall or place == len(matchers):
+        if place > len(matchers) - columns:
             axes.set_xlabel("template", color=SOFT, size=9)
-        if tall or place == 1:
+        if place % columns == 1 or columns == 1:
             axes.set_ylabel("accuracy", color=SOFT, size=9)
     legend_below(figure)
     return figure

@@ -64,7 +64,9 @@ def accuracy_table(cells: Sequence[Cell]) -> Table:
         "the share of such assignments that spread at least as much (permutation test). Answers "
         "without a verdict are left out of the means. one letter: the share of the choices that "
         "fall on the most frequent option; a model that always takes the same option is right by "
-        "chance. For NarrativeQA the score is word F1.",
+        "chance. likelihood: the most probable label (A-D or 1-4); acc and acc_norm: the most "
+        "probable option text, as it is and per character (lm-eval's names). For NarrativeQA the "
+        "score is word F1.",
     )  # fmt: skip
 
 
@@ -77,22 +79,26 @@ def ranking_table(found: Sequence[BenchmarkAnswers], seed: int) -> Table:
             rho, low, high, why = rank_agreement(scores, seed)
             key = "judge" if matcher.startswith(JUDGE) else "heuristic"
             known = key == "judge" or matcher == HEURISTIC.get(answers.kind)
-            figure = stated.get(f"{answers.benchmark}/{key}/rho") if known else None
+            every = stated.get(f"{answers.benchmark}/{key}/rho") if known else None
+            same = stated.get(f"{answers.benchmark}/{key}/rho-4-models", every) if known else None
             rows.append(
                 (answers.benchmark, matcher, rho, low, high, len(answers.models), why,
-                 figure.value if figure else None, figure.place if figure else "")
+                 same.value if same else None, same.place if same else "",
+                 every.value if every and every is not same else None)
             )  # fmt: skip
     return Table(
         "ranking",
         "Mean Spearman's ρ of the models' ranking over pairs of templates (the layout of Table 1)",
         ("benchmark", "matcher", *_RHO, Column("n_models", "models"), "undefined",
-         Column("paper_mean_spearman", "paper"), "place"),
+         Column("paper_mean_spearman", "paper"), "place",
+         Column("paper_all_models", "paper, 7 models")),
         rows,
         "95% percentile intervals over items; with few items they are wide and need not be centred "
         "on ρ. Pairs that include a template under which all models tie have no ρ and are left "
         "out. The paper's figures come from other, larger models: they are shown beside these, not "
-        "compared with them. Where the paper names two sets of models, the figure of its Table 1 "
-        "outside parentheses is shown.",
+        "compared with them. paper: over the models that its heuristic could score, so that its "
+        "heuristic and its judge rank the same models; paper, 7 models: its judge over all seven, "
+        "where that differs.",
     )  # fmt: skip
 
 
