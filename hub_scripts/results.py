@@ -22,7 +22,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.report_file import REPORT_FILE, load_report
 from judgesense.reporting.build import measure_run
 from judgesense.reporting.markdown import render_markdown
-from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
+from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record, sha256_of
 
 _PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text")
 
@@ -89,10 +89,17 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     }
     for part in part_files(run_dir):
         files[f"{name}/{PARTS}/{part.name}"] = _fit_part(part)
-    if (record := read_record(run_dir)) is not None:
-        files[f"{name}/{RUN_FILE}"] = _json(without_paths(record))
     if (run_dir / PAIRS_FILE).is_file():
         files[f"{name}/{PAIRS_FILE}"] = run_dir / PAIRS_FILE
+    if (record := read_record(run_dir)) is not None:
+        told = without_paths(record)
+        if "digests" in told:
+            told["digests"] = {
+                path.removeprefix(f"{name}/"): _digest(content)
+                for path, content in files.items()
+                if path.endswith(".parquet")
+            }
+        files[f"{name}/{RUN_FILE}"] = _json(told)
     return Publication(
         repo_id=repo_id,
         repo_type="dataset",
@@ -133,6 +140,12 @@ def _fit_part(part: Path) -> Content:
     written = io.BytesIO()
     encode_part(told, written)
     return written.getvalue()
+
+
+def _digest(content: Content) -> str:
+    if isinstance(content, Path):
+        return sha256_of(content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _json(value: Any) -> bytes:

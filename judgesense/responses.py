@@ -15,7 +15,7 @@ import pyarrow as pa
 from judgesense.decisions import SCHEMA as DECISIONS
 from judgesense.decisions import conform, part_files, read_part, require_parts
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_record
+from judgesense.run_folder import changes, read_record
 
 PARTS = "responses"
 
@@ -106,7 +106,7 @@ def read_responses(path: str | Path) -> pa.Table:
 
 
 def require_finished(folder: Path) -> None:
-    """Raise JudgeSenseError if answers are missing according to the folder's ``run.json``.
+    """Raise JudgeSenseError if answers are missing or changed by the folder's ``run.json``.
 
     A folder without ``run.json`` holds a log of another program, which counts as finished.
     """
@@ -119,6 +119,11 @@ def require_finished(folder: Path) -> None:
         whole = names.issuperset(record.get("parts", ()))
     if not whole:
         raise JudgeSenseError(f"{folder} is not finished; rerun the respond command to resume")
+    if changed := changes(folder, record, PARTS):
+        raise JudgeSenseError(
+            f"{folder} has changed since it was finished: {'; '.join(changed.values())}. Rerun the "
+            "respond command to ask the missing questions again"
+        )
 
 
 def conform_responses(table: pa.Table, where: str) -> pa.Table:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,8 +20,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
-from judgesense.decisions import part_files, read_log, read_part, require_parts
+from judgesense.decisions import PARTS, part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
 from judgesense.storage import Place, cannot_write
@@ -32,6 +33,9 @@ PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
 
 SCHEMA_VERSION = 1
 """The version of ``run.json`` that is written; a newer one is refused."""
+
+_ENDING = ("parts", "digests", "finished")
+"""The keys that the record of a finished run has, and that of one in progress has not."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +72,76 @@ class Run:
 def read_run(run_dir: Path) -> Run:
     """Read a run's or an import's folder.
 
-    Raises JudgeSenseError if the folder does not exist or holds no decisions, and if ``run.json``
-    is damaged or written by a newer version. Without ``run.json`` the run is named by its folder.
+    Raises JudgeSenseError if the folder does not exist or holds no decisions, if ``run.json`` is
+    damaged or written by a newer version, and if a file of a finished run is missing, new or
+    changed. Without ``run.json`` the run is named by its folder.
     """
     if not run_dir.is_dir():
         raise JudgeSenseError(f"no folder {run_dir}; name the --out folder of a run")
     require_parts(run_dir)
-    return Run(run_dir, {"run_id": run_dir.resolve().name, **(read_record(run_dir) or {})})
+    record = read_record(run_dir) or {}
+    if changed := changes(run_dir, record):
+        raise JudgeSenseError(
+            f"{run_dir} has changed since the run finished: {'; '.join(changed.values())}. Restore "
+            "the files from a copy, or rerun the command that made them"
+        )
+    return Run(run_dir, {"run_id": run_dir.resolve().name, **record})
+
+
+def digests_of(folder: Path, parts: str = PARTS) -> dict[str, str]:
+    """The SHA-256 of each part, of the pairs and of the prompts, by path below the folder."""
+    files = [folder / PAIRS_FILE, folder / PROMPTS_FILE, *part_files(folder, parts)]
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files if path.exists()}
+
+
+def changes(folder: Path, record: Mapping[str, Any], parts: str = PARTS) -> dict[str, str]:
+    """What differs in a finished run's files from its record: path below the folder -> sentence.
+
+    Empty for a run without digests in its record: one in progress, or of an earlier version.
+    """
+    recorded = record.get("digests")
+    if not isinstance(recorded, Mapping):
+        return {}
+    try:
+        found = digests_of(folder, parts)
+    except OSError as error:
+        raise JudgeSenseError(f"cannot read {error.filename}: {error.strerror}") from error
+    told = {}
+    for name in sorted({*recorded, *found}):
+        if name not in found:
+            told[name] = f"{name} is missing"
+        elif name not in recorded:
+            told[name] = f"{name} is not part of the run"
+        elif found[name] != recorded[name]:
+            told[name] = f"{name} has other contents"
+    return told
+
+
+@contextmanager
+def claimed(place: Place) -> Iterator[None]:
+    """Keep other processes from writing to a run's folder until this one is done or killed.
+
+    A URL has no lock. Raises JudgeSenseError if another process has claimed the folder.
+    """
+    if place.url is not None:
+        yield
+        return
+    require_writable(place.folder)
+    lock = FileLock(place.folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise JudgeSenseError(
+            f"another process is writing to {place.folder}; wait until it ends, or set --out to "
+            "another folder"
+        ) from error
+    except NotImplementedError:
+        # The file system has no locks; the run is as safe as before there were any.
+        pass
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def read_record(run_dir: Path) -> dict[str, Any] | None:
@@ -150,14 +217,32 @@ class RunFolder:
         self._entries: list[dict[str, Any]] = []
 
     def is_finished(self) -> bool:
-        """Whether the run is finished and every part is present, readable and of its length."""
+        """Whether the run is finished and every file is present and unchanged."""
         recorded: Mapping[str, int] = self.record.get("parts", {})
         if not (self.record.get("finished") and recorded):
             return False
         if self.place.url is not None:
             return self.place.holds(recorded)
+        if "digests" in self.record:
+            return not changes(self.place.folder, self.record, self.place.parts_name)
         folder = self.place.folder / self.place.parts_name
         return all(_has_rows(folder / name, rows) for name, rows in recorded.items())
+
+    def repair(self, note: Callable[[str], None]) -> None:
+        """Set aside the parts of a finished run that were added or changed, to judge them again."""
+        if not self._writes or self.place.url is not None:
+            return
+        prefix = f"{self.place.parts_name}/"
+        differing = changes(self.place.folder, self.record, self.place.parts_name)
+        for name, reason in differing.items():
+            if name.startswith(prefix) and (self.place.folder / name).exists():
+                aside = self.place.parts.set_aside(name.removeprefix(prefix))
+                note(f"{reason}; renamed to {aside}")
+            else:
+                note(f"{reason}; it is written again")
+        if differing:
+            self.record = {k: v for k, v in self.record.items() if k not in _ENDING}
+            save_run(self.place.folder, self.record)
 
     def describe(self, **facts: Any) -> None:
         """Add facts to the record, with the machine and the versions that a figure depends on."""
@@ -221,6 +306,8 @@ class RunFolder:
                 left.unlink(missing_ok=True)
         files = part_files(folder, parts)
         self.record["parts"] = {part.name: pq.read_metadata(part).num_rows for part in files}
+        with writing(folder):
+            self.record["digests"] = digests_of(folder, parts)
         self.record["finished"] = now()
         save_run(folder, self.record)
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
 from judgesense.responses import PARTS, SCHEMA, conform_responses, read_responses
-from judgesense.run_folder import RunFolder
+from judgesense.run_folder import RunFolder, claimed
 from judgesense.storage import Place
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
@@ -121,18 +121,21 @@ def respond(
         "questions": {"n": table.num_rows, "sha256": _digest(table)},
         "settings": {"repeats": repeats, "seed": seed},
     }
-    run = RunFolder(Place(out, PARTS), asked, key="responder")
-    if run.is_finished():
-        return read_responses(out)
-    loaded = spec.load() if isinstance(spec, JudgeSpec) else spec
-    try:
-        run.describe()
-        run.enter(loaded.name, describe=dict(loaded.describe()))
-        outcome = _ask(loaded, table, run, repeats, seed, note)
-    finally:
-        loaded.close()
-    run.leave(outcome.seconds, outcome.counts, outcome.failed)
-    run.finish()
+    place = Place(out, PARTS)
+    with claimed(place):
+        run = RunFolder(place, asked, key="responder")
+        if run.is_finished():
+            return read_responses(out)
+        run.repair(note)
+        loaded = spec.load() if isinstance(spec, JudgeSpec) else spec
+        try:
+            run.describe()
+            run.enter(loaded.name, describe=dict(loaded.describe()))
+            outcome = _ask(loaded, table, run, repeats, seed, note)
+        finally:
+            loaded.close()
+        run.leave(outcome.seconds, outcome.counts, outcome.failed)
+        run.finish()
     if outcome.failed:
         note(f"{len(outcome.failed)} questions have no answer, e.g. {outcome.failed[0]}")
     return read_responses(out)

@@ -126,7 +126,8 @@ def read_log(run_dir: Path) -> pa.Table:
 def read_part(part: Path) -> pa.Table:
     """One Parquet file of a run. Raises JudgeSenseError if it cannot be read."""
     try:
-        return pq.read_table(part)
+        with pq.ParquetFile(part, page_checksum_verification=True) as file:
+            return file.read()
     except (pa.ArrowInvalid, OSError) as error:
         raise JudgeSenseError(
             f"{part} cannot be read ({error}); rerun the run's command to write it again"

@@ -18,7 +18,7 @@ from judgesense.importers import inspect_logs, llmbar, lm_eval, openai_batch, ra
 from judgesense.importers.build import Parser, build
 from judgesense.importers.columns import ColumnMap, parse_columns
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.run_folder import now, read_record, save_run, sha256_of
+from judgesense.run_folder import changes, digests_of, now, read_record, save_run, sha256_of
 from judgesense.version import __version__
 
 __all__ = ["FORMATS", "Importer", "ReadOptions", "import_log", "parse_columns"]
@@ -119,6 +119,7 @@ def import_log(
         "repeats": len(built.table["repeat"].unique()),
         "versions": {"judgesense": __version__},
         "parts": {part: built.table.num_rows},
+        "digests": digests_of(out),
         "finished": now(),
     }
     save_run(out, record)
@@ -135,7 +136,8 @@ def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
             f"{out} holds another run ({record.get('run_id')}); set --out to another folder"
         )
     names = {part.name for part in part_files(out)}
-    return record if record.get("finished") and names == set(record.get("parts", {})) else None
+    whole = record.get("finished") and names == set(record.get("parts", {}))
+    return record if whole and not changes(out, record) else None
 
 
 def _sha256(files: Sequence[Path]) -> str:

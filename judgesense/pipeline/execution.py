@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.report_file import saved_report
-from judgesense.run_folder import PROMPTS_FILE, RunFolder, read_record
+from judgesense.run_folder import PROMPTS_FILE, RunFolder, claimed, read_record
 from judgesense.storage import opened
 
 if TYPE_CHECKING:
@@ -180,7 +180,11 @@ def execute(
             f"the judge {twice[0]['judge']!r} is given twice, and the log could not tell the two "
             "apart. Name each function: CallableJudge(function, name=...)"
         )
-    with joined() as ranks, opened(out) as place:
+    with (
+        joined() as ranks,
+        opened(out) as place,
+        claimed(place) if ranks.first else nullcontext(),
+    ):
         if cluster is not None and ranks.size > 1:
             raise JudgeSenseError("--engine ray starts its own processes; start only one")
         folder = place.folder
@@ -193,6 +197,7 @@ def execute(
                 report = write_report(folder)
                 place.save()
         else:
+            run.repair(note)
             work = _Work(settings, run, note, ranks, cluster, spent)
             with cluster.connected() if cluster else nullcontext():
                 _judge_all(work, specs, data)

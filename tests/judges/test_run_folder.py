@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from test_runner import benchmark, tells_parity
 
 from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.execution import run
 from judgesense.responses import read_responses
 from judgesense.run_folder import RunFolder, read_record, read_run
 from judgesense.storage import Place
@@ -85,3 +92,102 @@ def test_a_folder_without_a_record_is_named_by_itself(tmp_path: Path) -> None:
         read_run(tmp_path / "decisions")
     with pytest.raises(JudgeSenseError, match="no folder"):
         read_run(tmp_path / "nowhere")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of a function that answers by rule."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+    run(by_length, tasks=["factuality"], scoring="generate", limit=5, out=out)
+    return out
+
+
+def by_length(messages: list[str]) -> list[str]:
+    return ["YES" if len(message) % 3 else "NO" for message in messages]
+
+
+def _again(folder: Path) -> pa.Table:
+    run(by_length, tasks=["factuality"], scoring="generate", limit=5, out=folder)
+    return read_run(folder).log.drop_columns(["latency_s"])
+
+
+def _doubled(folder: Path) -> None:
+    part = next((folder / "decisions").iterdir())
+    shutil.copy(part, part.with_name("part-77-00000.parquet"))
+
+
+def _edited(folder: Path) -> None:
+    part = next((folder / "decisions").iterdir())
+    table = pq.read_table(part)
+    other = pa.array(["YES"] * table.num_rows)
+    place = table.schema.get_field_index("decision")
+    pq.write_table(table.set_column(place, "decision", other), part)
+
+
+def _deleted(folder: Path) -> None:
+    next((folder / "decisions").iterdir()).unlink()
+
+
+def _emptied(folder: Path) -> None:
+    next((folder / "decisions").iterdir()).write_bytes(b"")
+
+
+def _halved(folder: Path) -> None:
+    pairs = pq.read_table(folder / "pairs.parquet")
+    pq.write_table(pairs.slice(0, pairs.num_rows // 2), folder / "pairs.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_doubled, r"part-77-00000\.parquet is not part of the run"),
+        (_edited, r"part-\S+ has other contents"),
+        (_deleted, "no decision log"),
+        (_emptied, r"part-\S+ has other contents"),
+        (_halved, r"pairs\.parquet has other contents"),
+    ],
+)
+def test_a_finished_run_that_was_changed_is_refused_and_repaired_by_a_rerun(
+    finished: Path, tmp_path: Path, change: Callable[[Path], None], said: str
+) -> None:
+    whole = read_run(finished).log.drop_columns(["latency_s"])
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    change(folder)
+    with pytest.raises(JudgeSenseError, match=said):
+        read_run(folder)
+    assert _again(folder) == whole
+    assert read_run(folder).pairs == read_run(finished).pairs
+
+
+def test_no_flipped_bit_of_a_part_goes_unnoticed(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    (part,) = (folder / "decisions").iterdir()
+    content = part.read_bytes()
+    random = np.random.default_rng(0)
+    for place, bit in zip(
+        random.integers(0, len(content), 200), random.integers(0, 8, 200), strict=True
+    ):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << bit
+        part.write_bytes(flipped)
+        with pytest.raises(JudgeSenseError, match="has other contents"):
+            read_run(folder)
+
+
+def test_a_folder_that_another_process_writes_to_is_refused_until_it_is_killed(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from judgesense.decisions import PARTS;"
+        "from judgesense.run_folder import claimed; from judgesense.storage import Place\n"
+        "with claimed(Place(Path(sys.argv[1]), PARTS)):\n"
+        "    print('claimed', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "claimed\n"
+        with pytest.raises(JudgeSenseError, match="another process is writing"):
+            run(by_length, tasks=["factuality"], scoring="generate", limit=5, out=tmp_path)
+        other.kill()
+    assert _again(tmp_path).num_rows > 0
