@@ -1,8 +1,10 @@
 """Figures that the four papers published, each with its place (``data/published.yaml``).
 
-Published figures do not compare directly with figures of a run: their pairs have other wordings
-than the papers' templates, their rows count each pair once per run, and their intervals treat these
-rows as independent. Print ``WORDINGS`` beside them.
+The first paper's authors withdrew its first version (v1) and its data: print ``WITHDRAWN`` beside
+v1's figures and show those of the second version (`v2_figures`) first. Neither compares directly
+with figures of a run. v1's pairs have other wordings than the paper's templates, its rows count
+each pair once per run, and its intervals treat these rows as independent. Print ``WORDINGS`` beside
+them, unless the run judged these pairs themselves (`is_published_wording`).
 """
 
 from __future__ import annotations
@@ -27,6 +29,11 @@ UNDEFINED_KAPPA = (
     "the source prints kappa 1.0, as its program does for an undefined kappa (JudgeSense, section "
     "3.1)"
 )
+WITHDRAWN = "v1: its authors withdrew it in August 2026 and advise against using it; v2 replaces it"
+"""The note of every figure of the first version (their ERRATA.md)."""
+
+V1, V2 = "v1", "v2"
+V2_SUMMARY = "published/v2_metrics_summary.json"
 SUMMARY, CORRECTED = "published/metrics_summary.json", "published/factuality_jss_fixed.csv"
 
 _FILE = Path(__file__).parent / "data" / "published.yaml"
@@ -40,6 +47,12 @@ class PublishedFigure:
     ``raw`` or ``mapped`` (decisions of the inverted factuality template 4 inverted). ``kappa`` is
     None if the source has none or prints 1.0 for an undefined one; ``ci_low`` and ``ci_high`` (95%)
     are None if the source has no interval. ``n_pairs`` counts rows, not distinct pairs.
+
+    ``version`` is ``v1`` (withdrawn) or ``v2``. Only v2 has the last fields: ``jss_repeat`` of the
+    same prompt asked again, ``delta_jss`` (JSS less ``jss_repeat``, unreadable answers counting as
+    disagreement) with its 95% interval, ``accuracy`` against gold, the share of verdicts for the
+    option shown first, the shares refused and unreadable, ``n_items``, and ``n_rows``, of which
+    ``n_pairs`` have two verdicts.
     """
 
     judge: str
@@ -53,6 +66,17 @@ class PublishedFigure:
     n_pairs: int
     source: str
     notes: tuple[str, ...]
+    version: str = V1
+    jss_repeat: float | None = None
+    delta_jss: float | None = None
+    delta_ci_low: float | None = None
+    delta_ci_high: float | None = None
+    accuracy: float | None = None
+    first_position: float | None = None
+    refused: float | None = None
+    unclear: float | None = None
+    n_items: int | None = None
+    n_rows: int | None = None
 
     @property
     def flip_rate(self) -> float:
@@ -76,8 +100,22 @@ class Statement:
 
 
 def figures() -> tuple[PublishedFigure, ...]:
-    """Every published JSS: thirteen judges, the raw figures of four tasks and mapped factuality."""
+    """Every JSS of v1: thirteen judges, the raw figures of four tasks and mapped factuality.
+
+    Its authors withdrew it; every figure's notes say so.
+    """
     return _figures()
+
+
+def v2_figures() -> tuple[PublishedFigure, ...]:
+    """Every JSS of v2, mapped: three judges so far, about 245 items per task.
+
+    Source: published/v2_metrics_summary.json.
+
+    >>> [figure.jss for figure in v2_figures() if figure.task == "coherence"]
+    [0.8, 0.751, 0.8122]
+    """
+    return _v2_figures()
 
 
 def paper_judges() -> tuple[str, ...]:
@@ -91,7 +129,7 @@ def paper_judges() -> tuple[str, ...]:
 
 
 def for_judge(name: str) -> tuple[PublishedFigure, ...]:
-    """The published figures of a judge; empty if there are none.
+    """The figures of a judge in v1; empty if there are none. `to_show` has v2's before them.
 
     ``name`` is a registered name (``claude-haiku-4-5``), with or without the ``@fingerprint``
     that a decision log adds. The published judge may be another checkpoint of that name:
@@ -99,6 +137,19 @@ def for_judge(name: str) -> tuple[PublishedFigure, ...]:
     """
     wanted = name.partition("@")[0]
     return tuple(figure for figure in _figures() if figure.judge == wanted)
+
+
+def to_show(name: str) -> tuple[PublishedFigure, ...]:
+    """The figures of a judge as a person should see them: those of v2, then those of v1.
+
+    ``name`` is as for `for_judge`.
+
+    >>> [figure.version for figure in to_show("claude-haiku-4-5") if figure.task == "coherence"]
+    ['v2', 'v1']
+    """
+    wanted = name.partition("@")[0]
+    second = tuple(figure for figure in _v2_figures() if figure.judge == wanted)
+    return second + for_judge(name)
 
 
 def statements(paper: str) -> tuple[Statement, ...]:
@@ -159,6 +210,25 @@ def pair_flips() -> Mapping[str, int]:
     return flips
 
 
+def errata() -> tuple[str, ...]:
+    """What the authors of v1 list as wrong with it."""
+    return tuple(_data()["withdrawn"])
+
+
+def excluded_pairs() -> tuple[str, ...]:
+    """The ids of v1's six factuality pairs that the paper leaves out as not equivalent (3.3)."""
+    return tuple(_data()["excluded_pairs"])
+
+
+def is_published_wording(template_id: str) -> bool:
+    """Whether a template is one of the wordings in v1's pairs, as datasets of them name it.
+
+    >>> is_published_wording("published-factuality-4"), is_published_wording("factuality-4")
+    (True, False)
+    """
+    return template_id.startswith("published-")
+
+
 @cache
 def _data() -> Mapping[str, Any]:
     content: Mapping[str, Any] = read_yaml(_FILE)
@@ -189,6 +259,28 @@ def _figures() -> tuple[PublishedFigure, ...]:
     return tuple(found)
 
 
+@cache
+def _v2_figures() -> tuple[PublishedFigure, ...]:
+    data = _data()
+    found = []
+    for judge, tasks in data["v2"].items():
+        for task, cell in tasks.items():
+            jss, low, high = cell["jss"]
+            delta, delta_low, delta_high = cell.get("delta", (None, None, None))
+            n_items, n_pairs, n_rows = cell["n"]
+            known = data["v2_notes"].get(judge, {})
+            notes = (data["v2_notes"]["all"], *([known[task]] if task in known else []))
+            found.append(
+                PublishedFigure(
+                    judge, data["judges"][judge], task, "mapped", jss, None, low, high, n_pairs,
+                    V2_SUMMARY, notes, V2, cell.get("jss_repeat"), delta, delta_low, delta_high,
+                    cell.get("accuracy"), cell.get("first"), cell["refused"], cell["unclear"],
+                    n_items, n_rows,
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
 def _notes(judge: str, task: str) -> list[str]:
     known = _data()["notes"].get(judge, {})
-    return [known[key] for key in ("all", task) if key in known]
+    return [WITHDRAWN, *(known[key] for key in ("all", task) if key in known)]

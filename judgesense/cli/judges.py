@@ -42,7 +42,7 @@ def list_judges() -> None:
 @app.command()
 def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judge.")]) -> None:
     """Show a judge's settings, what papers state about it, and its published JSS."""
-    from judgesense.published import WORDINGS, for_judge
+    from judgesense.published import WORDINGS, to_show
     from local_judges.registry import entry
 
     judge = entry(name)
@@ -53,7 +53,7 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judg
         typer.echo(f"  {paper}: {stated}")
     for note in judge.notes:
         typer.echo(f"  note: {note}")
-    figures = for_judge(judge.name)
+    figures = to_show(judge.name)
     if not figures:
         return
     typer.echo(f"\nPublished JSS, {WORDINGS}:\n")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions.streams import BASELINES, Stream, mapped_shares
-from judgesense.published import WORDINGS, for_judge
+from judgesense.published import WORDINGS, to_show
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.statistics.sampling import sampled_jss
 from judgesense.text import interval, number, percent, short_names
@@ -129,7 +129,7 @@ def _published(report: Mapping[str, Any]) -> SideTable:
         _, judge, task, scoring = key
         if judge in BASELINES:
             continue
-        for figure in for_judge(_CAP.sub("", judge.partition("@")[0])):
+        for figure in to_show(_CAP.sub("", judge.partition("@")[0])):
             if figure.task != task:
                 continue
             own = cells[key][figure.labels]

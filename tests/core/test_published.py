@@ -134,3 +134,41 @@ def test_an_unknown_paper_or_figure_lists_what_there_is() -> None:
         figures.statements("judgesense")
     with pytest.raises(JudgeSenseError, match="spearman_heuristic"):
         figures.statement("answer-matching", "rho")
+
+
+def test_figures_of_the_second_version_are_those_of_its_file(published: Path) -> None:
+    source = json.loads((published / "v2_metrics_summary.json").read_text("utf-8"))["judges"]
+    found = {(f.published_as, f.task): f for f in figures.v2_figures()}
+    assert set(found) == {(judge, task) for judge, tasks in source.items() for task in tasks}
+    for (judge, task), figure in found.items():
+        stated = source[judge][task]
+        delta = stated["delta_ci95"] or [None, None]
+        assert [
+            figure.jss, figure.ci_low, figure.ci_high, figure.jss_repeat, figure.delta_jss,
+            figure.delta_ci_low, figure.delta_ci_high, figure.accuracy, figure.first_position,
+            figure.refused, figure.unclear, figure.n_items, figure.n_pairs, figure.n_rows,
+        ] == [
+            value if value is None else pytest.approx(value, abs=5e-5)
+            for value in (
+                stated["jss"], *stated["ci95"], stated["jss_repeat"], stated["delta_jss"], *delta,
+                stated["accuracy"], stated["answer_A_rate"], stated["refusal_rate"],
+                stated["malformed_rate"], stated["n_items"], stated["n_verdict_pairs"],
+                stated["n_rows"],
+            )
+        ]  # fmt: skip
+
+
+def test_every_figure_of_the_first_version_says_that_it_is_withdrawn() -> None:
+    assert all(figures.WITHDRAWN in figure.notes for figure in figures.figures())
+    found = figures.to_show("claude-haiku-4-5")
+    assert [figure.version for figure in found] == ["v2"] * 4 + ["v1"] * 5
+    assert not any(figures.WITHDRAWN in figure.notes for figure in found[:4])
+
+
+def test_the_excluded_pairs_are_those_that_the_paper_did_not_validate(published: Path) -> None:
+    lines = (published / "factuality_paraphrase.jsonl").read_text("utf-8").splitlines()
+    rejected = {
+        row["pair_id"] for row in map(json.loads, lines) if row["validation_decision"] != "YES"
+    }
+    assert set(figures.excluded_pairs()) == rejected
+    assert not rejected & set(figures.pair_flips())

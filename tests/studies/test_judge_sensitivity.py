@@ -174,6 +174,65 @@ def test_published_figures_are_those_of_the_papers_nine_judges() -> None:
     assert (leaders[0], leaders[-1]) == ("claude-sonnet-4-5", "gemini-2.5-flash")
 
 
+@pytest.fixture(scope="module")
+def on_published_pairs(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """An oracle on the published factuality pairs: it is told what is true."""
+    folder = tmp_path_factory.mktemp("published")
+    lines = (published / "factuality.jsonl").read_text("utf-8").splitlines()
+    (folder / "factuality.jsonl").write_text("\n".join(lines), "utf-8")
+    rows = [json.loads(line) for line in lines]
+    facts = {row["response_being_judged"]: row["ground_truth_label"] for row in rows}
+
+    def oracle(prompts: list[str]) -> list[str]:
+        found = []
+        for prompt in prompts:
+            right = facts[prompt.partition("Response: ")[2]] == "accurate"
+            found.append("YES" if right != ("contain factual errors" in prompt) else "NO")
+        return found
+
+    judgesense.run([oracle], dataset=str(folder), out=folder / "run")
+    return judge_sensitivity(log=folder / "run", out=folder / "study", questions=[])
+
+
+def test_the_published_pairs_leave_out_the_papers_six(on_published_pairs: Result) -> None:
+    here, paper = on_published_pairs.table("exclusion").rows
+    assert (here["n_pairs"], here["n_pairs_validated"]) == (125, 119)
+    assert (here["jss"], here["jss_validated"]) == (
+        pytest.approx(75 / 125),
+        pytest.approx(75 / 119),
+    )
+    assert (paper["jss"], paper["jss_validated"]) == (0.6, 0.63)
+
+
+def test_the_published_pairs_show_the_disagreement_of_templates_3_and_4(
+    on_published_pairs: Result,
+) -> None:
+    rows = {row["statement"]: row for row in on_published_pairs.table("claims").rows}
+    assert rows["raw disagreement on pairs of templates 3 and 4"]["here"] == "100%"
+
+
+def test_the_published_pairs_are_not_called_other_wordings(on_published_pairs: Result) -> None:
+    note = on_published_pairs.table("table_1").note
+    version_2, _, version_1 = note.partition("`published v1 (withdrawn)` rows")
+    assert "other wordings" in version_2
+    assert "same pairs" in version_1
+    assert "other wordings" not in version_1
+    assert not any("strategies" in text for text in on_published_pairs.limits)
+
+
+def test_the_second_version_comes_before_the_withdrawn_first(on_published_pairs: Result) -> None:
+    for name in ("table_1", "table_3", "parse_failures"):
+        kinds = [row["measured"] for row in on_published_pairs.table(name).rows]
+        assert list(dict.fromkeys(kinds)) == ["here", "published v2", "published v1 (withdrawn)"]
+        assert "advise against using it" in on_published_pairs.table(name).note
+    rows = {
+        row["judge"]: row
+        for row in on_published_pairs.table("table_1").rows
+        if row["measured"] == "published v2"
+    }
+    assert (rows["claude-opus-4-7"]["jss"], rows["claude-opus-4-7"]["n_items"]) == (0.9796, 245)
+
+
 def test_what_no_source_states_is_left_out_beside_a_log(measured: Result) -> None:
     assert all(row["measured"] == "here" for row in measured.table("table_1").rows)
     assert any("strategies" in text for text in measured.limits)

@@ -11,7 +11,7 @@ from hub_scripts.leaderboard.ranking import Standing, standings
 from hub_scripts.leaderboard.render import render, short
 from hub_scripts.leaderboard.sources import RunSource
 from hub_scripts.leaderboard.style import SORT
-from judgesense.published import ROWS, WORDINGS
+from judgesense.published import ROWS, WITHDRAWN, WORDINGS
 from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.table import undecided_share
 from judgesense.text import short_names
@@ -111,7 +111,7 @@ def table(
         groups=groups,
         refused=board.refused,
         wordings=WORDINGS,
-        rows=ROWS,
+        rows=f"{ROWS}; {WITHDRAWN}",
     )
 
 

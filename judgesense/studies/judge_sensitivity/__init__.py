@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from judgesense import published
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import data_reference
 from judgesense.studies.common.result import Result, Table, judged
 from judgesense.studies.judge_sensitivity import open_logs, open_runs, tables
+from judgesense.studies.judge_sensitivity.beside import PAPER, beside_note, same_wordings
 from judgesense.studies.judge_sensitivity.figures import figures
 from judgesense.studies.judge_sensitivity.findings import claims, findings, size_note
 from judgesense.studies.judge_sensitivity.grid import (
@@ -130,7 +132,9 @@ def _result(
     log: Path | None = None,
 ) -> Result:
     check_sizes(sizes, main.judges)
-    beside = plan is not None and any(case.task in TASKS for case in main.cases)
+    # A log is compared with published figures only if it is of the published pairs.
+    asked = plan is not None or same_wordings(main)
+    beside = asked and any(case.task in TASKS for case in main.cases)
     found = [*_tables(main, sizes, beside, plan), *_open_tables(main, others, questions)]
     found = [table for table in found if table.rows]
     named = {table.name: table for table in found}
@@ -139,7 +143,7 @@ def _result(
     if (reason := size_note(main, sizes)) is not None:
         said.append(reason)
     return Result(
-        study=tables.PAPER,
+        study=PAPER,
         title=TITLE,
         settings=_settings(main, questions, plan, log),
         tables=found,
@@ -163,9 +167,13 @@ def _tables(
         yield claims(main, sizes)
     yield tables.template_pair_results(main)
     if beside and any(case.task == "factuality" for case in main.cases):
-        yield tables.published_template_pairs()
+        yield tables.published_template_pairs(main)
     yield from tables.flip_results(main, beside)
-    if plan is not None:
+    if same_wordings(main):
+        left_out = published.excluded_pairs()
+        valid = {pair: pair not in left_out for ids in main.pair_ids.values() for pair in ids}
+        yield tables.exclusion_results(main, valid, beside)
+    elif plan is not None:
         yield tables.exclusion_results(main, _valid(plan.dataset), beside)
     yield tables.failure_results(main, beside)
 
@@ -233,8 +241,8 @@ def _limits(main: Judged, beside: bool, log: Path | None) -> Iterator[str]:
     if small := [f"{task} ({n})" for task, n in items.items() if n < 30]:
         yield f"few decided items: {', '.join(small)}"
     if beside:
-        yield tables.MIXED
-    if log is not None:
+        yield beside_note(main)
+    if log is not None and not same_wordings(main):
         yield (
             "the wordings are the templates of the log; if these are prompting strategies "
             "(reasoning first, rating each option alone) and not paraphrases, JSS is agreement "

@@ -6,11 +6,19 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from judgesense.published import V1
 from judgesense.reporting.plots import ForestRow
 from judgesense.studies.common import figures as pictures
 from judgesense.studies.common.result import Picture, Table
+from judgesense.studies.judge_sensitivity.beside import (
+    FIRST,
+    HERE,
+    SECOND,
+    published_figures,
+    same_wordings,
+    v2_figures,
+)
 from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase
-from judgesense.studies.judge_sensitivity.tables import HERE, published_figures
 from judgesense.text import short_templates
 from judgesense.trust.thresholds import STEADY_JSS
 
@@ -18,13 +26,17 @@ MOST_PAIRS = 15
 """A heatmap of more template pairs than this is unreadable."""
 
 SIDES = ("template_a", "template_b")
-ELSEWHERE = "published, other wordings"
 
 
 def figures(judged: Judged, tables: Sequence[Table], beside: bool) -> Iterator[Picture]:
     """The figures of a run, without those that would be empty."""
     tasks = judged.tasks
-    source = " Published judges were measured with other wordings." if beside else ""
+    source = (
+        f" Published judges: v2 (mapped decisions), and v1, which its authors withdrew, "
+        f"{'on the same pairs' if same_wordings(judged) else 'with other wordings'}."
+        if beside
+        else ""
+    )
     rows = _leading(judged, tasks[0], beside)
     yield Picture(
         "fig_1",
@@ -73,9 +85,10 @@ def _leading(judged: Judged, task: str, beside: bool) -> list[ForestRow]:
             cell = case.cells["raw"]
             ends = cell["jss"], cell["ci_low"], cell["ci_high"]
             rows.append(ForestRow(f"{case.scoring} scoring", case.judge, *ends))
-    for figure in published_figures(task) if beside else ():
+    for figure in (*v2_figures(task), *published_figures(task)) if beside else ():
         ends = figure.jss, figure.ci_low, figure.ci_high
-        rows.append(ForestRow(ELSEWHERE, figure.judge, *ends))
+        group = FIRST if figure.version == V1 else SECOND
+        rows.append(ForestRow(group, figure.judge, *ends))
     return rows
 
 
@@ -91,13 +104,14 @@ def _by_task(judged: Judged, tasks: Sequence[str], beside: bool) -> Any:
             task: (cell["jss"], cell["jss"] is None or bool(cell["degenerate"]))
             for task, cell in found.items()
         }
-    every = {(f.judge, task): f for task in tasks for f in published_figures(task)}
-    for leader in published_figures("coherence") if beside else ():
-        cells[f"{leader.judge} (published)"] = {
-            task: (figure.jss, figure.jss == 1.0 and figure.kappa is None)
-            for task in tasks
-            if (figure := every.get((leader.judge, task)))
-        }
+    for of_task in (v2_figures, published_figures) if beside else ():
+        every = {(f.judge, task): f for task in tasks for f in of_task(task)}
+        for leader in of_task("coherence"):
+            cells[f"{leader.judge} ({leader.version})"] = {
+                task: (figure.jss, figure.jss == 1.0 and figure.kappa is None)
+                for task in tasks
+                if (figure := every.get((leader.judge, task)))
+            }
     values = [[own[task][0] if task in own else None for task in tasks] for own in cells.values()]
     hatched = [
         (row, column)
@@ -112,7 +126,7 @@ def _polarity(table: Table) -> Any:
     names = [
         f"{row['judge']} · {row['scoring']}"
         if row["measured"] == HERE
-        else f"{row['judge']} (published)"
+        else f"{row['judge']} ({'v2' if row['measured'] == SECOND else 'v1'})"
         for row in table.rows
     ]
     values = {

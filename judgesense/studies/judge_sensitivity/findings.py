@@ -11,9 +11,14 @@ import numpy as np
 from judgesense import published
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.ranking import spearman_matrix
-from judgesense.studies.common.result import Table
+from judgesense.studies.common.result import Column, Table
+from judgesense.studies.judge_sensitivity.beside import (
+    FIRST,
+    PAPER,
+    beside_note,
+    published_figures,
+)
 from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase, ranked
-from judgesense.studies.judge_sensitivity.tables import PAPER, published_figures
 from judgesense.text import interval, join, number, percent, span
 from judgesense.trust.thresholds import STEADY_JSS
 
@@ -167,10 +172,10 @@ def claims(judged: Judged, sizes: Mapping[str, float]) -> Table:
     return Table(
         "claims",
         "The paper's statements, and these judges",
-        ("statement", "section", "published", "scoring", "here"),
+        ("statement", "section", Column("published", FIRST), "scoring", "here"),
         rows,
-        "Published figures were measured on nine judges with other wordings. Counts of judges are "
-        "recomputed from published/metrics_summary.json.",
+        "Published figures are of nine judges. Counts of judges are recomputed from "
+        f"published/metrics_summary.json. {beside_note(judged, v2=False)}",
     )
 
 
@@ -267,8 +272,15 @@ def _disagreement(by_task: Mapping[str, Sequence[JudgedCase]]) -> str:
     shares = []
     for case in by_task["factuality"]:
         one, two = case.stream.templates
+        # The published pairs' wordings have ids of their own (published-factuality-3).
         pair = {"factuality-3", "factuality-4"}
-        chosen = np.array([{a, b} == pair for a, b in zip(one, two, strict=True)], dtype=bool)
+        chosen = np.array(
+            [
+                {a.removeprefix("published-"), b.removeprefix("published-")} == pair
+                for a, b in zip(one, two, strict=True)
+            ],
+            dtype=bool,
+        )
         if (rate := case.stream.agreement("raw", chosen).flip_rate) is not None:
             shares.append(percent(rate))
     return join(shares) if shares else "–"

@@ -1,45 +1,40 @@
 """The paper's tables and their details: template pairs, flips, exclusions, unreadable answers.
 
-Published figures have rows of their own, marked as measured with other wordings; what no source
-states is undefined.
+Published figures have rows of their own: those of the second version first, then those of the
+first, which its authors withdrew. What no source states is undefined.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from judgesense import published
-from judgesense.published import PublishedFigure
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.breakdown import flip_overlap
 from judgesense.studies.common.result import Record, Table
+from judgesense.studies.judge_sensitivity.beside import (
+    FIRST,
+    HERE,
+    PAPER,
+    SECOND,
+    beside_note,
+    by_judge,
+    published_figures,
+    published_ids,
+    v2_figures,
+)
 from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase, task_place
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
-HERE, PUBLISHED = "here", "published"
-PAPER = "judge-sensitivity"
-
-MIXED = (
-    f"`published` rows were {published.WORDINGS}: compare their size, not their values. They count "
-    "each pair once in each of three runs, and their intervals treat these rows as independent."
-)
-BRIEFLY = f"`published` rows were {published.WORDINGS} (see table 1)."
 INTERVAL = (
     "Intervals are 95% Wilson intervals on the effective sample, clustered by item and conditional "
     "on these wordings."
 )
-
-
-def published_figures(task: str, labels: str = "raw") -> list[PublishedFigure]:
-    """The nine judges' figures on a task, the highest JSS first."""
-    nine = published.paper_judges()
-    found = [f for f in published.figures() if (f.task, f.labels) == (task, labels)]
-    return sorted((f for f in found if f.judge in nine), key=lambda f: -f.jss)
 
 
 def main_results(judged: Judged, beside: bool) -> Table:
@@ -55,33 +50,23 @@ def main_results(judged: Judged, beside: bool) -> Table:
     ]
     rows += [
         {
-            **_published(figure.judge, figure.task),
+            **published_ids(figure),
             **{key: getattr(figure, key) for key in shared},
-            "n_items": None,
-            "undecided": None,
+            "n_items": figure.n_items,
+            "undecided": None if figure.n_rows is None else 1 - figure.n_pairs / figure.n_rows,
         }
-        for figure in (_published_by_judge(judged) if beside else ())
+        for figure in (by_judge(judged) if beside else ())
     ]
     note = (
         "Raw decisions, as in the paper; table 3 maps them. Pairs are those decided on both sides. "
         f"{INTERVAL} κ is undefined if every decision is one label."
     )
-    note = f"{note} {MIXED}" if beside else note
+    note = f"{note} {beside_note(judged)}" if beside else note
     return Table.from_records("table_1", "Table 1: main results", rows, note)
 
 
 def _here(case: JudgedCase) -> dict[str, str]:
     return {"judge": case.judge, "measured": HERE, "scoring": case.scoring, "task": case.task}
-
-
-def _published(judge: str, task: str) -> dict[str, str]:
-    return {"judge": judge, "measured": PUBLISHED, "scoring": "generate", "task": task}
-
-
-def _published_by_judge(judged: Judged) -> Iterator[PublishedFigure]:
-    by_task = {task: {f.judge: f for f in published_figures(task)} for task in judged.tasks}
-    for leader in published_figures("coherence"):
-        yield from (own[leader.judge] for own in by_task.values() if leader.judge in own)
 
 
 def pairwise_results(judged: Judged, beside: bool) -> Table:
@@ -98,12 +83,13 @@ def pairwise_results(judged: Judged, beside: bool) -> Table:
                 "one_label": one_label, "n_pairs": cell["n_pairs"],
             })  # fmt: skip
     for task in sorted({str(row["task"]) for row in rows}, key=task_place) if beside else ():
-        for figure in published_figures(task):
-            always = figure.jss == 1.0 and figure.kappa is None
+        for figure in (*v2_figures(task), *published_figures(task)):
+            first = figure.version == published.V1
+            always = first and figure.jss == 1.0 and figure.kappa is None
             rows.append({
-                **_published(figure.judge, task), "jss": figure.jss, "kappa": figure.kappa,
-                "first_position": 1.0 if always else None, "position_consistency": None,
-                "one_label": always, "n_pairs": figure.n_pairs,
+                **published_ids(figure), "jss": figure.jss, "kappa": figure.kappa,
+                "first_position": 1.0 if always else figure.first_position,
+                "position_consistency": None, "one_label": always, "n_pairs": figure.n_pairs,
             })  # fmt: skip
     note = (
         "One label: every decision is the same, so JSS says nothing. First position: the share of "
@@ -111,7 +97,7 @@ def pairwise_results(judged: Judged, beside: bool) -> Table:
         "consistency: the share of prompts whose verdict chooses the same option in both orders."
     )
     if beside:
-        note += f" {BRIEFLY} They saw one order only."
+        note += f" {beside_note(judged)} v1 saw one order only, v2 both."
     return Table.from_records("table_2", "Table 2: pairwise tasks", rows, note)
 
 
@@ -133,11 +119,17 @@ def polarity_results(judged: Judged, beside: bool) -> Table:
             "jss_raw_with_t4": with_raw.jss, "jss_with_t4": with_mapped.jss,
             "n_pairs_without_t4": without.n_pairs, "n_pairs_with_t4": with_raw.n_pairs,
         })  # fmt: skip
+    for figure in v2_figures("factuality") if beside and rows else ():
+        rows.append({
+            **published_ids(figure), "jss_raw": None, "jss": figure.jss, "gain": None,
+            "jss_without_t4": None, "jss_raw_with_t4": None, "jss_with_t4": None,
+            "n_pairs_without_t4": None, "n_pairs_with_t4": None,
+        })  # fmt: skip
     corrected = {figure.judge: figure.jss for figure in published_figures("factuality", "mapped")}
     for figure in published_figures("factuality") if beside and rows else ():
         without_jss, n_without, with_jss, n_with = published.template_4()[figure.judge]
         rows.append({
-            **_published(figure.judge, "factuality"), "jss_raw": figure.jss,
+            **published_ids(figure), "jss_raw": figure.jss,
             "jss": corrected[figure.judge], "gain": corrected[figure.judge] - figure.jss,
             "jss_without_t4": without_jss, "jss_raw_with_t4": None, "jss_with_t4": with_jss,
             "n_pairs_without_t4": n_without, "n_pairs_with_t4": n_with,
@@ -149,7 +141,7 @@ def polarity_results(judged: Judged, beside: bool) -> Table:
     )
     return Table.from_records(
         "table_3", "Table 3: effect of polarity correction", rows,
-        f"{note} {BRIEFLY}" if beside else note,
+        f"{note} {beside_note(judged)}" if beside else note,
         jss_without_t4="JSS without T4", jss_raw_with_t4="raw JSS with T4",
         jss_with_t4="JSS with T4", jss_raw="raw JSS",
         n_pairs_without_t4="pairs without T4", n_pairs_with_t4="pairs with T4",
@@ -197,7 +189,7 @@ def template_pair_results(judged: Judged) -> Table:
     )  # fmt: skip
 
 
-def published_template_pairs() -> Table:
+def published_template_pairs(judged: Judged) -> Table:
     """The published breakdown of factuality by the five template pairs that occur there."""
     nine = published.paper_judges()
     rows: list[Record] = [
@@ -207,10 +199,12 @@ def published_template_pairs() -> Table:
     ]
     pairs = published.template_pairs()[nine[0]]
     return Table.from_records(
-        "published_template_pairs", "Published: factuality by pair of templates", rows,
-        f"Decisions of template 4 inverted; {published.WORDINGS}; 25 items per pair in up to three "
-        "runs (19 for T4-T5). Source: published/factuality_per_template_pair_JSS.csv. The other "
-        "five of the ten pairs do not occur in the published set.",
+        "published_template_pairs",
+        "Published v1 (withdrawn): factuality by pair of templates",
+        rows,
+        f"Decisions of template 4 inverted; 25 items per pair in up to three runs (19 for T4-T5). "
+        "Source: published/factuality_per_template_pair_JSS.csv. The other five of the ten pairs "
+        f"do not occur in the published set. {beside_note(judged, v2=False)}",
         **{_pair_id(pair): pair for pair in pairs},
     )  # fmt: skip
 
@@ -261,7 +255,7 @@ def flip_results(judged: Judged, beside: bool) -> tuple[Table, Table]:
     if beside and any(row["task"] == "factuality" for row in rows):
         rows += [
             {
-                "task": "factuality", "measured": PUBLISHED, "scoring": "generate",
+                "task": "factuality", "measured": FIRST, "scoring": "generate",
                 "decisions": "raw", "n_judges": 13, "n_judges_flipped": count, "n_pairs": n,
                 "n_pairs_inverted": None,
             }
@@ -270,7 +264,8 @@ def flip_results(judged: Judged, beside: bool) -> tuple[Table, Table]:
     if beside:
         note += (
             " The published count covers thirteen judges and 119 pairs "
-            "(published/factuality_pair_flip_overlap.csv); it does not say which are inverted."
+            "(published/factuality_pair_flip_overlap.csv); it does not say which are inverted. "
+            + beside_note(judged, v2=False)
         )
     return (
         Table.from_records(
@@ -305,13 +300,17 @@ def exclusion_results(judged: Judged, valid: Mapping[str, bool | None], beside: 
             )
             for name in ("jss", "kappa")
         )
-        rows.append(
-            _excluded(_published("all nine, about", "factuality"), jss, kappa, (None, None))
-        )
+        nine = {
+            "judge": "all nine, about", "measured": FIRST, "scoring": "generate",
+            "task": "factuality",
+        }  # fmt: skip
+        rows.append(_excluded(nine, jss, kappa, (None, None)))
     return Table.from_records(
         "exclusion", "Effect of leaving out pairs", rows,
         "Raw decisions. Tasks with every pair validated are left out. Published: section 3.3, 125 "
-        "pairs against 119.",
+        "pairs against 119. The published pairs name no verdict; the six that this leaves out "
+        "there are those that published/factuality_paraphrase.jsonl answers NO."
+        + (f" {beside_note(judged, v2=False)}" if beside else ""),
         jss="JSS, all", kappa="κ, all", n_pairs="pairs, all", jss_validated="JSS, validated",
         kappa_validated="κ, validated", n_pairs_validated="pairs, validated",
     )  # fmt: skip
@@ -344,17 +343,26 @@ def failure_results(judged: Judged, beside: bool) -> Table:
                 "refused": shares[1], "failed": shares[2], "cut": cut, "n_prompts": len(said.raw),
             })  # fmt: skip
     if beside:
+        rows += [
+            {
+                "judge": figure.judge, "measured": SECOND, "task": figure.task,
+                "unclear": figure.unclear, "refused": figure.refused, "failed": None, "cut": None,
+                "n_prompts": None,
+            }
+            for task in judged.tasks
+            for figure in v2_figures(task)
+        ]  # fmt: skip
         stated: dict[str, float] = published.statement(PAPER, "unclear_rate").value
         rows += [
             {
-                "judge": judge, "measured": PUBLISHED, "task": "all four", "unclear": share,
+                "judge": judge, "measured": FIRST, "task": "all four", "unclear": share,
                 "refused": None, "failed": None, "cut": None, "n_prompts": None,
             }
             for judge, share in stated.items()
         ]  # fmt: skip
     note = (
         "Shares of single prompts. Generated text only: option scoring always gives a decision. "
-        "Published: section 5.2, which also states no refusals, and under 1% unclear for "
-        "gemini-2.5-flash; its 6.4% for qwen are time-outs."
+        "v1: section 5.2, which also states no refusals, and under 1% unclear for "
+        "gemini-2.5-flash; its 6.4% for qwen are time-outs. " + beside_note(judged)
     )
     return Table.from_records("parse_failures", "Unreadable answers", rows, note if beside else "")
