@@ -1,4 +1,4 @@
-"""Whether a verdict follows the item or its position, and what a flip comes from."""
+"""Whether a verdict follows the item or its position."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.flips import (
+    LABELS,
+    OPTIONS,
+    FlipSources,
+    check_options,
+    flip_sources,
+)
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_cluster
 from judgesense.statistics.labels import (
     Codes,
@@ -20,11 +27,13 @@ from judgesense.statistics.labels import (
 )
 from judgesense.statistics.result import ResultMapping
 
-OPTIONS = ("A", "B")
+__all__ = [
+    "LABELS", "OPTIONS", "TIES", "BothOrders", "FlipSources", "PositionBias", "both_orders",
+    "flip_sources", "position_bias",
+]  # fmt: skip
+
 TIES = ("TIE", "tie", "Tie", "C")
 """Labels that mean a tie; "C" is MT-Bench's."""
-
-LABELS = ("position", "item")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,214 +171,159 @@ def _sides(
     seen: Sequence[str], options: Sequence[str], ties: Collection[str], undecided: Collection[str]
 ) -> npt.NDArray[np.int8]:
     """0 or 1 for the options, a negative code for labels that are left out or unknown."""
-    _check_options(options)
+    check_options(options)
     left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     place = dict.fromkeys(left_out, _EXCLUDED)
     place.update({options[0]: 0, options[1]: 1})
     return np.array([place.get(label, _UNKNOWN) for label in seen], dtype=np.int8)
 
 
-def _check_options(options: Sequence[str]) -> None:
-    if len(check_labels(options, "options")) != 2 or len(options) != 2:
-        raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
-
-
 @dataclass(frozen=True, eq=False)
-class FlipSources(ResultMapping):
-    """Where the disagreement of two judgements of one item comes from.
+class BothOrders(ResultMapping):
+    """Whether the same thing is chosen in both option orders.
 
-    `flip_rate` is the share of differing pairs among judgements of one item that differ in both
-    template and order. It splits exactly: flip_rate = wording + position + interaction + rerun
-    (variance components of the crossed grid, times two; an estimate of a part may be slightly
-    negative). `rerun` is the flip rate of the same prompt asked again.
-
-    Without repeats `rerun` is None and `interaction` includes it. With a single order `flip_rate`
-    is that of two templates, and `position` and `interaction` are None; with a single template
-    `wording` and `interaction` are. `degenerate` says what could not be separated.
+    `same_choice` is the share of the `n` pairs of judgements (an item and a wording, in both
+    orders) that chose the same thing, `first_position_rate` the share of their 2 n choices that
+    took the option shown first. `n_excluded` pairs have a tie or no decision on a side.
+    An undefined figure is None, and `degenerate` says why.
     """
 
-    flip_rate: float | None
-    wording: float | None
-    position: float | None
-    interaction: float | None
-    rerun: float | None
-    wording_ci_low: float | None
-    wording_ci_high: float | None
-    position_ci_low: float | None
-    position_ci_high: float | None
-    rerun_ci_low: float | None
-    rerun_ci_high: float | None
+    labels: ClassVar = {
+        "same_choice": "same choice in both orders",
+        "first_position_rate": "takes the first option",
+        "n": "pairs",
+        "n_items": "items",
+        "n_templates": "wordings in both orders",
+        "n_excluded": "left out",
+        "degenerate": "note",
+    }
+    same_choice: float | None
+    same_choice_ci_low: float | None
+    same_choice_ci_high: float | None
+    first_position_rate: float | None
+    first_position_rate_ci_low: float | None
+    first_position_rate_ci_high: float | None
+    n: int
     n_items: int
+    n_templates: int
     n_excluded: int
     degenerate: str | None
 
 
-def flip_sources(
+def both_orders(
     decisions: Any,
     item_ids: Any,
-    template_ids: Any,
     orders: Any,
+    template_ids: Any = None,
     *,
     labels: str = "position",
     cluster_ids: Any = None,
     options: Sequence[str] = OPTIONS,
+    ties: Collection[str] = TIES,
     undecided: Collection[str] = UNDECIDED,
     confidence_level: float = 0.95,
-) -> FlipSources:
-    """Split the flips of a judge into wording, position and rerun noise.
+) -> BothOrders:
+    """Measure from rows of a log whether the same thing is chosen in both option orders.
 
-    Every row is one judgement; rows with the same item, template and order are reruns. With d the
-    share of differing pairs among judgements of one item, averaged over items, and "t", "o" for
-    another template, another order:  rerun = d(same prompt),  wording = d(t, o) - d(o),
-    position = d(t, o) - d(t),  interaction = d(t) + d(o) - d(t, o) - d(same prompt).
+    Rows of one item and wording are paired, AB with BA; the first row of each counts (later ones
+    are repeats). A wording that was asked in one order only is left aside, so one wording in both
+    orders suffices.
 
     Args:
-        decisions: one canonical label per row, shape (n,), strings.
+        decisions: one label per row, shape (n,), strings.
         item_ids: one id per row.
-        template_ids: one per row, strings.
-        orders: "AB" or "BA" per row; for tasks without options any single value.
-        labels: "position": options are swapped back to items in order BA; "item": labels already
-            name items.
-        cluster_ids: one id per row if items share something (a question); the intervals treat
-            clusters as independent. None makes every item a cluster.
-        options: the two labels of a comparative task.
-        undecided: labels without a decision; such rows are counted in `n_excluded`.
+        orders: "AB" or "BA" per row; rows with another value are left aside.
+        template_ids: the wording of each row; None if there is one.
+        labels: "position": options[0] means "the one shown first"; "item": it means the same item
+            in both orders.
+        cluster_ids: one id per row if items share something; None makes every item a cluster.
+        options: the two labels.
+        ties: labels that prefer neither; such pairs are counted in `n_excluded`.
+        undecided: labels without a decision; counted likewise, as is any other label.
         confidence_level: within (0, 1).
 
     Returns:
-        A `FlipSources`; intervals are cluster-robust t intervals.
+        A `BothOrders`; intervals are `intervals.wilson_cluster`'s.
 
     Raises:
-        ValueError: unequal lengths, empty input, a label that is not a string, unknown `labels`,
-            several orders of which one is neither AB nor BA, or an item in two clusters.
+        ValueError: unequal lengths, empty input, a label that is not a string, unknown `labels`.
 
-    >>> result = flip_sources(["A", "A", "B", "B"], [1, 1, 1, 1], ["t1", "t2"] * 2, ["AB"] * 4)
-    >>> round(result.flip_rate, 3)
-    0.5
+    >>> result = both_orders(["A", "B", "A", "A"], [1, 1, 2, 2], ["AB", "BA"] * 2)
+    >>> result.same_choice, result.first_position_rate
+    (0.5, 0.75)
     """
     if labels not in LABELS:
         raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
     level = check_level(confidence_level)
-    undecided = check_labels(undecided, "undecided")
-    _check_options(options)
+    check_options(options)
+    no_side = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     table: dict[str, int] = {}
     decision = encode(decisions, "decisions", table)
-    templates: dict[str, int] = {}
-    template = encode(template_ids, "template_ids", templates)
-    order_names: dict[str, int] = {}
-    order = encode(orders, "orders", order_names)
     n = len(decision)
     if not n:
         raise ValueError("decisions is empty: pass at least one row")
-    for name, column in (("template_ids", template), ("orders", order)):
-        if len(column) != n:
-            raise ValueError(f"{name} has {len(column)} rows and decisions {n}: pass one per row")
-    item, n_items = cluster_codes(item_ids, n)
+    item, _ = cluster_codes(item_ids, n)
     cluster = item if cluster_ids is None else cluster_codes(cluster_ids, n)[0]
-    cluster_of = np.zeros(n_items, dtype=np.intp)
-    cluster_of[item[::-1]] = cluster[::-1]  # An item's first row sets its cluster.
-    if len(wrong := np.flatnonzero(cluster_of[item] != cluster)):
-        raise ValueError(
-            f"cluster_ids[{wrong[0]}] differs from an earlier row of the same item: "
-            "pass one cluster per item"
-        )
-    strange = [name for name in order_names if name not in ("AB", "BA")]
-    if labels == "position" and strange and len(order_names) > 1:
-        row = int(np.flatnonzero(order == order_names[strange[0]])[0])
-        raise ValueError(
-            f"orders[{row}] is {strange[0]!r}: pass 'AB' or 'BA', or labels='item' if the "
-            "labels already name items"
-        )
-    if labels == "position" and "BA" in order_names:
-        one, other = (table.setdefault(label, len(table)) for label in options)
-        back = np.arange(len(table))
-        back[one], back[other] = other, one
-        decision = np.where(order == order_names["BA"], back[decision], decision)
-    out = np.array([label in undecided for label in table])[decision]
-    item, template, order, decision = (x[~out] for x in (item, template, order, decision))
-    rates = _rates(item, template, order, decision)
-    return _split(rates, cluster_of[np.unique(item)], int(out.sum()), level)
-
-
-def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.NDArray[np.float64]:
-    """Share of differing pairs of each item, shape (items, 4), NaN where an item has no such pair.
-
-    Columns: same prompt; another template; another order; both.
-    """
-    items, item = np.unique(item, return_inverse=True)
-    k = len(items)
-
-    def pairs(*keys: Codes) -> npt.NDArray[np.float64]:
-        """Pairs of rows equal in all keys, counted for each item."""
-        if not k:
-            return np.zeros(0)
-        # One number per row sorts many times faster than whole rows; the item is its first digit.
-        code, weight = item, 1
-        for key in keys:
-            size = int(key.max()) + 1
-            code, weight = code * size + key, weight * size
-        groups, tally = np.unique(code, return_counts=True)
-        counts: npt.NDArray[np.float64] = np.bincount(
-            groups // weight, tally * (tally - 1) / 2, minlength=k
-        ).astype(np.float64)
-        return counts
-
-    def exact(*more: Codes) -> list[npt.NDArray[np.float64]]:
-        both, same_order = pairs(template, order, *more), pairs(order, *more)
-        same_template, every = pairs(template, *more), pairs(*more)
-        return [
-            both,
-            same_order - both,
-            same_template - both,
-            every - same_order - same_template + both,
-        ]
-
-    total, equal = np.column_stack(exact()), np.column_stack(exact(decision))
-    rates = np.full(total.shape, np.nan)
-    np.divide(total - equal, total, out=rates, where=total > 0)
-    return rates
-
-
-def _split(
-    rates: npt.NDArray[np.float64], clusters: Codes, n_excluded: int, level: float
-) -> FlipSources:
-    has = ~np.isnan(rates)
-    rerun, by_template, by_order, by_both = (bool(column.any()) for column in has.T)
-    values: dict[str, npt.NDArray[np.float64]] = {}
-    reasons = []
-    if rerun:
-        values["rerun"] = rates[:, 0]
-    else:
-        reasons.append("no prompt was asked twice: rerun noise is not separated")
-    if by_both:
-        values["flip_rate"] = rates[:, 3]
-        values["wording"] = rates[:, 3] - rates[:, 2]
-        values["position"] = rates[:, 3] - rates[:, 1]
-        noise = rates[:, 0] if rerun else 0.0
-        values["interaction"] = rates[:, 1] + rates[:, 2] - rates[:, 3] - noise
-    elif by_template or by_order:
-        column, name = (1, "wording") if by_template else (2, "position")
-        values["flip_rate"] = rates[:, column]
-        if rerun:
-            values[name] = rates[:, column] - rates[:, 0]
-        reasons.append("one order" if by_template else "one template")
-    elif not rerun:
-        reasons.append("no item was judged twice")
-
-    # One set of items for all parts, so that they add up.
-    whole = ~np.isnan(np.column_stack(list(values.values()))).any(axis=1) if values else has[:, 0]
-    if len(np.unique(clusters[whole])) == 1:
-        reasons.append(f"one {'item' if whole.sum() == 1 else 'cluster'}: no interval")
-    if values and not whole.all():
-        reasons.append(f"{int((~whole).sum())} items lack some kind of judgement and are left out")
-    result: dict[str, Any] = {}
-    if whole.any():
-        for name, column_values in values.items():
-            result[name] = float(column_values[whole].mean())
-            if name in ("wording", "position", "rerun"):
-                ends = mean_t_cluster(column_values[whole], clusters[whole], level)
-                result[f"{name}_ci_low"], result[f"{name}_ci_high"] = ends.low, ends.high
-    result.update(
-        n_items=int(whole.sum()), n_excluded=n_excluded, degenerate="; ".join(reasons) or None
+    template = (
+        np.zeros(n, dtype=np.intp) if template_ids is None else cluster_codes(template_ids, n)[0]
     )
-    return FlipSources.undefined(**result)
+    order_names: dict[str, int] = {}
+    order = encode(orders, "orders", order_names)
+    if len(order) != n:
+        raise ValueError(f"orders has {len(order)} rows and decisions {n}: pass one per row")
+    place = item * (int(template.max()) + 1) + template
+    first, second = (
+        _first_rows(place, np.flatnonzero(order == order_names.get(name, -1)))
+        for name in ("AB", "BA")
+    )
+    _, in_ab, in_ba = np.intersect1d(
+        place[first], place[second], assume_unique=True, return_indices=True
+    )
+    ab, ba = first[in_ab], second[in_ba]
+    if not len(ab):
+        return BothOrders.undefined(
+            n=0, n_items=0, n_templates=0, n_excluded=0,
+            degenerate="no item was judged in both orders with one wording",
+        )  # fmt: skip
+    side_of = np.array(
+        [
+            options.index(name) if name in options and name not in no_side else _EXCLUDED
+            for name in table
+        ]
+    )
+    side = side_of[decision]
+    kept = (side[ab] >= 0) & (side[ba] >= 0)
+    n_excluded = int((~kept).sum())
+    n_templates = len(np.unique(template[ab]))
+    ab, ba = ab[kept], ba[kept]
+    if not len(ab):
+        return BothOrders.undefined(
+            n=0, n_items=0, n_templates=n_templates, n_excluded=n_excluded,
+            degenerate="no pair has a choice in both orders",
+        )  # fmt: skip
+    first_ab, first_ba = side[ab] == 0, side[ba] == 0
+    if labels == "item":
+        first_ba = ~first_ba
+    same_choice = first_ab != first_ba
+    same = wilson_cluster(same_choice, cluster[ab], level)
+    shown_first = np.concatenate([first_ab, first_ba])
+    first_rate = wilson_cluster(shown_first, np.tile(cluster[ab], 2), level)
+    return BothOrders(
+        same_choice=float(same_choice.mean()),
+        same_choice_ci_low=same.low,
+        same_choice_ci_high=same.high,
+        first_position_rate=float(shown_first.mean()),
+        first_position_rate_ci_low=first_rate.low,
+        first_position_rate_ci_high=first_rate.high,
+        n=len(ab),
+        n_items=len(np.unique(item[ab])),
+        n_templates=n_templates,
+        n_excluded=n_excluded,
+        degenerate=None if len(np.unique(cluster[ab])) > 1 else "one cluster: no interval",
+    )
+
+
+def _first_rows(keys: Codes, rows: Codes) -> Codes:
+    """The first of the given rows with each key."""
+    found: Codes = rows[np.unique(keys[rows], return_index=True)[1]]
+    return found

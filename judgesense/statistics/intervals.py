@@ -91,7 +91,9 @@ def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
     return inverse.astype(np.intp, copy=False), len(distinct)
 
 
-def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:
+def wilson_cluster(
+    agree: Any, clusters: Any = None, confidence_level: float = 0.95, items: Any = None
+) -> Interval:
     """Wilson's interval for a share, on the effective sample size.
 
     n_eff = n / (1 + (m - 1) * ICC), with m = sum(m_i^2) / n the size-weighted mean cluster size
@@ -104,6 +106,8 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
         agree: shape (n,), true if the two decisions are equal.
         clusters: one id per row, or None.
         confidence_level: within (0, 1).
+        items: one id per row if items share clusters (two responses to one question), or None if
+            every cluster is one item.
 
     Returns:
         The interval; its ends are None with a single cluster.
@@ -119,11 +123,16 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
     level = check_level(confidence_level)
     codes, k = cluster_codes(clusters, len(hits))
     sizes = np.bincount(codes, minlength=k)
-    return wilson_from_sums(np.bincount(codes, hits, minlength=k), sizes, level)
+    n_items = None if items is None else cluster_codes(items, len(hits))[1]
+    return wilson_from_sums(np.bincount(codes, hits, minlength=k), sizes, level, n_items)
 
 
-def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95) -> Interval:
+def wilson_from_sums(
+    successes: Any, sizes: Any, confidence_level: float = 0.95, n_items: int | None = None
+) -> Interval:
     """`wilson_cluster` from each cluster's number of successes and of rows, shape (k,) each.
+
+    `n_items` is the number of items in all clusters; None if every cluster is one item.
 
     >>> round(wilson_from_sums([2, 1, 2], [2, 2, 2]).low, 3)
     0.127
@@ -136,7 +145,7 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
     if k < 2:
         return Interval(None, None, None, None)
     m = float((sizes**2).sum() / n)
-    icc = _icc(successes, sizes) if m > 1 else 0.0
+    icc = _icc(successes, sizes, k if n_items is None else n_items) if m > 1 else 0.0
     n_eff = n / (1 + (m - 1) * icc)
     t = float(stdtrit(k - 1, (1 + confidence_level) / 2))
     share = float(successes.sum()) / n
@@ -159,13 +168,42 @@ def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
     return min(low, share), max(high, share)
 
 
-def _icc(successes: Floats, sizes: Floats) -> float:
-    """ANOVA intra-cluster correlation with two pseudo-clusters of weight one half."""
+def difference_interval(
+    first: tuple[float, Interval], second: tuple[float, Interval], correlation: float
+) -> Interval:
+    """Interval of second - first from the intervals of both: square and add.
+
+    Newcombe's method 10 (1998, Statistics in Medicine 17, 2635-2650) for any two estimates; the
+    general form is Zou & Donner's (2008).
+
+    Args:
+        first: an estimate and its interval.
+        second: the other.
+        correlation: of the two estimates, in [-1, 1].
+
+    Returns:
+        The interval; ends None if those of an estimate are.
+
+    >>> ends = difference_interval((0.5, Interval(0.4, 0.6)), (0.8, Interval(0.7, 0.9)), 0.0)
+    >>> round(ends.low, 3), round(ends.high, 3)
+    (0.159, 0.441)
+    """
+    (p1, one), (p2, two) = first, second
+    if one.low is None or one.high is None or two.low is None or two.high is None:
+        return Interval(None, None)
+    down1, up1, down2, up2 = p1 - one.low, one.high - p1, p2 - two.low, two.high - p2
+    low = np.sqrt(max(0.0, down2**2 - 2 * correlation * down2 * up1 + up1**2))
+    high = np.sqrt(max(0.0, up2**2 - 2 * correlation * up2 * down1 + down1**2))
+    return Interval(max(-1.0, p2 - p1 - float(low)), min(1.0, p2 - p1 + float(high)))
+
+
+def _icc(successes: Floats, sizes: Floats, n_items: int) -> float:
+    """ANOVA intra-cluster correlation with two pseudo-clusters, one half weighed by pairs."""
     mean_size = float(sizes.mean())
     x = np.append(successes, [mean_size, 0.0])
     m = np.append(sizes, [mean_size, mean_size])
     w = np.ones(len(m))
-    w[-2:] = 0.5
+    w[-2:] = 0.5 * min(1.0, len(sizes) / n_items)
     n = float((w * m).sum())
     grand = float((w * x).sum()) / n
     share = x / m

@@ -1,0 +1,266 @@
+"""Agreement of a judge with gold labels, beside what always giving one answer would reach."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.intervals import (
+    cluster_codes,
+    difference_interval,
+    wilson_cluster,
+)
+from judgesense.statistics.labels import Codes, Labels, check_labels, check_level, encode_pair
+from judgesense.statistics.result import ResultMapping
+
+Floats = npt.NDArray[np.float64]
+
+_DRAWS = 4_000
+"""Draws of the table of counts behind an interval: an end moves by about 0.03 standard errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class GoldAgreement(ResultMapping):
+    """How well decisions agree with gold labels, over the `n` rows whose gold is a known label.
+
+    A row without a decision, or with one outside `labels`, is a wrong answer in every figure:
+    `accuracy`, `balanced_accuracy` (the mean over gold labels of the share that is right),
+    `kappa` (quadratic weights on an ordinal scale, where such a row is as far from its gold as the
+    scale allows; a category of its own otherwise) and `gwet_ac1` (Gwet 2008; unweighted; one more
+    category if there is such a row).
+
+    `constant_label` is the commonest gold label, and `constant_accuracy` the accuracy of always
+    giving it, on the same rows. `beats_constant` is accuracy - constant_accuracy.
+    `undecided_share` is the share of rows without a decision, `n_gold_unknown` the number of rows
+    left out for their gold. An undefined figure is None, and `degenerate` says why.
+    """
+
+    labels: ClassVar = {
+        "accuracy": "right",
+        "balanced_accuracy": "right, mean over gold labels",
+        "kappa": "kappa with gold",
+        "gwet_ac1": "Gwet's AC1",
+        "constant_accuracy": "right if it always gave the commonest answer",
+        "beats_constant": "better than that by",
+        "n": "prompts",
+        "n_clusters": "clusters",
+        "degenerate": "note",
+    }
+    accuracy: float | None
+    accuracy_ci_low: float | None
+    accuracy_ci_high: float | None
+    balanced_accuracy: float | None
+    balanced_accuracy_ci_low: float | None
+    balanced_accuracy_ci_high: float | None
+    kappa: float | None
+    kappa_ci_low: float | None
+    kappa_ci_high: float | None
+    gwet_ac1: float | None
+    gwet_ac1_ci_low: float | None
+    gwet_ac1_ci_high: float | None
+    constant_label: str | None
+    constant_accuracy: float | None
+    beats_constant: float | None
+    beats_constant_ci_low: float | None
+    beats_constant_ci_high: float | None
+    undecided_share: float | None
+    n: int
+    n_clusters: int
+    n_gold_unknown: int
+    degenerate: str | None
+
+
+def gold_agreement(
+    decision: Labels,
+    gold: Labels,
+    clusters: Any = None,
+    labels: Sequence[str] = (),
+    ordinal: bool = False,
+    undecided: Collection[str] = UNDECIDED,
+    confidence_level: float = 0.95,
+) -> GoldAgreement:
+    """Measure agreement with gold labels; what is undecided is wrong.
+
+    Args:
+        decision: canonical decisions, shape (n,), strings.
+        gold: gold labels of the same rows, shape (n,), strings. A gold label outside `labels`
+            (another vocabulary, or an empty string for none) leaves its row out.
+        clusters: one id per row, or None.
+        labels: the task's labels, in the order of the scale if `ordinal`.
+        ordinal: whether kappa has quadratic weights.
+        undecided: labels without a decision.
+        confidence_level: within (0, 1).
+
+    Returns:
+        A `GoldAgreement`. Without a row of known gold, or without any decision, every figure is
+        None; a single cluster has no intervals.
+
+    Raises:
+        ValueError: labels that are not strings, unequal lengths, empty input, fewer than two
+            different `labels`, or an undecided label among them.
+
+    >>> result = gold_agreement(["A", "A", "B", "UNCLEAR"], ["A", "A", "B", "B"], labels=["A", "B"])
+    >>> result.accuracy, result.balanced_accuracy, result.constant_accuracy
+    (0.75, 0.75, 0.5)
+    """
+    level = check_level(confidence_level)
+    out = check_labels(undecided, "undecided")
+    scale = list(labels)
+    if len(check_labels(scale, "labels")) < 2 or len(set(scale)) < len(scale) or out & set(scale):
+        raise ValueError(
+            f"labels is {scale!r}: pass the task's labels, at least two different ones and none "
+            "of the undecided"
+        )
+    truth, said, seen = encode_pair(gold, decision, ("gold", "decision"))
+    codes, _ = cluster_codes(clusters, len(truth))
+    place = {label: code for code, label in enumerate(scale)}
+    # Code -1: no label of the task.
+    code_of = np.array([place.get(label, -1) for label in seen], dtype=np.intp)
+    no_decision = np.array([label in out for label in seen])[said]
+    truth, said = code_of[truth], code_of[said]
+    known = truth >= 0
+    truth, said, codes, no_decision = (x[known] for x in (truth, said, codes, no_decision))
+    n, left_out = len(truth), int((~known).sum())
+    codes, k = cluster_codes(codes, n)
+    counts: dict[str, Any] = {"n": n, "n_clusters": k, "n_gold_unknown": left_out}
+    if not n:
+        strange = sorted({str(label) for label in gold})[:3]
+        reason = f"no gold label is one of {', '.join(scale)}: the gold holds {', '.join(strange)}"
+        return GoldAgreement.undefined(**counts, degenerate=reason)
+    commonest = int(np.bincount(truth, minlength=len(scale)).argmax())
+    counts["constant_label"] = scale[commonest]
+    counts["constant_accuracy"] = float((truth == commonest).mean())
+    counts["undecided_share"] = float(no_decision.mean())
+    if no_decision.all():
+        return GoldAgreement.undefined(**counts, degenerate="no prompt has a decision")
+    return GoldAgreement.undefined(
+        **counts, **_figures(truth, said, codes, k, scale, ordinal, level)
+    )
+
+
+def _figures(
+    truth: Codes, said: Codes, codes: Codes, k: int, scale: list[str], ordinal: bool, level: float
+) -> dict[str, Any]:
+    size = len(scale)
+    hits, constant = truth == said, truth == int(np.bincount(truth, minlength=size).argmax())
+    right, always = wilson_cluster(hits, codes, level), wilson_cluster(constant, codes, level)
+    gap = difference_interval(
+        (float(constant.mean()), always),
+        (float(hits.mean()), right),
+        _correlation(constant, hits, codes),
+    )
+    # The last column is for answers that are no label.
+    said = np.where(said < 0, size, said)
+    tally = np.bincount(truth * (size + 1) + said, minlength=size * (size + 1))
+    table = tally.reshape(size, size + 1).astype(np.float64)
+    measures = _measures(table, ordinal)
+    used = table.sum(axis=1) > 0
+    reason = None
+    if used.sum() == 1:
+        label = scale[int(used.argmax())]
+        reason = f"every gold label is {label!r}: kappa and balanced accuracy are undefined"
+        measures = {"gwet_ac1": measures["gwet_ac1"]}
+    found: dict[str, Any] = {
+        "accuracy": float(hits.mean()),
+        "accuracy_ci_low": right.low,
+        "accuracy_ci_high": right.high,
+        "beats_constant": float(hits.mean() - constant.mean()),
+        "beats_constant_ci_low": gap.low,
+        "beats_constant_ci_high": gap.high,
+    }
+    for name, value in measures.items():
+        found[name] = float(value)
+    if k < 2:
+        one = "one cluster: no interval"
+        return {**found, "degenerate": "; ".join(filter(None, [reason, one]))}
+    drawn = _measures(_drawn_tables(truth, said, codes, table, level), ordinal)
+    for name, value in measures.items():
+        ends = np.quantile(drawn[name], [(1 - level) / 2, (1 + level) / 2])
+        found[f"{name}_ci_low"] = float(min(ends[0], value))
+        found[f"{name}_ci_high"] = float(max(ends[1], value))
+    return {**found, "degenerate": reason}
+
+
+def _correlation(one: npt.NDArray[Any], two: npt.NDArray[Any], codes: Codes) -> float:
+    """Correlation of the cluster sums of two columns' residuals; 0 where one has none."""
+    sums = [np.bincount(codes, column - column.mean()) for column in (one, two)]
+    size = float(np.sqrt((sums[0] ** 2).sum() * (sums[1] ** 2).sum()))
+    return float(sums[0] @ sums[1]) / size if size > 0 else 0.0
+
+
+def _measures(table: Floats, ordinal: bool) -> dict[str, Any]:
+    """The figures of tables of gold label x answer, shape (..., L, L + 1)."""
+    size = table.shape[-2]
+    p = table / table.sum(axis=(-2, -1), keepdims=True)
+    gold, answer = p.sum(axis=-1), p.sum(axis=-2)
+    diagonal = np.diagonal(p, axis1=-2, axis2=-1)
+    present = gold > 0
+    recall = np.divide(diagonal, gold, out=np.zeros_like(gold), where=present)
+    cost = _costs(size, ordinal)
+    expected = np.einsum("...i,ij,...j->...", gold, cost, answer)
+    observed = (p * cost).sum(axis=(-2, -1))
+    hits = diagonal.sum(axis=-1)
+    # Gwet (2008), formula for pe, over the labels and "no label" if that occurs.
+    share = (np.concatenate([gold, np.zeros_like(gold[..., :1])], axis=-1) + answer) / 2
+    categories = size + (answer[..., -1] > 0)
+    chance = (share * (1 - share)).sum(axis=-1) / (categories - 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kappa = 1 - observed / expected
+    return {
+        "balanced_accuracy": recall.sum(axis=-1) / present.sum(axis=-1),
+        "kappa": kappa,
+        "gwet_ac1": (hits - chance) / (1 - chance),
+    }
+
+
+def _costs(size: int, ordinal: bool) -> Floats:
+    """Cost of each answer for each gold label, shape (L, L + 1); the last answer is no label."""
+    steps = np.arange(size)
+    if not ordinal:
+        return np.hstack([1.0 - np.eye(size), np.ones((size, 1))])
+    far = np.maximum(steps, size - 1 - steps)
+    return np.hstack([np.subtract.outer(steps, steps) ** 2, far[:, None] ** 2]).astype(np.float64)
+
+
+def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, level: float) -> Floats:
+    """Tables that the data make plausible, shape (draws, L, L + 1), each summing to 1.
+
+    The shares of the gold labels, and of the answers to each, are drawn from Dirichlet
+    distributions on effective counts: those that give the variance between clusters.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    rng = np.random.default_rng(0)
+    size = len(table)
+    z = float(ndtri((1 + level) / 2))
+
+    def effective(column: npt.NDArray[Any], ids: Codes) -> float:
+        spread = wilson_cluster(column, ids)
+        if spread.effective_n is None:
+            return 0.0
+        k = int(ids.max()) + 1
+        return spread.effective_n * (z / float(stdtrit(k - 1, (1 + level) / 2))) ** 2
+
+    counts = table.sum(axis=1)
+    used = np.flatnonzero(counts)
+    commonest = int(counts.argmax())
+    n_eff = effective(truth == commonest, codes)
+    gold = rng.dirichlet(counts[used] / counts.sum() * n_eff + 1 / size, _DRAWS)
+    drawn = np.zeros((_DRAWS, size, size + 1))
+    no_label = table[:, -1].any()
+    for at, label in enumerate(used):
+        rows = truth == label
+        own, _ = cluster_codes(codes[rows], int(rows.sum()))
+        n_eff = effective(said[rows] == label, own)
+        prior = np.full(size + 1, 0.5 / (size - 1 + no_label))
+        prior[-1] *= no_label
+        prior[label] = 0.5
+        weights = table[label] / counts[label] * n_eff + prior
+        answers = weights > 0
+        drawn[:, label, answers] = gold[:, at, None] * rng.dirichlet(weights[answers], _DRAWS)
+    return drawn
