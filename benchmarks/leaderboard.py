@@ -50,7 +50,7 @@ def make_runs(folder: Path, judges: int) -> None:
         for cell in report["cells"]:
             if cell["judge"] == new:
                 jss = 0.3 + 0.69 * rng.random()
-                cell.update(jss=jss, coverage=1.0, degenerate=None, verdict="undecided")
+                cell.update(jss=jss, coverage=1.0, degenerate=None)
                 cell.update(ci_low=jss - 0.06, ci_high=min(1.0, jss + 0.05))
         (folder / f"run-{number:03}").mkdir()
         (folder / f"run-{number:03}" / "report.json").write_text(json.dumps(report), "utf-8")

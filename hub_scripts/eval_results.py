@@ -19,7 +19,7 @@ from hub_scripts.publication import Publication
 from hub_scripts.results import checked_report, folder_name
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import main_cells
+from judgesense.report_file import identity, main_cells
 
 EVAL_FILE = "eval.yaml"
 SCORING = "options"
@@ -66,6 +66,7 @@ def eval_results_publication(
     judge = _judge(run, model, run_dir)
     dataset, revision = _dataset(run, run_dir)
     entries, notes = [], []
+    trust = {identity(card): card["trust"] for card in report["trust"]}
     for cell in _scores(report, judge["name"], run_dir):
         if cell["degenerate"] or cell["jss"] is None or cell["ci_low"] is None:
             reason = cell["degenerate"] or "it has no interval"
@@ -81,7 +82,7 @@ def eval_results_publication(
                 value=round(cell["jss"], 4),
                 dataset_revision=revision,
                 date=run.get("finished"),
-                notes=_notes(cell),
+                notes=_notes(cell, trust[identity(cell)]),
                 **link,
             )
         )
@@ -160,11 +161,11 @@ def _scores(report: Mapping[str, Any], judge: str, run_dir: Path) -> list[dict[s
     return sorted(cells, key=lambda cell: str(cell["task"]))
 
 
-def _notes(cell: Mapping[str, Any]) -> str:
+def _notes(cell: Mapping[str, Any], trust: str) -> str:
     accuracy = "-" if cell["accuracy"] is None else f"{cell['accuracy']:.3f}"
     return (
         f"95% interval [{cell['ci_low']:.3f}, {cell['ci_high']:.3f}] over {cell['n_items']} items, "
-        f"{cell['n_pairs']} pairs; accuracy {accuracy}; {cell['verdict']}; judge {cell['judge']}; "
+        f"{cell['n_pairs']} pairs; accuracy {accuracy}; trust {trust}; judge {cell['judge']}; "
         f"{cell['signature']}"
     )
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import LISTS, as_report, identity
-from judgesense.reporting.style import MARKS, TONES
+from judgesense.trust.card import CHECKS, TRUST
 
 LARGEST_REPORT = 32 << 20
 """Bytes; a report of 300 judges on four tasks has about ten million."""
@@ -62,21 +63,55 @@ _CASE: dict[str, Kind] = {"run_id": _text, "judge": _text, "task": _text, "scori
 _VIEW: dict[str, Kind] = {**_CASE, "order": _text}
 _LABELS = _one_of("raw", "mapped")
 
+_CHECK: dict[str, Kind] = {
+    "state": _one_of("pass", "fail", "open", "unmeasured"),
+    **dict.fromkeys(("estimate", "ci_low", "ci_high"), _or_none(_number)),
+    "threshold": _number, "n_items": _count, "text": _text,
+    "applies": lambda value: isinstance(value, bool),
+    "details": lambda value: isinstance(value, Mapping) and all(
+        value.get(name) is None or _share(value[name]) for name in ("accuracy",)
+    ),
+}  # fmt: skip
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and all(name in CHECKS for name in value)
+
+
+def _checks(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and set(value) == set(CHECKS)
+        and all(
+            isinstance(check, Mapping) and all(kind(check.get(key)) for key, kind in _CHECK.items())
+            for check in value.values()
+        )
+    )
+
+
 _SHAPES: dict[str, dict[str, Kind]] = {
+    "trust": {
+        **_CASE, "trust": _one_of(*TRUST), "because": _names, "text": _text, "checks": _checks,
+    },
     "cells": {
         **_VIEW,
         "labels": _LABELS,
         **dict.fromkeys(
             ("jss", "ci_low", "ci_high", "flip_rate", "jss_low", "jss_high", "soft_jss",
-             "noise_floor", "accuracy", "first_position_rate", "position_consistency", "coverage"),
+             "ci_low_random", "ci_high_random", "jss_repeat", "noise_floor", "accuracy",
+             "accuracy_ci_low", "accuracy_ci_high", "first_position_rate", "position_consistency",
+             "position_ci_low", "position_ci_high", "coverage"),
             _or_none(_share),
         ),
-        "kappa": _or_none(lambda value: _number(value) and -1 <= value <= 1),
+        **dict.fromkeys(
+            ("kappa", "kappa_ci_low", "kappa_ci_high", "delta_jss", "delta_ci_low",
+             "delta_ci_high"),
+            _or_none(lambda value: _number(value) and -1 <= value <= 1),
+        ),
         **dict.fromkeys(
             ("n_pairs", "n_items", "n_clusters", "n_unclear", "n_refused", "n_error"), _count
         ),
         "degenerate": _or_none(_text),
-        "verdict": _one_of(*MARKS),
         "signature": _text,
     },
     "template_pairs": {
@@ -184,15 +219,19 @@ def _check_cases(report: Mapping[str, Any], name: str) -> None:
             raise JudgeSenseError(
                 f"{name}: {_shown(case[1])} on {_shown(case[2])} has no {missing} cell"
             )
+    judged = {case for case in kinds if case[1] not in BASELINES}
+    if lacking := judged - {identity(card) for card in report["trust"]}:
+        _, judge, task, _ = min(lacking)
+        raise JudgeSenseError(f"{name}: {_shown(judge)} on {_shown(task)} has no trust card")
     before = None
-    for key in ("template_pairs", "templates", "examples", "findings", "to_settle"):
+    for key in ("trust", "template_pairs", "templates", "examples", "findings", "to_settle"):
         for number, entry in enumerate(report[key]):
             if identity(entry) not in kinds:
                 raise JudgeSenseError(f"{name}: {key}[{number}] belongs to no cell")
-            if key == "findings" and identity(entry) != before and entry["kind"] not in TONES:
+            if key == "findings" and identity(entry) != before and entry["kind"] not in TRUST:
                 raise JudgeSenseError(
                     f"{name}: findings[{number}].kind is {_shown(entry['kind'])}, but the "
-                    f"first finding of a case is one of {', '.join(TONES)}"
+                    f"first finding of a case is one of {', '.join(TRUST)}"
                 )
             before = identity(entry)
 

@@ -14,11 +14,21 @@ VERSION = 2
 
 CELL_KEYS = (
     "run_id", "judge", "task", "scoring", "order", "labels", "jss", "ci_low", "ci_high",
-    "flip_rate", "kappa", "jss_low", "jss_high", "soft_jss", "noise_floor", "accuracy",
-    "first_position_rate", "position_consistency", "n_pairs", "n_items", "n_clusters",
-    "n_unclear", "n_refused", "n_error", "coverage", "degenerate", "verdict", "signature",
+    "ci_low_random", "ci_high_random", "flip_rate", "kappa", "kappa_ci_low", "kappa_ci_high",
+    "jss_low", "jss_high", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high", "soft_jss",
+    "noise_floor", "accuracy", "accuracy_ci_low", "accuracy_ci_high", "first_position_rate",
+    "position_consistency", "position_ci_low", "position_ci_high", "n_pairs", "n_items",
+    "n_clusters", "n_unclear", "n_refused", "n_error", "coverage", "degenerate", "signature",
 )  # fmt: skip
-"""Keys of every cell; undefined is None."""
+"""Keys of every cell; undefined is None.
+
+``ci_low`` and ``ci_high`` hold for these wordings, ``ci_low_random`` and ``ci_high_random`` for
+wordings like these. ``kappa`` is between the two wordings of each pair; the kappa with the gold
+labels is the estimate of the check ``right`` in ``trust``. ``accuracy`` is that of the decided
+prompts; the check counts those without a verdict as wrong. ``jss_repeat`` is the JSS of the same
+prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` and
+``position_ci_high`` belong to ``position_consistency``.
+"""
 
 LISTS = (
     "trust", "wordings", "recommendation", "remedies", "cells", "advice", "findings",
@@ -64,7 +74,7 @@ def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]
 def load_report(run_dir: Path) -> dict[str, Any]:
     """The ``report.json`` of a folder.
 
-    Raises JudgeSenseError if it is missing or damaged, is not a report, or has a newer schema.
+    Raises JudgeSenseError if it is missing or damaged, is not a report, or has another schema.
     """
     path = run_dir / REPORT_FILE
     try:
@@ -81,26 +91,34 @@ def load_report(run_dir: Path) -> dict[str, Any]:
 
 
 def saved_report(run_dir: Path) -> dict[str, Any] | None:
-    """The ``report.json`` of a folder; None if it is missing, damaged or not a report.
+    """The ``report.json`` of a folder; None if it is missing, damaged, no report, or older.
 
-    Raises JudgeSenseError if it has a newer schema.
+    A report of an earlier schema is to be measured anew. Raises JudgeSenseError if it has a newer
+    schema.
     """
     try:
         report = json.loads((run_dir / REPORT_FILE).read_text("utf-8"))
     except (OSError, json.JSONDecodeError, UnicodeDecodeError):
         return None
-    return as_report(report, run_dir / REPORT_FILE) if _is_report(report) else None
+    if not _is_report(report) or report["schema"] < VERSION:
+        return None
+    return as_report(report, run_dir / REPORT_FILE)
 
 
 def as_report(report: Any, path: Path) -> dict[str, Any]:
     """A report that was read from ``path``, with every list that it lacks as an empty one.
 
-    Raises JudgeSenseError if it is not a report, or has a newer schema.
+    Raises JudgeSenseError if it is not a report, or has another schema.
     """
     if not _is_report(report):
         raise JudgeSenseError(
             f"{path} is no report of JudgeSense: it lacks a schema or cells; move it away to "
             "measure the run again"
+        )
+    if report["schema"] < VERSION:
+        raise JudgeSenseError(
+            f"{path} has schema {report['schema']}, written by an earlier JudgeSense; measure the "
+            "run again where its decisions are: judgesense report DIR"
         )
     if report["schema"] > VERSION:
         raise JudgeSenseError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, figures
-from judgesense.report_file import CELL_KEYS, main_cells, task_rank
+from judgesense.report_file import CELL_KEYS, identity, main_cells, task_rank
 
 OPEN, API = "open", "api"
 PUBLISHED = "published"
@@ -46,6 +46,7 @@ class BoardEntry:
     ``cells`` are the ``raw`` and the ``mapped`` cell; published figures may lack one. ``pairs`` is
     the data hash of the signature: entries with the same hash judged the same pairs. ``weights`` is
     open, api or None, and ``billions`` the number of parameters that the name states.
+    ``trust`` is the judge's trust card; None for baselines and published figures.
     """
 
     run: str
@@ -58,6 +59,7 @@ class BoardEntry:
     weights: str | None = None
     billions: float | None = None
     notes: tuple[str, ...] = ()
+    trust: Mapping[str, Any] | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -107,7 +109,9 @@ def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
     record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
     data = _data_name(record)
     engines = _engines(record)
-    for (_, judge, task, scoring), cells in main_cells(report).items():
+    cards = {identity(entry): entry for entry in report["trust"]}
+    for case, cells in main_cells(report).items():
+        _, judge, task, scoring = case
         found = _DATA.search(cells["mapped"]["signature"])
         yield BoardEntry(
             run=run,
@@ -119,6 +123,7 @@ def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
             cells=cells,
             weights=engines.get(judge),
             billions=billions(judge),
+            trust=cards.get(case),
         )
 
 
@@ -182,7 +187,6 @@ def published_entries() -> Iterator[BoardEntry]:
             ci_high=figure.ci_high,
             n_pairs=figure.n_pairs,
             degenerate="one label throughout: kappa is undefined" if constant else None,
-            verdict=PUBLISHED,
             signature=f"{figure.source} ({WORDINGS})",
         )
         found.setdefault(key, {})[figure.labels] = cell

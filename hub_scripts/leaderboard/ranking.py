@@ -13,6 +13,7 @@ from typing import Any
 from hub_scripts.leaderboard.board import BoardEntry
 from judgesense.report_file import task_rank
 from judgesense.statistics.ranking import interval_ranks
+from judgesense.text import join
 from judgesense.trust.thresholds import LEAST_COVERAGE
 
 
@@ -31,12 +32,16 @@ def why_unranked(entry: BoardEntry, cell: Mapping[str, Any] | None) -> str | Non
         return "a baseline, not a judge"
     if cell is None or cell["jss"] is None:
         return "no pair is decided on both sides"
-    if cell["degenerate"] is not None or cell["verdict"] == "degenerate":
-        return f"degenerate: {cell['degenerate'] or 'one label throughout'}"
+    if cell["degenerate"] is not None:
+        return f"degenerate: {cell['degenerate']}"
     if cell["ci_low"] is None or cell["ci_high"] is None:
         return "no interval"
     if cell["coverage"] is not None and cell["coverage"] < LEAST_COVERAGE:
         return "fewer than half of its pairs are decided"
+    if entry.trust is not None and entry.trust["trust"] == "avoid":
+        # A rank is by steadiness: a judge that fails in another way has no place among the others.
+        failed = [name for name in entry.trust["because"] if name != "steady"]
+        return f"it fails {join(failed)}" if failed else None
     return None
 
 

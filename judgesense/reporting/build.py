@@ -89,7 +89,9 @@ def measure(
         if stream.row_a is not None:
             of_order = {part.order: part for part in every}
             report["to_settle"] += [
-                settle(of_order[cell["order"]], cell) for cell in cells if can_be_settled(cell)
+                settle(of_order[cell["order"]], cell, limits.steady)
+                for cell in cells
+                if can_be_settled(cell, limits.steady)
             ]
             whole = every[-1]
             table = template_pairs(whole)

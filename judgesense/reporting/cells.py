@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.frames import Codes, Log, Pairs, data_hash
+from judgesense.decisions.frames import Log, Pairs, data_hash
 from judgesense.decisions.streams import (
     Mask,
     Stream,
@@ -18,11 +18,12 @@ from judgesense.decisions.streams import (
     distinct,
 )
 from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
-from judgesense.statistics.agreement import soft_jss
+from judgesense.statistics.agreement import jss_of_codes, soft_jss
 from judgesense.statistics.bias import position_bias
+from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.signature import signature
-from judgesense.tasks import NO_ORDER, UNCLEAR
-from judgesense.trust.conclusion import verdict
+from judgesense.tasks import NO_ORDER
+from judgesense.trust.checks import both_orders, chosen_options
 from judgesense.version import __version__
 
 POOLED = "both"
@@ -85,7 +86,9 @@ class CellPart:
 def parts(stream: Stream, run_id: str) -> list[CellPart]:
     """A stream's parts by option order; the last one is the whole, over both orders if judged."""
     log, pairs = stream.log, stream.pairs
-    counts = np.bincount(pairs.order[stream.known], minlength=len(log.orders))
+    # An order in which only one wording was asked has no pairs, but shows position bias.
+    counts = np.bincount(log.order[stream.rows], minlength=len(log.orders))
+    counts += np.bincount(pairs.order[stream.known], minlength=len(log.orders))
     seen = [log.orders[code] for code in np.flatnonzero(counts)]
     seen.sort(key=lambda order: (order == NO_ORDER, order))
     single = []
@@ -130,6 +133,7 @@ def stream_cells(every: list[CellPart], hashes: Hashes) -> Iterator[dict[str, An
                 "labels": kind,
                 **figures,
                 **of_prompts,
+                **_repeats(part, kind),
                 "soft_jss": _soft(part, kind),
                 "degenerate": figures["degenerate"] or degenerate,
                 "signature": signature(
@@ -145,24 +149,43 @@ def stream_cells(every: list[CellPart], hashes: Hashes) -> Iterator[dict[str, An
                     v=__version__,
                 ),
             }
-            cell["verdict"] = verdict(cell)
             yield {key: cell[key] for key in CELL_KEYS}
 
 
 def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
     figures: dict[str, Any] = dict.fromkeys(
-        ("jss", "ci_low", "ci_high", "flip_rate", "kappa", "jss_low", "jss_high")
-    )
+        ("jss", "ci_low", "ci_high", "flip_rate", "kappa", "kappa_ci_low", "kappa_ci_high",
+         "jss_low", "jss_high")
+    )  # fmt: skip
     figures.update(n_pairs=0, n_unclear=0, n_refused=0, n_error=0)
     figures["degenerate"] = NOT_JUDGED if part.n_planned else NO_PAIRS
     if part.used.any():
-        found = part.stream.agreement(kind, part.of_pairs)
+        one, two = (side[part.used] for side in part.stream.sides(kind))
+        clusters = part.pairs.cluster[part.used]
+        found = jss_of_codes(one, two, part.log.labels.tolist(), clusters)
         figures = {key: found[key] for key in figures}
     decided = part.decided(kind)
+    figures |= _random_interval(part, kind, decided)
     figures["n_items"] = distinct(part.pairs.item[decided])
     figures["n_clusters"] = distinct(part.pairs.cluster[decided])
     figures["coverage"] = figures["n_pairs"] / part.n_planned if part.n_planned else None
     return figures
+
+
+def _random_interval(part: CellPart, kind: str, decided: Mask) -> dict[str, float | None]:
+    """The interval of JSS for wordings like these."""
+    return {"ci_low_random": None, "ci_high_random": None}
+
+
+def _repeats(part: CellPart, kind: str) -> dict[str, float | None]:
+    """JSS of the same prompt asked again, and what rewording does beyond that."""
+    noise = _noise(part)
+    return {
+        "jss_repeat": None if noise is None else 1 - noise,
+        "delta_jss": None,
+        "delta_ci_low": None,
+        "delta_ci_high": None,
+    }
 
 
 def _degenerate(both: dict[str, dict[str, Any]]) -> str | None:
@@ -184,10 +207,17 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
     hits = decision[graded] == log.gold[rows][graded]
     result: dict[str, float | None] = {
         "accuracy": float(hits.mean()) if len(hits) else None,
+        "accuracy_ci_low": None,
+        "accuracy_ci_high": None,
         "first_position_rate": None,
         "position_consistency": None,
+        "position_ci_low": None,
+        "position_ci_high": None,
         "noise_floor": _noise(part),
     }
+    if len(hits):
+        ends = wilson_cluster(hits, log.cluster[rows][graded])
+        result |= {"accuracy_ci_low": ends.low, "accuracy_ci_high": ends.high}
     if stream.task.comparative:
         # A tie, or an answer outside the label map, is on no side: as in `position_bias`.
         words = log.labels[decision[decided]]
@@ -195,33 +225,29 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
         if len(chosen):
             result["first_position_rate"] = float((chosen == stream.task.labels[0]).mean())
         if part.order == POOLED:
-            result |= _position(stream, rows, decision)
+            result |= _position(stream)
     return result
 
 
-def _position(stream: Stream, rows: Codes, decision: Codes) -> dict[str, float | None]:
+def _position(stream: Stream) -> dict[str, float | None]:
     """Position figures over the prompts that were judged in both orders; empty without any."""
-    log, options = stream.log, stream.task.labels[:2]
-    if len(options) < 2 or not {"AB", "BA"} <= set(log.orders):
+    ab, ba = both_orders(stream)
+    if not len(ab):
         return {}
-    key = log.item[rows] * len(log.templates) + log.template[rows]
-    sides = []
-    for order in ("AB", "BA"):
-        index = np.flatnonzero(log.order[rows] == log.orders.index(order))
-        keys, at = np.unique(key[index], return_index=True)
-        sides.append((keys, index[at]))
-    common, in_ab, in_ba = np.intersect1d(
-        sides[0][0], sides[1][0], assume_unique=True, return_indices=True
+    found = position_bias(
+        chosen_options(stream, stream.decision[ba]),
+        chosen_options(stream, stream.decision[ab]),
+        item_ids=stream.log.cluster[stream.rows][ab],
+        options=stream.task.labels[:2],
     )
-    if not len(common):
+    if not found.n:
         return {}
-    ab, ba = sides[0][1][in_ab], sides[1][1][in_ba]
-    # A decision for neither option (a tie, an answer outside the label map) prefers no position.
-    known = [word if word in options else UNCLEAR for word in log.labels]
-    words = np.array(known, dtype=object)[decision]
-    found = position_bias(words[ba], words[ab], item_ids=log.cluster[rows][ab], options=options)
-    keys = ("first_position_rate", "position_consistency")
-    return {key: found[key] for key in keys} if found.n else {}
+    return {
+        "first_position_rate": found.first_position_rate,
+        "position_consistency": found.position_consistency,
+        "position_ci_low": found.position_consistency_ci_low,
+        "position_ci_high": found.position_consistency_ci_high,
+    }
 
 
 def _noise(part: CellPart) -> float | None:

@@ -149,12 +149,14 @@ def _accuracy_interval(stream: Stream) -> list[float | None] | None:
     return [spread.low, spread.high]
 
 
-def settle(part: CellPart, cell: dict[str, Any]) -> dict[str, Any]:
-    """An entry of ``to_settle``: how many items would settle a cell that is undecided."""
+def settle(part: CellPart, cell: dict[str, Any], threshold: float) -> dict[str, Any]:
+    """An entry of ``to_settle``: how many items would settle a cell."""
     decided = part.decided(cell["labels"])
     first, second = (side[decided] for side in part.stream.sides(cell["labels"]))
     pairs = part.pairs
-    items = items_to_settle(first == second, pairs.cluster[decided], pairs.item[decided])
+    items = items_to_settle(
+        first == second, pairs.cluster[decided], pairs.item[decided], threshold=threshold
+    )
     return {key: cell[key] for key in CELL_KEYS[:6]} | {"items": items}
 
 

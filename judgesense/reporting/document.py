@@ -19,6 +19,7 @@ from judgesense.reporting.table import (
     rows,
 )
 from judgesense.text import interval, number, percent, sentence, shorten
+from judgesense.trust.card import CHECKS
 from judgesense.trust.thresholds import STEADY_JSS
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def render(
     made = environment()
     made.filters.update(filters or {})
     table = rows(report)
-    method = made.get_template("method.txt").render(baseline_note=BASELINE_NOTE)
+    method = made.get_template("method.txt").render(
+        baseline_note=BASELINE_NOTE, thresholds=_thresholds(report)
+    )
     return made.get_template(template).render(
         runs=[run_facts(run) for run in report["runs"] if run],
         rows=table,
@@ -76,6 +79,19 @@ def render(
         cells=report["cells"],
         notes=report["notes"],
         **more,
+    )
+
+
+def _thresholds(report: Mapping[str, Any]) -> str:
+    """The thresholds of the cards, each with every value that was used."""
+    used = {
+        name: sorted({card["checks"][name]["threshold"] for card in report["trust"]})
+        for name in CHECKS
+    }
+    return ", ".join(
+        f"{name} {' or '.join(f'{value:g}' for value in values)}"
+        for name, values in used.items()
+        if values
     )
 
 

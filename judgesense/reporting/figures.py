@@ -52,11 +52,11 @@ def _slug(name: str) -> str:
 def _forest(table: Sequence[Row]) -> Any:
     lines = []
     for row in table:
-        cell, name = row.cell, row.texts["judge"]
-        ends = (None, None) if row.is_baseline else (cell["ci_low"], cell["ci_high"])
+        cell, figure, name = row.cell, row.figure, row.texts["judge"]
+        ends = (None, None) if row.is_baseline else (figure["ci_low"], figure["ci_high"])
         name += "" if row.is_baseline else f" · {cell['scoring']}"
-        lines.append((cell["task"], name, cell["jss"], *ends, row.hollow, row.tone))
-    xlabel = "JSS, mapped (hollow: raw), with its 95% interval"
+        lines.append((cell["task"], name, figure["jss"], *ends, None, row.tone))
+    xlabel = "JSS (same verdict after rewording) with its 95% interval"
     return plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
 
 

@@ -1,6 +1,6 @@
 """The drawing that reports and studies share: one style, one forest plot, one heatmap.
 
-Colours are Okabe and Ito's (colour-blind safe); series and verdicts also differ in marker, line or
+Colours are Okabe and Ito's (colour-blind safe); series and tones also differ in marker, line or
 hatching, so that a black-and-white print says the same. matplotlib loads when it draws.
 """
 
@@ -34,7 +34,7 @@ class ForestRow(NamedTuple):
     high: float | None = None
     hollow: float | None = None
     """A second value, drawn hollow."""
-    verdict: str | None = None
+    tone: str | None = None
     """Gives the row its colour and shape and is printed beside it; ``baseline`` is only drawn."""
 
 
@@ -100,18 +100,18 @@ def forest(
     """Draw values with intervals; each row has the fields of `ForestRow`, groups are adjacent.
 
     A value that is undefined is printed as a dash; a row without an interval is a mark alone. With
-    verdicts, the zone above the threshold is shaded.
+    tones, the zone above the threshold is shaded.
     """
     lines = [ForestRow(*row) for row in rows]
     groups = list(dict.fromkeys(row.group for row in lines))
-    judged = any(row.verdict for row in lines)
+    judged = any(row.tone for row in lines)
     figure, axes = canvas(8.2 if judged else 7.2, 0.9 + 0.28 * (len(lines) + 1.3 * len(groups)))
     beside = axes.get_yaxis_transform()
     right = 1.46 if judged else 1.0
     if threshold is not None:
         axes.axvline(threshold, color=SOFT, lw=0.9, ls=DASHES)
         if judged:
-            axes.axvspan(threshold, 1.0, color=COLOURS["reliable"], alpha=0.07, lw=0)
+            axes.axvspan(threshold, 1.0, color=COLOURS["use"], alpha=0.07, lw=0)
     y, before = 0.0, None
     for row in lines:
         if row.group != before:
@@ -132,8 +132,8 @@ def forest(
 
 
 def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], beside: Any) -> None:
-    colour, marker = own if row.verdict is None else (COLOURS[row.verdict], SHAPES[row.verdict])
-    tone = SOFT if row.verdict == "baseline" else INK
+    colour, marker = own if row.tone is None else (COLOURS[row.tone], SHAPES[row.tone])
+    tone = SOFT if row.tone == "baseline" else INK
     name = plain(shorten(row.name))
     axes.text(-0.39, y, name, transform=beside, size=9, va="center", color=tone)
     text = number(row.value)
@@ -144,10 +144,10 @@ def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], besid
         axes.plot(row.hollow, y, marker, mfc="white", mec=colour, mew=1.2, ms=5.5, zorder=3)
     if row.value is not None:
         axes.plot(row.value, y, marker, color=colour, mec="white", mew=0.8, clip_on=False,
-                  ms=6.5 if row.verdict == "baseline" else 7.5, zorder=4)  # fmt: skip
+                  ms=6.5 if row.tone == "baseline" else 7.5, zorder=4)  # fmt: skip
     axes.text(1.03, y, text, transform=beside, size=9, va="center", color=tone)
-    if row.verdict not in (None, "baseline"):
-        axes.text(1.46, y, row.verdict, transform=beside, size=9, va="center", ha="right",
+    if row.tone not in (None, "baseline"):
+        axes.text(1.46, y, row.tone, transform=beside, size=9, va="center", ha="right",
                   color=colour, weight="bold")  # fmt: skip
 
 

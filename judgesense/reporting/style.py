@@ -1,4 +1,4 @@
-"""How verdicts look everywhere: marks, colours and shapes, and the pages' style sheet.
+"""How trust looks everywhere: marks, colours and shapes, and the pages' style sheet.
 
 Colours are Okabe and Ito's (colour-blind safe). On the pages they are darkened or lightened until
 text in them reads at 4.5:1; a mark or a shape always says the same as a colour, so that a
@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-MARKS = {"reliable": "✓", "unstable": "✗", "undecided": "?", "degenerate": "∅"}
-"""The sign of each verdict."""
-
-TONES = {"use": "reliable", "avoid": "unstable", "undecided": "undecided"}
-"""The verdict whose colour a piece of advice takes, by the kind of its first finding."""
+MARKS = {"use": "✓", "care": "!", "unknown": "?", "avoid": "✗"}
+"""The sign of each value of ``trust``."""
 
 COLOURS = {
-    "reliable": "#0072B2",
-    "unstable": "#D55E00",
-    "undecided": "#B07D00",
-    "degenerate": "#A8548B",
+    "use": "#0072B2",
+    "care": "#B07D00",
+    "unknown": "#A8548B",
+    "avoid": "#D55E00",
     "baseline": "#777777",
 }
-SHAPES = {"reliable": "o", "unstable": "s", "undecided": "^", "degenerate": "X", "baseline": "D"}
+SHAPES = {"use": "o", "care": "^", "unknown": "X", "avoid": "s", "baseline": "D"}
 """Colours and markers of the figures."""
 
 LOWEST_AGREEMENT = 0.5

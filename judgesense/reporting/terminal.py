@@ -22,10 +22,10 @@ from judgesense.reporting.table import (
 from judgesense.text import aligned
 
 STYLES = {
-    "reliable": "green",
-    "unstable": "red",
-    "undecided": "yellow",
-    "degenerate": "magenta",
+    "use": "green",
+    "care": "yellow",
+    "unknown": "magenta",
+    "avoid": "red",
     "baseline": "dim",
 }
 _BULLET = "  - "
@@ -67,7 +67,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
     for row, text in zip(table, body, strict=True):
         line = _whole(text, STYLES["baseline"] if row.is_baseline else "")
         if not row.is_baseline:
-            line.stylize(STYLES[row.tone], len(text) - len(row.texts["verdict"]))
+            line.stylize(STYLES[row.tone], 0, len(row.texts["trust"]))
         yield line
     yield from (Text(), Text(LEGEND, "dim"), Text(BASELINE_NOTE, "dim"))
     for side in side_tables(report):

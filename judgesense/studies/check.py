@@ -219,7 +219,7 @@ def check(
     failed = sum(len(each["failed"]) for run in report["runs"] for each in run["judges"])
     found = CheckResult(
         result, Report.of(report), out, cell["jss"], cell["ci_low"], cell["ci_high"], threshold,
-        cell["verdict"] == "degenerate", cell["coverage"], failed,
+        cell["degenerate"] is not None, cell["coverage"], failed,
     )  # fmt: skip
     result.findings.insert(0, found.verdict)
     result.write(out / "check")

@@ -1,23 +1,19 @@
-"""Advice in plain sentences: whether to use a judge on a task, why, and with which wording."""
+"""Advice in plain sentences: the trust card's conclusion, and what it does not say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from judgesense.decisions.streams import BASELINES, ORACLE
-from judgesense.report_file import KAPPA_UNDEFINED, identity, main_cells, task_rank
-from judgesense.text import interval, join, number, percent, sentence
+from judgesense.decisions.streams import ORACLE
+from judgesense.report_file import identity, main_cells, task_rank
+from judgesense.text import interval, join, number, percent
 from judgesense.trust.thresholds import (
-    EVEN_FIRST,
     FEW_CLUSTERS,
-    FEWEST_WORDINGS,
-    FOLLOWS_POSITION,
-    LEAST_COVERAGE,
     LOW_KAPPA,
     LOW_OPTION_MASS,
     MANY_CUT_OFF,
@@ -25,8 +21,6 @@ from judgesense.trust.thresholds import (
     MOSTLY_NOISE,
     NO_DIFFERENCE,
     POLARITY_GAP,
-    SAME_CHOICE,
-    STEADY_JSS,
 )
 from judgesense.yaml_files import read_yaml
 
@@ -35,22 +29,24 @@ Finding = dict[str, Any]
 
 @dataclass(frozen=True)
 class AdviceCase:
-    """One judge, task and scoring: its main cells and the figures behind them."""
+    """One judge, task and scoring: its card, its main cells and the figures behind them."""
 
+    card: Mapping[str, Any]
     raw: Mapping[str, Any]
     mapped: Mapping[str, Any]
-    pairs: list[Mapping[str, Any]]
     wordings: list[Mapping[str, Any]]
+    inverted: list[str]
+    recommendation: Mapping[str, Any] | None
     about: Mapping[str, Any]
-    settle: int | None
     oracle_raw: float | None
 
 
 def advise(report: Mapping[str, Any]) -> list[Finding]:
     """Findings on every judge, task and scoring, coherence first.
 
-    A finding has ``run_id``, ``judge``, ``task``, ``scoring``, ``kind`` and ``text``; the first of
-    each case has kind ``use``, ``avoid`` or ``undecided``.
+    A finding has ``run_id``, ``judge``, ``task``, ``scoring``, ``kind`` and ``text``. The first of
+    each case is the trust card's sentence; its kind is the value of ``trust``. The others add what
+    the card does not say.
     """
     found = []
     for case in cases(report):
@@ -69,113 +65,75 @@ def as_sentence(finding: Mapping[str, Any]) -> str:
 def cases(report: Mapping[str, Any]) -> Iterator[AdviceCase]:
     """The cases of judges (no baselines), coherence first, then by task."""
     cells = main_cells(report)
-    about = {identity(entry): entry for entry in report["diagnostics"]}
+    about, recommended, cards = (
+        {identity(entry): entry for entry in report[name]}
+        for name in ("diagnostics", "recommendation", "trust")
+    )
     oracle = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
-    for key in sorted(cells, key=lambda key: (task_rank(key[2]), key)):
-        if key[1] in BASELINES or key not in about:
-            continue
+    for key in sorted(cards, key=lambda key: (task_rank(key[2]), key)):
         both = cells[key]
-        order = both["mapped"]["order"]
-        settle = [
-            entry["items"]
-            for entry in report["to_settle"]
-            if identity(entry) == key and (entry["order"], entry["labels"]) == (order, "mapped")
-        ]
         yield AdviceCase(
+            card=cards[key],
             raw=both["raw"],
             mapped=both["mapped"],
-            pairs=[
-                row
-                for row in report["template_pairs"]
-                if identity(row) == key and row["labels"] == "mapped" and row["jss"] is not None
+            wordings=[row for row in report["wordings"] if identity(row) == key],
+            inverted=[
+                row["template"]
+                for row in report["templates"]
+                if identity(row) == key and row["inverted"]
             ],
-            wordings=[row for row in report["templates"] if identity(row) == key],
+            recommendation=recommended.get(key),
             about=about[key],
-            settle=settle[0] if settle else None,
             oracle_raw=oracle.get(key[2]),
         )
 
 
 def _findings(case: AdviceCase) -> Iterator[tuple[str, str]]:
-    yield _headline(case)
-    for check in (_wrong, _polarity, _position, _noise, _mass, _undecided, _cut_off, _worst,
+    yield case.card["trust"], f"{case.card['text']}."
+    for check in (_missing, _wording, _polarity, _one_label, _noise, _mass, _undecided, _cut_off,
                   _prefer, _sample):  # fmt: skip
         if text := check(case):
             yield check.__name__.strip("_"), text
 
 
-def _headline(case: AdviceCase) -> tuple[str, str]:
-    cell = case.mapped
-    if cell["jss"] is None:
-        return _nothing_known(case)
-    if _hardly_covered(case):
-        return "avoid", _say("hardly_covered", case)
-    if cell["verdict"] == "degenerate":
-        reason = sentence(cell["degenerate"].removesuffix(KAPPA_UNDEFINED))
-        return "avoid", _say("degenerate", case, reason=reason)
-    if cell["verdict"] == "reliable":
-        return _reliable(case)
-    if cell["verdict"] == "unstable":
-        text = _say("unstable", case)
-        if cell["kappa"] is not None and cell["kappa"] <= 0:
-            text += f" {_say('no_better_than_chance', case)}"
-        return "avoid", text
-    if cell["ci_low"] is None:
-        return "undecided", _say("one_item", case)
-    key = "never_settled" if case.settle is None else "not_settled"
-    return "undecided", _say(key, case, threshold=STEADY_JSS, items=case.settle)
-
-
-def _nothing_known(case: AdviceCase) -> tuple[str, str]:
-    """The headline without a JSS: no pairs, no judgements, or no decisions."""
-    if not case.about["n_planned"]:
-        return "undecided", _say("one_wording", case)
-    if not case.about["n_judged"] or case.mapped["n_error"]:
-        return "undecided", _say("not_judged", case)
-    return "avoid", _say("unreadable", case, reason=sentence(case.mapped["degenerate"]))
-
-
-def _reliable(case: AdviceCase) -> tuple[str, str]:
-    """A steady judge is only useful if it reads what it judges."""
-    same, kappa = case.mapped["position_consistency"], case.mapped["kappa"]
-    if _is_wrong(case):
-        return "avoid", _say("steady_but_wrong", case)
-    if same is not None and same < FOLLOWS_POSITION:
-        return "avoid", _say("steady_by_position", case)
-    one_label = kappa is not None and kappa <= LOW_KAPPA
-    return "use", _say("use_with_care" if one_label else "use", case)
-
-
-def _hardly_covered(case: AdviceCase) -> bool:
-    coverage = case.mapped["coverage"]
-    return coverage is not None and coverage < LEAST_COVERAGE
-
-
-def _is_wrong(case: AdviceCase) -> bool:
-    """No better than always giving the commonest gold label."""
-    accuracy, share = case.mapped["accuracy"], case.about["gold_share"]
-    return accuracy is not None and share is not None and share < 1 and accuracy <= share
-
-
-def _wrong(case: AdviceCase) -> str | None:
-    jss, share = case.mapped["jss"], case.about["gold_share"]
-    if case.mapped["accuracy"] is None:
+def _missing(case: AdviceCase) -> str | None:
+    """What else is unmeasured; the text of a card with `care` says it already."""
+    if case.card["trust"] != "unknown":
         return None
-    if share == 1:
-        return _say("one_gold_label", case)
-    if _is_wrong(case):
-        steady = jss is not None and jss >= STEADY_JSS
-        return _say("wrong", case, how="steady but" if steady else "often")
-    low = case.about["accuracy_ci"][0]
-    return None if low is None or share is None or low > share else _say("perhaps_constant", case)
+    texts = [
+        check["text"]
+        for name, check in case.card["checks"].items()
+        if check["state"] == "unmeasured" and check["applies"] and name != "steady"
+    ]
+    return f"{'; '.join(texts)}." if texts else None
+
+
+def _wording(case: AdviceCase) -> str | None:
+    """Wordings that stand out: mislabelled, unlike the others, or unreadable."""
+    texts = []
+    for flag in ("inverted", "outlier", "unreadable"):
+        names = [row["template"] for row in case.wordings if row["flag"] == flag]
+        if names:
+            texts.append(_say(f"wording_{flag}", case, names=join(names), s=_s(names)))
+    return " ".join(texts) or None
+
+
+def _one_label(case: AdviceCase) -> str | None:
+    steady = case.card["checks"]["steady"]
+    if steady["state"] != "pass":
+        return None
+    kappa = steady["details"]["kappa"]
+    if kappa is not None and kappa > LOW_KAPPA:
+        return None
+    return _say("constant" if kappa is None else "one_label", case, kappa=kappa)
 
 
 def _polarity(case: AdviceCase) -> str | None:
     raw, mapped = case.raw["jss"], case.mapped["jss"]
-    inverted = [row["template"] for row in case.wordings if row["inverted"]]
+    inverted = case.inverted
     if not inverted or raw is None or mapped is None:
         return None
-    wordings = f"the inverted wording{'s' if len(inverted) > 1 else ''} {join(inverted)}"
+    wordings = f"the inverted wording{_s(inverted)} {join(inverted)}"
     if mapped - raw > POLARITY_GAP:
         oracle = ""
         if case.oracle_raw is not None:
@@ -186,27 +144,21 @@ def _polarity(case: AdviceCase) -> str | None:
     return None
 
 
-def _position(case: AdviceCase) -> str | None:
-    if not case.about["comparative"]:
-        return None
-    rate, same = case.mapped["first_position_rate"], case.mapped["position_consistency"]
-    if same is None:
-        return _say("one_order", case) if len(case.about["orders"]) == 1 else None
-    low, high = EVEN_FIRST
-    if low <= rate <= high:
-        return None if same >= SAME_CHOICE else _say("even_position", case)
-    place, share = ("first", rate) if rate >= 0.5 else ("second", 1 - rate)
-    return _say("position_bias", case, place=place, share=share)
-
-
 def _noise(case: AdviceCase) -> str | None:
-    noise, flips = case.raw["noise_floor"], case.mapped["flip_rate"]
-    if noise is None or flips is None:
+    """How much of the flips under rewording comes back without rewording."""
+    steady = case.card["checks"]["steady"]
+    repeat = steady["details"].get("jss_repeat")
+    if repeat is None:
         return None
+    noise, flips = 1 - repeat, 1 - steady["estimate"]
     if noise == 0:
         return _say("no_noise", case)
-    mostly = flips > 0 and noise >= flips * MOSTLY_NOISE
-    return _say("mostly_noise" if mostly else "some_noise", case)
+    key = "some_noise"
+    if abs(flips - noise) < NO_DIFFERENCE:
+        key = "only_noise"
+    elif noise >= flips * MOSTLY_NOISE:
+        key = "mostly_noise"
+    return _say(key, case, noise=noise, flips=flips)
 
 
 def _cut_off(case: AdviceCase) -> str | None:
@@ -234,48 +186,18 @@ def _undecided(case: AdviceCase) -> str | None:
     return " ".join(texts) or None
 
 
-def _rests_on_little(case: AdviceCase) -> bool:
-    """Whether wordings cannot be told apart: one label throughout, or most pairs undecided."""
-    return case.mapped["verdict"] == "degenerate" or _hardly_covered(case)
-
-
-def _worst(case: AdviceCase) -> str | None:
-    # Without an interval, a pair of wordings was decided on one item alone: that names no worst.
-    other = [
-        row
-        for row in case.pairs
-        if row["template_a"] != row["template_b"] and row["ci_low"] is not None
-    ]
-    if _rests_on_little(case) or len(other) < 2:
-        return None
-    worst = min(other, key=lambda row: (row["jss"], -row["n_pairs"]))
-    return None if worst["jss"] > 1 - NO_DIFFERENCE else _say("worst", case, pair=worst)
-
-
 def _prefer(case: AdviceCase) -> str | None:
-    known = [row for row in case.wordings if row["agreement"] is not None]
-    if _rests_on_little(case) or len(known) < FEWEST_WORDINGS:
-        return None
-    graded = all(row["accuracy"] is not None for row in known)
-
-    def merit(row: Mapping[str, Any]) -> float:
-        score: float = row["agreement"] + (row["accuracy"] if graded else 0.0)
-        return score / (2 if graded else 1)
-
-    ranked = sorted(known, key=lambda row: (-merit(row), row["inverted"], row["template"]))
-    best, second = ranked[:2]
-    if merit(best) - merit(ranked[-1]) < NO_DIFFERENCE:
-        return _say("no_wording_stands_out", case)
-    near = merit(best) - merit(second) < NO_DIFFERENCE
-    gold = f" and with gold on {percent(best['accuracy'])} of its prompts" if graded else ""
-    runner_up = f", hardly more than {second['template']}" if near else ""
-    return _say("prefer", case, best=best, graded=gold, runner_up=runner_up)
+    return None if case.recommendation is None else str(case.recommendation["text"])
 
 
 def _sample(case: AdviceCase) -> str | None:
     clusters = case.mapped["n_clusters"]
     few = 0 < clusters < FEW_CLUSTERS
     return _say("few_clusters", case, noun="item" if clusters == 1 else "items") if few else None
+
+
+def _s(names: Sequence[str]) -> str:
+    return "" if len(names) == 1 else "s"
 
 
 def _say(key: str, case: AdviceCase, **facts: Any) -> str:

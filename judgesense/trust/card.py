@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -57,6 +57,8 @@ class Check:
     n_items: int
     text: str
     applies: bool = True
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """More figures by name: see each check in `judgesense.trust.checks`."""
 
     @classmethod
     def of(
@@ -68,6 +70,7 @@ class Check:
         threshold: float,
         n_items: int,
         text: str,
+        **details: Any,
     ) -> Check:
         """The check whose state follows from its interval; without one it is ``open``.
 
@@ -79,7 +82,7 @@ class Check:
             state = "pass"
         elif ci_high is not None and ci_high < threshold:
             state = "fail"
-        return cls(state, estimate, ci_low, ci_high, threshold, n_items, text)
+        return cls(state, estimate, ci_low, ci_high, threshold, n_items, text, details=details)
 
     @classmethod
     def unmeasured(

@@ -20,7 +20,7 @@ from judgesense.statistics.kappa import contingency, kappa_from_table, wilson_ka
 from judgesense.statistics.ratios import rate_ratio
 from judgesense.tasks import ERROR, NO_ORDER, UNCLEAR
 from judgesense.text import join, number, percent
-from judgesense.trust.card import Check, TrustCard, conclude
+from judgesense.trust.card import Check, State, TrustCard, conclude
 from judgesense.trust.conclusion import items_to_settle
 from judgesense.trust.thresholds import (
     DEFAULTS,
@@ -133,7 +133,19 @@ def steady(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) 
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
         f"{_brackets(ends)}, {about})"
     )
-    found = Check.of(jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text)
+    found = Check.of(
+        jss,
+        ends.low,
+        ends.high,
+        threshold=threshold,
+        n_items=n_items,
+        text=text,
+        n_wordings=n_wordings,
+        kappa=kappa_from_table(
+            contingency(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
+        ),
+        jss_repeat=_repeat(stream),
+    )
     if found.state != "open":
         return found
     if ends.low is None:
@@ -145,6 +157,16 @@ def steady(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) 
         else f"about {items} items will settle it (now {n_items})"
     )
     return replace(found, text=f"{text}; the interval includes {threshold:g}: {more}")
+
+
+def _repeat(stream: Stream) -> float | None:
+    """JSS of the same prompt asked again; None without repeats."""
+    if stream.reruns is None:
+        return None
+    log, (first, later) = stream.log, stream.reruns
+    decided = ~(log.undecided[log.raw[first]] | log.undecided[log.raw[later]])
+    same = log.raw[first[decided]] == log.raw[later[decided]]
+    return float(same.mean()) if len(same) else None
 
 
 def _why_no_pairs(stream: Stream, used: Mask, judged: Mask) -> str:
@@ -182,22 +204,23 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         return Check.unmeasured(threshold, text, n_items=n_items)
     moves = stream.mapped_a[used] != stream.mapped_b[used]
     found = rate_ratio(follows, follow_clusters, moves, pairs.cluster[used])
-    text = (
-        f"its answer follows {percent(found.rate)} of contrasts and {percent(found.other)} of "
-        "rewordings"
-    )
+    figures = f"{percent(found.rate)} of contrasts, {percent(found.other)} of rewordings"
     above = found.difference_low is not None and found.difference_low > 0
     ignored = found.rate_high is not None and found.rate_high < IGNORED_CONTRAST
-    state = Check.of(
-        found.ratio, None, found.high, threshold=threshold, n_items=n_items, text=text
-    ).state
+    state: State
     if found.ratio >= threshold and above:
-        state = "pass"
-    elif found.ratio < threshold and not above and ignored:
-        state = "fail"
-    if state == "open":
-        text += ", which does not settle whether it responds to the question: add items"
-    return Check(state, found.ratio, found.low, found.high, threshold, n_items, text)
+        state, text = "pass", f"another question changes its answer ({figures})"
+    elif (found.high is not None and found.high < threshold) or (
+        found.ratio < threshold and not above and ignored
+    ):
+        state, text = "fail", f"another question hardly changes its answer ({figures})"
+    else:
+        state = "open"
+        text = f"whether another question changes its answer is not settled ({figures}): add items"
+    details = {"follows": found.rate, "moves": found.other}
+    return Check(
+        state, found.ratio, found.low, found.high, threshold, n_items, text, details=details
+    )
 
 
 def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, int]:
@@ -272,7 +295,17 @@ def _right(stream: Stream, rows: Codes, decision: Codes, gold: Codes, threshold:
         f"κ {number(kappa, 2)} {_brackets(ends, lambda end: number(end, 2))}; right on "
         f"{percent(accuracy)} of prompts, always answering {top} on {percent(share)}"
     )
-    found = Check.of(kappa, ends.low, ends.high, threshold=threshold, n_items=n_items, text="")
+    found = Check.of(
+        kappa,
+        ends.low,
+        ends.high,
+        threshold=threshold,
+        n_items=n_items,
+        text="",
+        accuracy=accuracy,
+        constant_label=top,
+        constant_accuracy=share,
+    )
     if found.state == "pass":
         text = f"it agrees with the gold labels ({figures})"
     elif found.state == "open":

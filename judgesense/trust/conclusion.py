@@ -1,4 +1,4 @@
-"""What a cell's interval says about the JSS threshold, and how many items would settle it."""
+"""Whether more items would settle on which side of the threshold a JSS lies, and how many."""
 
 from __future__ import annotations
 
@@ -14,30 +14,18 @@ from judgesense.statistics.planning import items_needed
 from judgesense.trust.thresholds import LEAST_COVERAGE, MOST_ITEMS, STEADY_JSS
 
 
-def verdict(cell: Mapping[str, Any]) -> str:
-    """``reliable``, ``unstable``, ``undecided`` or ``degenerate``: by the interval.
+def can_be_settled(cell: Mapping[str, Any], threshold: float = STEADY_JSS) -> bool:
+    """Whether more items may settle a cell.
 
-    Without a JSS (no pairs, or none decided) it is ``undecided``, and ``degenerate`` says why JSS
-    is undefined.
+    Its interval includes the threshold, and at least half of its pairs are decided.
 
-    >>> verdict({"jss": 0.9, "ci_low": 0.85, "ci_high": 0.94, "degenerate": None})
-    'reliable'
+    >>> can_be_settled({"ci_low": 0.7, "ci_high": 0.9, "coverage": 1.0})
+    True
     """
-    if cell["jss"] is None:
-        return "undecided"
-    if cell["degenerate"] is not None:
-        return "degenerate"
-    if cell["ci_low"] is not None and cell["ci_low"] > STEADY_JSS:
-        return "reliable"
-    if cell["ci_high"] is not None and cell["ci_high"] < STEADY_JSS:
-        return "unstable"
-    return "undecided"
-
-
-def can_be_settled(cell: Mapping[str, Any]) -> bool:
-    """Whether more items may settle a cell: it is undecided, and most of its pairs are decided."""
-    covered = cell["coverage"] is not None and cell["coverage"] >= LEAST_COVERAGE
-    return cell["verdict"] == "undecided" and covered
+    if cell["ci_low"] is None or cell["coverage"] is None:
+        return False
+    includes: bool = cell["ci_low"] <= threshold <= cell["ci_high"]
+    return includes and cell["coverage"] >= LEAST_COVERAGE
 
 
 def items_to_settle(

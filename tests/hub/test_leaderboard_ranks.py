@@ -17,6 +17,7 @@ from hub_scripts.leaderboard.ranking import standings
 from hub_scripts.leaderboard.sources import DEMO, EmbeddedSource, open_results
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import CELL_KEYS
+from judgesense.trust.card import TRUST
 
 HOSTILE = (
     '<script>alert("x")</script>',
@@ -32,7 +33,7 @@ def entry(name, low, high, *, jss=None, pairs="0a0a0a0a", scoring="options", run
     values = dict.fromkeys(CELL_KEYS)
     values.update(jss=(low + high) / 2 if jss is None else jss, ci_low=low, ci_high=high)
     values.update(n_pairs=125, n_items=25, n_clusters=25, n_unclear=0, n_refused=0, n_error=0)
-    values.update(coverage=1.0, verdict="undecided", signature="JSS|…", task="coherence")
+    values.update(coverage=1.0, signature="JSS|…", task="coherence")
     values.update(cell)
     cells = {"raw": values, "mapped": values}
     return BoardEntry(run or name, name, "coherence", scoring, pairs, "data", cells)
@@ -80,7 +81,7 @@ def test_a_judge_of_two_runs_counts_once_and_not_against_itself():
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ({"degenerate": "every decision is 'A'", "verdict": "degenerate"}, "degenerate: every"),
+        ({"degenerate": "every decision is 'A'"}, "degenerate: every"),
         ({"ci_low": None, "ci_high": None}, "no interval"),
         ({"coverage": 0.02}, "fewer than half"),
         ({"jss": None}, "no pair is decided"),
@@ -130,13 +131,23 @@ def test_the_size_is_what_the_name_states(name, size):
     assert billions(name) == size
 
 
-def test_published_figures_are_labelled_and_have_no_verdict():
+def test_published_figures_are_labelled_and_have_no_trust():
     shown = table(board(*published_entries()), "coherence")
     assert "measured with other wordings" in shown
     assert "as if they were independent" in shown
     assert shown.count("published</span>") == 13
-    for verdict in ("reliable", "unstable"):
-        assert f"> {verdict}</span>" not in shown
+    for trust in TRUST:
+        assert f"> {trust}</span>" not in shown
+
+
+def test_a_judge_to_avoid_is_ranked_only_if_its_one_fault_is_its_steadiness():
+    trust = {"trust": "avoid", "text": "avoid: ..."}
+    first = replace(entry("first", 0.97, 1.0), trust={**trust, "because": ["fair", "right"]})
+    shaky = replace(entry("shaky", 0.3, 0.5), trust={**trust, "because": ["steady"]})
+    assert ranks(first, shaky, entry("good", 0.8, 0.9)) == {"good": 1, "shaky": 2, "first": None}
+    shown = table(board(first, shaky), "coherence")
+    assert shown.count("avoid</span>") == 2
+    assert "it fails fair and right" in shown
 
 
 def test_published_figures_of_one_answer_throughout_are_degenerate():

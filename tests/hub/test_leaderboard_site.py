@@ -276,7 +276,7 @@ def test_a_good_run_is_accepted_and_then_on_the_table(visit, tmp_path):
     page.wait_for_selector("#checks [role=status]")
     assert "Accepted" in page.locator("#checks").inner_text()
     assert "Added as" in page.locator("#checks").inner_text()
-    assert page.locator("#checks li.reliable").count() == 7
+    assert page.locator("#checks li.use").count() == 7
     picture(page, "submit-good")
 
 

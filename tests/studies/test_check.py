@@ -182,7 +182,7 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
     )  # fmt: skip
     (row,) = found.result.table("jss").rows
     assert row["first_position"] == 1.0
-    assert row["verdict"] == "degenerate"
+    assert row["trust"] == "avoid"
     assert not found.passed
 
 

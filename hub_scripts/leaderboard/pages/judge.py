@@ -16,6 +16,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.report_file import LISTS, identity, main_cells
 from judgesense.reporting.html import advice, cards, flips, forest, heatmaps
 from judgesense.text import interval, number, percent
+from judgesense.trust.card import CHECKS
 from judgesense.trust.thresholds import EVEN_FIRST
 from judgesense.version import __version__
 
@@ -98,7 +99,7 @@ def _harmless(entry: Mapping[str, Any]) -> dict[str, Any]:
             made[key] = short(value)
         elif isinstance(value, str) and key in _TEXTS:
             made[key] = plain(value)[:LONGEST_TEXT]
-        elif isinstance(value, Mapping) and key in ("a", "b"):
+        elif isinstance(value, Mapping) and key in ("a", "b", "checks", *CHECKS):
             made[key] = _harmless(value)
     return made
 

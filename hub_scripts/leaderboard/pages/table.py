@@ -29,7 +29,7 @@ COLUMNS = (
     ("Rank", "up"),
     ("Judge", "text"),
     ("JSS and its 95% interval", "down"),
-    ("Verdict", "text"),
+    ("Trust", "text"),
     ("Accuracy", "down"),
     ("First position", "down"),
     ("No verdict", "up"),
@@ -145,8 +145,9 @@ def _row(standing: Standing, labels: str, other: str) -> dict[str, Any]:
     entry = standing.entry
     cell, second = entry.cells.get(labels), entry.cells.get(other)
     known = cell or second
-    tone = "published" if entry.is_published else str((known or {}).get("verdict", ""))
-    word = "baseline" if entry.is_baseline else tone or "undecided"
+    tone = "published" if entry.is_published else "unknown"
+    tone = tone if entry.trust is None else str(entry.trust["trust"])
+    word = "baseline" if entry.is_baseline else tone
     why = None if entry.is_baseline else standing.why
     return {
         "entry": entry,
@@ -157,7 +158,7 @@ def _row(standing: Standing, labels: str, other: str) -> dict[str, Any]:
         "css": "baseline" if entry.is_baseline else tone,
         "undecided": undecided_share(known) if known and not entry.is_published else None,
         "word": word,
-        "why": why.removeprefix("degenerate: ") if why and word == "degenerate" else why,
+        "why": why,
     }
 
 

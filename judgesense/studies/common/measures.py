@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from judgesense.decisions.frames import Answers
 from judgesense.decisions.streams import BASELINES, view
-from judgesense.report_file import main_cells, task_rank
+from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.statistics.ranking import competition_ranks, ranking_stability
@@ -64,6 +64,7 @@ def jss_table(report: Mapping[str, Any]) -> Table:
     The flip rate is that of rewording; the noise floor is that of the same prompt asked again,
     None without repeats.
     """
+    trust = {identity(entry): entry["trust"] for entry in report["trust"]}
     rows = [
         {
             "judge": judge, "task": cell["task"], "scoring": cell["scoring"],
@@ -72,7 +73,8 @@ def jss_table(report: Mapping[str, Any]) -> Table:
                 "jss", "ci_low", "ci_high", "flip_rate", "noise_floor", "accuracy",
             )},
             "first_position": cell["first_position_rate"], "undecided": undecided_share(cell),
-            **{key: cell[key] for key in ("n_items", "n_pairs", "verdict")},
+            **{key: cell[key] for key in ("n_items", "n_pairs")},
+            "trust": trust[identity(cell)],
         }
         for judge, raw, cell in cases(report)
     ]  # fmt: skip
