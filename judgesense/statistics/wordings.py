@@ -1,0 +1,397 @@
+"""Wordings looked at one by one: how far each agrees with the consensus of the others.
+
+A table of decisions has one row per wording and one column per cell (item and option order). The
+consensus for a wording is the most frequent decision of the *other* wordings on that cell. A
+wording that contradicts it, departs from it or cannot be read is flagged one at a time, worst
+first, and leaves the consensus before the next one is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.intervals import cluster_codes, wilson_from_sums
+from judgesense.statistics.kappa import disagreement_weights
+from judgesense.statistics.permutation import lower_than_rest
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Flag = Literal["fine", "outlier", "inverted", "unreadable"]
+
+NOT_JUDGED, UNDECIDED = -1, -2
+"""In place of a label's code: the wording was not asked there, or gave no verdict."""
+
+_LOWER = 0.1
+"""How much lower an outlier's agreement is, at least, than the others' median."""
+
+_OPPOSITE = 0.2
+"""Kappa with the reversed decisions above which a wording counts as inverted."""
+
+_TESTS = 2
+"""Each wording is tested for being inverted and for being an outlier: p-values are doubled."""
+
+_FEWEST = 10
+"""With fewer clusters nothing is called inverted or an outlier."""
+
+
+@dataclass(frozen=True)
+class WordingFigures:
+    """One wording beside the consensus of the others.
+
+    `agreement` is the share of its decisions that match the consensus (half a match where two
+    labels tie), with `ci_low` and `ci_high`; `kappa` is quadratic on an ordinal scale, with an
+    interval from a jackknife over clusters. `p_adjusted` is the corrected p-value of what was
+    tested: for an inverted wording that it contradicts the consensus (Holm), for every other one
+    that it agrees less than the other wordings do (max-T); both are doubled, for two tests.
+    `readable` is the share of its answers with a decision. Undefined figures are None.
+    """
+
+    flag: Flag
+    agreement: float | None
+    ci_low: float | None
+    ci_high: float | None
+    kappa: float | None
+    kappa_ci_low: float | None
+    kappa_ci_high: float | None
+    p_adjusted: float | None
+    readable: float | None
+    n_prompts: int
+
+
+def screen(
+    decisions: Any,
+    clusters: Any = None,
+    *,
+    n_labels: int,
+    ordinal: bool = False,
+    voters: Any = None,
+    gold: Any = None,
+    significant: float = 0.05,
+    n_resamples: int = 999,
+    seed: int = 0,
+) -> list[WordingFigures]:
+    """Compare every wording with the consensus of the others, and flag those that stand apart.
+
+    *Unreadable*: more than half of the answers give no decision. *Inverted*: kappa with the
+    consensus is below 0 (permutation of the consensus over clusters, Holm-corrected) and the
+    reversed decisions agree with it. *Outlier*: agreement at least 0.1 below the median of the
+    others, and significantly lower than theirs: max-T over the wordings, by permuting wordings
+    within clusters (Westfall & Young 1993). Flagged wordings leave the consensus one at a time. If
+    at least half of the voters seem inverted, `gold` tells which half it is; without gold all are
+    called inverted, since they contradict each other.
+
+    Args:
+        decisions: label codes 0..L-1, `NOT_JUDGED` or `UNDECIDED`, shape (wordings, cells).
+        clusters: one id per cell, or None.
+        n_labels: number of labels L; on an ordinal scale codes follow its order.
+        ordinal: whether kappa is quadratic and "reversed" means the scale turned round.
+        voters: which wordings form the consensus, shape (wordings,); None for all.
+        gold: gold label codes, -1 where unknown, shape (cells,), or None.
+        significant: corrected p-value below which a wording is flagged.
+        n_resamples: number of permutations.
+        seed: seed for `numpy.random.default_rng`.
+
+    Returns:
+        One `WordingFigures` per row of `decisions`. With fewer than 10 clusters none is inverted
+        or an outlier; with fewer than three voters none is an outlier.
+
+    Raises:
+        ValueError: not a table of codes below `n_labels`, or clusters of another length.
+
+    >>> good = [0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0] * 4
+    >>> found = screen([good, good, [1 - code for code in good]], n_labels=2)
+    >>> [row.flag for row in found], found[2].kappa
+    (['fine', 'fine', 'inverted'], -1.0)
+    """
+    table = _Table.of(decisions, clusters, n_labels, ordinal)
+    n = len(table.codes)
+    flags: list[Flag] = ["unreadable" if share > 0.5 else "fine" for share in table.unread]
+    p_values: list[float | None] = [None] * n
+    votes = np.ones(n, bool) if voters is None else np.asarray(voters, dtype=bool)
+    votes = votes & np.array([flag == "fine" for flag in flags])
+    at_first = int(votes.sum())
+    rng = np.random.default_rng(seed)
+    enough = table.k >= _FEWEST
+    while enough:
+        compared = [j for j in range(n) if flags[j] == "fine"]
+        beside = {j: table.beside(j, votes) for j in compared}
+        draws = max(n_resamples, 100 * len(compared))  # Enough for Holm's smallest p-value.
+        p_inverted = _holm({j: table.p_opposite(*beside[j], rng, draws) for j in compared})
+        worst = [j for j in compared if p_inverted[j] < significant]
+        if worst:
+            j = min(worst, key=lambda j: table.kappa(*beside[j]) or 0.0)
+            flags[j], p_values[j] = "inverted", p_inverted[j]
+            votes[j] = False
+            continue
+        found = _outlier(table, votes, beside, rng, n_resamples, significant)
+        for j, p in found.p_values.items():
+            p_values[j] = p
+        if found.worst is None:
+            break
+        flags[found.worst] = "outlier"
+        votes[found.worst] = False
+    inverted = [j for j in range(n) if flags[j] == "inverted"]
+    if inverted and 2 * len(inverted) >= at_first:
+        votes = _settle_halves(table, flags, votes, inverted, gold)
+    return [
+        replace(table.figures(j, votes), flag=flags[j], p_adjusted=p_values[j]) for j in range(n)
+    ]
+
+
+def consensus_scores(decisions: Any, n_labels: int, voters: Any = None) -> Floats:
+    """How far each decision matches the consensus of the other wordings, shape (wordings, cells).
+
+    1 for the most frequent label of the others, 1/m if it is one of m that tie, 0 for another
+    label or `UNDECIDED`; NaN where the wording was not judged or no other decided.
+
+    >>> consensus_scores([[0, 1], [0, 0], [1, -2]], 2).tolist()
+    [[0.5, 0.0], [0.5, 0.0], [0.0, 0.0]]
+    """
+    table = _Table.of(decisions, None, n_labels, False)
+    votes = np.ones(len(table.codes), bool) if voters is None else np.asarray(voters, dtype=bool)
+    scores = np.full(table.codes.shape, np.nan)
+    for j, own in enumerate(table.codes):
+        shares = table.consensus(j, votes)
+        known = (shares.sum(axis=1) > 0) & (own != NOT_JUDGED)
+        cells = np.flatnonzero(known)
+        matched = np.append(shares, np.zeros((len(shares), 2)), axis=1)[cells, own[cells]]
+        scores[j, cells] = np.where(own[cells] >= 0, matched, 0.0)
+    return scores
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Decisions by wording and cell, with the counts behind every consensus."""
+
+    codes: Codes
+    clusters: npt.NDArray[np.intp]
+    k: int
+    n_labels: int
+    weights: Floats
+    ordinal: bool
+
+    @classmethod
+    def of(cls, decisions: Any, clusters: Any, n_labels: int, ordinal: bool) -> _Table:
+        codes = np.asarray(decisions, dtype=np.int64)
+        if codes.ndim != 2 or (codes.size and (codes.min() < UNDECIDED or codes.max() >= n_labels)):
+            raise ValueError(
+                f"decisions: pass label codes from -2 to {n_labels - 1}, one row per wording and "
+                "one column per item and order"
+            )
+        places, k = cluster_codes(clusters, codes.shape[1])
+        weights = disagreement_weights(n_labels, "quadratic" if ordinal else None)
+        return cls(codes, places, k, n_labels, weights, ordinal)
+
+    @property
+    def unread(self) -> Floats:
+        """The share of each wording's answers without a decision; 0 without answers."""
+        answered = (self.codes != NOT_JUDGED).sum(axis=1)
+        shares: Floats = (self.codes == UNDECIDED).sum(axis=1) / np.maximum(answered, 1)
+        return shares
+
+    def consensus(self, j: int, votes: Bools) -> Floats:
+        """The most frequent labels of the voters other than j, shape (cells, L); ties share 1."""
+        others = votes.copy()
+        others[j] = False
+        counts = np.stack(
+            [(self.codes[others] == label).sum(axis=0) for label in range(self.n_labels)], axis=1
+        )
+        top = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
+        shares: Floats = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
+        return shares
+
+    def beside(self, j: int, votes: Bools) -> tuple[Codes, Floats, npt.NDArray[np.intp]]:
+        """Wording j's decisions, the consensus of the others and the clusters, where both exist."""
+        shares = self.consensus(j, votes)
+        cells = (self.codes[j] >= 0) & (shares.sum(axis=1) > 0)
+        return self.codes[j][cells], shares[cells], self.clusters[cells]
+
+    def kappa(self, own: Codes, shares: Floats, clusters: Any) -> float | None:
+        """Kappa of decisions with a consensus."""
+        joint = self._joint(own, shares, np.zeros(len(own), np.intp), 1)
+        value = float(_kappas(joint, self.weights)[0])
+        return None if np.isnan(value) else value
+
+    def _joint(self, own: Codes, shares: Floats, groups: Any, n_groups: int) -> Floats:
+        """Contingency tables of the groups, shape (groups, L, L)."""
+        size = self.n_labels
+        joint = np.zeros((n_groups * size, size))
+        np.add.at(joint, groups * size + own, shares)
+        return joint.reshape(n_groups, size, size)
+
+    def p_opposite(
+        self, own: Codes, shares: Floats, clusters: Any, rng: np.random.Generator, n: int
+    ) -> float:
+        """p-value of "kappa is not below 0"; 1 unless the reversed decisions agree.
+
+        The consensus is permuted over clusters, one random cell of each cluster at a time.
+        """
+        kappa = self.kappa(own, shares, clusters) if len(own) else None
+        if kappa is None or kappa >= 0 or not self._reversal_agrees(own, shares, kappa):
+            return 1.0
+        order = np.argsort(clusters, kind="stable")
+        own, shares = own[order], shares[order]
+        sizes = np.unique(clusters[order], return_counts=True)[1]
+        if len(sizes) < _FEWEST:
+            return 1.0
+        starts = np.cumsum(sizes) - sizes
+        cost = shares @ self.weights.T
+        hits = 0
+        for _ in range(n):
+            cells = starts + (rng.random(len(sizes)) * sizes).astype(np.int64)
+            here = cost[cells]
+            seen = here[np.arange(len(cells)), own[cells]].sum()
+            drawn = here[rng.permutation(len(cells)), own[cells]].sum()
+            hits += drawn >= seen - 1e-9
+        return (1 + hits) / (1 + n)
+
+    def _reversal_agrees(self, own: Codes, shares: Floats, kappa: float) -> bool:
+        if self.n_labels > 2 and not self.ordinal:
+            # Several labels without an order have no reverse.
+            return kappa < -_OPPOSITE / (self.n_labels - 1)
+        turned = self.kappa(self.n_labels - 1 - own, shares, None)
+        return turned is not None and turned > _OPPOSITE
+
+    def figures(self, j: int, votes: Bools) -> WordingFigures:
+        """Wording j beside the consensus of the voters."""
+        n_prompts = int((self.codes[j] != NOT_JUDGED).sum())
+        own, shares, clusters = self.beside(j, votes)
+        empty = WordingFigures(
+            "fine", None, None, None, None, None, None, None,
+            1 - float(self.unread[j]) if n_prompts else None, n_prompts,
+        )  # fmt: skip
+        if not len(own):
+            return empty
+        matched = shares[np.arange(len(own)), own]
+        _, groups = np.unique(clusters, return_inverse=True)
+        k = int(groups.max()) + 1
+        spread = wilson_from_sums(np.bincount(groups, matched), np.bincount(groups))
+        kappa = self.kappa(own, shares, clusters)
+        low, high = _jackknife(self._joint(own, shares, groups, k), self.weights, kappa)
+        return replace(
+            empty,
+            agreement=float(matched.mean()),
+            ci_low=spread.low,
+            ci_high=spread.high,
+            kappa=kappa,
+            kappa_ci_low=low,
+            kappa_ci_high=high,
+        )
+
+
+def _kappas(joint: Floats, weights: Floats) -> Floats:
+    """Kappa of each contingency table, shape (groups,); NaN where undefined."""
+    total = joint.sum(axis=(1, 2))
+    expected = np.einsum("gi,ij,gj->g", joint.sum(axis=2), weights, joint.sum(axis=1))
+    seen = np.einsum("gij,ij->g", joint, weights)
+    undefined = expected <= 1e-12
+    return np.where(undefined, np.nan, 1 - seen * total / np.where(undefined, 1.0, expected))
+
+
+def _jackknife(
+    joint: Floats, weights: Floats, kappa: float | None
+) -> tuple[float | None, float | None]:
+    """Kappa's 95% interval from leaving out one cluster at a time, clipped to [-1, 1]."""
+    from scipy.special import stdtrit
+
+    k = len(joint)
+    if kappa is None or k < 2:
+        return None, None
+    left_out = _kappas(joint.sum(axis=0) - joint, weights)
+    if np.isnan(left_out).any():
+        return None, None
+    error = float(np.sqrt((k - 1) / k * ((left_out - left_out.mean()) ** 2).sum()))
+    half = float(stdtrit(k - 1, 0.975)) * error
+    return max(-1.0, kappa - half), min(1.0, kappa + half)
+
+
+def _holm(p_values: dict[int, float]) -> dict[int, float]:
+    """Holm's adjusted p-values, doubled for the two tests of each wording."""
+    ranked = sorted(p_values, key=lambda j: p_values[j])
+    adjusted, highest = {}, 0.0
+    for rank, j in enumerate(ranked):
+        highest = max(highest, min(1.0, _TESTS * p_values[j] * (len(ranked) - rank)))
+        adjusted[j] = highest
+    return adjusted
+
+
+@dataclass(frozen=True)
+class _Outlier:
+    worst: int | None
+    p_values: dict[int, float]
+
+
+def _outlier(
+    table: _Table,
+    votes: Bools,
+    beside: dict[int, tuple[Codes, Floats, Any]],
+    rng: np.random.Generator,
+    n: int,
+    significant: float,
+) -> _Outlier:
+    """The wording that agrees least, if significantly and clearly less than the others."""
+    members = [j for j in np.flatnonzero(votes).tolist() if len(beside[j][0])]
+    if len(members) < 3:
+        return _Outlier(None, {})
+    scores = np.full((len(members), table.codes.shape[1]), np.nan)
+    for row, j in enumerate(members):
+        shares = table.consensus(j, votes)
+        cells = np.flatnonzero((table.codes[j] >= 0) & (shares.sum(axis=1) > 0))
+        scores[row, cells] = shares[cells, table.codes[j][cells]]
+    shared = (~np.isnan(scores)).sum(axis=0) >= 2
+    scores = scores[:, shared]
+    if not scores.size:
+        return _Outlier(None, {})
+    # A missing score takes the mean of its cell and so says nothing about any wording.
+    filled = np.where(np.isnan(scores), np.nanmean(scores, axis=0), scores)
+    sums = np.zeros((table.k, len(members)))
+    np.add.at(sums, table.clusters[shared], filled.T)
+    p_values = np.minimum(1.0, _TESTS * lower_than_rest(sums, rng, n))
+    means = np.nanmean(scores, axis=1)
+    apart = [
+        row
+        for row in range(len(members))
+        if p_values[row] < significant and np.median(np.delete(means, row)) - means[row] >= _LOWER
+    ]
+    worst = members[min(apart, key=lambda row: float(means[row]))] if apart else None
+    return _Outlier(worst, dict(zip(members, p_values.tolist(), strict=True)))
+
+
+def _settle_halves(
+    table: _Table, flags: list[Flag], votes: Bools, inverted: list[int], gold: Any
+) -> Bools:
+    """Which half is inverted: the one that contradicts gold; without gold, both."""
+    others = np.flatnonzero(votes).tolist()
+    sides = []
+    for members in (inverted, others):
+        kappas = [_kappa_with_gold(table, j, gold) for j in members] if gold is not None else []
+        known = [kappa for kappa in kappas if kappa is not None]
+        sides.append(float(np.mean(known)) if known else None)
+    one, two = sides
+    if one is None or two is None:
+        for j in others:
+            flags[j] = "inverted"
+        return votes
+    if one <= two:
+        return votes
+    for j in inverted:
+        flags[j] = "fine"
+    for j in others:
+        flags[j] = "inverted"
+    turned = votes.copy()
+    turned[others], turned[inverted] = False, True
+    return turned
+
+
+def _kappa_with_gold(table: _Table, j: int, gold: Any) -> float | None:
+    """Kappa of wording j with gold labels, on its decided cells that have one."""
+    labels = np.asarray(gold, dtype=np.int64)
+    cells = (table.codes[j] >= 0) & (labels >= 0)
+    if not cells.any():
+        return None
+    return table.kappa(table.codes[j][cells], np.eye(table.n_labels)[labels[cells]], None)

@@ -1,0 +1,244 @@
+"""The wordings of a judge and task one by one: the list ``wordings`` of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.decisions.streams import Stream
+from judgesense.statistics.choosing import Choice, choose
+from judgesense.statistics.wordings import (
+    NOT_JUDGED,
+    UNDECIDED,
+    WordingFigures,
+    consensus_scores,
+    screen,
+)
+from judgesense.tasks import ERROR, is_scale
+from judgesense.trust.thresholds import LEAST_COVERAGE
+
+Codes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """A stream's decisions by wording and cell (item and option order).
+
+    ``decisions`` has shape (wordings, cells): codes of ``labels``, ``NOT_JUDGED`` (also for a
+    failed request) or ``UNDECIDED``. ``gold``, ``clusters`` and ``items`` have one entry per cell.
+    ``turned`` are the wordings that the run itself declares as inverted: they have a row, but no
+    part in the consensus or in a recommendation.
+    """
+
+    stream: Stream
+    templates: tuple[str, ...]
+    labels: tuple[str, ...]
+    ordinal: bool
+    decisions: Codes
+    gold: Codes
+    clusters: Codes
+    items: Codes
+
+    @classmethod
+    def of(cls, stream: Stream) -> Wordings:
+        """The wordings of a judge's stream (equivalent variants only).
+
+        >>> import pyarrow as pa
+        >>> from judgesense.decisions import SCHEMA
+        >>> from judgesense.decisions.streams import view
+        >>> row = {"judge": "j", "task": "t", "scoring": "generate", "item_id": "i"}
+        >>> said = [{**row, "template_id": t, "decision": d} for t, d in [("1", "A"), ("2", "B")]]
+        >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
+        >>> Wordings.of(stream).decisions.tolist()
+        [[0], [1]]
+        """
+        log, rows = stream.log, stream.rows
+        scale = is_scale(stream.task.labels)
+        labels = [*stream.task.labels]
+        used = [str(log.labels[c]) for c in np.unique(stream.decision) if c >= 0]
+        if not scale:
+            # An answer outside the task's labels (a tie) is a verdict of its own.
+            labels += [w for w in used if w not in labels and w not in log.labels[log.undecided]]
+        place = {label: code for code, label in enumerate(labels)}
+        code_of = np.array([place.get(str(word), UNDECIDED) for word in log.labels], np.int64)
+        code_of[log.labels == ERROR] = NOT_JUDGED
+        gold_of = np.append([place.get(str(word), -1) for word in log.labels], -1)
+        names, row = np.unique(log.template[rows], return_inverse=True)
+        cells, first, column = np.unique(
+            log.item[rows] * len(log.orders) + log.order[rows],
+            return_index=True,
+            return_inverse=True,
+        )
+        decisions = np.full((len(names), len(cells)), NOT_JUDGED, np.int64)
+        decisions[row, column] = code_of[stream.decision]
+        gold = np.full(len(cells), -1, np.int64)
+        np.maximum.at(gold, column, gold_of[log.gold[rows]])
+        order = np.argsort([log.templates[code] for code in names], kind="stable")
+        return cls(
+            stream=stream,
+            templates=tuple(log.templates[code] for code in names[order]),
+            labels=tuple(labels),
+            ordinal=scale,
+            decisions=decisions[order],
+            gold=gold,
+            clusters=log.cluster[rows][first],
+            items=log.item[rows][first],
+        )
+
+    @cached_property
+    def turned(self) -> npt.NDArray[np.bool_]:
+        """Which wordings have a label map that inverts the others'."""
+        found: npt.NDArray[np.bool_] = np.isin(self.templates, list(self.stream.inverted))
+        return found
+
+    @cached_property
+    def figures(self) -> tuple[WordingFigures, ...]:
+        """Every wording beside the consensus of the others."""
+        return tuple(
+            screen(
+                self.decisions,
+                self.clusters,
+                n_labels=len(self.labels),
+                ordinal=self.ordinal,
+                voters=~self.turned,
+                gold=self.gold,
+            )
+        )
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether the wordings are compared by gold labels, not by the consensus."""
+        return bool((self.gold >= 0).any())
+
+    @cached_property
+    def compared(self) -> tuple[tuple[int, ...], npt.NDArray[np.intp]]:
+        """The wordings that can be recommended, and the cells on which they are compared.
+
+        These are the fine wordings, on the items and orders that all of them judged. A wording that
+        was judged on less than half of what the others share is left out.
+        """
+        able = [
+            j
+            for j, row in enumerate(self.figures)
+            if row.flag == "fine" and not self.turned[j] and row.n_prompts
+        ]
+        known = self.decisions != NOT_JUDGED
+        if self.graded:
+            known &= self.gold >= 0
+        while len(able) > 1:
+            sizes = known[able].sum(axis=1)
+            common = np.flatnonzero(known[able].all(axis=0))
+            if len(common) >= LEAST_COVERAGE * sizes.max():
+                break
+            del able[int(sizes.argmin())]
+        cells = np.flatnonzero(known[able].all(axis=0)) if able else np.zeros(0, np.intp)
+        return tuple(able), cells
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Right (1) or not (0) by gold, or agreement with the consensus of the others.
+
+        Shape (compared wordings, compared cells); an answer without a verdict is wrong.
+        """
+        able, cells = self.compared
+        own = self.decisions[list(able)][:, cells]
+        if self.graded:
+            hits: Floats = (own == self.gold[cells]).astype(np.float64)
+            return hits
+        return np.nan_to_num(consensus_scores(own, len(self.labels)))
+
+    @cached_property
+    def choice(self) -> Choice | None:
+        """What the scores say about the compared wordings; None with fewer than two."""
+        able, cells = self.compared
+        if len(able) < 2 or not len(cells):
+            return None
+        return choose(self.scores, self.clusters[cells])
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The wordings that cannot be told from the best one."""
+        able, _ = self.compared
+        kept = range(len(able)) if self.choice is None else self.choice.best
+        return tuple(self.templates[able[place]] for place in kept)
+
+    @property
+    def mislabelled(self) -> frozenset[str]:
+        """The wordings whose answers mean the opposite of what their label map says."""
+        return self._flagged("inverted")
+
+    def _flagged(self, *flags: str) -> frozenset[str]:
+        rows = zip(self.templates, self.figures, strict=True)
+        return frozenset(name for name, row in rows if row.flag in flags)
+
+
+def wordings(
+    stream: Stream | Wordings, texts: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The wordings of a judge and task, each with what the others say about it.
+
+    Args:
+        stream: a judge's decisions, or the `Wordings` made of them.
+        texts: the full text of each template, where known.
+
+    Returns:
+        One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
+        with the consensus and its 95% interval ``ci_low`` to ``ci_high``, ``kappa`` with
+        ``kappa_ci_low`` and ``kappa_ci_high``, ``p_adjusted`` and ``flag`` (see
+        `judgesense.statistics.wordings.screen`), ``jss_without`` (JSS of the other equivalent
+        wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
+        (without failed requests), ``in_best_set``. Undefined is None.
+
+    >>> import pyarrow as pa
+    >>> from judgesense.decisions import SCHEMA
+    >>> from judgesense.decisions.streams import view
+    >>> row = {"judge": "j", "task": "t", "scoring": "generate"}
+    >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YN"[(n + turned) % 2]}
+    ...         for t, turned in [("1", 0), ("2", 0), ("3", 1)] for n in range(40)]
+    >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
+    >>> [(row["template"], row["flag"], row["jss_without"]) for row in wordings(stream)]
+    [('1', 'fine', 0.0), ('2', 'fine', 0.0), ('3', 'inverted', 1.0)]
+    """
+    table = stream if isinstance(stream, Wordings) else Wordings.of(stream)
+    best = table.best
+    rows = []
+    for j, (name, found) in enumerate(zip(table.templates, table.figures, strict=True)):
+        rows.append(
+            {
+                "template": name,
+                "text": (texts or {}).get(name),
+                "agreement": found.agreement,
+                "kappa": found.kappa,
+                "ci_low": found.ci_low,
+                "ci_high": found.ci_high,
+                "kappa_ci_low": found.kappa_ci_low,
+                "kappa_ci_high": found.kappa_ci_high,
+                "p_adjusted": found.p_adjusted,
+                "flag": found.flag,
+                "jss_without": jss_without(table, {name}),
+                "accuracy": _accuracy(table, j),
+                "n_prompts": found.n_prompts,
+                "in_best_set": name in best,
+            }
+        )
+    return rows
+
+
+def jss_without(table: Wordings, left_out: set[str] | frozenset[str]) -> float | None:
+    """JSS of the equivalent wordings of one polarity without some of them; None without pairs."""
+    stream = table.stream
+    out = [*left_out, *stream.inverted]
+    one, two = stream.templates
+    return stream.agreement("mapped", ~np.isin(one, out) & ~np.isin(two, out)).jss
+
+
+def _accuracy(table: Wordings, j: int) -> float | None:
+    own = table.decisions[j]
+    cells = (own != NOT_JUDGED) & (table.gold >= 0)
+    return float((own[cells] == table.gold[cells]).mean()) if cells.any() else None

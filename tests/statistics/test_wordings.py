@@ -1,0 +1,145 @@
+"""Wordings beside the consensus: inverted, outliers, unreadable, and none of these."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judgesense.statistics.choosing import choose
+from judgesense.statistics.permutation import largest_gap, lower_than_rest
+from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, consensus_scores, screen
+
+
+def answers(n: int, wordings: int, flips: float = 0.1, share: float = 0.5, seed: int = 0):
+    """Decisions of equal wordings: each departs from a common verdict on `flips` of the cells."""
+    rng = np.random.default_rng(seed)
+    verdict = (rng.random(n) < share).astype(int)
+    return np.where(rng.random((wordings, n)) < flips, 1 - verdict, verdict)
+
+
+def flags(decisions, **options):
+    options.setdefault("n_labels", 2)
+    return [row.flag for row in screen(decisions, **options)]
+
+
+def test_equal_wordings_are_fine() -> None:
+    assert flags(answers(80, 6)) == ["fine"] * 6
+
+
+@pytest.mark.parametrize(("wordings", "turned"), [(6, [2]), (26, [0, 7]), (3, [1])])
+def test_inverted_wordings_are_found(wordings: int, turned: list[int]) -> None:
+    decisions = answers(80, wordings)
+    decisions[turned] = 1 - decisions[turned]
+    found = flags(decisions)
+    assert [j for j, flag in enumerate(found) if flag == "inverted"] == turned
+    assert found.count("fine") == wordings - len(turned)
+
+
+def test_an_inverted_wording_is_found_though_one_label_dominates() -> None:
+    decisions = answers(80, 6, flips=0.02, share=0.95)
+    decisions[3] = 1 - decisions[3]
+    assert flags(decisions) == ["fine"] * 3 + ["inverted"] + ["fine"] * 2
+
+
+def test_a_coin_among_ten_is_an_outlier() -> None:
+    decisions = answers(80, 10)
+    decisions[4] = np.random.default_rng(1).integers(0, 2, 80)
+    found = screen(decisions, n_labels=2)
+    assert [row.flag for row in found] == ["fine"] * 4 + ["outlier"] + ["fine"] * 5
+    assert found[4].agreement == pytest.approx(0.5, abs=0.15)
+    assert found[4].p_adjusted is not None
+    assert found[4].p_adjusted < 0.05
+
+
+def test_a_judge_that_answers_at_random_has_no_bad_wording() -> None:
+    noise = np.random.default_rng(3).integers(0, 2, (8, 200))
+    assert flags(noise) == ["fine"] * 8
+
+
+def test_an_unreadable_wording_has_no_vote() -> None:
+    decisions = answers(60, 4, flips=0)
+    decisions[1, :40] = UNDECIDED
+    found = screen(decisions, n_labels=2)
+    assert [row.flag for row in found] == ["fine", "unreadable", "fine", "fine"]
+    assert found[1].readable == pytest.approx(1 / 3)
+    assert found[1].agreement == 1.0
+
+
+def test_an_ordinal_scale_turned_round_is_inverted() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 5, 60)
+    decisions = np.clip(base + rng.integers(-1, 2, (5, 60)), 0, 4)
+    decisions[2] = 4 - decisions[2]
+    found = screen(decisions, n_labels=5, ordinal=True)
+    assert [row.flag for row in found] == ["fine", "fine", "inverted", "fine", "fine"]
+    assert found[2].kappa is not None
+    assert found[2].kappa_ci_high is not None
+    assert -1 <= found[2].kappa < found[2].kappa_ci_high < 0
+
+
+def test_two_wordings_that_contradict_each_other() -> None:
+    one = answers(40, 1)[0]
+    assert flags([one, 1 - one]) == ["inverted", "inverted"]
+    assert flags([one, 1 - one], gold=one) == ["fine", "inverted"]
+    assert flags([1 - one, one], gold=one) == ["inverted", "fine"]
+
+
+def test_few_clusters_flag_nothing() -> None:
+    decisions = np.tile(answers(9, 5, flips=0), 10)
+    decisions[0] = 1 - decisions[0]
+    clusters = np.tile(np.arange(9), 10)
+    assert flags(decisions, clusters=clusters) == ["fine"] * 5
+
+
+def test_undefined_figures_are_none() -> None:
+    alone = screen([[0, 1, 0]], n_labels=2)[0]
+    assert (alone.agreement, alone.kappa, alone.p_adjusted, alone.flag) == (
+        None,
+        None,
+        None,
+        "fine",
+    )
+    absent = screen([[NOT_JUDGED] * 3, [0, 1, 0], [0, 1, 1]], n_labels=2)[0]
+    assert (absent.agreement, absent.readable, absent.n_prompts) == (None, None, 0)
+    same = screen(np.zeros((3, 20), int), n_labels=2)[0]
+    assert (same.agreement, same.kappa, same.kappa_ci_low) == (1.0, None, None)
+    with pytest.raises(ValueError, match="decisions"):
+        screen([[0, 2]], n_labels=2)
+
+
+def test_consensus_splits_ties_and_ignores_what_was_not_judged() -> None:
+    scores = consensus_scores([[0, 0, NOT_JUDGED], [0, 1, 1], [1, UNDECIDED, 1]], 2)
+    assert scores[0].tolist()[:2] == [0.5, 0.0]
+    assert np.isnan(scores[0, 2])
+    assert scores[2].tolist() == [0.0, 0.0, 1.0]
+
+
+def test_permutation_p_values_of_equal_columns_are_even() -> None:
+    rng = np.random.default_rng(0)
+    tables = (rng.random((200, 40, 4)) < 0.7).astype(float)
+    p_any = [largest_gap(table, rng, 199)[0] for table in tables]
+    p_low = [lower_than_rest(table, rng, 199).min() for table in tables]
+    for p in (p_any, p_low):
+        assert 0.02 < np.mean(np.array(p) <= 0.05) < 0.09
+        assert 0.4 < np.mean(np.array(p) <= 0.5) < 0.6
+
+
+def test_the_set_of_the_best_and_the_held_out_score() -> None:
+    rng = np.random.default_rng(0)
+    right = (rng.random((4, 300)) < [[0.6], [0.9], [0.6], [0.9]]).astype(float)
+    found = choose(right)
+    assert found.best == (1, 3)
+    assert found.p_any_difference == 0.001
+    assert found.score == pytest.approx(0.9, abs=0.03)
+    equal = choose((rng.random((4, 300)) < 0.8).astype(float))
+    assert equal.best == (0, 1, 2, 3)
+
+
+def test_choosing_among_few() -> None:
+    alone = choose([[1.0, 0.0, 1.0]])
+    assert (alone.p_any_difference, alone.best) == (None, (0,))
+    one_cluster = choose([[1.0, 1.0], [0.0, 0.0]], [7, 7])
+    assert (one_cluster.p_any_difference, one_cluster.score) == (None, None)
+    assert one_cluster.best == (0, 1)
+    with pytest.raises(ValueError, match="scores"):
+        choose([[0.5, 1.5]])
