@@ -6,7 +6,9 @@ from typing import Any
 
 from judgesense.decisions.streams import Stream
 from judgesense.trust.checks import trust_card
+from judgesense.trust.recommendation import recommendation
 from judgesense.trust.thresholds import Thresholds
+from judgesense.trust.wordings import Wordings, wordings
 
 Rows = list[dict[str, Any]]
 
@@ -17,11 +19,12 @@ def conclusions(stream: Stream, thresholds: Thresholds) -> dict[str, Rows]:
     The wordings are looked at one by one first, so that the card leaves out those whose label map
     is wrong; the recommendation and the remedies then start from the card.
     """
-    card = trust_card(stream, thresholds=thresholds)
+    table = Wordings.of(stream)
+    card = trust_card(stream, thresholds=thresholds, mislabelled=table.mislabelled)
     found: dict[str, Rows] = {
         "trust": [card.to_dict()],
-        "wordings": [],
-        "recommendation": [],
+        "wordings": wordings(table),
+        "recommendation": [recommendation(table, card)],
         "remedies": [],
     }
     return found

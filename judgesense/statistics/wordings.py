@@ -113,7 +113,7 @@ def screen(
     flags: list[Flag] = ["unreadable" if share > 0.5 else "fine" for share in table.unread]
     p_values: list[float | None] = [None] * n
     votes = np.ones(n, bool) if voters is None else np.asarray(voters, dtype=bool)
-    votes = votes & np.array([flag == "fine" for flag in flags])
+    votes = votes & np.array([flag == "fine" for flag in flags], bool)
     at_first = int(votes.sum())
     rng = np.random.default_rng(seed)
     enough = table.k >= _FEWEST

@@ -170,12 +170,15 @@ class Wordings:
 
     @property
     def mislabelled(self) -> frozenset[str]:
-        """The wordings whose answers mean the opposite of what their label map says."""
-        return self._flagged("inverted")
+        """The wordings that ask the opposite, or whose label map is wrong.
 
-    def _flagged(self, *flags: str) -> frozenset[str]:
-        rows = zip(self.templates, self.figures, strict=True)
-        return frozenset(name for name, row in rows if row.flag in flags)
+        A declared inversion that the judge overlooks is not among them: that tells of the judge.
+        """
+        return frozenset(
+            name
+            for name, row, turned in zip(self.templates, self.figures, self.turned, strict=True)
+            if row.flag == "inverted" and not turned
+        )
 
 
 def wordings(
