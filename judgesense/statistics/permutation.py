@@ -83,7 +83,8 @@ def permutations(sums: Floats, rng: np.random.Generator, n_resamples: int) -> It
 
 def _informative(sums: Floats) -> Floats:
     """The clusters in which columns differ; the others change no statistic."""
-    return sums[np.ptp(sums, axis=1) > _EPSILON]
+    informative: Floats = sums[np.ptp(sums, axis=1) > _EPSILON]
+    return informative
 
 
 def _against_rest(tables: Floats) -> Floats:
