@@ -25,6 +25,9 @@ from judgesense.statistics.tables import numbers
 
 Floats = npt.NDArray[np.float64]
 
+_FEWEST_BOOTSTRAPPED = 20
+"""Clusters from which the bootstrap-t holds its level better than sign flips."""
+
 
 @dataclass(frozen=True, eq=False)
 class PairedDifference(ResultMapping):
@@ -107,10 +110,14 @@ def paired_test(
 ) -> PairedDifference:
     """Test whether two judges agree with themselves (or are right) equally often.
 
-    "permutation" swaps the two judges' results within whole items (sign flips of the items'
-    difference sums; all of them if they number at most `n_resamples`, otherwise drawn) and gives
-    Newcombe's interval for paired shares (1998, method 10) on the clustered Wilson ends.
-    "bootstrap" resamples items and gives the percentile interval and twice the smaller tail.
+    "permutation" swaps the two judges' results within whole clusters (sign flips; all of them if
+    they number at most `n_resamples`, otherwise drawn). The statistic is the cluster-robust t of
+    the difference, so that clusters of unequal size or spread keep the level (wild cluster
+    bootstrap, Cameron, Gelbach & Miller 2008; with one row per cluster, McNemar's exact test).
+    Flips assume a symmetric difference per cluster, which clusters of several rows need not have:
+    from 20 of those on, the p-value is the symmetric bootstrap-t's over clusters (Hall 1988). The
+    interval is Newcombe's for paired shares (1998, method 10) on the clustered Wilson ends.
+    "bootstrap" resamples clusters and gives the percentile interval and twice the smaller tail.
 
     Args:
         first: shape (n,), true if the first judge's two decisions are equal.
@@ -153,7 +160,7 @@ def paired_test(
         p_value = min(1.0, 2 * (1 + tail) / (1 + n_resamples))
     elif k > 1:
         interval = _newcombe(hits, sizes, level)
-        p_value = _sign_flip_p(gaps, n_resamples, seed)
+        p_value = _clustered_p(gaps, sizes, n_resamples, seed)
     return PairedDifference(
         difference=float(gaps.sum()) / len(a),
         first=float(a.mean()),
@@ -183,21 +190,63 @@ def _newcombe(hits: npt.NDArray[Any], sizes: Floats, level: float) -> Interval:
     return Interval(max(-1.0, p2 - p1 - float(low)), min(1.0, p2 - p1 + float(high)))
 
 
-def _sign_flip_p(gaps: npt.NDArray[Any], n_resamples: int, seed: int) -> float:
-    """Two-sided p-value of sum(gaps) if each gap's sign were a fair coin."""
-    sizes, counts = np.unique(np.abs(gaps[gaps != 0]), return_counts=True)
-    k = int(counts.sum())
-    observed = abs(float(gaps.sum())) - 1e-9
+def _clustered_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:
+    """The p-value of "permutation": sign flips, or bootstrap-t for many clusters of several rows."""
+    if len(gaps) < _FEWEST_BOOTSTRAPPED or sizes.max() == 1:
+        return _sign_flip_p(gaps, sizes, n_resamples, seed)
+    return _bootstrap_t_p(gaps, sizes, n_resamples, seed)
+
+
+def _squared_t(total: Floats, cross: Floats, gaps: Floats, sizes: Floats) -> Floats:
+    """Squared cluster-robust t of the difference, up to a factor: total^2 / sum of residuals^2.
+
+    ``total`` is the sum of the clusters' gaps and ``cross`` the sum of gap times size; both vary
+    over the flips, while the sums of gap^2 and size^2 do not.
+    """
+    square = float((gaps**2).sum())
+    mean = total / sizes.sum()
+    residual = square - 2 * mean * cross + mean**2 * float((sizes**2).sum())
+    t = np.full(np.shape(total), np.inf)
+    np.divide(total**2, residual, out=t, where=residual > 1e-9 * square)
+    return t
+
+
+def _sign_flip_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:
+    """Two-sided p-value of the robust t if each cluster's gap had the sign of a fair coin."""
+    moved = np.column_stack([gaps, sizes])[gaps != 0]
+    kinds, counts = np.unique(moved, axis=0, return_counts=True)
+    k = len(moved)
     if k == 0:
         return 1.0
-    if k < 60 and 2**k <= n_resamples:
+    weights = np.column_stack([kinds[:, 0], kinds.prod(axis=1)])
+    exact = k < 60 and 2**k <= n_resamples
+    if exact:
         signs = 1 - 2 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
-        return float((np.abs(signs @ np.repeat(sizes, counts)) >= observed).mean())
-    # Among gaps of one size, the number of plus signs is binomial.
-    rng = np.random.default_rng(seed)
-    plus = rng.binomial(counts, 0.5, size=(n_resamples, len(counts)))
-    drawn = np.abs((2 * plus - counts) @ sizes)
-    return (1 + int((drawn >= observed).sum())) / (1 + n_resamples)
+        drawn = signs @ np.repeat(weights, counts, axis=0)
+    else:
+        # Among clusters with one gap and size, the number of plus signs is binomial.
+        rng = np.random.default_rng(seed)
+        plus = rng.binomial(counts, 0.5, size=(n_resamples, len(counts)))
+        drawn = (2 * plus - counts) @ weights
+    seen = _squared_t(*(counts @ weights)[:, None], gaps, sizes)
+    # Flips that tie with what was seen count, whatever the rounding.
+    extreme = _squared_t(drawn[:, 0], drawn[:, 1], gaps, sizes) >= seen * (1 - 1e-9)
+    return float(extreme.mean()) if exact else (1 + int(extreme.sum())) / (1 + n_resamples)
+
+
+def _bootstrap_t_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:
+    """Two-sided p-value of the robust t by resampling clusters around the difference seen."""
+    stats = np.column_stack([gaps, sizes, gaps**2, gaps * sizes, sizes**2])
+
+    def mean_and_spread(sums: Floats) -> tuple[Floats, Floats]:
+        gap, size, squares, cross, sizes2 = sums.T
+        mean = gap / size
+        return mean, np.sqrt(np.maximum(squares - 2 * mean * cross + mean**2 * sizes2, 0)) / size
+
+    mean, spread = mean_and_spread(stats.sum(axis=0)[None])
+    drawn, spreads = mean_and_spread(resampled_sums(stats, n_resamples, seed))
+    extreme = np.abs(drawn - mean) * spread >= np.abs(mean) * spreads * (1 - 1e-9)
+    return (1 + int(extreme.sum())) / (1 + n_resamples)
 
 
 def bonferroni(p_values: Sequence[float | None]) -> list[float | None]:
