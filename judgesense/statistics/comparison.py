@@ -228,7 +228,8 @@ def _sign_flip_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> fl
         rng = np.random.default_rng(seed)
         plus = rng.binomial(counts, 0.5, size=(n_resamples, len(counts)))
         drawn = (2 * plus - counts) @ weights
-    seen = _squared_t(*(counts @ weights)[:, None], gaps, sizes)
+    total, cross = (counts @ weights)[:, None]
+    seen = _squared_t(total, cross, gaps, sizes)
     # Flips that tie with what was seen count, whatever the rounding.
     extreme = _squared_t(drawn[:, 0], drawn[:, 1], gaps, sizes) >= seen * (1 - 1e-9)
     return float(extreme.mean()) if exact else (1 + int(extreme.sum())) / (1 + n_resamples)

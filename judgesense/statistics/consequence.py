@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.intervals import Interval, cluster_codes
-from judgesense.statistics.labels import check_level, check_resamples, encode
+from judgesense.statistics.labels import Codes, check_level, check_resamples, encode
 from judgesense.statistics.ranking import competition_ranks, kendall_matrix, leaders
 from judgesense.statistics.resampling import resampled_sums
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import Floats, is_finite
+
+_CELLS_AT_ONCE = 4_000_000
+"""Scores shuffled at once: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,11 @@ class Consequence(ResultMapping):
     templates that name it. `scores` are mean scores, one row per template, one column per system.
     `n_excluded` outputs lack a score under a template. An undefined figure is None, and
     `degenerate` says why.
+
+    `repeat_change_rate` is the share of pairs of repeats of one template under which anything in
+    the ranking differs: what asking the same prompt again does. `p_value` tests whether the
+    templates change the order of the systems by more than the items' chance differences do; None
+    if all templates rank alike.
     """
 
     winner_change_rate: float | None
@@ -48,6 +56,8 @@ class Consequence(ResultMapping):
     n_items: int
     n_excluded: int
     degenerate: str | None
+    repeat_change_rate: float | None = None
+    p_value: float | None = None
 
 
 def consequence(
@@ -56,8 +66,10 @@ def consequence(
     template_ids: Any,
     item_ids: Any,
     *,
+    repeat_ids: Any = None,
     confidence_level: float = 0.95,
     n_resamples: int = 2_000,
+    n_permutations: int = 999,
     seed: int = 0,
 ) -> Consequence:
     """Measure how often the ranking of systems, or the winner, depends on the judge's wording.
@@ -66,14 +78,25 @@ def consequence(
     template, so that templates differ only in the judge's answers. Intervals are percentile
     bootstraps over items; noise pushes a change rate up, and its interval with it.
 
+    The p-value is that of a permutation test (`n_permutations` draws): within each item, the
+    answers of all its outputs under one template stay together, and templates are shuffled. Its
+    null hypothesis is that no template favours a system, so that rankings differ only because the
+    judge's answers to these items happen to differ, as they also may if asked again. The statistic
+    sums |difference between two systems' scores under one template - that under another| over all
+    systems and templates where the two systems change their order. A template that is stricter
+    with all systems counts as no difference.
+
     Args:
         scores: one per row: a number (1 and 0 for a two-label task), or None if undecided.
         system_ids: the system whose output was judged, one string per row.
         template_ids: the wording, one string per row.
         item_ids: the item that the output answers, one string or integer per row; systems may share
             items. Rows of one item, system and template (orders, repeats) are averaged.
+        repeat_ids: which repeat of its prompt the row is, one string or integer per row; None
+            leaves `repeat_change_rate` undefined.
         confidence_level: within (0, 1).
         n_resamples: number of bootstrap resamples.
+        n_permutations: number of shuffles behind the p-value.
         seed: seed for `numpy.random.default_rng`.
 
     Returns:
@@ -89,6 +112,7 @@ def consequence(
     ([['x'], ['y']], 1.0)
     """
     level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
+    n_permutations = check_resamples(n_permutations)
     systems: dict[str, int] = {}
     templates: dict[str, int] = {}
     system = encode(system_ids, "system_ids", systems)
@@ -100,6 +124,11 @@ def consequence(
             raise ValueError(f"{name} has {len(column)} rows and scores {n}: pass one per row")
     item, n_items = cluster_codes(item_ids, n)
     n_systems, n_templates = len(systems), len(templates)
+
+    repeat_rate = None
+    if repeat_ids is not None:
+        repeat, _ = cluster_codes(repeat_ids, n)
+        repeat_rate = _repeat_changes(value, system, template, item, repeat)
 
     # An output is one system's answer to one item; its score under a template is a mean.
     outputs, output = np.unique(item * n_systems + system, return_inverse=True)
@@ -130,7 +159,7 @@ def consequence(
     means = totals[:-1] / totals[-1]
     winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in leaders(means)]
     modal, times = Counter(map(tuple, winners)).most_common(1)[0]
-    winner_rate = ranking_rate = tau = None
+    winner_rate = ranking_rate = tau = p_value = None
     winner_ci = ranking_ci = Interval(None, None)
     if n_templates < 2:
         reasons.append("one template: no other wording to compare with")
@@ -139,6 +168,8 @@ def consequence(
     else:
         changed = _changes(means[None])
         winner_rate, ranking_rate = (float(rate[0]) for rate in changed)
+        if ranking_rate > 0 and len(stats) > 1:
+            p_value = _shuffled_p(stats, n_permutations, seed)
         pairs = kendall_matrix(means)[np.triu_indices(n_templates, 1)]
         tau = None if np.isnan(pairs).all() else float(np.nanmean(pairs))
         if np.isnan(pairs).any():
@@ -171,7 +202,71 @@ def consequence(
         n_items=len(stats),
         n_excluded=n_excluded,
         degenerate="; ".join(reasons) or None,
+        repeat_change_rate=repeat_rate,
+        p_value=p_value,
     )
+
+
+def _repeat_changes(
+    value: Floats, system: Codes, template: Codes, item: Codes, repeat: Codes
+) -> float | None:
+    """Share of pairs of repeats of one template that rank the systems differently.
+
+    Each pair is compared on the outputs that both repeats scored under this template.
+    """
+    known = ~np.isnan(value)
+    n_systems = int(system.max()) + 1
+    output = item * n_systems + system
+    changed = []
+    for own in range(int(template.max()) + 1):
+        rows = np.flatnonzero(known & (template == own))
+        for one, two in combinations(np.unique(repeat[rows]), 2):
+            sides = [rows[repeat[rows] == each] for each in (one, two)]
+            both = np.intersect1d(*(output[side] for side in sides))
+            means = np.full((2, n_systems), np.nan)
+            for at, side in enumerate(sides):
+                kept = side[np.isin(output[side], both)]
+                tally = np.bincount(system[kept], minlength=n_systems)
+                sums = np.bincount(system[kept], value[kept], minlength=n_systems)
+                np.divide(sums, tally, out=means[at], where=tally > 0)
+            if n_systems > 1 and not np.isnan(means).any():
+                changed.append(float(_changes(means[None])[1][0]))
+    return float(np.mean(changed)) if changed else None
+
+
+def _shuffled_p(stats: Floats, n_permutations: int, seed: int) -> float:
+    """p-value of `_swaps` with templates shuffled within items.
+
+    ``stats`` has shape (items, templates + 1, systems): sums of scores, and last the numbers of
+    outputs.
+    """
+    sums, outputs = stats[:, :-1], stats[:, -1]
+    counts = outputs.sum(axis=0)
+    n_items, n_templates, _ = sums.shape
+    # Whether a template is stricter with all systems does not matter: level it before shuffling.
+    strictness = (sums.sum(axis=0) / counts).mean(axis=1)
+    sums = sums - strictness[:, None] * outputs[:, None]
+    seen = _swaps(sums.sum(axis=0)[None] / counts)[0]
+    rng = np.random.default_rng(seed)
+    step = max(1, _CELLS_AT_ONCE // sums.size)
+    extreme = 0
+    for start in range(0, n_permutations, step):
+        size = (min(step, n_permutations - start), n_items, n_templates)
+        shuffled = rng.permuted(np.broadcast_to(np.arange(n_templates), size), axis=2)
+        drawn = np.take_along_axis(sums[None], shuffled[..., None], axis=2).sum(axis=1) / counts
+        extreme += int((_swaps(drawn) >= seen - 1e-9).sum())
+    return (1 + extreme) / (1 + n_permutations)
+
+
+def _swaps(means: Floats) -> Floats:
+    """Size of the changes of order, summed over two systems and two templates; (B, T, S) means."""
+    found = np.zeros(len(means))
+    for a, b in combinations(range(means.shape[2]), 2):
+        gap = np.round(means[..., a] - means[..., b], 9)
+        for t, u in combinations(range(means.shape[1]), 2):
+            moved = np.sign(gap[:, t]) != np.sign(gap[:, u])
+            found += moved * np.abs(gap[:, t] - gap[:, u])
+    return found
 
 
 def _changes(means: Floats) -> tuple[Floats, Floats]:
