@@ -19,14 +19,18 @@ class Comparison(ResultMapping):
     judges, task, scoring and measure, with the keys ``task``, ``judge_a``, ``judge_b``,
     ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or ``accuracy``), ``a``, ``b``,
     ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not corrected), ``p_value``,
-    ``p_holm`` (over all comparisons), ``n``, ``n_items``, ``n_undecided`` (left out because one of
-    the judges gave no decision) and ``text``. ``runs`` are the two folders.
+    ``p_holm`` (corrected by Holm's method over all comparisons, which are one family),
+    ``smallest_difference`` (that the sample shows with 80% probability at an uncorrected 5%),
+    ``n``, ``n_items``, ``n_clusters`` (what is independent: items, or what they share),
+    ``n_undecided`` (left out because one of the judges gave no decision) and ``text``.
+    ``n_tests`` is the size of the family, ``correction`` its method. ``runs`` are the two folders.
     """
 
     advice: list[str]
     comparisons: list[dict[str, Any]]
     n_tests: int
     runs: list[str]
+    correction: str = "holm"
 
     def to_pandas(self) -> Any:
         """The comparisons as a `pandas.DataFrame`, one row each."""
@@ -81,9 +85,10 @@ def render_comparison(result: Mapping[str, Any]) -> str:
         if own:
             lines += [title, *(f"  - {entry['text']}" for entry in own), ""]
     lines.append(
-        "Differences are B minus A on what both judged, with 95% intervals clustered by item. "
-        "p-values come from permutation tests, Holm-corrected over the "
-        f"{result['n_tests']} comparisons."
+        "Differences are B minus A on what both judged, with uncorrected 95% intervals. Intervals "
+        "and tests treat items, or the clusters that items share, as the sample. p-values come "
+        "from permutation tests with a cluster-robust t, Holm-corrected over the "
+        f"{result['n_tests']} comparisons as one family."
     )
     lost = sum(entry["n_undecided"] for entry in result["comparisons"])
     if lost:

@@ -191,7 +191,7 @@ def _newcombe(hits: npt.NDArray[Any], sizes: Floats, level: float) -> Interval:
 
 
 def _clustered_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:
-    """The p-value of "permutation": sign flips, or bootstrap-t for many clusters of several rows."""
+    """Sign flips, or the bootstrap-t for many clusters of several rows."""
     if len(gaps) < _FEWEST_BOOTSTRAPPED or sizes.max() == 1:
         return _sign_flip_p(gaps, sizes, n_resamples, seed)
     return _bootstrap_t_p(gaps, sizes, n_resamples, seed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -247,7 +247,7 @@ def items_for_share(
     freedom = max(1, design.wordings - 1)
     spreads = design.wording_variance * rng.chisquare(freedom, _DRAWS) / freedom
     drawn = [
-        needed(ShareDesign(float(p), design.pairs, float(icc), design.wordings, float(extra)))
+        needed(replace(design, share=float(p), icc=float(icc), wording_variance=float(extra)))
         for p, icc, extra in zip(shares, iccs, spreads, strict=True)
     ]
     return Needed(found, *_quantiles(drawn))

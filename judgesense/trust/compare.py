@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.frames import Codes
+from judgesense.decisions.streams import Mask, Stream, distinct, view
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
 from judgesense.run_folder import read_run
-from judgesense.statistics.comparison import PairedDifference, compare_jss, holm, paired_test
-from judgesense.text import join, p_value, percent, short_names, signed
+from judgesense.statistics.comparison import PairedDifference, holm, paired_test
+from judgesense.statistics.settling import error_of, smallest_difference
+from judgesense.text import join, number, p_value, percent, short_names, signed
 from judgesense.trust.thresholds import SIGNIFICANT
 
 WORDS = {
@@ -23,6 +25,9 @@ WORDS = {
     "accuracy": ("prompts", "matches gold on", "is more often right"),
 }
 """Unit, figure and advantage of each measure."""
+
+NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, "permutation", 0, 0)
+"""The difference of two judges without a row that both decided."""
 
 
 def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
@@ -56,6 +61,7 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
         "advice": list(_recommend(found, names)),
         "comparisons": found,
         "n_tests": sum(entry["p_value"] is not None for entry in found),
+        "correction": "holm",
         "runs": [str(path) for path in dirs],
     }
 
@@ -85,31 +91,28 @@ def _compare(one: Stream, two: Stream) -> Iterator[dict[str, Any]]:
     matched = _match(_pair_table(one), _pair_table(two), ["first", "second"])
     if matched is None:
         return
-    left, right, clusters = matched
-    difference = compare_jss(
-        tuple(one.log.labels[side[left]] for side in one.sides("mapped")),
-        tuple(two.log.labels[side[right]] for side in two.sides("mapped")),
-        clusters,
+    left, right, clusters, items = matched
+    sides = [(one, one.sides("mapped"), left), (two, two.sides("mapped"), right)]
+    agree = [codes[0][rows] == codes[1][rows] for _, codes, rows in sides]
+    undecided = np.any(
+        [side.log.undecided[code[rows]] for side, codes, rows in sides for code in codes], axis=0
     )
-    yield _entry(one, two, "jss", difference)
+    yield _entry(one, two, "jss", agree, undecided, clusters, items)
     matched = _match(_prompt_table(one), _prompt_table(two), ["prompt_id", "item_id"])
     if matched is None:
         return
-    left, right, clusters = matched
+    left, right, clusters, items = matched
     gold = one.log.labels[one.log.gold[one.rows[left]]]
-    decisions = [side.log.labels[side.decision[rows]] for side, rows in ((one, left), (two, right))]
-    undecided = np.isin(decisions, one.log.labels[one.log.undecided]).any(axis=0)
+    decided = [side.decision[rows] for side, rows in ((one, left), (two, right))]
+    undecided = one.log.undecided[decided[0]] | two.log.undecided[decided[1]]
     if undecided.all():
         return
-    kept = ~undecided
-    test = paired_test(
-        decisions[0][kept] == gold[kept], decisions[1][kept] == gold[kept], clusters[kept]
-    )
-    yield _entry(one, two, "accuracy", test, int(undecided.sum()))
+    hits = [side.log.labels[codes] == gold for side, codes in zip((one, two), decided, strict=True)]
+    yield _entry(one, two, "accuracy", hits, undecided, clusters, items)
 
 
 def _pair_table(side: Stream) -> pa.Table:
-    """The pairs that a judge has judged: both prompts' ids, the cluster, and their place.
+    """The pairs that a judge has judged: both prompts' ids, cluster and item, and their place.
 
     The ids are sorted within a pair: runs and imports may differ in which prompt comes first.
     """
@@ -118,7 +121,13 @@ def _pair_table(side: Stream) -> pa.Table:
     swap = pc.greater(one, two)
     first, second = pc.if_else(swap, two, one), pc.if_else(swap, one, two)
     return pa.table(
-        {"first": first, "second": second, "cluster": side.pairs.cluster[rows], "row": rows}
+        {
+            "first": first,
+            "second": second,
+            "cluster": side.pairs.cluster[rows],
+            "item": side.pairs.item[rows],
+            "row": rows,
+        }
     )
 
 
@@ -127,26 +136,50 @@ def _prompt_table(side: Stream) -> pa.Table:
     place = np.flatnonzero(side.log.gold[side.rows] >= 0)
     rows = pa.array(side.rows[place])
     table = side.log.table.select(["prompt_id", "item_id"]).take(rows)
-    return table.append_column(
-        "cluster", pa.array(side.log.cluster[rows.to_numpy()])
-    ).append_column("row", pa.array(place))
+    at = rows.to_numpy()
+    for name, column in (
+        ("cluster", side.log.cluster[at]),
+        ("item", side.log.item[at]),
+        ("row", place),
+    ):
+        table = table.append_column(name, pa.array(column))
+    return table
 
 
-def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Any, Any, Any] | None:
-    """Places of the rows that both tables hold, and their clusters, in the first table's order."""
+def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Codes, ...] | None:
+    """Rows that both tables hold, in the first one's order: places in both, cluster, item."""
     one, two = (
-        table.group_by(keys, use_threads=False).aggregate([("row", "first"), ("cluster", "first")])
+        table.group_by(keys, use_threads=False).aggregate(
+            [("row", "first"), ("cluster", "first"), ("item", "first")]
+        )
         for table in (one, two)
     )
     both = one.join(two, keys, right_suffix="_b", join_type="inner").sort_by("row_first")
     if not both.num_rows:
         return None
-    return tuple(both[name].to_numpy() for name in ("row_first", "row_first_b", "cluster_first"))
+    names = ("row_first", "row_first_b", "cluster_first", "item_first")
+    return tuple(both[name].to_numpy() for name in names)
 
 
 def _entry(
-    one: Stream, two: Stream, measure: str, difference: PairedDifference, lost: int | None = None
+    one: Stream,
+    two: Stream,
+    measure: str,
+    hits: list[Mask],
+    undecided: Mask,
+    clusters: Codes,
+    items: Codes,
 ) -> dict[str, Any]:
+    """The paired test on the rows that both judges decided."""
+    kept = ~undecided
+    found = NOTHING_COMPARED
+    if kept.any():
+        found = paired_test(hits[0][kept], hits[1][kept], clusters[kept])
+    shown = None
+    if found.ci_low is not None and found.ci_high is not None:
+        shown = smallest_difference(
+            error_of(found.ci_low, found.ci_high, found.n_items), found.n_items
+        )
     return {
         "task": one.task.name,
         "judge_a": one.judge,
@@ -154,15 +187,17 @@ def _entry(
         "scoring_a": one.scoring,
         "scoring_b": two.scoring,
         "measure": measure,
-        "a": difference.first,
-        "b": difference.second,
-        "difference": difference.difference,
-        "ci_low": difference.ci_low,
-        "ci_high": difference.ci_high,
-        "p_value": difference.p_value,
-        "n": difference.n_pairs,
-        "n_items": difference.n_items,
-        "n_undecided": difference.n_undecided if lost is None else lost,
+        "a": found.first,
+        "b": found.second,
+        "difference": found.difference,
+        "ci_low": found.ci_low,
+        "ci_high": found.ci_high,
+        "p_value": found.p_value,
+        "smallest_difference": shown,
+        "n": found.n_pairs,
+        "n_items": distinct(items[kept]),
+        "n_clusters": found.n_items,
+        "n_undecided": int(undecided.sum()),
     }
 
 
@@ -186,9 +221,11 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
         return f"{entry['task']}: no {unit[:-1]} was decided by both {one} and {two}."
     figures = f"{one} {what} {percent(entry['a'])}, {two} {percent(entry['b'])}; "
     figures += f"difference {signed(entry['difference'])}"
-    sample = f"{entry['n']} {unit} of {entry['n_items']} items"
+    sample = f"{entry['n']} {unit} of {entry['n_items']} item{_s(entry['n_items'])}"
+    if entry["n_clusters"] != entry["n_items"]:
+        sample += f" in {entry['n_clusters']} cluster{_s(entry['n_clusters'])}"
     if entry["p_holm"] is None:
-        return f"{entry['task']}: {figures}, {sample}: too few items to test the difference."
+        return f"{entry['task']}: {figures}, {sample}: one cluster cannot test the difference."
     figures += f" [{signed(entry['ci_low'])}, {signed(entry['ci_high'])}], "
     figures += f"{p_value(entry['p_holm'], 'corrected p')}, {sample}"
     side = winner(entry)
@@ -209,7 +246,7 @@ def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterato
         right = None if accuracy is None else winner(accuracy)
         best = right or steady
         if best is None:
-            text = f"{name['a']} and {name['b']} cannot be told apart: add items, or take either."
+            text = f"{name['a']} and {name['b']} cannot be told apart{_shown(jss)}."
         elif steady and right and steady != right:
             text = (
                 f"{name[steady]} is steadier, but {name[right]} is more often right: prefer "
@@ -227,6 +264,21 @@ def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterato
             other = name["b" if best == "a" else "a"]
             text = f"prefer {name[best]} to {other}: it is {why}."
         yield f"{jss['task']}: {text}"
+
+
+def _shown(entry: Mapping[str, Any]) -> str:
+    """What this sample could have shown, and how many items there were."""
+    if entry["smallest_difference"] is None:
+        return ": add items"
+    return (
+        f": {entry['n_items']} items show a difference in JSS of "
+        f"{number(entry['smallest_difference'])} with 80% probability, and no smaller one; "
+        "add items, or take either"
+    )
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:

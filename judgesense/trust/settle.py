@@ -1,0 +1,156 @@
+"""What settles the check `steady`: how many items, or how many wordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.decisions.streams import distinct
+from judgesense.statistics.crossed import two_way_interval
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.settling import (
+    PROBABILITY,
+    Needed,
+    ShareDesign,
+    items_for_share,
+    share_chance,
+)
+from judgesense.text import percent
+from judgesense.trust.thresholds import FEWEST_RANDOM, MOST_ITEMS
+
+_MOST_WORDINGS = 100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What settles an open check with 80% probability.
+
+    ``items`` are numbers of items in all, those of the run included. ``wordings`` is a number of
+    wordings that settles it on the run's own items; None if more wordings are not the way.
+    """
+
+    items: Needed
+    wordings: int | None = None
+
+    def text(self, now: int) -> str:
+        """The plan in words, for a run with ``now`` items.
+
+        >>> Plan(Needed(120, 80, 410)).text(60)
+        'about 120 items (80 to 410) settle it with 80% probability; this run has 60'
+        """
+        chance = f"with {percent(PROBABILITY)} probability"
+        most = "no number of items is likely to settle it"
+        if self.items.clusters is not None:
+            told = f"about {self.items.clusters:,} items{_range(self.items)} settle it {chance}"
+            more = "" if self.wordings is None else f"; so do about {self.wordings} wordings"
+            return f"{told}{more}; this run has {now:,}"
+        if self.wordings is None:
+            return f"{most}: the estimate is too close to the threshold"
+        return f"about {self.wordings} wordings settle it {chance}; {most} without more wordings"
+
+
+def _range(needed: Needed) -> str:
+    if needed.low is None and needed.high is None:
+        return ""
+    high = f"more than {MOST_ITEMS:,}" if needed.high is None else f"{needed.high:,}"
+    return f" ({needed.low:,} to {high})"
+
+
+def steady_plan(
+    agree: npt.NDArray[np.bool_],
+    clusters: npt.NDArray[Any],
+    items: npt.NDArray[Any],
+    template_a: npt.NDArray[Any],
+    template_b: npt.NDArray[Any],
+    *,
+    threshold: float,
+    confidence_level: float = 0.95,
+    with_range: bool = True,
+) -> Plan | None:
+    """How many items, or wordings, put the interval of JSS on one side of a threshold.
+
+    Args:
+        agree: whether the two wordings of each decided pair agree, shape (n,).
+        clusters: cluster of each pair, shape (n,).
+        items: item of each pair, shape (n,).
+        template_a: one wording of each pair, shape (n,).
+        template_b: the other, shape (n,).
+        threshold: within (0, 1).
+        confidence_level: of the two-sided interval.
+        with_range: False leaves out the range, which costs most of the time.
+
+    Returns:
+        The plan; None without an interval to start from (one cluster).
+
+    >>> rng = np.random.default_rng(0)
+    >>> items = np.arange(300) // 3
+    >>> found = steady_plan(rng.random(300) < 0.87, items, items, np.tile([0, 0, 1], 100),
+    ...                     np.tile([1, 2, 2], 100), threshold=0.8)
+    >>> found.items.low < found.items.clusters < found.items.high
+    True
+    """
+    k = distinct(clusters)
+    design = _design(agree, clusters, items, template_a, template_b)
+    if design is None or not 0 < threshold < 1:
+        return None
+    needed = items_for_share(
+        design,
+        threshold=threshold,
+        confidence_level=confidence_level,
+        seen=k if with_range else None,
+    )
+    n_items = distinct(items)
+    scaled = needed.scaled(n_items / k, least=n_items + 1)
+    scaled = Needed(*(
+        None if each is None or each > MOST_ITEMS else each
+        for each in (scaled.clusters, scaled.low, scaled.high)
+    ))  # fmt: skip
+    wordings = None
+    if design.wording_variance > 0:
+        for count in range(design.wordings + 1, _MOST_WORDINGS + 1):
+            more = count * (count - 1) / (design.wordings * (design.wordings - 1))
+            wider = replace(design, wordings=count, pairs=design.pairs * more)
+            chance = share_chance(wider, k, threshold=threshold, confidence_level=confidence_level)
+            if chance >= PROBABILITY:
+                wordings = count
+                break
+    return Plan(scaled, wordings)
+
+
+def _design(
+    agree: npt.NDArray[np.bool_],
+    clusters: npt.NDArray[Any],
+    items: npt.NDArray[Any],
+    template_a: npt.NDArray[Any],
+    template_b: npt.NDArray[Any],
+) -> ShareDesign | None:
+    """The design that a run's pairs were drawn from, as far as they tell."""
+    fixed = wilson_cluster(agree, clusters, items=items) if len(agree) else None
+    if fixed is None or fixed.effective_n is None or fixed.icc is None:
+        return None
+    k, share, n = distinct(clusters), float(agree.mean()), fixed.effective_n
+    if share in (0.0, 1.0):
+        # A share of 1 in a sample does not promise a share of 1.
+        share = (n * share + 0.5) / (n + 1)
+    wordings = len(np.union1d(template_a, template_b))
+    variance = 0.0
+    if wordings >= FEWEST_RANDOM:
+        ends = two_way_interval(agree, clusters, template_a, template_b, items)
+        if ends.effective_n is not None:
+            own = float(agree.mean() * (1 - agree.mean()))
+            variance = max(0.0, own / ends.effective_n - own / n) * wordings
+    design = ShareDesign(
+        share, len(agree) / k, 0.0, distinct(items) / k, wordings, variance
+    )  # fmt: skip
+    # `wilson_cluster` prints a correlation above the true one with few clusters: undo that.
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        if replace(design, icc=middle).printed_icc(k, share) < fixed.icc:
+            low = middle
+        else:
+            high = middle
+    return replace(design, icc=high if high < 1e-6 else low)
