@@ -23,6 +23,10 @@ PROBABILITY = 0.8
 MOST_CLUSTERS = 1_000_000
 """A plan that needs more is no plan."""
 
+_WORDINGS_MARGIN = 0.04
+"""Planned on top where wordings vary: runs with a low share also show a wide spread, which the
+plan's average spread misses (`benchmarks/conclusions`)."""
+
 _SCANNED = 300
 _DRAWS = 200
 _RANGE = (0.1, 0.9)
@@ -66,6 +70,8 @@ class ShareDesign:
         wording_variance: variance of the share over wordings, per wording: the variance that a
             sample of `wordings` adds to the mean is this divided by `wordings`. 0 for a claim about
             these wordings only.
+        cell_variance: variance of the share over wordings within one cluster, per wording. The
+            interval counts it as spread over wordings; it shrinks with the number of clusters.
     """
 
     share: float
@@ -74,6 +80,7 @@ class ShareDesign:
     items: float = 1.0
     wordings: int = 1
     wording_variance: float = 0.0
+    cell_variance: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -83,6 +90,7 @@ class ShareDesign:
             ("items", self.items, 1.0, math.inf),
             ("wordings", self.wordings, 1.0, math.inf),
             ("wording_variance", self.wording_variance, 0.0, math.inf),
+            ("cell_variance", self.cell_variance, 0.0, math.inf),
         ):
             if isinstance(value, bool) or not low <= value <= high or value == math.inf:
                 raise ValueError(f"{name} is {value!r}: pass a number from {low:g} to {high:g}")
@@ -90,26 +98,38 @@ class ShareDesign:
     @property
     def is_binomial(self) -> bool:
         """Whether every pair is independent of all others."""
-        return self.pairs == 1 and self.wording_variance == 0
+        return self.pairs == 1 and not self.varies
 
-    def precision(
-        self, clusters: int, share: float | None = None, icc: float | None = None
-    ) -> tuple[float, float]:
-        """Effective sample size with this many clusters, and the degrees of freedom.
+    @property
+    def varies(self) -> bool:
+        """Whether wordings are a sample, too."""
+        return self.wordings > 1 and self.wording_variance + self.cell_variance > 0
+
+    def precision(self, clusters: int) -> float:
+        """Effective sample size with this many clusters.
 
         >>> ShareDesign(0.9, pairs=10, icc=0.5).precision(11)
-        (20.0, 10.0)
+        20.0
         """
-        share, icc = self.share if share is None else share, self.icc if icc is None else icc
+        spread = max(self.share * (1 - self.share), 1e-9)
+        over_items = spread * (1 + (self.pairs - 1) * self.icc) / (self.pairs * clusters)
+        return spread / (over_items + self.wording_variance / self.wordings)
+
+    def printed(self, clusters: int, share: float) -> tuple[float, float]:
+        """Effective sample size and degrees of freedom of the interval at an observed share.
+
+        They are those of `intervals.wilson_cluster`, or of `crossed.two_way_interval` if wordings
+        vary, on average.
+        """
         spread = max(share * (1 - share), 1e-9)
+        icc = self.printed_icc(clusters, share)
         over_items = spread * (1 + (self.pairs - 1) * icc) / (self.pairs * clusters)
+        over_wordings = (self.wording_variance + self.cell_variance / clusters) / self.wordings
         df = float(clusters - 1)
-        if self.wording_variance == 0:
-            return spread / over_items, df
-        over_wordings = self.wording_variance / self.wordings
-        total = over_items + over_wordings
-        df = total**2 / (over_wordings**2 / (self.wordings - 1) + over_items**2 / df)
-        return spread / total, df
+        if over_wordings > 0:
+            total = over_items + over_wordings
+            df = total**2 / (over_wordings**2 / (self.wordings - 1) + over_items**2 / df)
+        return spread / (over_items + over_wordings), df
 
     def printed_icc(self, clusters: int, share: float) -> float:
         """The intra-cluster correlation that `wilson_cluster` will estimate, on average.
@@ -118,7 +138,7 @@ class ShareDesign:
         estimate with few clusters: see `intervals.wilson_cluster`.
 
         >>> round(ShareDesign(0.9, pairs=10, icc=0.1).printed_icc(10, 0.9), 2)
-        0.49
+        0.4
         """
         if self.pairs <= 1:
             return 0.0
@@ -162,7 +182,7 @@ def share_chance(
     level = check_level(confidence_level)
     if not 0 < threshold < 1:
         raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
-    n, _ = design.precision(clusters)
+    n = design.precision(clusters)
     chance = 0.0
     for share, limit in ((design.share, threshold), (1 - design.share, 1 - threshold)):
         hits = n * _limit(design, clusters, limit, level)
@@ -181,8 +201,7 @@ def _limit(design: ShareDesign, clusters: int, threshold: float, level: float) -
     limit = (threshold + max(threshold, design.share)) / 2
     for _ in range(4):
         # The interval is judged by what a run at this limit would print.
-        share = min(limit, 0.999)
-        n, df = design.precision(clusters, share, design.printed_icc(clusters, share))
+        n, df = design.printed(clusters, min(limit, 0.999))
         t = float(stdtrit(df, (1 + level) / 2))
         limit = threshold + t * math.sqrt(threshold * (1 - threshold) / n)
     return limit
@@ -218,13 +237,15 @@ def items_for_share(
     >>> items_for_share(ShareDesign(0.9), threshold=0.8)
     Needed(clusters=100, low=None, high=None)
     >>> items_for_share(ShareDesign(0.9), threshold=0.8, seen=60).low
-    42
+    48
     """
     check_level(probability)
 
+    wanted = min(probability + (_WORDINGS_MARGIN if design.varies else 0), (1 + probability) / 2)
+
     def settled(one: ShareDesign, k: int) -> bool:
         chance = share_chance(one, k, threshold=threshold, confidence_level=confidence_level)
-        return chance >= probability
+        return chance >= wanted
 
     def needed(one: ShareDesign) -> int | None:
         number = _first(lambda k: settled(one, k))
@@ -237,7 +258,7 @@ def items_for_share(
     if seen is None:
         return Needed(found, None, None)
     rng = np.random.default_rng(check_seed(seed))
-    n, _ = design.precision(seen)
+    n = design.precision(seen)
     shares = rng.beta(n * design.share + 0.5, n * (1 - design.share) + 0.5, _DRAWS)
     iccs = np.full(_DRAWS, design.icc)
     if design.pairs > 1:

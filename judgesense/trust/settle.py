@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.decisions.streams import distinct
-from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.settling import (
     PROBABILITY,
@@ -136,14 +135,12 @@ def _design(
         # A share of 1 in a sample does not promise a share of 1.
         share = (n * share + 0.5) / (n + 1)
     wordings = len(np.union1d(template_a, template_b))
-    variance = 0.0
+    pure = cell = 0.0
     if wordings >= FEWEST_RANDOM:
-        ends = two_way_interval(agree, clusters, template_a, template_b, items)
-        if ends.effective_n is not None:
-            own = float(agree.mean() * (1 - agree.mean()))
-            variance = max(0.0, own / ends.effective_n - own / n) * wordings
+        pure, cell = _over_wordings(agree, clusters, template_a, template_b)
     design = ShareDesign(
-        share, len(agree) / k, 0.0, distinct(items) / k, wordings, variance
+        share, max(1.0, len(agree) / k), 0.0, distinct(items) / k, wordings,
+        pure * wordings, cell * wordings * k,
     )  # fmt: skip
     # `wilson_cluster` prints a correlation above the true one with few clusters: undo that.
     low, high = 0.0, 1.0
@@ -154,3 +151,32 @@ def _design(
         else:
             high = middle
     return replace(design, icc=high if high < 1e-6 else low)
+
+
+def _over_wordings(
+    agree: npt.NDArray[np.bool_],
+    clusters: npt.NDArray[Any],
+    template_a: npt.NDArray[Any],
+    template_b: npt.NDArray[Any],
+) -> tuple[float, float]:
+    """The jackknife variance of JSS over wordings in two parts: of wordings, and of cells.
+
+    Leaving out a wording changes JSS because the wording differs, and because its answers to these
+    items happen to. The second part, seen in how the change varies over clusters, shrinks with more
+    items. Both are 0 where one wording is in all pairs.
+    """
+    _, cluster = np.unique(clusters, return_inverse=True)
+    templates, both = np.unique(np.concatenate([template_a, template_b]), return_inverse=True)
+    one, two = np.split(both, 2)
+    k, n_wordings, n = int(cluster.max()) + 1, len(templates), len(agree)
+    gap = agree - agree.mean()
+    changes = np.zeros((n_wordings, k))
+    for code in range(n_wordings):
+        rest = (one != code) & (two != code)
+        if not rest.any():
+            return 0.0, 0.0
+        changes[code] = np.bincount(cluster, gap * (rest / rest.sum() - 1 / n), minlength=k)
+    changes -= changes.mean(axis=0)
+    whole = (n_wordings - 1) / n_wordings * float((changes.sum(axis=1) ** 2).sum())
+    cell = (n_wordings - 1) / n_wordings * float((k * changes.var(axis=1, ddof=1)).sum())
+    return max(0.0, whole - cell), min(whole, cell)
