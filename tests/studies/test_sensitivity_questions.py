@@ -141,3 +141,22 @@ def test_asking_the_validators_leaves_the_dataset_as_it_is(tmp_path: Path) -> No
     assert isinstance(found, list)
     assert len(found) == len(rows)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_flips_when_reworded_count_items_alike_and_are_not_one_less_jss(tmp_path: Path) -> None:
+    rows = []
+    for item in (0, 1):
+        for order in ("AB", "BA"):
+            for name in ("t1", "t2", "t3"):
+                # The same option in both orders; t3 chooses the other on item 0, nothing on item 1.
+                said = "A" if (order == "AB") != (name == "t3") else "B"
+                said = "UNCLEAR" if name == "t3" and item else said
+                given = {"task": "preference", "order": order, "gold": "A"}
+                status = "unclear" if said == "UNCLEAR" else "ok"
+                rows.append(decision("j", item, name, said, **given, status=status))
+    log = log_of(tmp_path / "log", rows)
+    result = judge_sensitivity(log=log, out=tmp_path / "out", questions=["orders"])
+    (row,) = result.table("orders").rows
+    assert row["jss"] == result.table("table_1").rows[0]["jss"] == pytest.approx(0.5)
+    # Two of three pairs of item 0, none of item 1.
+    assert row["flips_reworded"] == pytest.approx((2 / 3 + 0) / 2)

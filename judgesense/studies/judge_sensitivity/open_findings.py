@@ -45,8 +45,8 @@ def _orders(rows: Sequence[Row]) -> Iterator[str]:
         "order randomisation: swapping the options flips more verdicts than rewording in "
         f"{more} of {len(known)} cases. The largest difference is {_named(most)}: a swap alone "
         f"flips {percent(most['flips_swapped'])}, a rewording alone "
-        f"{percent(most['flips_reworded'])}; with a random order per prompt, JSS would be "
-        f"{number(1 - (most['flips_reworded'] + most['flips_both']) / 2)}"
+        f"{percent(most['flips_reworded'])}; with a random order per prompt, two wordings would "
+        f"agree on {percent(1 - (most['flips_reworded'] + most['flips_both']) / 2)}"
     )
 
 

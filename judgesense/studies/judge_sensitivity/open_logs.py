@@ -36,7 +36,7 @@ def order_results(judged: Judged) -> Table:
             cluster_ids=asked.cluster, options=case.stream.task.labels[:2],
         )  # fmt: skip
         rows.append({
-            **case.ids,
+            **case.ids, "jss": case.cells["mapped"]["jss"],
             "flips_reworded": difference(found.flip_rate, found.position),
             "flips_swapped": difference(found.flip_rate, found.wording),
             "flips_both": found.flip_rate, "wording": found.wording,
@@ -51,8 +51,9 @@ def order_results(judged: Judged) -> Table:
     return Table.from_records(
         "orders", "Position against wording", rows,
         "Verdicts follow the item. Flips: how often two prompts on one item differ if only the "
-        "wording changes (1 - JSS in one order), only the option order, or both (1 - JSS in "
-        "opposite orders). The last is a sum: `wording` is the part that rewording adds to a swap; "
+        "wording changes, only the option order, or both, over all pairs of wordings, every item "
+        "counting alike. `flips, reworded` is therefore not 1 - JSS: JSS covers the run's own "
+        "pairs, each in one order. `flips, both` is a sum: `wording` is the part that rewording adds to a swap; "
         "`position` the part that a swap adds to rewording; `together` the part that either does "
         "alone; `asked again` the flips of the same prompt (undefined without repeats). 95% "
         "intervals over clusters (the item, or what items share); they have no width if all items "
