@@ -7,11 +7,12 @@ holds the votes; NaN is a missing vote.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from judgesense.statistics.crossfit import crossfit_weights
 from judgesense.statistics.intervals import Interval, mean_t_cluster
 from judgesense.statistics.ranking import chosen
 from judgesense.statistics.tables import Floats
@@ -91,7 +92,8 @@ class Outcome:
     ``items`` (n,) are those it decided. ``exact`` and ``near`` (n,) are shares over the
     paraphrases and judges that a strategy is averaged over; ``gap`` is its win-rate gap, None
     if it uses all paraphrases at once. ``calls``, ``tokens`` and ``dollars`` are per item; dollars
-    None without a price. ``judge`` names the best judge.
+    None without a price. ``judge`` names the best judge on all items; its accuracy is that of
+    choosing it on other items, with ten clusters or more (`judgesense.statistics.crossfit`).
     """
 
     strategy: str
@@ -227,15 +229,34 @@ def _of_attribute(cells: Sequence[Scores], tolerance: float) -> list[Outcome]:
         outcome(SINGLE, votes, 1, times(add_costs(every), 1 / m)),
     ]
     if m > 1:
-        best = int(chosen(exact(votes, first.gold).mean(axis=(0, 1))))
-        own = outcome(BEST, votes[:, :, best], 1, every[best])
-        found.append(replace(own, judge=cells[best].judge))
+        found.append(_best_judge(cells, votes, tolerance, outcome))
         found += [
             outcome(f"panel, {how}", aggregate(votes, how), m, add_costs(every)) for how in METHODS
         ]
     agreed = np.stack([aggregate(votes[:, :, j], "majority") for j in range(m)], axis=1)
     found.append(replace(outcome(SELF, agreed, k, times(add_costs(every), k / m)), gap=None))
     return found
+
+
+def _best_judge(
+    cells: Sequence[Scores],
+    votes: Floats,
+    tolerance: float,
+    outcome: Callable[[str, Floats, float, Cost], Outcome],
+) -> Outcome:
+    """The most accurate judge: each item scored by the judge that the other items choose."""
+    first = cells[0]
+    right = exact(votes, first.gold).mean(axis=1)
+    best = int(chosen(right.mean(axis=0)))
+    own = outcome(BEST, votes[:, :, best], 1, (cells[best].tokens, cells[best].dollars))
+    own = replace(own, judge=cells[best].judge)
+    weights = crossfit_weights(
+        first.clusters, len(cells), lambda rows: int(chosen(right[rows].mean(axis=0)))
+    )
+    if weights is None:
+        return own
+    close = near(votes, first.human, tolerance).mean(axis=1)
+    return replace(own, exact=(weights * right).sum(axis=1), near=(weights * close).sum(axis=1))
 
 
 def add_costs(costs: Sequence[Cost]) -> Cost:

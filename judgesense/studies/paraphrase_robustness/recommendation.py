@@ -7,7 +7,7 @@ the authors' reading of their results; here a rule computes them from the study'
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,15 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.common.result import RESULT_FILE
 from judgesense.studies.paraphrase_robustness.attributes import full_name
+from judgesense.studies.paraphrase_robustness.choice import (
+    by_cost,
+    crossfit_choice,
+    most_accurate,
+    usable,
+)
 from judgesense.studies.paraphrase_robustness.measures import Record
 from judgesense.studies.paraphrase_robustness.mitigations import BEST, CONSTANT, SINGLE, Outcome
+from judgesense.studies.paraphrase_robustness.tables import CHOICE
 from judgesense.text import interval, number, percent
 from judgesense_dataset.embedded import VERIFIABILITIES, load_attributes
 
@@ -39,8 +46,10 @@ def recommend(outcomes: Sequence[Outcome]) -> list[Record]:
     It is the cheapest one whose exact accuracy is not shown to be below the best one's: by US
     dollars if those of all strategies are known, else by tokens. Strategies are compared on the
     same items, pooled over the kind's attributes; one that decided less than half of them is left
-    out. People score instead where accuracy is below 0.30 or no better than a constant score, and
-    review where it is below 0.65 or its interval reaches down to the constant score's accuracy.
+    out. Accuracy is of the rule: each item is scored by the strategy that it chooses on other items
+    (with ten clusters or more, else ``cross_fitted`` is False). People score instead where accuracy
+    is below 0.30 or no better than a constant score, and review where it is below 0.65 or its
+    interval reaches down to the constant score's accuracy.
 
     Returns:
         Records with kind, strategy, people (how much of the work stays with people), and the
@@ -51,24 +60,28 @@ def recommend(outcomes: Sequence[Outcome]) -> list[Record]:
         pooled = _pooled([one for one in outcomes if one.kind == kind])
         if not pooled:
             continue
-        usable = [one for name, one in pooled.items() if name not in _unusable(pooled)]
-        best = max(usable, key=lambda one: one.accuracy)
-        priced = all(one.dollars is not None for one in usable)
-        cheapest = sorted(
-            usable, key=lambda one: (one.dollars or 0.0 if priced else 0.0, one.tokens)
-        )
-        one = next(one for one in cheapest if one is best or _not_worse(one, best))
-        constant, ends = pooled[CONSTANT].accuracy, one.interval()
+        ranked = by_cost(usable(list(pooled.values())))
+        one = ranked[_cheapest(ranked)]
+        fitted = crossfit_choice(ranked, _cheapest)
+        accuracy, ends = fitted or (one.accuracy, one.interval())
+        constant = pooled[CONSTANT].accuracy
         rows.append(
             {
                 "kind": kind, "strategy": one.strategy,
-                "people": _people(one.accuracy, ends.low, constant), "accuracy": one.accuracy,
-                "ci_low": ends.low, "ci_high": ends.high, "near": float(one.near.mean()),
+                "people": _people(accuracy, ends.low, constant), "accuracy": accuracy,
+                "ci_low": ends.low, "ci_high": ends.high, "cross_fitted": fitted is not None,
+                "near": float(one.near.mean()),
                 "constant_accuracy": constant, "tokens": one.tokens, "cost_usd": one.dollars,
                 "n_items": len(one.exact), "paper_tier": PAPER_TIERS[kind],
             }
         )  # fmt: skip
     return rows
+
+
+def _cheapest(ranked: Sequence[Outcome]) -> int:
+    """The index of the first strategy that is not shown to be less accurate than the best one."""
+    best = ranked[most_accurate(ranked)]
+    return next(at for at, one in enumerate(ranked) if one is best or _not_worse(one, best))
 
 
 def _people(accuracy: float, low: float | None, constant: float) -> str:
@@ -77,11 +90,6 @@ def _people(accuracy: float, low: float | None, constant: float) -> str:
     if accuracy < HUMAN_BELOW:
         return "people score"
     return "people review" if accuracy < READY or low is None or low <= constant else "none"
-
-
-def _unusable(strategies: Container[str]) -> set[str]:
-    # The mean over judges is not a strategy that you can use, unless there is only one judge.
-    return {CONSTANT, SINGLE} if BEST in strategies else {CONSTANT}
 
 
 def _not_worse(one: Outcome, best: Outcome) -> bool:
@@ -125,6 +133,8 @@ def _mean(dollars: Sequence[float | None]) -> float | None:
 class Reckoning:
     """Which strategy to use for an attribute within a budget, and its measured accuracy and cost.
 
+    ``accuracy`` is that of the strategy on the texts that chose it. ``choice_accuracy``, with its
+    95% interval, is that of choosing within this budget on other texts; None for few texts.
     ``cost_usd`` is for 1,000 items, ``calls`` for one; ``too_dear`` names the strategies that were
     more accurate but exceed the budget; ``warning`` is empty or says why not to rely on the judge.
     """
@@ -141,6 +151,9 @@ class Reckoning:
     n_items: int
     too_dear: tuple[str, ...]
     warning: str
+    choice_accuracy: float | None = None
+    choice_low: float | None = None
+    choice_high: float | None = None
 
     def text(self) -> str:
         """The reckoning in sentences."""
@@ -153,6 +166,18 @@ class Reckoning:
             f"Measured: exact accuracy {number(self.accuracy)}{ends}, within the tolerance "
             f"{number(self.near)}, on {self.n_items} items.",
         ]
+        if self.choice_accuracy is None:
+            lines.append(
+                "The same items chose the strategy, so expect less on others; they are too few to "
+                "say how much."
+            )
+        else:
+            fitted = {"ci_low": self.choice_low, "ci_high": self.choice_high}
+            ends = "" if self.choice_low is None else f" {interval(fitted, 2)}"
+            lines.append(
+                f"Expect {number(self.choice_accuracy)}{ends} on other items: the accuracy of such "
+                "a choice on items that had no part in it."
+            )
         if self.too_dear:
             lines.append(f"More accurate, but over the budget: {', '.join(self.too_dear)}.")
         return "\n".join(lines + ([self.warning] if self.warning else []))
@@ -186,8 +211,9 @@ def reckon(
     if not own:
         measured = dict.fromkeys(row["attribute"] for row in rows)
         raise JudgeSenseError(f"{study} did not measure {name}, only {', '.join(measured)}")
-    usable = [row for strategy, row in own.items() if strategy not in _unusable(own)]
-    for row in usable:
+    left_out = {CONSTANT, SINGLE} if BEST in own else {CONSTANT}
+    allowed = [row for strategy, row in own.items() if strategy not in left_out]
+    for row in allowed:
         if row["cost_usd"] is None and token_price is not None:
             row["cost_usd"] = row["tokens"] * token_price / 1e6
         if row["cost_usd"] is None and budget is not None:
@@ -195,32 +221,36 @@ def reckon(
                 f"{study} records no cost of {row['strategy']}: set --token-price, in US dollars "
                 "per million tokens"
             )
-    within = [row for row in usable if budget is None or 1000 * row["cost_usd"] <= budget]
+    within = [row for row in allowed if budget is None or 1000 * row["cost_usd"] <= budget]
     if not within:
-        least = min(1000 * row["cost_usd"] for row in usable)
+        least = min(1000 * row["cost_usd"] for row in allowed)
         raise JudgeSenseError(
             f"${budget:g} per 1,000 items is too little: the cheapest strategy costs ${least:g}"
         )
-    cost = "tokens" if any(row["cost_usd"] is None for row in usable) else "cost_usd"
+    cost = "tokens" if any(row["cost_usd"] is None for row in allowed) else "cost_usd"
     best = min(within, key=lambda row: (-_gain(row), row[cost], row["tokens"]))
+    dearest = max(within, key=lambda row: (row[cost], row["tokens"]))
+    fitted: dict[str, Any] = {field: dearest.get(field) for field in CHOICE}
+    expected = float(best["accuracy"] if fitted[CHOICE[0]] is None else fitted[CHOICE[0]])
     warning = ""
     if _gain(best) <= _gain(own[CONSTANT]):
         warning = (
             "Do not rely on it: always giving the most frequent score is right "
             f"{percent(own[CONSTANT]['accuracy'])} of the time. Have people score."
         )
-    elif best["accuracy"] < HUMAN_BELOW:
+    elif expected < HUMAN_BELOW:
         warning = "Fewer than 30% of its scores are right. Have people score."
-    elif best["accuracy"] < READY:
+    elif expected < READY:
         warning = "Fewer than 65% of its scores are right. Have people review them."
     kept = ("strategy", "judge", "accuracy", "ci_low", "ci_high", "near", "calls", "n_items")
     return Reckoning(
         attribute=name,
         cost_usd=None if best["cost_usd"] is None else 1000 * best["cost_usd"],
         too_dear=tuple(
-            row["strategy"] for row in usable if row not in within and _gain(row) > _gain(best)
+            row["strategy"] for row in allowed if row not in within and _gain(row) > _gain(best)
         ),
         warning=warning,
+        **fitted,
         **{field: best[field] for field in kept},
     )
 
