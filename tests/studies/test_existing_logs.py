@@ -300,3 +300,27 @@ def test_options_of_logs_are_heeded_beside_a_log_and_refused_without(tmp_path: P
     assert "Panels of the judges" not in done.output
     refused = CliRunner().invoke(app, [*study, "--judge", "gpt-4o", "--by", "task"])
     assert "--by is for --log" in str(refused.exception)
+
+
+def test_a_panel_gains_over_judges_that_count_alike_each_on_its_own_items(tmp_path: Path) -> None:
+    # On 20 items, a and b are right on the even ones, c on all; d answers four even ones, wrongly.
+    said = {
+        "a": {n: n % 2 == 0 for n in range(20)},
+        "b": {n: n % 2 == 0 for n in range(20)},
+        "c": dict.fromkeys(range(20), True),
+        "d": dict.fromkeys((0, 2, 4, 6), False),
+    }
+    rows = [
+        row(judge, f"i{n}", "t", "YES" if right else "NO", "YES")
+        for judge, own in said.items()
+        for n, right in own.items()
+    ]
+    found = measure_log(written(tmp_path / "log", rows))
+    panels = {one["strategy"].split(":")[0]: one for one in found.table("panels").rows}
+    assert panels["mean single judge"]["accuracy"] == pytest.approx((0.5 + 0.5 + 1 + 0) / 4)
+    assert panels["mean single judge"]["gain"] is None
+    # The majority is right on the ten even items.
+    assert panels["panel, majority"]["accuracy"] == 0.5
+    assert panels["panel, majority"]["gain"] == pytest.approx((0 + 0 - 0.5 + 1) / 4)
+    assert panels["best judge"]["accuracy"] == 1.0
+    assert panels["best judge"]["gain"] == pytest.approx((0.5 + 0.5 + 0 + 1) / 4)

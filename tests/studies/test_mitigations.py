@@ -36,6 +36,7 @@ from judgesense.studies.paraphrase_robustness.mitigations import (
 )
 from judgesense.studies.paraphrase_robustness.recommendation import reckon, recommend
 from judgesense.studies.paraphrase_robustness.tables import (
+    attributes_table,
     judges_table,
     mitigations_table,
     strategies_table,
@@ -136,6 +137,58 @@ def test_what_a_strategy_costs_is_its_calls() -> None:
     assert cost["panel, median"] == (3, pytest.approx(300), pytest.approx(0.003))
     assert cost[SELF] == (2, pytest.approx(200), pytest.approx(0.002))
     assert cost[CONSTANT] == (0, 0, 0)
+
+
+def equal_judges(n: int = 40) -> Grid:
+    """Six judges that are right half of the time, by chance."""
+    rng = np.random.default_rng(4)
+    human = rng.integers(1, 4, n).tolist()
+    right = rng.random((6, n)) < 0.5
+    cells = []
+    for judge, own in zip("abcdef", right, strict=True):
+        scores = [[h if ok else h % 3 + 1] * 2 for h, ok in zip(human, own, strict=True)]
+        cells.append(cell(judge, scores, human, ANSWERABILITY))
+    return grid(*cells)
+
+
+def test_the_best_of_equal_judges_is_scored_on_texts_that_did_not_choose_it() -> None:
+    equal = equal_judges()
+    alone = {c.judge: float((c.scores == c.gold[:, None]).mean()) for c in equal.cells}
+    found = {one.strategy: one for one in outcomes(equal, 0.5)}
+    assert found[BEST].judge == max(alone, key=alone.__getitem__)
+    # The judge that looks best on these texts is no better than the others.
+    assert found[BEST].accuracy < max(alone.values()) - 0.02
+    assert found[BEST].near.mean() == pytest.approx(found[BEST].accuracy)
+
+
+def test_the_accuracy_of_the_best_strategy_is_cross_fitted() -> None:
+    tried = outcomes(equal_judges(), 0.5)
+    usable = [one for one in tried if one.strategy not in (SINGLE, CONSTANT)]
+    flattered = max(one.accuracy for one in usable)
+    (row,) = attributes_table(measure(equal_judges()), tried).rows
+    assert row["best_strategy"] == max(usable, key=lambda one: one.accuracy).strategy
+    assert row["best_accuracy"] < flattered
+    rows = {r["strategy"]: r for r in mitigations_table(tried, 0.5).rows}
+    assert rows[BEST]["choice_accuracy"] == pytest.approx(rows[BEST]["accuracy"])
+    assert rows[SINGLE]["choice_accuracy"] is None
+    assert rows["panel, mean"]["choice_low"] < rows["panel, mean"]["choice_accuracy"] < flattered
+    (tier,) = recommend(tried)
+    assert tier["cross_fitted"]
+    few = outcomes(three_who_err_in_turn(), 0.5)
+    (row,) = attributes_table(measure(three_who_err_in_turn()), few).rows
+    assert row["best_accuracy"] is None
+    assert not recommend(few)[0]["cross_fitted"]
+
+
+def test_the_reckoner_says_what_to_expect_on_other_texts(tmp_path: Path) -> None:
+    tried = outcomes(equal_judges(), 0.5)
+    result = Result("paraphrase-robustness", "x", {}, [mitigations_table(tried, 0.5)])
+    (tmp_path / "study.json").write_text(json.dumps(result.as_json()), "utf-8")
+    found = reckon(tmp_path, ANSWERABILITY)
+    assert found.choice_accuracy is not None
+    assert found.choice_accuracy < found.accuracy
+    cheap = reckon(tmp_path, ANSWERABILITY, budget=1.5)
+    assert (cheap.strategy, cheap.choice_accuracy) == (BEST, pytest.approx(cheap.accuracy))
 
 
 def test_strategies_meet_the_same_items() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
+from judgesense.statistics.crossfit import crossfit_weights
 from judgesense.statistics.ranking import chosen
 from judgesense.statistics.tables import Floats
 from judgesense.studies.common.figures import slopes
@@ -73,9 +75,12 @@ def panels(
             "Panels of the judges against the gold labels",
             rows,
             "On the items that at least three judges answered. A panel uses the votes it has, a "
-            "judge's own row the items that it answered (answered: their share). For labels "
-            "without a scale, a tie of k counts 1/k if the right one is among them. best judge: "
-            "chosen on these items among the judges that answered at least half of them, if any. "
+            "judge's own row the items that it answered (answered: their share). mean single "
+            "judge: the mean of the judges' accuracies, each on the items that it answered. gain: "
+            "over the mean single judge, each judge compared on the items that it answered. For "
+            "labels without a scale, a tie of k counts 1/k if the right one is among them. best "
+            "judge: among the judges that answered at least half of the items, if any; each item "
+            "is scored by the judge that other items choose (with ten clusters or more). "
             f"within τ: at most {tolerance:g} from the gold label. Intervals are t intervals over "
             "clusters. n counts item × order × template.",
         )
@@ -152,6 +157,7 @@ def _finding(rows: Sequence[Record]) -> str:
 def _strategies(ballot: _Ballot, tolerance: float) -> Iterator[Record]:
     votes, gold = ballot.votes, ballot.gold
     given = ~np.isnan(votes)
+    alone = np.where(given, exact(votes, gold), np.nan)
 
     def row(
         name: str, n_judges: int, right: Floats, close: Sequence[Floats], answered: float
@@ -161,9 +167,12 @@ def _strategies(ballot: _Ballot, tolerance: float) -> Iterator[Record]:
         groups = [g for g, keep in zip(ballot.clusters, known, strict=True) if keep]
         ends = mean_interval(right[known], groups)
         shares = [float(each[known].mean()) if ballot.scale else None for each in close]
+        more = over_single(right, alone)[known]
+        gain_ends = mean_interval(more, groups, -1.0)
         return {
             "set": ballot.part, "strategy": name, "n_judges": n_judges,
             "accuracy": float(right[known].mean()), "ci_low": ends.low, "ci_high": ends.high,
+            "gain": float(more.mean()), "gain_low": gain_ends.low, "gain_high": gain_ends.high,
             "near": shares[0], "within_1": shares[1], "answered": answered, "n": int(known.sum()),
         }  # fmt: skip
 
@@ -172,16 +181,13 @@ def _strategies(ballot: _Ballot, tolerance: float) -> Iterator[Record]:
         close = [near(scores, gold, tau) for tau in (tolerance, 1)]
         return row(name, n_judges, right, close, answered)
 
-    alone = np.where(given, exact(votes, gold), np.nan)
-    close = [np.nanmean(np.where(given, near(votes, gold, tau), np.nan), axis=1)
-             for tau in (tolerance, 1)]  # fmt: skip
-    yield row("mean single judge", 1, np.nanmean(alone, axis=1), close, float(given.mean()))
-    often = given.mean(axis=0) >= 0.5
-    if often.any():
-        shares = [float(np.nanmean(alone[:, j])) if often[j] else -1.0 for j in range(len(often))]
-        best = int(chosen(shares))
-        name = f"best judge: {ballot.judges[best]}"
-        yield of_scores(name, 1, votes[:, best], float(given[:, best].mean()))
+    close = [np.where(given, near(votes, gold, tau), np.nan) for tau in (tolerance, 1)]
+    single = row("mean single judge", 1, by_judge(alone), list(map(by_judge, close)),
+                 float(given.mean()))  # fmt: skip
+    yield single | dict.fromkeys(("gain", "gain_low", "gain_high"))
+    often = np.flatnonzero(given.mean(axis=0) >= 0.5)
+    if len(often):
+        yield _best_judge(ballot, often, alone, close, row)
     for how in METHODS if ballot.scale else ("majority",):
         scores = aggregate(votes, how)
         if ballot.scale:
@@ -191,6 +197,75 @@ def _strategies(ballot: _Ballot, tolerance: float) -> Iterator[Record]:
             yield row(f"panel, {how}", len(ballot.judges), right, (right, right), 1.0)
     levels, counts = np.unique(gold, return_counts=True)
     yield of_scores("constant label", 0, np.full(len(gold), levels[np.argmax(counts)]))
+
+
+def _best_judge(
+    ballot: _Ballot,
+    often: npt.NDArray[np.intp],
+    alone: Floats,
+    close: Sequence[Floats],
+    row: Callable[[str, int, Floats, Sequence[Floats], float], Record],
+) -> Record:
+    """The row of the most accurate of some judges; each item scored by those that others choose."""
+
+    def choose(rows: npt.NDArray[np.intp]) -> int:
+        seen = ~np.isnan(alone[rows][:, often])
+        sums = np.where(seen, alone[rows][:, often], 0.0).sum(axis=0)
+        return int(chosen(sums / np.maximum(seen.sum(axis=0), 1)))
+
+    best = often[choose(np.arange(len(alone)))]
+    weights = crossfit_weights(ballot.clusters, len(often), choose)
+    if weights is None:
+        weights = np.tile((often == best).astype(float), (len(alone), 1))
+    weights = np.where(np.isnan(alone[:, often]), 0.0, weights)
+    total = weights.sum(axis=1)
+
+    def weighted(values: Floats) -> Floats:
+        sums = (weights * np.nan_to_num(values[:, often])).sum(axis=1)
+        found: Floats = np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan)
+        return found
+
+    answered = float((~np.isnan(alone[:, best])).mean())
+    name = f"best judge: {ballot.judges[best]}"
+    return row(name, 1, weighted(alone), list(map(weighted, close)), answered)
+
+
+def by_judge(values: Floats) -> Floats:
+    """Numbers per item whose mean is the mean of the judges' means, each over its own items.
+
+    Args:
+        values: shape (n, judges), NaN where a judge gave no answer.
+
+    Returns:
+        Shape (n,). An item's number is the mean of the judges' means, plus what its answers add to
+        them, so that intervals over clusters hold for judges with unequal numbers of answers.
+
+    >>> float(by_judge(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, np.nan]])).mean().round(6))
+    0.333333
+    """
+    given = ~np.isnan(values)
+    values = values[:, given.any(axis=0)]
+    given = given[:, given.any(axis=0)]
+    means = np.nanmean(values, axis=0)
+    parts = np.where(given, values - means, 0.0) * (len(values) / given.sum(axis=0))
+    found: Floats = means.mean() + parts.mean(axis=1)
+    return found
+
+
+def over_single(right: Floats, alone: Floats) -> Floats:
+    """Numbers per item whose mean is a strategy's gain over the mean single judge.
+
+    ``right`` (n,) and ``alone`` (n, judges) are shares of right scores, NaN where not answered.
+    Every judge is compared on the items that it and the strategy answered, and counts alike.
+
+    >>> alone = np.array([[1.0, 0.0], [1.0, np.nan], [0.0, np.nan]])
+    >>> float(over_single(np.array([1.0, 1.0, 0.0]), alone).mean().round(6))
+    0.5
+    """
+    known = ~np.isnan(right)
+    gains = np.full(len(right), np.nan)
+    gains[known] = by_judge(right[known, None] - alone[known])
+    return gains
 
 
 def plurality(votes: Floats, gold: Floats) -> Floats:
