@@ -67,6 +67,19 @@ def interval(cell: Mapping[str, Any], digits: int = 3) -> str:
     return f"[{number(cell['ci_low'], digits)}, {number(cell['ci_high'], digits)}]"
 
 
+def brackets(
+    low: float | None, high: float | None, form: Callable[[float | None], str] = number
+) -> str:
+    """The two ends of an interval in brackets; a dash for an end that is undefined.
+
+    >>> brackets(0.71, 0.88, percent), brackets(1.2, None), brackets(None, None)
+    ('[71%, 88%]', '[1.200, –]', '[–]')
+    """
+    if low is None and high is None:
+        return f"[{UNDEFINED}]"
+    return f"[{form(low)}, {form(high)}]"
+
+
 def span(values: Sequence[float], form: Callable[[float], str] = number) -> str:
     """The lowest and the highest value; one of them if they print alike.
 

@@ -26,11 +26,15 @@ Words = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class TaskWords:
-    """A task's name and labels. The first label of a comparative task is the first option shown."""
+    """A task's name and labels, in order if ``ordinal``.
+
+    The first label of a comparative task is the first option shown.
+    """
 
     name: str
     labels: tuple[str, ...]
     comparative: bool
+    ordinal: bool = False
 
 
 @dataclass(frozen=True)
@@ -286,13 +290,15 @@ def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
     name = log.tasks[code]
     known = (run.get("tasks") or {}).get(name)
     if known:
-        return TaskWords(name, tuple(known["labels"]), bool(known.get("comparative")))
+        labels = tuple(known["labels"])
+        ordinal = known.get("ordinal", is_scale(labels))
+        return TaskWords(name, labels, bool(known.get("comparative")), bool(ordinal))
     rows = log.task == code
     used = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
-    labels = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
-    ordered = sorted(labels, key=int) if is_scale(labels) else sorted(labels)
+    found = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
+    ordered = sorted(found, key=int) if is_scale(found) else sorted(found)
     shown = {log.orders[c] for c in np.unique(log.order[rows])}
-    return TaskWords(name, tuple(ordered), bool(shown - {NO_ORDER}))
+    return TaskWords(name, tuple(ordered), bool(shown - {NO_ORDER}), is_scale(ordered))
 
 
 def _given_pairs(log: Log, pairs: pa.Table, ids: Any, task: str) -> Pairs:

@@ -19,11 +19,12 @@ from judgesense.decisions.streams import (
 )
 from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
-from judgesense.statistics.bias import position_bias
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.crossed import two_way_interval
+from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.signature import signature
 from judgesense.tasks import NO_ORDER
-from judgesense.trust.checks import both_orders, chosen_options
+from judgesense.trust.rewording import repeated
+from judgesense.trust.verdicts import position
 from judgesense.version import __version__
 
 POOLED = "both"
@@ -165,26 +166,39 @@ def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
         found = jss_of_codes(one, two, part.log.labels.tolist(), clusters)
         figures = {key: found[key] for key in figures}
     decided = part.decided(kind)
-    figures |= _random_interval(part, kind, decided)
+    figures |= _intervals(part, kind, decided)
     figures["n_items"] = distinct(part.pairs.item[decided])
     figures["n_clusters"] = distinct(part.pairs.cluster[decided])
     figures["coverage"] = figures["n_pairs"] / part.n_planned if part.n_planned else None
     return figures
 
 
-def _random_interval(part: CellPart, kind: str, decided: Mask) -> dict[str, float | None]:
-    """The interval of JSS for wordings like these."""
-    return {"ci_low_random": None, "ci_high_random": None}
+def _intervals(part: CellPart, kind: str, decided: Mask) -> dict[str, float | None]:
+    """The intervals of JSS: for these wordings, and for wordings like these."""
+    pairs = part.pairs
+    one, two = (side[decided] for side in part.stream.sides(kind))
+    clusters, items = pairs.cluster[decided], pairs.item[decided]
+    fixed, random = Interval(None, None), Interval(None, None)
+    if len(one):
+        fixed = wilson_cluster(one == two, clusters, items=items)
+        templates = pairs.template_a[decided], pairs.template_b[decided]
+        random = two_way_interval(one == two, clusters, *templates, items)
+    return {
+        "ci_low": fixed.low,
+        "ci_high": fixed.high,
+        "ci_low_random": random.low,
+        "ci_high_random": random.high,
+    }
 
 
 def _repeats(part: CellPart, kind: str) -> dict[str, float | None]:
     """JSS of the same prompt asked again, and what rewording does beyond that."""
-    noise = _noise(part)
+    found = repeated(part.stream, kind, part.decided(kind))
     return {
-        "jss_repeat": None if noise is None else 1 - noise,
-        "delta_jss": None,
-        "delta_ci_low": None,
-        "delta_ci_high": None,
+        "jss_repeat": found.jss_repeat,
+        "delta_jss": found.delta,
+        "delta_ci_low": found.ci_low,
+        "delta_ci_high": found.ci_high,
     }
 
 
@@ -216,7 +230,8 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
         "noise_floor": _noise(part),
     }
     if len(hits):
-        ends = wilson_cluster(hits, log.cluster[rows][graded])
+        graded_rows = rows[graded]
+        ends = wilson_cluster(hits, log.cluster[graded_rows], items=log.item[graded_rows])
         result |= {"accuracy_ci_low": ends.low, "accuracy_ci_high": ends.high}
     if stream.task.comparative:
         # A tie, or an answer outside the label map, is on no side: as in `position_bias`.
@@ -231,22 +246,14 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
 
 def _position(stream: Stream) -> dict[str, float | None]:
     """Position figures over the prompts that were judged in both orders; empty without any."""
-    ab, ba = both_orders(stream)
-    if not len(ab):
-        return {}
-    found = position_bias(
-        chosen_options(stream, stream.decision[ba]),
-        chosen_options(stream, stream.decision[ab]),
-        item_ids=stream.log.cluster[stream.rows][ab],
-        options=stream.task.labels[:2],
-    )
+    found = position(stream)
     if not found.n:
         return {}
     return {
         "first_position_rate": found.first_position_rate,
-        "position_consistency": found.position_consistency,
-        "position_ci_low": found.position_consistency_ci_low,
-        "position_ci_high": found.position_consistency_ci_high,
+        "position_consistency": found.same_choice,
+        "position_ci_low": found.same_choice_ci_low,
+        "position_ci_high": found.same_choice_ci_high,
     }
 
 

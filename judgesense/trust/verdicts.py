@@ -1,0 +1,205 @@
+"""The checks on single verdicts: `readable`, `right` and `fair`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.decisions.frames import Codes
+from judgesense.decisions.streams import Mask, Stream, distinct
+from judgesense.statistics.bias import BothOrders, both_orders
+from judgesense.statistics.gold import GoldAgreement, gold_agreement
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
+from judgesense.text import brackets, join, number, percent
+from judgesense.trust.card import Check
+from judgesense.trust.thresholds import LEAST_COVERAGE
+
+Bools = npt.NDArray[np.bool_]
+
+_RIGHT_DETAILS = (
+    "accuracy", "accuracy_ci_low", "accuracy_ci_high", "balanced_accuracy",
+    "balanced_accuracy_ci_low", "balanced_accuracy_ci_high", "gwet_ac1", "gwet_ac1_ci_low",
+    "gwet_ac1_ci_high", "constant_label", "constant_accuracy", "beats_constant",
+    "beats_constant_ci_low", "beats_constant_ci_high", "undecided_share",
+)  # fmt: skip
+
+
+def readable(stream: Stream, threshold: float) -> Check:
+    """Prompts with a verdict among those that got an answer; failed requests do not count."""
+    log = stream.log
+    answered = ~_is(stream, ERROR)
+    rows, decision = stream.rows[answered], stream.decision[answered]
+    if not len(rows):
+        return Check.unmeasured(threshold, "no prompt got an answer: rerun to ask again")
+    decided = ~log.undecided[decision]
+    ends = wilson_cluster(decided, log.cluster[rows], items=log.item[rows])
+    share = float(decided.mean())
+    figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
+    text = f"{figures} can be read as verdicts"
+    found = Check.of(
+        share,
+        ends.low,
+        ends.high,
+        threshold=threshold,
+        n_items=distinct(log.item[rows]),
+        text=text,
+    )
+    return found if found.state == "pass" else _with_unreadable(found, stream, rows, decided)
+
+
+def _with_unreadable(found: Check, stream: Stream, rows: Codes, decided: Bools) -> Check:
+    """Name the wordings that alone keep the share below the threshold."""
+    templates = stream.log.template[rows]
+    shown = np.bincount(templates)
+    share = np.bincount(templates, decided) / np.maximum(shown, 1)
+    bad = np.flatnonzero((shown > 0) & (share < 1 - LEAST_COVERAGE))
+    others = decided[~np.isin(templates, bad)]
+    if not len(bad) or not len(others) or others.mean() <= found.threshold:
+        return found
+    names = join([stream.log.templates[code] for code in bad])
+    more = f", and {percent(float(others.mean()))} without the wording{_s(bad)} {names}: leave "
+    more += "it out" if len(bad) == 1 else "them out"
+    return replace(found, text=f"{found.text}{more}")
+
+
+def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
+    """Kappa with the gold labels; an answer without a verdict is wrong.
+
+    Failed requests do not count. Without two gold labels of the task's own there is no kappa.
+    """
+    log = stream.log
+    names = np.array(log.templates, dtype=object)[log.template[stream.rows]]
+    gold = log.gold[stream.rows]
+    kept = (gold >= 0) & ~_is(stream, ERROR) & ~np.isin(names, list(mislabelled))
+    rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
+    n_items = distinct(log.item[rows])
+    if not len(rows):
+        text = "not measured whether it agrees with people: add gold labels"
+        return Check.unmeasured(threshold, text)
+    if reason := _foreign_gold(stream, gold, decision):
+        return Check.unmeasured(threshold, reason, n_items=n_items)
+    words = log.labels
+    found = gold_agreement(
+        words[decision],
+        words[gold],
+        log.cluster[rows],
+        labels=stream.task.labels,
+        ordinal=stream.task.ordinal,
+    )
+    return _right(found, threshold, n_items)
+
+
+def _foreign_gold(stream: Stream, gold: Codes, decision: Codes) -> str | None:
+    """Why the gold labels cannot be compared with the verdicts; None if they can."""
+    log, labels = stream.log, stream.task.labels
+    wanted = [str(log.labels[code]) for code in np.unique(gold)]
+    said = [str(log.labels[code]) for code in np.unique(decision) if not log.undecided[code]]
+    apart = len(said) > 1 and not set(wanted) & set(said) and not is_scale([*wanted, *said])
+    if apart or not set(wanted) & set(labels):
+        return (
+            f"the gold labels ({join(wanted[:5])}) are not those of the verdicts "
+            f"({join((said or list(labels))[:5])}): rename them"
+        )
+    if len(wanted) == 1:
+        hits = percent(float((decision == gold).mean()))
+        return (
+            f"every gold label is {wanted[0]}, so an accuracy of {hits} says nothing: add items "
+            "with other gold labels"
+        )
+    return None
+
+
+def _right(found: GoldAgreement, threshold: float, n_items: int) -> Check:
+    if found.kappa is None:
+        return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
+    low, high = found.kappa_ci_low, found.kappa_ci_high
+    figures = (
+        f"κ {number(found.kappa, 2)} {brackets(low, high, lambda end: number(end, 2))}; right on "
+        f"{percent(found.accuracy)} of prompts, always answering {found.constant_label} on "
+        f"{percent(found.constant_accuracy)}"
+    )
+    check = Check.of(
+        found.kappa,
+        low,
+        high,
+        threshold=threshold,
+        n_items=n_items,
+        text="",
+        **{name: found[name] for name in _RIGHT_DETAILS},
+    )
+    if check.state == "pass":
+        text = f"it agrees with the gold labels ({figures})"
+    elif check.state == "open":
+        text = f"its agreement with the gold labels is not settled ({figures}): add items"
+    elif low is not None and low > 0:
+        text = f"it agrees with the gold labels only a little more than by chance ({figures})"
+    elif high is not None and high < 0:
+        text = f"it contradicts the gold labels ({figures})"
+    else:
+        text = f"it agrees with the gold labels no more than by chance ({figures})"
+    return replace(check, text=text)
+
+
+def fair(stream: Stream, threshold: float) -> Check:
+    """Prompts with the same choice in both option orders."""
+    if not stream.task.comparative:
+        text = "the task shows no options in an order"
+        return Check.unmeasured(threshold, text, applies=False)
+    found = position(stream)
+    if found.same_choice is None:
+        orders = [stream.log.orders[code] for code in np.unique(stream.log.order[stream.rows])]
+        if set(ORDERS) <= set(orders):
+            text = "no item has a choice in both orders: see readable"
+        else:
+            shown = join([order for order in orders if order != NO_ORDER] or ["-"])
+            text = f"only order {shown} was judged, so position bias is unknown: --orders AB,BA"
+        return Check.unmeasured(threshold, text)
+    low, high = found.same_choice_ci_low, found.same_choice_ci_high
+    text = (
+        f"it makes the same choice in both orders on {percent(found.same_choice)} of items "
+        f"{brackets(low, high, percent)}"
+    )
+    first = found.first_position_rate
+    check = Check.of(
+        found.same_choice,
+        low,
+        high,
+        threshold=threshold,
+        n_items=found.n_items,
+        text=text,
+        first_position_rate=first,
+        n_wordings=found.n_templates,
+    )
+    if check.state == "pass" or first is None:
+        return check
+    place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
+    return replace(check, text=f"{text} and takes the {place} option {percent(rate)} of the time")
+
+
+def position(stream: Stream) -> BothOrders:
+    """What a judge chose in both option orders; a tie or a foreign label is no choice."""
+    log, rows, options = stream.log, stream.rows, stream.task.labels[:2]
+    if not len(rows) or len(options) < 2:
+        return BothOrders.undefined(n=0, n_items=0, n_templates=0, n_excluded=0)
+    return both_orders(
+        log.labels[stream.decision],
+        log.item[rows],
+        np.array(log.orders, dtype=object)[log.order[rows]],
+        log.template[rows],
+        cluster_ids=log.cluster[rows],
+        options=options,
+        ties=(),
+    )
+
+
+def _is(stream: Stream, label: str) -> Mask:
+    found: Mask = stream.log.labels[stream.decision] == label
+    return found
+
+
+def _s(names: Collection[object] | npt.NDArray[np.int64]) -> str:
+    return "" if len(names) == 1 else "s"
