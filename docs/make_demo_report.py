@@ -20,7 +20,7 @@ _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")
 def embed(run_dir: Path, to: Path = DEMO) -> None:
     """Measure a run from its decisions and write the parts that the pages need to one small file.
 
-    Cells of single option orders, raw template pairs and the machine's details are left out.
+    Cells of single option orders, raw template pairs, and the machine's details are left out.
     """
     report = measure_run(run_dir)
     run = report["runs"][0]
@@ -38,9 +38,18 @@ def embed(run_dir: Path, to: Path = DEMO) -> None:
         "template_pairs": [row for row in report["template_pairs"] if row["labels"] == "mapped"],
         "runs": [kept],
     }
-    text = json.dumps(small, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_rounded(small), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # One entry per line makes changes readable.
     to.write_text(text.replace("},{", "},\n{") + "\n", "utf-8")
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers with six digits: pages show three."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":

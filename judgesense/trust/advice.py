@@ -113,8 +113,9 @@ def _wording(case: AdviceCase) -> str | None:
     texts = []
     for flag in ("inverted", "outlier", "unreadable"):
         names = [row["template"] for row in case.wordings if row["flag"] == flag]
-        if names:
-            texts.append(_say(f"wording_{flag}", case, names=join(names), s=_s(names)))
+        if names and not (flag == "inverted" and set(names) <= set(case.inverted)):
+            number = "one" if len(names) == 1 else "many"
+            texts.append(_say(f"{flag}_{number}", case, names=join(names)))
     return " ".join(texts) or None
 
 
@@ -187,7 +188,11 @@ def _undecided(case: AdviceCase) -> str | None:
 
 
 def _prefer(case: AdviceCase) -> str | None:
-    return None if case.recommendation is None else str(case.recommendation["text"])
+    """Which wording to use; a judge to avoid gets none, unless one passes."""
+    found = case.recommendation
+    if found is None or (case.card["trust"] == "avoid" and found["template"] is None):
+        return None
+    return f"{found['text']}."
 
 
 def _sample(case: AdviceCase) -> str | None:

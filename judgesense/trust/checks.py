@@ -9,11 +9,11 @@ from collections.abc import Collection
 
 from judgesense.decisions.streams import Stream
 from judgesense.trust.card import TrustCard, conclude
-from judgesense.trust.rewording import responsive, steady
+from judgesense.trust.rewording import responsive, same_polarity, steady
 from judgesense.trust.thresholds import DEFAULTS, Thresholds
 from judgesense.trust.verdicts import fair, readable, right
 
-__all__ = ["fair", "readable", "responsive", "right", "steady", "trust_card"]
+__all__ = ["fair", "readable", "responsive", "right", "same_polarity", "steady", "trust_card"]
 
 
 def trust_card(

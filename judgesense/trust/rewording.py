@@ -51,15 +51,16 @@ def steady(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) 
     n_wordings = len(np.union1d(one, two))
     clusters, items = pairs.cluster[decided], pairs.item[decided]
     fixed = wilson_cluster(agree, clusters, items=items)
-    ends, about = fixed, f"about these {n_wordings} wordings only"
+    ends = fixed
+    about = f"for these {n_wordings} wordings only"
     if n_wordings >= FEWEST_RANDOM:
         random = two_way_interval(agree, clusters, one, two, items)
         if random.low is not None:
-            ends, about = random, f"about wordings like these {n_wordings}"
+            ends, about = random, f"for wordings like these {n_wordings}"
     jss = float(agree.mean())
     text = (
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
-        f"{brackets(ends.low, ends.high)}, {about})"
+        f"{brackets(ends.low, ends.high)} {about})"
     )
     again = repeated(stream, "mapped", decided)
     found = Check.of(
