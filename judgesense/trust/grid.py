@@ -1,0 +1,356 @@
+"""A stream's answers as one array: items x wordings x option orders x labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions import CONTRAST, REWORDING, SCHEMA, VARIANT_CLASSES
+from judgesense.decisions.frames import Codes
+from judgesense.decisions.streams import Stream, option_shares, view
+from judgesense.statistics.calibration import UNDECIDED
+from judgesense.tasks import UNCLEAR
+
+Floats = npt.NDArray[np.float64]
+
+NOT_ASKED = -2
+"""The code of a prompt that the log does not have."""
+
+_UNSEEN = np.log(1e-6)
+"""The log-probability of an option that an endpoint did not show, unless a shown one is lower."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A wording of a grid: its template, and its variant if it has one."""
+
+    template: str
+    variant: str | None
+    variant_class: str
+
+    @property
+    def name(self) -> str:
+        """The template, with the variant if there is one."""
+        return f"{self.template}+{self.variant}" if self.variant else self.template
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The first answers of a judge on a task, by item (n), wording (T), order (O) and label (L).
+
+    ``verdicts`` are codes of the task's labels as shown, -1 where undecided and -2 where not asked,
+    shape (n, T, O). ``logprobs`` are log-probabilities of the labels as shown, shape (n, T, O, L),
+    NaN without any; for text, 0 for the verdict and -inf for the others. ``gold`` is each item's
+    label in its own order, -1 if unknown. ``mean_cost`` is US dollars per prompt, None if unknown.
+    ``raw`` has for each wording the raw answer of each label. ``repeats`` are the verdicts of all
+    answers to the same prompt, shape (n, T, O, R), None if each was asked once.
+    """
+
+    judge: str
+    task: str
+    scoring: str
+    labels: tuple[str, ...]
+    comparative: bool
+    items: npt.NDArray[Any]
+    clusters: Codes
+    gold: Codes
+    wordings: tuple[Wording, ...]
+    orders: tuple[str, ...]
+    verdicts: Codes
+    logprobs: Floats
+    raw: tuple[tuple[str, ...], ...]
+    has_probabilities: bool
+    repeats: Codes | None = None
+    mean_cost: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def both_orders(self) -> bool:
+        """Whether some wording was asked in both option orders."""
+        asked = (self.verdicts != NOT_ASKED).any(axis=0)
+        return len(self.orders) == 2 and bool(asked.all(axis=1).any())
+
+    def of(self, variant_class: str) -> list[int]:
+        """The wordings of a variant class."""
+        return [n for n, w in enumerate(self.wordings) if w.variant_class == variant_class]
+
+    def take(self, items: Codes) -> Grid:
+        """The grid of some of the items."""
+        return replace(
+            self,
+            items=self.items[items],
+            clusters=self.clusters[items],
+            gold=self.gold[items],
+            verdicts=self.verdicts[items],
+            logprobs=self.logprobs[items],
+            repeats=None if self.repeats is None else self.repeats[items],
+        )
+
+
+def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
+    """The grid of a judge's stream, with its equivalent and contrast wordings.
+
+    ``without`` are templates to leave out, such as those whose label map is wrong.
+    """
+    log = stream.log
+    rows = stream.rows
+    if stream.others is not None:
+        contrast = stream.others[
+            log.variant_class[stream.others] == VARIANT_CLASSES.index(CONTRAST)
+        ]
+        rows = np.concatenate([rows, contrast])
+    names = np.array(log.templates, dtype=object)[log.base[rows]]
+    rows = rows[~np.isin(names, list(without))]
+    items, item = np.unique(log.item[rows], return_inverse=True)
+    _, first = np.unique(item, return_index=True)
+    keys = log.base[rows] * len(log.variants) + log.variant[rows]
+    keys = keys * len(VARIANT_CLASSES) + log.variant_class[rows]
+    found, at, wording = np.unique(keys, return_index=True, return_inverse=True)
+    named = [_wording(stream, row) for row in rows[at].tolist()]
+    ranked = sorted(range(len(named)), key=lambda n: named[n].name)
+    wordings = tuple(named[n] for n in ranked)
+    wording = np.argsort(ranked)[wording]
+    orders = tuple(log.orders[code] for code in np.unique(log.order[rows]))
+    orders = tuple(sorted(orders))
+    order = np.array([orders.index(o) if o in orders else 0 for o in log.orders])[log.order[rows]]
+    labels = stream.task.labels
+    code_of = np.full(len(log.labels) + 1, UNDECIDED)
+    for code, label in enumerate(labels):
+        code_of[np.flatnonzero(log.labels == label)] = code
+    shape = (len(items), len(found), len(orders))
+    verdicts = np.full(shape, NOT_ASKED)
+    verdicts[item, wording, order] = code_of[log.decision[rows]]
+    meaning = [_meaning(stream, rows[wording == n]) for n in range(len(found))]
+    told = _told(stream, rows, wording, meaning, code_of, len(labels))
+    logprobs = np.full((*shape, len(labels)), np.nan)
+    if told is not None:
+        logprobs[item, wording, order] = told
+    else:
+        known = verdicts >= 0
+        logprobs[known] = -np.inf
+        logprobs[(*np.nonzero(known), verdicts[known])] = 0.0
+    return Grid(
+        judge=stream.judge,
+        task=stream.task.name,
+        scoring=stream.scoring,
+        labels=labels,
+        comparative=stream.task.comparative and set(orders) <= {"AB", "BA"},
+        items=np.array(log.items, dtype=object)[items],
+        clusters=log.cluster[rows][first],
+        gold=_gold(code_of[log.gold[rows]], item, order, orders, len(items)),
+        wordings=wordings,
+        orders=orders,
+        verdicts=verdicts,
+        logprobs=logprobs,
+        raw=tuple(_raw_of(m, log.labels, labels, code_of) for m in meaning),
+        has_probabilities=told is not None,
+        repeats=_repeats(stream, rows, (item, wording, order), verdicts, code_of),
+        mean_cost=_mean_cost(log.table, rows),
+    )
+
+
+def _wording(stream: Stream, row: int) -> Wording:
+    log = stream.log
+    variant = log.variants[log.variant[row]]
+    return Wording(
+        log.templates[log.base[row]],
+        None if variant == REWORDING else variant,
+        VARIANT_CLASSES[log.variant_class[row]],
+    )
+
+
+def _meaning(stream: Stream, rows: Codes) -> Codes:
+    """What each raw answer means under a wording: label codes of the log, shape (labels,)."""
+    log, pairs = stream.log, stream.pairs
+    forward = np.arange(len(log.labels))
+    decided = rows[~log.undecided[log.decision[rows]]]
+    forward[log.raw[decided]] = log.decision[decided]
+    template = log.template[rows[0]]
+    for side, maps in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
+        place = np.flatnonzero(side == template)
+        if len(place) and pairs.planned:
+            return pairs.forward[maps[place[0]]]
+    known = [
+        int(np.flatnonzero(log.labels == label)[0])
+        for label in stream.task.labels
+        if label in log.labels
+    ]
+    # Of two answers, one that never came means what the other does not.
+    if len(known) == 2 and forward[known[0]] == forward[known[1]]:
+        seen = set(log.raw[decided].tolist())
+        one, two = known
+        for own, other in ((one, two), (two, one)):
+            if own in seen and other not in seen and forward[own] in known:
+                forward[other] = one if forward[own] == two else two
+    return forward
+
+
+def _raw_of(
+    meaning: Codes, words: npt.NDArray[Any], labels: tuple[str, ...], code_of: Codes
+) -> tuple[str, ...]:
+    found = {}
+    for raw, label in enumerate(meaning.tolist()):
+        code = int(code_of[label]) if label >= 0 else UNDECIDED
+        # A label keeps its own name unless the map says otherwise.
+        if code >= 0 and (code not in found or raw == label):
+            found[code] = str(words[raw])
+    return tuple(found.get(code, label) for code, label in enumerate(labels))
+
+
+def _told(
+    stream: Stream,
+    rows: Codes,
+    wording: Codes,
+    meaning: list[Codes],
+    code_of: Codes,
+    n_labels: int,
+) -> Floats | None:
+    """Log-probabilities of the canonical labels at the rows; None if the log has none."""
+    if stream.scoring != "options":
+        return None
+    shares, columns = option_shares(stream.log, rows)
+    if not len(columns) or np.isnan(shares).all():
+        return None
+    moved = np.zeros((len(rows), n_labels))
+    for number, forward in enumerate(meaning):
+        own = np.flatnonzero(wording == number)
+        target = np.where(columns >= 0, code_of[forward[columns]], UNDECIDED)
+        for column in np.flatnonzero(target >= 0):
+            moved[own, target[column]] += np.nan_to_num(shares[own, column])
+    with np.errstate(divide="ignore"):
+        told = np.log(moved)
+    seen = np.where(moved > 0, told, np.inf).min(axis=1, keepdims=True)
+    told = np.where(moved > 0, told, np.minimum(seen, _UNSEEN))
+    told[np.isnan(shares[:, 0]) | (moved.sum(axis=1) <= 0)] = np.nan
+    return told
+
+
+def _gold(gold: Codes, item: Codes, order: Codes, orders: tuple[str, ...], n: int) -> Codes:
+    own = gold.copy()
+    if "BA" in orders:
+        swapped = order == orders.index("BA")
+        own[swapped] = (
+            np.array([1, 0])[gold[swapped]] if (gold[swapped] < 2).all() else gold[swapped]
+        )
+        own[swapped & (gold < 0)] = UNDECIDED
+    found = np.full(n, UNDECIDED)
+    known = np.flatnonzero(own >= 0)[::-1]
+    found[item[known]] = own[known]
+    return found
+
+
+def _repeats(
+    stream: Stream,
+    rows: Codes,
+    place: tuple[Codes, Codes, Codes],
+    verdicts: Codes,
+    code_of: Codes,
+) -> Codes | None:
+    """The verdicts of the first and the later answers to each prompt."""
+    if stream.reruns is None:
+        return None
+    first, later = stream.reruns
+    position = np.full(len(stream.log.raw), -1)
+    position[rows] = np.arange(len(rows))
+    first, later = first[position[first] >= 0], later[position[first] >= 0]
+    if not len(first):
+        return None
+    by_prompt = np.argsort(first, kind="stable")
+    first, later = first[by_prompt], later[by_prompt]
+    starts = np.flatnonzero(np.r_[True, first[1:] != first[:-1]])
+    sizes = np.diff(np.append(starts, len(first)))
+    number = np.arange(len(first)) - np.repeat(starts, sizes) + 1
+    found = np.full((*verdicts.shape, int(number.max()) + 1), NOT_ASKED)
+    found[..., 0] = verdicts
+    at = position[first]
+    found[place[0][at], place[1][at], place[2][at], number] = code_of[stream.log.decision[later]]
+    return found
+
+
+def _mean_cost(table: pa.Table, rows: Codes) -> float | None:
+    cost = pc.mean(table["cost_usd"].take(pa.array(rows))).as_py()
+    return None if cost is None else float(cost)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What gives one verdict per item after a remedy: the verdicts of one wording or panel.
+
+    ``name`` stands for a template; ``codes`` are verdicts in the items' own order, shape (n,).
+    ``orders`` are the option orders that the verdict holds for: one as asked, both if averaged.
+    """
+
+    name: str
+    orders: tuple[str, ...]
+    codes: Codes
+    wording: int | None = None
+
+
+def stream_of(grid: Grid, units: list[Unit]) -> Stream | None:
+    """The verdicts of units as a stream, which the trust card's checks take; None without any."""
+    n, tables = len(grid), []
+    labels = np.array([*grid.labels, UNCLEAR], dtype=object)
+    flip = np.arange(len(grid.labels) + 1)
+    flip[:2] = [1, 0]
+    items = pa.array(grid.items.tolist(), pa.string())
+    clusters = pa.array([str(code) for code in grid.clusters.tolist()], pa.string())
+    for unit in units:
+        known = np.flatnonzero(unit.codes != NOT_ASKED)
+        if not len(known):
+            continue
+        wording = grid.wordings[unit.wording] if unit.wording is not None else None
+        raws = np.array(
+            [*(grid.raw[unit.wording] if unit.wording is not None else grid.labels), UNCLEAR],
+            dtype=object,
+        )
+        for order in unit.orders:
+            turned = flip if order == "BA" else np.arange(len(flip))
+            codes = turned[unit.codes[known]]
+            gold = grid.gold[known]
+            shown = np.where(gold >= 0, turned[gold], UNDECIDED)
+            m = len(known)
+            at = pa.array(known)
+            columns = {
+                "judge": pa.repeat(grid.judge, m),
+                "task": pa.repeat(grid.task, m),
+                "scoring": pa.repeat(grid.scoring, m),
+                "prompt_id": pa.repeat(f"{unit.name}:{order}", m),
+                "item_id": items.take(at),
+                "cluster_id": clusters.take(at),
+                "template_id": pa.repeat(wording.template if wording else unit.name, m),
+                "order": pa.repeat(order, m),
+                "repeat": pa.repeat(pa.scalar(0, pa.int32()), m),
+                "raw_decision": pa.array(raws[codes].tolist(), pa.string()),
+                "decision": pa.array(labels[codes].tolist(), pa.string()),
+                "status": pa.array(
+                    ["unclear" if c < 0 else "ok" for c in unit.codes[known].tolist()], pa.string()
+                ),
+                "gold": pa.array(
+                    [grid.labels[c] if c >= 0 else None for c in shown.tolist()], pa.string()
+                ),
+                "variant": pa.array([wording.variant if wording else None] * m, pa.string()),
+                "variant_class": pa.array(
+                    [wording.variant_class if wording else None] * m, pa.string()
+                ),
+            }
+            tables.append(
+                pa.table(
+                    {
+                        name: columns.get(name, pa.nulls(m, SCHEMA.field(name).type))
+                        for name in SCHEMA.names
+                    },
+                    schema=SCHEMA,
+                )
+            )
+    if not tables or not n:
+        return None
+    record = {"tasks": {grid.task: {"labels": list(grid.labels), "comparative": grid.comparative}}}
+    judged = view(pa.concat_tables(tables), None, record).judged
+    return judged[0] if judged else None

@@ -1,0 +1,197 @@
+"""Remedies: what changes of asking and reading buy, as rows of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from judgesense.decisions import EQUIVALENT
+from judgesense.decisions.streams import Stream
+from judgesense.statistics.calibration import folds_of
+from judgesense.text import number, percent
+from judgesense.trust.card import CHECKS, TRUST
+from judgesense.trust.grid import Grid, grid_of
+from judgesense.trust.remedy import Measured, Remedy, candidates, measured, units_of
+from judgesense.trust.thresholds import DEFAULTS, Thresholds
+
+MOST_ITEMS = 2_000
+"""Remedies are measured on at most this many items, drawn at random: enough for 2 points."""
+
+PASSING = ("use", "care")
+"""The values of ``trust`` with which a remedy can be recommended, if it is right as well."""
+
+
+def remedies(
+    stream: Stream,
+    thresholds: Thresholds = DEFAULTS,
+    mislabelled: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """What each remedy buys a judge on a task: rows of report.json's list ``remedies``.
+
+    The first row is ``as asked``; the others follow by the prompts that a verdict costs. Figures
+    are cross-fitted over clusters, on the items that both ways of asking share; ``accuracy`` counts
+    an undecided verdict as wrong and averages wordings (and panels) per item. ``jss`` compares
+    wordings of one polarity, or disjoint panels. ``trust``, ``because`` and ``checks`` are the
+    card of the remedied verdicts. What the log cannot measure has a row without figures whose text
+    says what to run.
+
+    Args:
+        stream: a judge's stream.
+        thresholds: of the trust card.
+        mislabelled: templates to leave out, before and after.
+    """
+    grid = _sampled(grid_of(stream, frozenset(mislabelled)))
+    if not len(grid) or not grid.of(EQUIVALENT) or len(np.unique(grid.clusters)) < 2:
+        return []
+    folds = folds_of(grid.clusters)
+    before = units_of(grid, Remedy(), folds)
+    plain = measured(grid, Remedy(), folds, thresholds, before)
+    rows = [_row(grid, plain, plain)]
+    rows += [
+        _row(grid, measured(grid, remedy, folds, thresholds, before), plain)
+        for remedy in candidates(grid)
+    ]
+    return rows + [_unmeasured(*absent) for absent in _absent(grid)]
+
+
+def _sampled(grid: Grid) -> Grid:
+    if len(grid) <= MOST_ITEMS:
+        return grid
+    rng = np.random.default_rng(0)
+    return grid.take(np.sort(rng.choice(len(grid), MOST_ITEMS, replace=False)))
+
+
+def _row(grid: Grid, found: Measured, plain: Measured) -> dict[str, Any]:
+    gain, remedy = found.gain, found.remedy
+    card = found.card
+    changed = remedy != Remedy()
+    cost = None if grid.mean_cost is None else grid.mean_cost * remedy.prompts
+    return {
+        "remedy": remedy.name,
+        "prompts_per_item": remedy.prompts,
+        "usd_per_item": cost,
+        "accuracy_before": gain.before if gain else None,
+        "accuracy": gain.after if gain else None,
+        "gain": gain.gain if gain and changed else None,
+        "gain_ci_low": gain.ci_low if gain and changed else None,
+        "gain_ci_high": gain.ci_high if gain and changed else None,
+        "jss_before": plain.figure("steady"),
+        "jss": found.figure("steady"),
+        "same_choice_before": plain.figure("fair"),
+        "same_choice": found.figure("fair"),
+        "readable": found.readable,
+        "n_items": found.n_items,
+        "trust": card.trust if card else None,
+        "because": list(card.because) if card else [],
+        "checks": {name: card.checks[name].to_dict() for name in CHECKS} if card else None,
+        "text": _text(found, plain),
+    }
+
+
+def _text(found: Measured, plain: Measured) -> str:
+    gain, remedy = found.gain, found.remedy
+    cost = f"{remedy.prompts} prompt{'s' if remedy.prompts > 1 else ''} per item"
+    parts = []
+    if gain and remedy != Remedy():
+        ends = (
+            ""
+            if gain.ci_low is None or gain.ci_high is None
+            else f" [{_points(gain.ci_low)}, {_points(gain.ci_high)}]"
+        )
+        parts.append(
+            f"right on {percent(gain.after)} instead of {percent(gain.before)} "
+            f"({_points(gain.gain)}{ends} points)"
+        )
+    elif gain:
+        parts.append(f"right on {percent(gain.after)}")
+    jss, before = found.figure("steady"), plain.figure("steady")
+    if jss is not None:
+        was = "" if remedy == Remedy() or before is None else f", was {number(before)}"
+        parts.append(f"JSS {number(jss)}{was}")
+    if gain is None:
+        parts.append("no gold labels: steadier is not righter")
+    return f"{remedy.name} ({cost}): {'; '.join(parts)}"
+
+
+def _points(share: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return f"{100 * share:+.1f}".replace("-", "−")
+
+
+def _absent(grid: Grid) -> list[tuple[str, str]]:
+    """Remedies that the log cannot measure, and what to run."""
+    found = []
+    if grid.comparative and not grid.both_orders:
+        found.append(("both orders", "add --orders AB,BA"))
+    if not grid.has_probabilities:
+        found.append(("calibrated", "add --scoring options, with a judge that gives probabilities"))
+    if len(grid.of(EQUIVALENT)) < 2:
+        found.append(("panel of 3", "judge the items under three wordings or more"))
+    return found
+
+
+def _unmeasured(remedy: str, run: str) -> dict[str, Any]:
+    empty = dict.fromkeys((
+        "prompts_per_item", "usd_per_item", "accuracy_before", "accuracy", "gain", "gain_ci_low",
+        "gain_ci_high", "jss_before", "jss", "same_choice_before", "same_choice", "readable",
+    ))  # fmt: skip
+    return {
+        "remedy": remedy,
+        **empty,
+        "n_items": 0,
+        "trust": None,
+        "because": [],
+        "checks": None,
+        "text": f"{remedy}: not measured; {run}",
+    }
+
+
+def passes(row: Mapping[str, Any]) -> bool:
+    """Whether a row's card allows to use the remedy: steady, and in agreement with people.
+
+    Without gold labels nothing passes: steadier is not righter.
+
+    >>> passes({"trust": None, "checks": None})
+    False
+    """
+    return row["trust"] in PASSING and bool(row["checks"]["right"]["state"] == "pass")
+
+
+def cheapest_that_passes(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The row of the remedy to use: the cheapest whose card passes (see :func:`passes`).
+
+    Among equally cheap ones, the better trust and then the higher accuracy come first. None if
+    none passes.
+    """
+    passing = [row for row in rows if passes(row)]
+    passing.sort(
+        key=lambda row: (
+            row["prompts_per_item"],
+            TRUST.index(row["trust"]),
+            -(row["accuracy"] or 0.0),
+            -(row["jss"] or 0.0),
+        )
+    )
+    return passing[0] if passing else None
+
+
+def first_line(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """How a report begins where a remedy makes a judge usable that is not usable as asked.
+
+    >>> rows = [{"remedy": "as asked", "trust": "avoid", "prompts_per_item": 1},
+    ...         {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9,
+    ...          "jss": 0.95, "checks": {"right": {"state": "pass"}}}]
+    >>> first_line(rows)
+    'avoid as asked; use with both orders averaged (2 prompts per item)'
+    """
+    best = cheapest_that_passes(rows)
+    if not rows or best is None or rows[0]["trust"] in PASSING:
+        return None
+    was = {"avoid": "avoid as asked", "unknown": "not known yet as asked"}[rows[0]["trust"]]
+    now = "use" if best["trust"] == "use" else "use with care"
+    cost = best["prompts_per_item"]
+    said = best["remedy"].replace("both orders", "both orders averaged")
+    said = said.replace("calibrated", "its prior taken out")
+    return f"{was}; {now} with {said} ({cost} prompt{'s' if cost > 1 else ''} per item)"

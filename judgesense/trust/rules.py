@@ -1,0 +1,205 @@
+"""A rule: how the answers to several prompts on an item become one verdict.
+
+A remedy fitted to a log is a rule; a stabilised judge is a rule with the wordings' texts. Answers
+come as log-probabilities of the canonical labels **as shown**: under the order BA, A is the option
+stored second. Verdicts are in the item's own order, AB.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.errors import JudgeSenseError
+from judgesense.statistics.calibration import (
+    UNDECIDED,
+    calibrated,
+    expected_score,
+    log_shares,
+    majority,
+    mean_log_odds,
+    most_probable,
+    nearest,
+    votes,
+)
+from judgesense.tasks import NO_ORDER, ORDERS, is_scale
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+Read = Literal["most probable", "expected score", "vote"]
+READS: tuple[Read, ...] = ("most probable", "expected score", "vote")
+
+AS_ASKED = "as asked"
+"""The name of the rule that changes nothing."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Verdicts on n items, in each item's own order.
+
+    ``codes`` index the rule's labels (-1: undecided), shape (n,). ``shares`` are the labels'
+    probabilities, or shares of the votes, shape (n, L), NaN where nothing was read. ``margin`` is
+    how far the verdict is from the next: nats between the two best labels, or the difference of
+    their shares of the votes; 0 where undecided.
+    """
+
+    codes: Codes
+    shares: Floats
+    margin: Floats
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the answers on one item become a verdict.
+
+    ``wordings`` are the template ids behind one verdict and ``orders`` the option orders in which
+    each is asked. ``offsets`` has nats per label, as shown, for each calibrated wording; the key ""
+    is the mean over wordings, for a wording that was not fitted. ``read`` says how the mean of the
+    members is read; ``vote`` counts readable verdicts instead and needs no probabilities.
+
+    >>> rule = Rule("both orders", ("r1",), ("AB", "BA"), ("A", "B"))
+    >>> told = np.log([[[[0.9, 0.1], [0.8, 0.2]]]])  # A in AB; A as shown, so B, in BA
+    >>> decided = rule.decide(told)
+    >>> decided.codes.tolist(), decided.shares.round(2).tolist(), rule.prompts_per_item
+    ([0], [[0.6, 0.4]], 2)
+    """
+
+    remedy: str
+    wordings: tuple[str, ...]
+    orders: tuple[str, ...]
+    labels: tuple[str, ...]
+    read: Read = "most probable"
+    offsets: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        def refuse(what: str) -> None:
+            raise JudgeSenseError(f"the rule {self.remedy!r}: {what}")
+
+        if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
+            refuse(f"labels must be at least two different ones, got {list(self.labels)}")
+        if not self.wordings or len(set(self.wordings)) < len(self.wordings):
+            refuse(f"wordings must be different and at least one, got {list(self.wordings)}")
+        if self.orders != (NO_ORDER,) and (
+            not self.orders or not set(self.orders) <= set(ORDERS) or len(self.orders) > 2
+        ):
+            refuse(f"orders must be AB, BA, both or '{NO_ORDER}', got {list(self.orders)}")
+        if self.read not in READS:
+            refuse(f"read must be one of {', '.join(READS)}, got {self.read!r}")
+        if self.read == "expected score" and not is_scale(self.labels):
+            refuse(f"an expected score needs whole numbers as labels, got {list(self.labels)}")
+        if self.read == "vote" and self.offsets:
+            refuse("a vote has no offsets")
+        for wording, row in self.offsets.items():
+            if set(row) != set(self.labels):
+                refuse(
+                    f"the offsets of {wording or 'other wordings'!r} are for {sorted(row)}, not "
+                    f"for the labels {sorted(self.labels)}"
+                )
+            if not all(
+                isinstance(value, (int, float)) and math.isfinite(value) for value in row.values()
+            ):
+                refuse(f"the offsets of {wording or 'other wordings'!r} must be finite numbers")
+        if self.offsets and (absent := [w for w in self.wordings if w not in self.offsets]):
+            refuse(f"no offsets for the wording {absent[0]!r}")
+
+    @property
+    def prompts_per_item(self) -> int:
+        """How many prompts one verdict costs."""
+        return len(self.wordings) * len(self.orders)
+
+    @property
+    def needs_probabilities(self) -> bool:
+        """Whether the judge must give log-probabilities of the options."""
+        return self.read != "vote"
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        """Offsets by wording, shape (wordings, 1, L)."""
+        rows = [[self.offsets[w][label] for label in self.labels] for w in self.wordings]
+        matrix: Floats = np.array(rows, dtype=np.float64)[:, None, :]
+        return matrix
+
+    def offsets_for(self, wording: str) -> Mapping[str, float]:
+        """The offsets of a wording, or the mean's for one that was not fitted; {} if there are
+        none."""
+        return self.offsets.get(wording, self.offsets.get("", {}))
+
+    def decide(self, logprobs: npt.ArrayLike) -> Decided:
+        """The verdicts on n items.
+
+        Args:
+            logprobs: shape (n, wordings, orders, L), labels as shown; NaN where nothing was read.
+                For ``vote``, the largest of each answer is its verdict.
+
+        Raises:
+            ValueError: an array of another shape.
+        """
+        values = np.asarray(logprobs, dtype=np.float64)
+        shape = (len(self.wordings), len(self.orders), len(self.labels))
+        if values.ndim != 4 or values.shape[1:] != shape:
+            raise ValueError(
+                f"logprobs has shape {values.shape}: pass (n, {shape[0]}, {shape[1]}, {shape[2]})"
+            )
+        if self.offsets:
+            values = calibrated(values, self._matrix)
+        values = in_own_order(values, self.orders)
+        members = values.reshape(len(values), -1, values.shape[-1])
+        if self.read == "vote":
+            codes = most_probable(members.reshape(-1, members.shape[-1]))
+            return _voted(codes.reshape(members.shape[:2]), len(self.labels))
+        mean = mean_log_odds(members) if members.shape[1] > 1 else log_shares(members[:, 0])
+        codes = most_probable(mean)
+        if self.read == "expected score":
+            scale = np.array(self.labels, dtype=np.float64)
+            codes = nearest(expected_score(mean, scale), scale)
+        return Decided(codes, np.exp(mean), _margins(mean, codes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as plain values, for a file."""
+        return {
+            "remedy": self.remedy,
+            "wordings": list(self.wordings),
+            "orders": list(self.orders),
+            "labels": list(self.labels),
+            "read": self.read,
+            "offsets": {wording: dict(row) for wording, row in self.offsets.items()},
+        }
+
+
+def in_own_order(values: Floats, orders: tuple[str, ...]) -> Floats:
+    """Columns of answers under the order BA swapped back: shape (..., orders, L)."""
+    if "BA" not in orders:
+        return values
+    swapped = values.copy()
+    place = orders.index("BA")
+    swapped[..., place, :2] = values[..., place, 1::-1]
+    return swapped
+
+
+def _voted(codes: Codes, n_labels: int) -> Decided:
+    shares = votes(codes, n_labels)
+    ranked = np.sort(np.nan_to_num(shares), axis=1)
+    won = majority(codes, n_labels)
+    margin = np.where(won == UNDECIDED, 0.0, ranked[:, -1] - ranked[:, -2])
+    return Decided(won, shares, margin)
+
+
+def _margins(logprobs: Floats, codes: Codes) -> Floats:
+    """Nats between the chosen label and the best other; at least 0, and 0 where undecided."""
+    known = codes != UNDECIDED
+    margin = np.zeros(len(codes))
+    rows = np.flatnonzero(known)
+    own = logprobs[rows, codes[rows]]
+    others = logprobs[rows].copy()
+    others[np.arange(len(rows)), codes[rows]] = -np.inf
+    best = others.max(axis=1)
+    margin[rows] = np.maximum(own - np.where(np.isfinite(best), best, -700.0), 0.0)
+    return margin

@@ -1,0 +1,223 @@
+"""Remedies measured on logs of judges whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from judgesense.decisions import SCHEMA
+from judgesense.decisions.streams import Stream, view
+from judgesense.errors import JudgeSenseError
+from judgesense.trust.grid import grid_of
+from judgesense.trust.remedies import cheapest_that_passes, first_line, remedies
+from judgesense.trust.remedy import Remedy, candidates, fit, order_groups, remedy_named
+from judgesense.trust.rules import Rule
+
+ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}
+LABELS = {"relevance": ("A", "B"), "coherence": ("1", "2", "3"), "factuality": ("YES", "NO")}
+
+
+def judged(
+    task: str = "relevance",
+    n: int = 120,
+    wordings: int = 4,
+    bias: float = 3.0,
+    noise: float = 0.3,
+    gold: bool = True,
+    scoring: str = "options",
+    orders: tuple[str, ...] | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+) -> Stream:
+    """A judge that knows the answer (signal 1.5 nats) but prefers the first label by ``bias``."""
+    rng, rows = np.random.default_rng(seed), []
+    labels = LABELS[task]
+    truth = rng.integers(len(labels), size=n)
+    for i in range(n):
+        signal = 1.5 * (np.arange(len(labels)) == truth[i]) + rng.normal(0, 0.3, len(labels))
+        for t in range(wordings):
+            for order in orders or ORDERS[task]:
+                for repeat in range(repeats):
+                    told = signal[::-1].copy() if order == "BA" else signal.copy()
+                    told[0] += bias + rng.normal(0, noise)
+                    told -= np.log(np.exp(told).sum())
+                    said = labels[int(told.argmax())]
+                    at = truth[i] if order != "BA" else len(labels) - 1 - truth[i]
+                    rows.append({
+                        "judge": "j", "task": task, "scoring": scoring, "status": "ok",
+                        "item_id": f"i{i}", "cluster_id": f"i{i}", "template_id": f"t{t}",
+                        "order": order, "repeat": repeat, "raw_decision": said, "decision": said,
+                        "gold": labels[at] if gold else None, "prompt_id": f"{i}-{t}-{order}",
+                        "option_logprobs": [
+                            {"option": label, "logprob": float(value)}
+                            for label, value in zip(labels, told, strict=True)
+                        ] if scoring == "options" else None,
+                        "cost_usd": 0.25,
+                    })  # fmt: skip
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    record = {"tasks": {task: {"labels": list(labels), "comparative": task == "relevance"}}}
+    return view(table, None, record).judged[0]
+
+
+def by_name(rows):
+    return {row["remedy"]: row for row in rows}
+
+
+def test_both_orders_turn_a_judge_that_takes_the_first_option_into_one_that_is_right():
+    rows = remedies(judged())
+    found = by_name(rows)
+    assert rows[0]["remedy"] == "as asked" and rows[0]["trust"] == "avoid"
+    assert found["as asked"]["accuracy"] == pytest.approx(0.5, abs=0.05)
+    assert found["both orders"]["accuracy"] > 0.95
+    assert found["both orders"]["gain_ci_low"] > 0.35
+    assert found["both orders"]["prompts_per_item"] == 2
+    assert found["both orders"]["usd_per_item"] == 0.5
+    assert found["both orders"]["same_choice"] == 1.0
+    assert found["calibrated"]["accuracy"] > 0.95
+    assert cheapest_that_passes(rows)["remedy"] == "calibrated"
+    assert first_line(rows).startswith("avoid as asked; use")
+
+
+def test_an_unbiased_judge_gains_nothing_and_needs_no_remedy():
+    rows = remedies(judged(bias=0.0))
+    both = by_name(rows)["both orders"]
+    assert abs(both["gain"]) < 0.05
+    assert both["gain_ci_low"] <= 0 <= both["gain_ci_high"]
+    assert first_line(rows) is None
+
+
+def test_the_columns_of_the_contract_are_there():
+    keys = {
+        "remedy", "prompts_per_item", "accuracy_before", "accuracy", "gain", "gain_ci_low",
+        "gain_ci_high", "jss_before", "jss", "text",
+    }  # fmt: skip
+    for row in remedies(judged()):
+        assert keys <= set(row)
+
+
+def test_without_gold_only_steadiness_and_position_are_told():
+    rows = remedies(judged(gold=False))
+    both = by_name(rows)["both orders"]
+    assert both["accuracy"] is None and both["gain"] is None
+    assert both["jss"] is not None and both["same_choice_before"] < 0.3
+    assert "righter" in both["text"]
+    assert cheapest_that_passes(rows) is None
+
+
+def test_text_verdicts_are_voted_and_opposite_ones_are_undecided():
+    found = by_name(remedies(judged(scoring="generate")))
+    both = found["both orders"]
+    assert both["readable"] < 0.5 and both["accuracy"] <= both["readable"]
+    assert found["calibrated"]["accuracy"] is None and "options" in found["calibrated"]["text"]
+
+
+def test_one_order_says_what_to_run():
+    found = by_name(remedies(judged(orders=("AB",))))
+    assert found["both orders"]["accuracy"] is None
+    assert "--orders AB,BA" in found["both orders"]["text"]
+
+
+def test_a_scale_is_read_by_its_expected_score():
+    found = by_name(remedies(judged("coherence", bias=1.0)))
+    assert found["calibrated"]["accuracy"] > found["as asked"]["accuracy"]
+    assert found["calibrated, expected score"]["accuracy"] is not None
+
+
+def test_a_panel_of_noisy_wordings_is_steadier_than_one():
+    found = by_name(remedies(judged("factuality", wordings=6, bias=0.0, noise=2.5, n=200)))
+    assert found["panel of 3"]["jss"] > found["panel of 3"]["jss_before"] + 0.05
+    assert found["panel of 3"]["gain_ci_low"] > 0
+    assert found["panel of 3"]["prompts_per_item"] == 3
+
+
+def test_repeats_are_voted():
+    found = by_name(remedies(judged("factuality", repeats=5, noise=2.5, bias=0.0, wordings=2)))
+    assert found["majority of 5 repeats"]["gain"] > 0
+    assert found["majority of 5 repeats"]["prompts_per_item"] == 5
+
+
+def test_another_wording_is_chosen_on_other_items():
+    stream = judged("factuality", wordings=5, bias=0.0, noise=0.0, n=40)
+    assert abs(by_name(remedies(stream))["another wording"]["gain"]) < 1e-12
+
+
+def test_a_wording_that_is_left_out_counts_neither_before_nor_after():
+    all_of, fewer = judged(wordings=4), grid_of(judged(wordings=4), frozenset({"t1"}))
+    assert [wording.name for wording in fewer.wordings] == ["t0", "t2", "t3"]
+    assert len(remedies(all_of, mislabelled=["t1", "t2", "t3"])) > 0
+
+
+def test_an_inverted_wording_keeps_its_label_map():
+    stream = judged("factuality", wordings=3)
+    table = stream.log.table.to_pylist()
+    other = {"YES": "NO", "NO": "YES"}
+    for row in table:
+        if row["template_id"] == "t2":
+            row["raw_decision"] = other[row["decision"]]
+            for told in row["option_logprobs"]:
+                told["option"] = other[told["option"]]
+    log = pa.Table.from_pylist(table, schema=SCHEMA)
+    grid = grid_of(view(log).judged[0])
+    # The judge prefers the label YES here, whatever word stands for it.
+    assert dict(zip(grid.labels, grid.raw[2], strict=True)) == {"YES": "NO", "NO": "YES"}
+    assert np.nanmean(np.exp(grid.logprobs[:, 2]), axis=(0, 1)).argmax() == list(
+        grid.labels
+    ).index("YES")
+
+
+def test_one_cluster_and_no_wording_give_no_rows():
+    stream = judged(n=3)
+    rows = [{**row, "cluster_id": "q"} for row in stream.log.table.to_pylist()]
+    assert remedies(view(pa.Table.from_pylist(rows, schema=SCHEMA)).judged[0]) == []
+
+
+def test_an_item_without_one_of_the_orders_is_left_out_of_both_orders():
+    table = [
+        row
+        for row in judged(n=20).log.table.to_pylist()
+        if not (row["item_id"] == "i0" and row["order"] == "BA")
+    ]
+    stream = view(
+        pa.Table.from_pylist(table, schema=SCHEMA),
+        None,
+        {"tasks": {"relevance": {"labels": ["A", "B"], "comparative": True}}},
+    ).judged[0]
+    assert by_name(remedies(stream))["both orders"]["n_items"] == 19
+
+
+def test_a_fitted_rule_gives_new_items_the_verdicts_of_the_remedy():
+    old, new = grid_of(judged(seed=1)), grid_of(judged(seed=2))
+    remedy = Remedy(calibrated=True)
+    (group, _) = order_groups(old, remedy)
+    rule = fit(old, remedy, (0,), group)
+    decided = rule.decide(new.logprobs[:, [0]][:, :, [0]])
+    assert (decided.codes == new.gold).mean() > 0.93
+    assert rule.offsets["t0"]["A"] > 0 > rule.offsets["t0"]["B"]
+
+
+def test_a_remedy_is_found_by_its_name_and_others_are_listed():
+    grid = grid_of(judged(n=10))
+    assert remedy_named("panel of 2, both orders", grid) == Remedy(panel=2, both=True)
+    assert len({remedy.name for remedy in candidates(grid)}) == len(candidates(grid))
+    with pytest.raises(ValueError, match="both orders"):
+        remedy_named("both", grid)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"labels": ("A",)}, "labels"),
+        ({"wordings": ()}, "wordings"),
+        ({"orders": ("AB", "XX")}, "orders"),
+        ({"read": "expected score"}, "whole numbers"),
+        ({"read": "loudest"}, "read"),
+        ({"offsets": {"t": {"A": 0.0, "C": 0.0}}}, "for the labels"),
+        ({"offsets": {"t": {"A": float("nan"), "B": 0.0}}}, "finite"),
+        ({"offsets": {"u": {"A": 0.0, "B": 0.0}}}, "no offsets for the wording 't'"),
+    ],
+)
+def test_an_inconsistent_rule_is_refused(change, named):
+    given = {"remedy": "r", "wordings": ("t",), "orders": ("AB", "BA"), "labels": ("A", "B")}
+    with pytest.raises(JudgeSenseError, match=named):
+        Rule(**{**given, **change})

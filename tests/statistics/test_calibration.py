@@ -1,0 +1,176 @@
+"""Remedies on arrays, against short independent versions and against a known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judgesense.statistics import calibration as c
+from judgesense.statistics.selective import ask_threshold, error_bound
+
+RNG = np.random.default_rng(7)
+TOLD = np.log(RNG.dirichlet([2.0, 1.0, 0.5], size=60))
+
+
+def batch_calibration(probabilities: np.ndarray) -> np.ndarray:
+    """Zhou et al. (2024) as written: divide by the batch's mean, take the largest."""
+    prior = np.zeros(probabilities.shape[1])
+    for row in probabilities:
+        prior += row / len(probabilities)
+    corrected = np.array([row / prior for row in probabilities])
+    return np.array([row / row.sum() for row in corrected])
+
+
+def pride(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Zheng et al. (2024) as written. ``observed[q, i, k]`` is the probability of the option id k
+    under the i-th cyclic permutation, where id k shows the content (k + i) mod n.
+
+    Returns the prior of the ids and the debiased probabilities of the first permutation.
+    """
+    n_items, n_orders, n_ids = observed.shape
+    priors = np.zeros((n_items, n_ids))
+    for q in range(n_items):
+        for k in range(n_ids):
+            priors[q, k] = np.exp(sum(np.log(observed[q, i, k]) for i in range(n_orders)) / n_orders)
+        priors[q] /= priors[q].sum()
+    prior = priors.mean(axis=0)
+    debiased = observed[:, 0] / prior
+    return prior, debiased / debiased.sum(axis=1, keepdims=True)
+
+
+def test_batch_calibration_equals_the_paper_s_recipe():
+    ours = np.exp(c.calibrated(TOLD, c.batch_offsets(TOLD)))
+    assert np.allclose(ours, batch_calibration(np.exp(TOLD)), atol=1e-12)
+
+
+def test_offsets_do_not_depend_on_a_shift_of_the_log_probabilities():
+    shifted = TOLD + RNG.normal(size=(60, 1))
+    assert np.allclose(c.batch_offsets(shifted), c.batch_offsets(TOLD))
+    assert abs(c.batch_offsets(TOLD).sum()) < 1e-12
+
+
+def test_permutation_offsets_equal_pride():
+    observed = RNG.dirichlet([3.0, 1.0, 1.0, 1.0], size=(40, 4))
+    prior, debiased = pride(observed)
+    offsets = c.permutation_offsets(np.log(observed))
+    assert np.allclose(offsets, np.log(prior) - np.log(prior).mean(), atol=1e-12)
+    ours = np.exp(c.calibrated(np.log(observed[:, 0]), offsets))
+    assert np.allclose(ours, debiased, atol=1e-12)
+
+
+def test_permutation_offsets_recover_a_known_prior():
+    content, prior = RNG.normal(size=(400, 3)), np.array([1.0, 0.0, -1.0])
+    told = np.stack([np.roll(content, -i, axis=1) + prior for i in range(3)], axis=1)
+    assert np.allclose(c.permutation_offsets(told), prior, atol=1e-6)
+
+
+def test_content_free_inputs_give_the_same_prior_as_a_batch_of_them():
+    assert np.array_equal(c.contextual_offsets(TOLD[:3]), c.batch_offsets(TOLD[:3]))
+
+
+def test_both_orders_cancel_a_bias_for_the_first_option():
+    content, bias = RNG.normal(size=200), 2.5
+    first = np.stack([content + bias, np.zeros(200)], axis=1)
+    second = np.stack([np.zeros(200) + bias, content], axis=1)[:, ::-1]
+    mean = c.mean_log_odds(np.stack([first, second], axis=1))
+    assert (c.most_probable(first) == 0).mean() > 0.95
+    assert np.array_equal(c.most_probable(mean) == 0, content > 0)
+
+
+def test_a_missing_member_leaves_the_mean_unknown():
+    told = np.array([[[-1.0, -0.5], [np.nan, np.nan]]])
+    assert c.most_probable(c.mean_log_odds(told)).tolist() == [c.UNDECIDED]
+
+
+def test_an_option_of_no_probability_does_not_make_the_mean_unknown():
+    told = np.array([[[0.0, -np.inf], [-0.1, -2.0]]])
+    assert c.most_probable(c.mean_log_odds(told)).tolist() == [0]
+
+
+def test_expected_scores_and_their_nearest_labels():
+    shares = np.array([[0.5, 0.0, 0.5], [0.1, 0.2, 0.7]])
+    with np.errstate(divide="ignore"):
+        scores = c.expected_score(np.log(shares), [1, 2, 3])
+    assert scores.round(12).tolist() == [2.0, 2.6]
+    assert c.nearest(scores, [1, 2, 3]).tolist() == [1, 2]
+
+
+def test_votes_count_readable_verdicts_and_leave_ties_undecided():
+    codes = np.array([[0, 1, 1], [0, 1, -1], [-1, -1, 2], [-1, -1, -1]])
+    assert c.majority(codes, 3).tolist() == [1, -1, 2, -1]
+
+
+def test_folds_keep_clusters_together_and_are_of_equal_size():
+    clusters = np.repeat(np.arange(23), 3)
+    folds = c.folds_of(clusters, 10)
+    assert all(len(set(folds[clusters == each])) == 1 for each in range(23))
+    assert set(np.bincount(folds[::3]).tolist()) == {2, 3}
+    with pytest.raises(ValueError, match="at least two"):
+        c.folds_of(["q", "q"])
+
+
+def test_the_gain_s_interval_covers_the_true_gain():
+    rng, covered = np.random.default_rng(1), 0
+    for _ in range(1000):
+        before = rng.random((40, 2)) < 0.6
+        after = before | (rng.random((40, 2)) < 0.25)
+        clusters = np.repeat(np.arange(40), 2)
+        found = c.paired_gain(before.ravel(), after.ravel(), clusters)
+        covered += found.ci_low <= 0.1 <= found.ci_high
+    assert covered >= 930
+
+
+def test_a_gain_of_zero_everywhere_has_a_width_and_one_cluster_has_none():
+    found = c.paired_gain([1, 0, 1], [1, 0, 1])
+    assert found.gain == 0 and found.ci_low < 0 < found.ci_high
+    assert c.paired_gain([0, 1], [1, 1], ["q", "q"]).ci_low is None
+
+
+def test_nothing_to_learn_from_is_refused():
+    with pytest.raises(ValueError, match="no row"):
+        c.batch_offsets([[np.nan, np.nan]])
+    with pytest.raises(ValueError, match="same items"):
+        c.paired_gain([1], [1, 0])
+
+
+def test_the_error_bound_is_clopper_pearson_s():
+    from scipy.stats import binomtest
+
+    for wrong, n in [(0, 59), (3, 100), (7, 40)]:
+        exact = binomtest(wrong, n, alternative="less").proportion_ci(0.95, method="exact").high
+        assert error_bound(wrong, n) == pytest.approx(exact, abs=1e-9)
+
+
+def test_the_threshold_keeps_its_error_in_95_of_100_runs():
+    rng, broken, answered = np.random.default_rng(3), 0, []
+    for _ in range(300):
+        margin = np.abs(rng.normal(0, 2, 300))
+        wrong = rng.random(300) < 1 / (1 + np.exp(1.5 * margin))
+        found = ask_threshold(margin, wrong, max_error=0.1)
+        if found.threshold is not None:
+            new = np.abs(rng.normal(0, 2, 4000))
+            given = new[new >= found.threshold]
+            broken += (1 / (1 + np.exp(1.5 * given))).mean() > 0.1
+            answered.append(found.answered)
+    assert broken <= 0.05 * 300
+    assert np.mean(answered) > 0.5
+
+
+def test_too_few_verdicts_hold_no_bound_and_the_result_says_how_many_would():
+    found = ask_threshold(np.ones(30), np.zeros(30, bool), max_error=0.05)
+    assert found.threshold is None and found.needed == 72
+
+
+def test_clusters_weaken_the_bound():
+    margin, wrong = np.ones(400), np.zeros(400, bool)
+    wrong[:8] = True
+    alone = ask_threshold(margin, wrong)
+    together = ask_threshold(margin, wrong, np.repeat(np.arange(50), 8))
+    assert alone.threshold == 0.0 and alone.answered == 1.0
+    assert together.threshold is None
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -1.0])
+def test_an_error_outside_0_and_1_is_refused(share):
+    with pytest.raises(ValueError, match="max_error"):
+        ask_threshold([1.0], [False], max_error=share)
