@@ -7,6 +7,7 @@ from typing import Any
 from judgesense.decisions.streams import Stream
 from judgesense.trust.checks import trust_card
 from judgesense.trust.recommendation import recommendation
+from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
 from judgesense.trust.thresholds import Thresholds
 from judgesense.trust.wordings import Wordings, wordings
 
@@ -17,14 +18,22 @@ def conclusions(stream: Stream, thresholds: Thresholds) -> dict[str, Rows]:
     """The rows of ``trust``, ``wordings``, ``recommendation`` and ``remedies`` of a stream.
 
     The wordings are looked at one by one first, so that the card leaves out those whose label map
-    is wrong; the recommendation and the remedies then start from the card.
+    is wrong; the recommendation and the remedies then start from the card. Where a remedy makes a
+    judge usable, the card's ``text`` begins with it, and ``remedy`` names the cheapest that passes.
     """
     table = Wordings.of(stream)
     card = trust_card(stream, thresholds=thresholds, mislabelled=table.mislabelled)
+    remedied = remedies(stream, thresholds, table.mislabelled)
+    best = cheapest_that_passes(remedied)
+    own = {
+        **card.to_dict(),
+        "text": with_first_line(card.text, remedied),
+        "remedy": best["remedy"] if best else None,
+    }
     found: dict[str, Rows] = {
-        "trust": [card.to_dict()],
+        "trust": [own],
         "wordings": wordings(table),
         "recommendation": [recommendation(table, card)],
-        "remedies": [],
+        "remedies": remedied,
     }
     return found

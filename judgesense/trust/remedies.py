@@ -195,3 +195,13 @@ def first_line(rows: Sequence[Mapping[str, Any]]) -> str | None:
     said = best["remedy"].replace("both orders", "both orders averaged")
     said = said.replace("calibrated", "its prior taken out")
     return f"{was}; {now} with {said} ({cost} prompt{'s' if cost > 1 else ''} per item)"
+
+
+def with_first_line(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A card's text that begins with :func:`first_line`, where there is one.
+
+    >>> with_first_line("use: it is steady", [])
+    'use: it is steady'
+    """
+    line = first_line(rows)
+    return text if line is None else f"{line}: {text.split(': ', 1)[-1]}"

@@ -67,7 +67,8 @@ def by_name(rows):
 def test_both_orders_turn_a_judge_that_takes_the_first_option_into_one_that_is_right():
     rows = remedies(judged())
     found = by_name(rows)
-    assert rows[0]["remedy"] == "as asked" and rows[0]["trust"] == "avoid"
+    assert rows[0]["remedy"] == "as asked"
+    assert rows[0]["trust"] == "avoid"
     assert found["as asked"]["accuracy"] == pytest.approx(0.5, abs=0.05)
     assert found["both orders"]["accuracy"] > 0.95
     assert found["both orders"]["gain_ci_low"] > 0.35
@@ -99,8 +100,10 @@ def test_the_columns_of_the_contract_are_there():
 def test_without_gold_only_steadiness_and_position_are_told():
     rows = remedies(judged(gold=False))
     both = by_name(rows)["both orders"]
-    assert both["accuracy"] is None and both["gain"] is None
-    assert both["jss"] is not None and both["same_choice_before"] < 0.3
+    assert both["accuracy"] is None
+    assert both["gain"] is None
+    assert both["jss"] is not None
+    assert both["same_choice_before"] < 0.3
     assert "righter" in both["text"]
     assert cheapest_that_passes(rows) is None
 
@@ -108,8 +111,10 @@ def test_without_gold_only_steadiness_and_position_are_told():
 def test_text_verdicts_are_voted_and_opposite_ones_are_undecided():
     found = by_name(remedies(judged(scoring="generate")))
     both = found["both orders"]
-    assert both["readable"] < 0.5 and both["accuracy"] <= both["readable"]
-    assert found["calibrated"]["accuracy"] is None and "options" in found["calibrated"]["text"]
+    assert both["readable"] < 0.5
+    assert both["accuracy"] <= both["readable"]
+    assert found["calibrated"]["accuracy"] is None
+    assert "options" in found["calibrated"]["text"]
 
 
 def test_one_order_says_what_to_run():
@@ -161,9 +166,9 @@ def test_an_inverted_wording_keeps_its_label_map():
     grid = grid_of(view(log).judged[0])
     # The judge prefers the label YES here, whatever word stands for it.
     assert dict(zip(grid.labels, grid.raw[2], strict=True)) == {"YES": "NO", "NO": "YES"}
-    assert np.nanmean(np.exp(grid.logprobs[:, 2]), axis=(0, 1)).argmax() == list(
-        grid.labels
-    ).index("YES")
+    assert np.nanmean(np.exp(grid.logprobs[:, 2]), axis=(0, 1)).argmax() == list(grid.labels).index(
+        "YES"
+    )
 
 
 def test_one_cluster_and_no_wording_give_no_rows():

@@ -31,7 +31,9 @@ def pride(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     priors = np.zeros((n_items, n_ids))
     for q in range(n_items):
         for k in range(n_ids):
-            priors[q, k] = np.exp(sum(np.log(observed[q, i, k]) for i in range(n_orders)) / n_orders)
+            priors[q, k] = np.exp(
+                sum(np.log(observed[q, i, k]) for i in range(n_orders)) / n_orders
+            )
         priors[q] /= priors[q].sum()
     prior = priors.mean(axis=0)
     debiased = observed[:, 0] / prior
@@ -122,7 +124,8 @@ def test_the_gain_s_interval_covers_the_true_gain():
 
 def test_a_gain_of_zero_everywhere_has_a_width_and_one_cluster_has_none():
     found = c.paired_gain([1, 0, 1], [1, 0, 1])
-    assert found.gain == 0 and found.ci_low < 0 < found.ci_high
+    assert found.gain == 0
+    assert found.ci_low < 0 < found.ci_high
     assert c.paired_gain([0, 1], [1, 1], ["q", "q"]).ci_low is None
 
 
@@ -158,7 +161,8 @@ def test_the_threshold_keeps_its_error_in_95_of_100_runs():
 
 def test_too_few_verdicts_hold_no_bound_and_the_result_says_how_many_would():
     found = ask_threshold(np.ones(30), np.zeros(30, bool), max_error=0.05)
-    assert found.threshold is None and found.needed == 72
+    assert found.threshold is None
+    assert found.needed == 72
 
 
 def test_clusters_weaken_the_bound():
@@ -166,7 +170,8 @@ def test_clusters_weaken_the_bound():
     wrong[:8] = True
     alone = ask_threshold(margin, wrong)
     together = ask_threshold(margin, wrong, np.repeat(np.arange(50), 8))
-    assert alone.threshold == 0.0 and alone.answered == 1.0
+    assert alone.threshold == 0.0
+    assert alone.answered == 1.0
     assert together.threshold is None
 
 
