@@ -184,7 +184,8 @@ def votes(codes: npt.ArrayLike, n_labels: int) -> Floats:
     codes = np.asarray(codes, dtype=np.int64)
     counts = (codes[:, :, None] == np.arange(n_labels)).sum(axis=1).astype(np.float64)
     total = counts.sum(axis=1, keepdims=True)
-    return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
+    shares: Floats = np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
+    return shares
 
 
 def majority(codes: npt.ArrayLike, n_labels: int) -> Codes:

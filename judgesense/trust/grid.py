@@ -176,7 +176,8 @@ def _meaning(stream: Stream, rows: Codes) -> Codes:
     for side, maps in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
         place = np.flatnonzero(side == template)
         if len(place) and pairs.planned:
-            return pairs.forward[maps[place[0]]]
+            planned: Codes = pairs.forward[maps[place[0]]]
+            return planned
     known = [
         int(np.flatnonzero(log.labels == label)[0])
         for label in stream.task.labels
