@@ -9,6 +9,7 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
 
 VERSION = 2
 
@@ -78,12 +79,12 @@ def load_report(run_dir: Path) -> dict[str, Any]:
     """
     path = run_dir / REPORT_FILE
     try:
-        report = json.loads(path.read_text("utf-8"))
+        report = parse_json(path.read_bytes(), path.name)
     except FileNotFoundError:
         raise JudgeSenseError(
             f"{run_dir} holds neither decisions nor a {REPORT_FILE}; name the --out folder of a run"
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(
             f"{path} is damaged ({error}); delete it and rerun: judgesense report {run_dir}"
         ) from error
@@ -97,8 +98,8 @@ def saved_report(run_dir: Path) -> dict[str, Any] | None:
     schema.
     """
     try:
-        report = json.loads((run_dir / REPORT_FILE).read_text("utf-8"))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError):
+        report = parse_json((run_dir / REPORT_FILE).read_bytes(), REPORT_FILE)
+    except (OSError, JudgeSenseError):
         return None
     if not _is_report(report) or report["schema"] < VERSION:
         return None

@@ -6,7 +6,6 @@ as ``responses/part-*.parquet`` in a run's folder. A matcher scores it.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 from judgesense.decisions import SCHEMA as DECISIONS
 from judgesense.decisions import conform, part_files, read_part, require_parts
 from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
 from judgesense.run_folder import changes, read_record
 
 PARTS = "responses"
@@ -82,7 +82,7 @@ def read_responses(path: str | Path) -> pa.Table:
     Raises JudgeSenseError if the log does not exist, if the run is not finished, and if a part
     cannot be read or lacks a column.
 
-    >>> import pathlib, tempfile
+    >>> import json, pathlib, tempfile
     >>> row = {"model": "m@1", "prompt_id": "p1", "item_id": "q1", "template_id": "t1"}
     >>> row |= {"text": "B", "finish_reason": "stop", "tokens": 1}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -143,10 +143,7 @@ def _read_lines(path: Path) -> pa.Table:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise JudgeSenseError(f"{path}, line {number}: not JSON ({error})") from error
+            row = parse_json(line, f"{path}, line {number}")
             missing = [name for name, _ in _STATED if not isinstance(row, dict) or name not in row]
             if missing:
                 raise JudgeSenseError(f"{path}, line {number}: a response lacks {missing}")

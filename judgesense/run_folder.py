@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from judgesense.decisions import PARTS, part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
+from judgesense.json_files import parse_json
 from judgesense.storage import Place, cannot_write
 from judgesense.version import __version__
 
@@ -151,10 +152,10 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     """
     path = run_dir / RUN_FILE
     try:
-        record = json.loads(path.read_text("utf-8"))
+        record = parse_json(path.read_bytes(), str(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(
             f"{path} is damaged ({error}); restore it from a copy, or use another folder"
         ) from error

@@ -17,6 +17,7 @@ from itertools import combinations
 from types import MappingProxyType
 
 from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
 
 NO_ORDER = "-"
 """The option order of a task that shows no options (factuality, coherence)."""
@@ -184,7 +185,7 @@ def dump_label_map(label_map: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def load_label_map(text: str) -> Mapping[str, str]:
     """The label map in a table's JSON string. Raises JudgeSenseError for any other string."""
-    loaded = json.loads(text)
+    loaded = parse_json(text, "a label map")
     if not isinstance(loaded, dict) or not loaded:
         raise JudgeSenseError(f"a label map must be a non-empty JSON object, got {text!r}")
     return MappingProxyType({str(raw): str(label) for raw, label in loaded.items()})

@@ -15,10 +15,29 @@ import yaml
 
 from judgesense.errors import JudgeSenseError
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_MOST_VALUES = 1_000_000
+_MOST_VALUES = 100_000
 """A file may not expand to more values than this: nested aliases can describe billions."""
+
+_DEEPEST = 100
+"""Deeper nesting is refused before the nodes are made: libyaml's recursion has no limit, and a
+hundred thousand levels end the process."""
+
+
+class _Loader(_PARSER):  # type: ignore[misc]
+    """PyYAML's safe loader; a date or number that Python cannot hold is an error with its line."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep=deep)
+            if isinstance(value, int) and value.bit_length() > 64:
+                raise OverflowError("an integer of more than 64 bits")
+            return value
+        except (ValueError, OverflowError) as error:
+            raise yaml.constructor.ConstructorError(
+                None, None, str(error).partition(";")[0], node.start_mark
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +90,7 @@ def read_yaml(path: Path) -> Any:
     """A YAML file's value; None for an empty file.
 
     Raises JudgeSenseError naming file and line for text that is not UTF-8 or not YAML, a repeated
-    key, an alias that contains itself, or aliases that expand beyond a million values.
+    key, an alias that contains itself, or aliases that expand beyond 100,000 values.
     """
     return parse_yaml(read_text(path), str(path))
 
@@ -85,7 +104,8 @@ def parse_yaml(text: str, where: str) -> Any:
     Traceback (most recent call last):
     judgesense.errors.JudgeSenseError: mine.yaml, line 2: the key 'seed' appears twice
     """
-    loader = _LOADER(text)
+    _bounded(text, where)
+    loader = _Loader(text)
     try:
         root = loader.get_single_node()
         _check(root, where, {})
@@ -101,14 +121,34 @@ def read_nodes(path: Path) -> YamlNode:
 
     Raises JudgeSenseError as :func:`read_yaml`, and for an empty file or a key that is not text.
     """
+    text = read_text(path)
+    _bounded(text, str(path))
     try:
-        root = yaml.compose(read_text(path), Loader=_LOADER)
+        root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise _invalid(error, str(path)) from error
     if root is None:
         raise JudgeSenseError(f"{path}: the file is empty")
     _check(root, str(path), {})
     return _converted(root, str(path))
+
+
+def _bounded(text: str, where: str) -> None:
+    """Refuse text with too many values or too deep nesting, reading it as a flat stream."""
+    depth = values = 0
+    try:
+        for event in yaml.parse(text, Loader=_PARSER):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            values += isinstance(event, yaml.NodeEvent)
+            if depth > _DEEPEST:
+                place = _place(where, event.start_mark)
+                raise JudgeSenseError(f"{place}: nested deeper than {_DEEPEST} levels")
+            if values > _MOST_VALUES:
+                place = _place(where, event.start_mark)
+                raise JudgeSenseError(f"{place}: the file has more than {_MOST_VALUES:,} values")
+    except yaml.YAMLError as error:
+        raise _invalid(error, where) from error
 
 
 def _invalid(error: yaml.YAMLError, where: str) -> JudgeSenseError:

@@ -7,7 +7,6 @@ optionally ``item_id``, ``gold``, ``cluster_id``, ``system_id`` and ``task``.
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
 from judgesense.tasks import Item, Task
 
 _ITEM_COLUMNS = (
@@ -162,10 +162,7 @@ def _jsonl_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[st
         if not line.strip():
             continue
         number += 1
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise JudgeSenseError(f"{path}, row {number}: invalid JSON: {error.msg}") from error
+        row = parse_json(line, f"{path}, row {number}", surrogates=True)
         if not isinstance(row, dict):
             raise JudgeSenseError(f"{path}, row {number}: must be a JSON object, got {row!r:.60}")
         yield number, row

@@ -19,6 +19,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
+from judgesense.json_files import parse_json
 from judgesense.run_folder import sha256_of
 from judgesense.statistics.agreement import cohen_kappa
 from judgesense_dataset.folder import is_hub_folder, write_verdicts
@@ -200,8 +201,8 @@ def _earlier(place: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        record = dict(parse_json(path.read_bytes(), path.name))
+    except (OSError, ValueError, TypeError) as error:
         raise JudgeSenseError(f"{path} cannot be read ({error}); remove it") from error
     if record.get("inputs", {}).get("pairs") != inputs["pairs"]:
         raise JudgeSenseError(

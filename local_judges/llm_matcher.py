@@ -210,7 +210,7 @@ def _loads(text: str) -> tuple[bool, str] | None:
     """The verdict and reason in a JSON (or Python) object, if any."""
     try:
         value = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         as_python = re.sub(r":\s*(true|false)\b", lambda m: ": " + m[1].capitalize(), text)
         try:
             value = ast.literal_eval(as_python)

@@ -211,8 +211,7 @@ def pairs(texts: Sequence[str] | str | None, option: str) -> dict[str, str]:
 
 def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
     """The options of a judge: its flags that were given, and the values of ``--set``, as YAML."""
-    import yaml
-
+    from judgesense.yaml_files import parse_yaml
     from local_judges.options import takes_several
 
     found: dict[str, Any] = {}
@@ -224,12 +223,7 @@ def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any
             raise JudgeSenseError(f"--set {text}: {key} is set twice")
         if "," in value and takes_several(key) and not value.startswith("["):
             value = f"[{value}]"
-        try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise JudgeSenseError(
-                f"--set {text} is not YAML: {' '.join(str(error).split())}"
-            ) from error
+        found[key] = parse_yaml(value, f"--set {text:.80}")
     return {**{key: value for key, value in flags.items() if value is not None}, **found}
 
 

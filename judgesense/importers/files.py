@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
@@ -71,10 +71,7 @@ def read_json_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
                 if not line.strip():
                     continue
                 place = f"{path}, line {number}"
-                try:
-                    values = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise JudgeSenseError(f"{place}: not JSON ({error})") from error
+                values = parse_json(line, place)
                 if not isinstance(values, dict):
                     raise JudgeSenseError(
                         f"{place}: expected a JSON object, got {type(values).__name__}"
@@ -91,11 +88,9 @@ def read_json(path: Path) -> Any:
     """A JSON file's value. Raises JudgeSenseError as `read_table`."""
     require_file(path)
     try:
-        return json.loads(path.read_text("utf-8-sig"))
+        return parse_json(path.read_text("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
         raise _wrong_encoding(path, "utf-8", error) from error
-    except json.JSONDecodeError as error:
-        raise JudgeSenseError(f"{path}: not JSON ({error})") from error
 
 
 def _read_csv(path: Path, encoding: str, delimiter: str) -> Iterator[Record]:

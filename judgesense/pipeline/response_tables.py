@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
 from judgesense.responses import PARTS, require_finished
 
 if TYPE_CHECKING:
@@ -185,10 +185,10 @@ def _list(value: Any, place: str) -> list[str] | None:
         return None
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except json.JSONDecodeError as error:
+            value = parse_json(value, place)
+        except JudgeSenseError as error:
             raise JudgeSenseError(
-                f"{place}, options: expected a JSON list of texts, got {value!r}"
+                f"{place}, options: expected a JSON list of texts, got {value!r:.80}"
             ) from error
     if not isinstance(value, list) or not value:
         raise JudgeSenseError(f"{place}, options: expected a list of texts, got {value!r}")
@@ -200,7 +200,7 @@ def _logprobs(value: Any, place: str) -> dict[str, float] | None:
     if value in (None, "", []):
         return None
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        found = parse_json(value, place) if isinstance(value, str) else value
         pairs = (
             found.items()
             if isinstance(found, Mapping)

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
+from judgesense.json_files import parse_json
 from local_judges.api.endpoint import body_of
 from local_judges.api.judge import cost_of
 from local_judges.api.replies import answer_of
@@ -217,9 +218,9 @@ class BatchFileJudge:
 
     def _note(self, line: bytes, file: int, offset: int, where: str) -> None:
         try:
-            entry = json.loads(line)
-        except ValueError as error:
-            raise JudgeSenseError(f"{where}: not JSON ({error}); is the file complete?") from error
+            entry = parse_json(line, where)
+        except JudgeSenseError as error:
+            raise JudgeSenseError(f"{error}; is the file complete?") from error
         if not isinstance(entry, dict) or not isinstance(entry.get("custom_id"), str):
             raise JudgeSenseError(f"{where}: not a line of batch output (no custom_id)")
         if "response" not in entry and "error" not in entry:

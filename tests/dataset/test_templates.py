@@ -215,7 +215,7 @@ def test_ids_default_to_the_row_and_a_number_may_be_a_gold_label(tmp_path: Path)
         ('{"message": "x", "gold": "MEAN"}', "row 2, column gold: 'MEAN' is not a label"),
         ('{"message": "x", "gold": true}', "row 2, column gold: must be text or a whole number"),
         ('{"message": "x", "item_id": "tone-1"}', "row 2, column item_id: 'tone-1' is already"),
-        ('{"message": "x"', "row 2: invalid JSON"),
+        ('{"message": "x"', "row 2: not JSON"),
         ('["message"]', "row 2: must be a JSON object"),
         ('{"message": "\\ud800"}', "row 2, column message: character 0 cannot be written"),
     ],
