@@ -46,6 +46,14 @@ def paraphrase_robustness(
     scoring: Annotated[
         Literal["options", "generate"], opt.option(None, "Read option probabilities or text.")
     ] = "options",
+    templates: Annotated[
+        str | None,
+        opt.option("FILE", "Templates of your own (YAML), or paper for those that it prints."),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        opt.option("T", "Draw text at T, and ask the same prompt again (--scoring generate)."),
+    ] = None,
     panel: Annotated[
         bool, opt.option(None, "Measure panels of the judges (three or more).")
     ] = True,
@@ -95,6 +103,8 @@ def paraphrase_robustness(
         panel=panel,
         fuser=fuser,
         tolerance=tolerance,
+        templates=templates,
+        temperature=temperature,
         mirror=mirror,
         revisions=opt.pairs(pin, "--pin"),
         seed=seed,

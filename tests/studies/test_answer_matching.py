@@ -302,6 +302,13 @@ class Scoring(CallableJudge):
     def __init__(self, right: dict[str, str]) -> None:
         super().__init__(lambda messages: ["The answer is A."] * len(messages), name="scoring")
         self.right, self.scorings = right, frozenset({"generate", "options"})
+        self.plans = 0
+
+    def plan(self, requests, scorings):
+        self.plans += 1
+        # As with a real model, another cap makes another fingerprint.
+        self.name = f"scoring@{self.plans}"
+        return super().plan(requests, scorings)
 
     def describe(self):
         return {"engine": self.engine}

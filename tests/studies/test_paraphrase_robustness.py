@@ -11,10 +11,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import read_run
 from judgesense.studies.paraphrase_robustness import paraphrase_robustness
 from judgesense.studies.paraphrase_robustness.attributes import (
     attributes_of,
@@ -23,6 +25,12 @@ from judgesense.studies.paraphrase_robustness.attributes import (
     sources,
 )
 from judgesense.studies.paraphrase_robustness.findings import one_model
+from judgesense.studies.paraphrase_robustness.grid import (
+    Grid,
+    at_temperature,
+    make_plan,
+    same_prompt_gaps,
+)
 from judgesense_dataset.sources.loader import Reader
 
 ASKED: Counter[str] = Counter()
@@ -67,7 +75,7 @@ def essays(tmp_path: Path) -> Path:
     return path
 
 
-def run(out: Path, essays: Path, **options: object) -> object:
+def run(out: Path, essays: Path, **options: object) -> Any:
     given = {
         "tasks": ["essays"], "data": {"essays": str(essays)}, "limit": 6, "paraphrases": 4,
         "scoring": "generate", **options,
@@ -100,6 +108,84 @@ def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
     assert any("steady: insensitive, not robust" in text for text in result.findings)
     for name in ("study.md", "study.json", "tables/mitigations.csv", "figures/accuracy_gap.svg"):
         assert (tmp_path / "out" / name).stat().st_size > 0
+
+
+OWN_WORDINGS = """
+tasks:
+  content:
+    labels: [1, 2, 3, 4, 5, 6]
+    layout: "{instruction}\\n\\n{essay}"
+    templates:
+      - {id: mine-1, text: "Rate the content."}
+      - {id: mine-2, text: "How good is the content?"}
+      - {id: mine-3, text: "Content, please."}
+"""
+
+
+def test_your_own_wordings_are_judged_instead_and_all_of_them_count(
+    tmp_path: Path, essays: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(OWN_WORDINGS)
+    ASKED.clear()
+    result = run(
+        tmp_path / "out", essays, templates=tmp_path / "own.yaml", tasks=None, paraphrases=None,
+        panel=False,
+    )  # fmt: skip
+    assert {row["attribute"] for row in result.table("configurations").rows} == {"essay-content"}
+    assert result.settings["wordings"] == "3 of essay-content, from own.yaml"
+    grid = read_run(tmp_path / "out" / "grid")
+    assert set(grid.log["template_id"].to_pylist()) == {"mine-1", "mine-2", "mine-3"}
+    assert grid.log.num_rows == len(judges()) * 6 * 3
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        (("[1, 2, 3, 4, 5, 6]", "[1, 2]"), {}, "the labels are 1, 2; .* need 1, 2, 3, 4, 5, 6"),
+        (("{essay}", "{summary}"), {}, "have no field summary; they have assignment, essay"),
+        (("content:", "beauty:"), {}, "unknown attribute 'beauty'"),
+        (("x", "x"), {"attributes": ["language"]}, "no wordings of essay-language; it has essay-"),
+        (("x", "x"), {"tasks": ["dialogue"]}, "no wordings of dialogue"),
+        (("x", "x"), {"paraphrases": 4}, "2 to 3 paraphrases"),
+    ],
+)
+def test_wordings_that_do_not_fit_an_attribute_are_refused(
+    tmp_path: Path, change: tuple[str, str], options: dict[str, Any], said: str
+) -> None:
+    (tmp_path / "own.yaml").write_text(OWN_WORDINGS.replace(*change, 1))
+    with pytest.raises(JudgeSenseError, match=said):
+        make_plan(templates=tmp_path / "own.yaml", **options)
+
+
+def test_the_papers_printed_wordings_are_two_of_coherence_and_five_of_interestingness() -> None:
+    plan = make_plan(templates="paper")
+    counts = {name: len(plan.paraphrases_of(one)) for name, one in plan.attributes.items()}
+    assert counts == {"summarisation-coherence": 2, "dialogue-interestingness": 5}
+    text = plan.attributes["dialogue-interestingness"].templates.templates[0].text
+    assert text.startswith("Is the response dull/interesting? When evaluating a response")
+
+
+def test_greedy_text_is_not_asked_again_and_a_temperature_draws_it(tmp_path: Path) -> None:
+    grid = Grid(make_plan(attributes=["content"], scoring="generate"), ["j"], [])
+    reader = Reader(tmp_path)
+    assert same_prompt_gaps(["smollm2-135m"], grid, reader, tmp_path, print) == {}
+    assert not (tmp_path / "control").exists()
+    plan = make_plan(attributes=["content"], scoring="generate", temperature=1.0, seed=7)
+    (drawing,) = at_temperature(["smollm2-135m"], plan)
+    assert (drawing.options["temperature"], drawing.options["seed"]) == (1.0, 7)
+    assert plan.identity()["temperature"] == 1.0
+    assert "temperature" not in grid.plan.identity()
+    with pytest.raises(JudgeSenseError, match="fixes its own decoding"):
+        at_temperature(judges()[:1], plan)
+
+
+def test_a_temperature_needs_generated_text(tmp_path: Path) -> None:
+    for scoring, temperature, said in (("options", 1.0, "--scoring generate"),
+                                       ("generate", 3.0, "use 0 to 2")):  # fmt: skip
+        with pytest.raises(JudgeSenseError, match=said):
+            paraphrase_robustness(
+                ["smollm2-135m"], tmp_path, scoring=scoring, temperature=temperature, panel=False
+            )
 
 
 @pytest.mark.slow

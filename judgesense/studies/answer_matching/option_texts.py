@@ -51,7 +51,8 @@ def ask_option_texts(
             cell: {each["option"]: each["logprob"] for each in row["option_logprobs"] or ()}
             for cell, row in own.items()
         }
-        for model, own in found.items()
+        # Same order; the shorter cap makes other fingerprints.
+        for model, own in zip(logs, found.values(), strict=True)
     }
 
 

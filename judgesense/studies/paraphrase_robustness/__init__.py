@@ -7,7 +7,7 @@ more than once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from judgesense.studies.paraphrase_robustness.findings import findings, limits
 from judgesense.studies.paraphrase_robustness.fuser import fuse, undecided
 from judgesense.studies.paraphrase_robustness.grid import (
     Grid,
+    at_temperature,
     judge_grid,
     make_plan,
     same_prompt_gaps,
@@ -47,8 +48,8 @@ DRAWN = (
     "prompt ten times."
 )
 ASKED = (
-    "The base wording was asked as often as there are paraphrases, with the judge's own decoding. "
-    "At temperature 0 its gap is the effect of other batches."
+    "The base wording was asked as often as there are paraphrases, with the judge's own decoding; "
+    "only of judges that draw their text, since greedy text repeats itself."
 )
 
 
@@ -66,6 +67,8 @@ def paraphrase_robustness(
     panel: bool = True,
     fuser: Any = None,
     tolerance: float = 0.5,
+    templates: str | Path | None = None,
+    temperature: float | None = None,
     mirror: str | Path | None = None,
     revisions: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -86,6 +89,11 @@ def paraphrase_robustness(
         scoring: ``options`` reads the levels' probabilities, ``generate`` parses the text.
         panel: whether to measure panels of the judges.
         fuser: the judge that fuses the panel's ratings and reasons; None for no fuser.
+        templates: a template file (YAML) whose tasks are attributes and whose wordings replace
+            this project's, all counting as paraphrases; "paper" for the seven that the paper
+            prints.
+        temperature: judges draw their text at this temperature, as the paper's do, and are asked
+            the same prompt again. Needs ``scoring`` generate and judges given by name.
         tolerance: τ, the distance from the human mean that still counts as right.
         mirror: a folder with ``<org>/<name>`` copies of the Hub's sets.
         revisions: Hub commits by set.
@@ -106,15 +114,24 @@ def paraphrase_robustness(
         tau = positive_number(tolerance, "tolerance", "0.5")
     except ValueError as error:
         raise JudgeSenseError(str(error)) from error
+    if temperature is not None and (scoring != "generate" or not 0 <= temperature <= 2):
+        raise JudgeSenseError(
+            f"temperature {temperature:g}: use 0 to 2"
+            if scoring == "generate"
+            else "--temperature draws text: add --scoring generate (option scoring has the "
+            "probabilities that a judge would draw from)"
+        )
     if panel or fuser is not None:
         need_judges(judges, PANEL, "a panel (without: --no-panel)")
     _require_distinct(judges)
     plan = make_plan(
         tasks=tasks, attributes=attributes, data=data, limit=limit, paraphrases=paraphrases,
-        quick=quick, seed=seed, max_words=max_words, scoring=scoring,
-        revisions=dict(revisions or {}),
+        quick=quick, seed=seed, max_words=max_words, scoring=scoring, templates=templates,
+        temperature=temperature, revisions=dict(revisions or {}),
     )  # fmt: skip
     out, reader = Path(out), Reader(Path(mirror) if mirror else None, revisions or {})
+    if temperature is not None:
+        judges = at_temperature(judges, plan)
     grid = judge_grid(judges, plan, reader, out, note)
     gaps = None
     if scoring == "generate":
@@ -155,7 +172,12 @@ def paraphrase_robustness(
         _settings(grid, found, tau) | {"fuser": "none" if fuser is None else _name(fuser)},
         [table for table in made if table.rows],
         list(findings(found, tried, controls, insensitive)),
-        [*limits(grid), *lost(grid), *(undecided(tried) if fuser is not None else ())],
+        [
+            *limits(grid),
+            *_not_asked_again(gaps),
+            *lost(grid),
+            *(undecided(tried) if fuser is not None else ()),
+        ],
         pictures(found, tried),
     )
 
@@ -165,14 +187,31 @@ def _settings(grid: Grid, found: Sequence[Configuration], tau: float) -> dict[st
     return {
         "judges": grid.judges,
         "attributes": f"{len(plan.attributes)} of 12: {', '.join(plan.attributes)}",
+        **({} if plan.temperature is None else {"temperature": plan.temperature}),
         "items": f"{plan.limit} per task, from five bands of the human score; seed {plan.seed}",
         "texts": grid.notes,
-        "wordings": f"{plan.paraphrases} paraphrases of each instruction, written for this project",
+        "wordings": (
+            f"{plan.paraphrases} paraphrases of each instruction, written for this project"
+            if plan.templates is None
+            else ", ".join(
+                f"{len(plan.paraphrases_of(each))} of {name}"
+                for name, each in plan.attributes.items()
+            )
+            + f", from {plan.templates.name}"
+        ),
         "scoring": plan.scoring,
         "human scores": "raters' means; exact accuracy rounds them to a level, halves up",
         "tolerance": f"{tau:g}, from the unrounded mean",
         "scores": sum(one.scores.scores.size for one in found),
     }
+
+
+def _not_asked_again(gaps: Mapping[str, Any] | None) -> Iterator[str]:
+    if gaps is not None and not gaps:
+        yield (
+            "the same prompt was not asked again: greedy text repeats itself, so rewording is not "
+            "compared with it; --temperature 1 draws the text, as the paper's judges do"
+        )
 
 
 RUNS = {"grid": "scores", "control": "base wording, again", "fuser/final": "fuser"}

@@ -19,6 +19,9 @@ from judgesense.studies.paraphrase_robustness.measures import (
 from judgesense.studies.paraphrase_robustness.mitigations import CONSTANT, SINGLE, Outcome
 from judgesense.text import join, number, p_value, short_names, signed
 
+FEW_WORDINGS = 4
+"""With fewer wordings of your own, the gap is about these only."""
+
 
 def findings(
     found: Sequence[Configuration],
@@ -107,12 +110,21 @@ def _strategies(tried: Sequence[Outcome]) -> Iterator[str]:
 def limits(grid: Grid) -> Iterator[str]:
     """What the figures do not show."""
     plan = grid.plan
+    counts = {name: len(plan.paraphrases_of(one)) for name, one in plan.attributes.items()}
+    fewest = min(counts.values())
+    few = [name for name, n in counts.items() if n == fewest]
     yield (
         f"{plan.limit} texts per task: an accuracy of a configuration has an interval of about "
         f"±{1 / np.sqrt(plan.limit):.2f}, and a largest difference of {plan.paraphrases} "
         "accuracies is biased upwards; compare the gap with the gap by chance"
     )
-    yield "the wordings are this project's, not the paper's, which prints only a few of its own"
+    if plan.templates is None:
+        yield "the wordings are this project's, not the paper's, which prints only a few of its own"
+    elif fewest < FEW_WORDINGS:
+        yield (
+            f"{join(few)}: only {fewest} wordings, so the gap is between these and says little "
+            "about others"
+        )
     yield (
         "texts are drawn equally from bands of the human score, so low scores are more frequent "
         "here than in the sets; accuracies do not describe the sets' own mix"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,22 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions.frames import Answers
 from judgesense.decisions.streams import option_shares, view
 from judgesense.errors import JudgeSenseError
-from judgesense.pipeline import Settings
-from judgesense.run_folder import read_run, require_writable, writing
+from judgesense.pipeline import Settings, resolve_all
+from judgesense.run_folder import read_run, require_writable, sha256_of, writing
 from judgesense.statistics.tables import Floats
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.attributes import (
+    Sample,
     attributes_of,
     identity_of,
     level,
     sample,
     sources,
 )
+from judgesense.studies.paraphrase_robustness.wordings import own_wordings, template_file
 from judgesense_dataset.embedded import Attribute
 from judgesense_dataset.sources.loader import Reader
+from local_judges.registry import JudgeSpec
 
 HUMAN_FILE = "human_scores.json"
 PARAPHRASES = 10
@@ -51,7 +54,9 @@ Cost = tuple[float, float | None]
 class RobustnessPlan:
     """What fixes a grid: the attributes, the sources of their texts, and the numbers of each.
 
-    ``limit`` is the number of texts per task, ``revisions`` are Hub commits by set.
+    ``limit`` is the number of texts per task, ``revisions`` are Hub commits by set. ``templates``
+    is a file of other wordings; then every wording counts as a paraphrase, the first also as the
+    base. At a ``temperature`` above 0, judges draw their text.
     """
 
     attributes: Mapping[str, Attribute]
@@ -62,9 +67,29 @@ class RobustnessPlan:
     max_words: int | None = None
     scoring: str = "options"
     revisions: Mapping[str, str] = field(default_factory=dict)
+    templates: Path | None = None
+    temperature: float | None = None
+
+    def paraphrases_of(self, attribute: Attribute) -> range:
+        """The places of an attribute's paraphrases among its wordings; the base is at 0."""
+        listed = len(attribute.templates.templates)
+        if self.templates is not None:
+            return range(min(self.paraphrases, listed))
+        return range(1, self.paraphrases + 1)
+
+    def drawn(self, reader: Reader, wordings: int) -> Sample:
+        """The texts with the first wordings of every attribute."""
+        return sample(
+            self.attributes, self.data, reader, self.limit, self.seed, wordings - 1, self.max_words
+        )
 
     def identity(self) -> dict[str, Any]:
         """The plan as JSON values."""
+        more: dict[str, Any] = {}
+        if self.templates is not None:
+            more["templates"] = f"sha256:{sha256_of(self.templates)}"
+        if self.temperature is not None:
+            more["temperature"] = self.temperature
         return {
             "study": "paraphrase-robustness",
             "attributes": list(self.attributes),
@@ -74,6 +99,7 @@ class RobustnessPlan:
             "paraphrases": self.paraphrases,
             "max_words": self.max_words,
             "seed": self.seed,
+            **more,
         }
 
     def settings(self, repeats: int = 1) -> Settings:
@@ -89,22 +115,28 @@ def make_plan(
     limit: int | None = None,
     paraphrases: int | None = None,
     quick: bool = False,
+    templates: str | Path | None = None,
     **options: Any,
 ) -> RobustnessPlan:
     """The plan for the arguments of the study, with its defaults; ``options`` are further fields.
 
     Raises JudgeSenseError for an unknown task, attribute or source, and for numbers out of range.
     """
+    file = template_file(templates)
+    wanted = (
+        attributes_of(attributes, tasks) if file is None else own_wordings(file, attributes, tasks)
+    )
+    most = max(
+        PARAPHRASES if file is None else len(each.templates.templates) for each in wanted.values()
+    )
     n = limit or (QUICK_ITEMS if quick else ITEMS)
-    k = paraphrases or (QUICK_PARAPHRASES if quick else PARAPHRASES)
-    if n < 2 or not 2 <= k <= PARAPHRASES:
+    k = paraphrases or (min(QUICK_PARAPHRASES, most) if quick else most)
+    if n < 2 or not 2 <= k <= most:
         raise JudgeSenseError(
-            f"limit is {n} and paraphrases {k}: use at least 2 items, and 2 to {PARAPHRASES} "
-            "paraphrases"
+            f"limit is {n} and paraphrases {k}: use at least 2 items, and 2 to {most} paraphrases"
         )
-    wanted = attributes_of(attributes, tasks)
     chosen = sources(data or {}, [attribute.group for attribute in wanted.values()])
-    return RobustnessPlan(wanted, chosen, n, k, **options)
+    return RobustnessPlan(wanted, chosen, n, k, templates=file, **options)
 
 
 @dataclass(frozen=True)
@@ -159,10 +191,8 @@ def judge_grid(
     """Judge what is missing of the grid, and read it."""
 
     def load() -> Benchmark:
-        drawn = sample(
-            plan.attributes, plan.data, reader, plan.limit, plan.seed, plan.paraphrases,
-            plan.max_words,
-        )  # fmt: skip
+        own = plan.templates is not None
+        drawn = plan.drawn(reader, plan.paraphrases if own else plan.paraphrases + 1)
         text = json.dumps({"human": drawn.human, "notes": list(drawn.notes)}, indent=1)
         with writing(out):
             (out / HUMAN_FILE).write_text(text + "\n", "utf-8")
@@ -185,7 +215,7 @@ def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Gri
             names[stream.judge],
             plan.attributes[stream.task.name],
             stream.answers(),
-            plan.paraphrases,
+            plan.paraphrases_of(plan.attributes[stream.task.name]),
             kept["human"][stream.task.name],
         )
         for stream in seen.judged
@@ -195,10 +225,15 @@ def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Gri
 
 
 def _scores(
-    judge: str, attribute: Attribute, own: Answers, paraphrases: int, human: Mapping[str, float]
+    judge: str,
+    attribute: Attribute,
+    own: Answers,
+    paraphrases: Sequence[int],
+    human: Mapping[str, float],
 ) -> Scores:
     labels = attribute.templates.task.labels
-    templates = [t.template_id for t in attribute.templates.templates[: paraphrases + 1]]
+    wordings = attribute.templates.templates
+    templates = [wordings[at].template_id for at in (0, *paraphrases)]
     row = {key: at for at, key in enumerate(zip(own.item, own.template, strict=True))}
     rows = np.array([[row[item, template] for template in templates] for item in human])
     numbers = as_scores(own, labels)
@@ -268,15 +303,17 @@ def same_prompt_gaps(
 ) -> dict[str, dict[str, Gaps]]:
     """Paraphrases against the base wording asked k times: judge -> attribute -> gaps.
 
-    The base wording is asked again in ``DIR/control``. Configurations without an item that both
-    decided are left out.
+    The base wording is asked again in ``DIR/control``, of the judges that may answer otherwise:
+    greedy text repeats itself, so its gap says nothing. Empty without such a judge. Configurations
+    without an item that both decided are left out.
     """
     plan = grid.plan
+    judges = [each for each in resolve_all(judges, None, {}) if _may_vary(each)]
+    if not judges:
+        return {}
 
     def load() -> Benchmark:
-        return sample(
-            plan.attributes, plan.data, reader, plan.limit, plan.seed, 0, plan.max_words
-        ).benchmark
+        return plan.drawn(reader, 1).benchmark
 
     identity = {**plan.identity(), "control": "the base wording, asked again"}
     judged(judges, load, identity, plan.settings(plan.paraphrases), out / "control", note)
@@ -295,11 +332,37 @@ def same_prompt_gaps(
             at for at, item in enumerate(cell.items) if np.isfinite(given.get(item, [np.nan])).all()
         ]
         if both:
-            same = np.array([given[cell.items[at]] for at in both])
+            k = cell.scores.shape[1]
+            same = np.array([given[cell.items[at]][:k] for at in both])
             gaps.setdefault(cell.judge, {})[cell.attribute.name] = Gaps(
                 _gap(cell.scores[both], cell.gold[both]), _gap(same, cell.gold[both]), len(both)
             )
     return gaps
+
+
+def at_temperature(judges: Sequence[Any], plan: RobustnessPlan) -> list[Any]:
+    """The judges, drawing their text at the plan's temperature if it has one.
+
+    Raises JudgeSenseError for a judge that cannot be told to: a function or a loaded judge.
+    """
+    found = resolve_all(judges, None, {})
+    if plan.temperature is None:
+        return found
+    drawing = {"temperature": plan.temperature, "seed": plan.seed}
+    for each in found:
+        if not isinstance(each, JudgeSpec):
+            raise JudgeSenseError(
+                f"--temperature needs judges given by name; {each.name} fixes its own decoding"
+            )
+    return [replace(each, options={**each.options, **drawing}) for each in found]
+
+
+def _may_vary(judge: Any) -> bool:
+    """Whether a judge may answer the same prompt otherwise: it draws, or nothing is known."""
+    if isinstance(judge, JudgeSpec):
+        return bool(judge.options.get("temperature"))
+    temperature = judge.describe().get("decoding", {}).get("temperature")
+    return temperature is None or temperature > 0
 
 
 def _gap(scores: Floats, gold: Floats) -> float:
