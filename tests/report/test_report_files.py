@@ -28,13 +28,6 @@ PNG = b"\x89PNG"
 
 
 @pytest.fixture
-def without_matplotlib(monkeypatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-
-
-@pytest.fixture
 def run_dir(make, tmp_path: Path) -> Path:
     benchmark = make.benchmark(
         make.YESNO, [make.PLAIN, make.PLAIN, make.INVERTED], ["YES", "NO"] * 8

@@ -1,0 +1,242 @@
+"""Cards that people once got wrong, and cards of bad input, through ``import`` and ``report``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.trust.card import CHECKS
+
+pytestmark = pytest.mark.usefixtures("without_matplotlib")
+NOT = {"YES": "NO", "NO": "YES"}
+COLUMNS = ("judge", "task", "item_id", "cluster_id", "template_id", "order", "raw_decision", "gold")
+Row = dict[str, Any]
+
+
+def rows(
+    items: int,
+    wordings: int,
+    decide: Callable[[int, int, str, str], str],
+    *,
+    golds: Iterable[str] = ("YES", "NO"),
+    orders: Iterable[str] = ("-",),
+) -> list[Row]:
+    """``decide(item, wording, order, gold)`` gives each answer; gold labels take turns."""
+    golds = list(golds)
+    found = []
+    for item in range(items):
+        for order in orders:
+            gold = golds[item % len(golds)]
+            if order == "BA" and gold:
+                gold = {"A": "B", "B": "A"}[gold]
+            found += [
+                {"judge": "m", "task": "t", "item_id": f"i{item}", "order": order, "gold": gold,
+                 "template_id": f"w{w}", "raw_decision": decide(item, w, order, gold)}
+                for w in range(1, wordings + 1)
+            ]  # fmt: skip
+    return found
+
+
+def imported(tmp_path: Path, log: list[Row], labels: str = "YES,NO") -> dict[str, Any]:
+    with (tmp_path / "log.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="")
+        writer.writeheader()
+        writer.writerows(log)
+    out = str(tmp_path / "run")
+    source = str(tmp_path / "log.csv")
+    for arguments in (
+        ["import", source, "-f", "table", "-o", out, "--labels", labels],
+        ["report", out],
+    ):
+        done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    report = json.loads((Path(out) / "report.json").read_text(), parse_constant=pytest.fail)
+    (card,) = report["trust"]
+    # The conclusion is the same wherever it is printed.
+    first, *_ = (line for line in done.output.splitlines() if line.startswith(card["trust"]))
+    assert " m " in first
+    assert report["findings"][0]["kind"] == card["trust"]
+    assert card["text"] in report["findings"][0]["text"]
+    for check in card["checks"].values():
+        numbers = [check[key] for key in ("estimate", "ci_low", "ci_high")]
+        assert all(value is None or math.isfinite(value) for value in numbers)
+    return report
+
+
+def states(report: dict[str, Any]) -> dict[str, str]:
+    return {name: report["trust"][0]["checks"][name]["state"] for name in CHECKS}
+
+
+def advice(report: dict[str, Any], kind: str) -> str:
+    return " ".join(f["text"] for f in report["findings"] if f["kind"] == kind)
+
+
+def test_a_steady_judge_whose_verdicts_are_no_better_than_one_answer(tmp_path: Path) -> None:
+    log = rows(50, 4, lambda item, w, order, gold: "NO" if (item, w) == (1, 2) else "YES")
+    report = imported(tmp_path, log)
+    (card,) = report["trust"]
+    assert (card["trust"], card["because"]) == ("avoid", ["right"])
+    assert states(report)["steady"] == "pass"
+    assert card["checks"]["right"]["details"]["constant_accuracy"] == 0.5
+    assert report["recommendation"][0]["template"] is None
+
+
+def test_always_first_but_for_one_verdict_in_400(tmp_path: Path) -> None:
+    def decide(item: int, w: int, order: str, gold: str) -> str:
+        return "B" if (item, w, order) == (7, 2, "BA") else "A"
+
+    log = rows(50, 4, decide, golds="AB", orders=("AB", "BA"))
+    assert sum(row["raw_decision"] == "A" for row in log) == 399
+    report = imported(tmp_path, log, "A,B")
+    (card,) = report["trust"]
+    assert card["trust"] == "avoid"
+    assert card["because"][:2] == ["fair", "right"]
+    assert card["checks"]["fair"]["estimate"] == pytest.approx(1 / 200)
+
+
+def test_two_mislabelled_wordings_of_26_are_named_and_the_judge_is_not_blamed(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(2)
+    noise = rng.random((60, 27)) < 0.06
+
+    def decide(item: int, w: int, order: str, gold: str) -> str:
+        said = NOT[gold] if noise[item, w] else gold
+        return NOT[said] if w in (5, 17) else said
+
+    report = imported(tmp_path, rows(60, 26, decide))
+    flags = {row["template"]: row["flag"] for row in report["wordings"]}
+    assert {name for name, flag in flags.items() if flag != "fine"} == {"w5", "w17"}
+    assert flags["w5"] == flags["w17"] == "inverted"
+    (card,) = report["trust"]
+    assert card["trust"] == "care"
+    assert card["because"] == ["responsive"]
+    assert card["checks"]["steady"]["details"]["n_wordings"] == 24
+    assert card["checks"]["steady"]["estimate"] > 0.85
+    mapped = next(c for c in report["cells"] if c["judge"] == "m" and c["labels"] == "mapped")
+    assert mapped["jss"] < 0.8
+    assert "w17 and w5" in advice(report, "wording")
+
+
+def test_a_wording_that_is_92_percent_unreadable_is_named_and_never_preferred(
+    tmp_path: Path,
+) -> None:
+    def decide(item: int, w: int, order: str, gold: str) -> str:
+        return "well, hm" if w == 3 and item % 50 >= 4 else gold
+
+    report = imported(tmp_path, rows(100, 5, decide))
+    flags = {row["template"]: row["flag"] for row in report["wordings"]}
+    assert [name for name, flag in flags.items() if flag != "fine"] == ["w3"]
+    assert flags["w3"] == "unreadable"
+    (card,) = report["trust"]
+    assert (card["trust"], card["because"]) == ("avoid", ["readable"])
+    assert card["checks"]["readable"]["estimate"] == pytest.approx(1 - 0.92 / 5)
+    assert "100% without the wording w3" in card["text"]
+    (found,) = report["recommendation"]
+    assert found["template"] != "w3"
+    assert "w3" not in found["best_set"]
+
+
+def test_equal_wordings_get_no_use_this_one(tmp_path: Path) -> None:
+    named = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        wrong = rng.random((60, 6)) < 0.15
+        log = rows(60, 5, lambda item, w, order, gold: NOT[gold] if wrong[item, w] else gold)  # noqa: B023
+        (tmp_path / str(seed)).mkdir()
+        report = imported(tmp_path / str(seed), log)
+        named += report["recommendation"][0]["template"] is not None
+        assert len(report["recommendation"][0]["best_set"]) >= 4
+    assert named == 0
+
+
+def test_no_gold(tmp_path: Path) -> None:
+    log = rows(40, 3, lambda item, w, order, gold: ("YES", "NO")[item % 2], golds=[""])
+    report = imported(tmp_path, log)
+    assert report["trust"][0]["trust"] == "care"
+    assert states(report)["right"] == "unmeasured"
+    assert "add gold labels" in report["trust"][0]["text"]
+
+
+def test_one_wording(tmp_path: Path) -> None:
+    report = imported(tmp_path, rows(40, 1, lambda item, w, order, gold: gold))
+    assert report["trust"][0]["trust"] == "unknown"
+    assert states(report)["steady"] == "unmeasured"
+    assert states(report)["right"] == "pass"
+    assert "add a second wording" in report["trust"][0]["text"]
+    assert report["recommendation"][0]["template"] is None
+
+
+def test_one_order(tmp_path: Path) -> None:
+    log = rows(40, 3, lambda item, w, order, gold: gold, golds="AB", orders=["AB"])
+    report = imported(tmp_path, log, "A,B")
+    assert report["trust"][0]["trust"] == "care"
+    assert "fair" in report["trust"][0]["because"]
+    assert "--orders AB,BA" in report["trust"][0]["text"]
+
+
+def test_one_wording_in_both_orders_shows_position_bias(tmp_path: Path) -> None:
+    log = rows(40, 3, lambda item, w, order, gold: "A", golds="AB", orders=("AB", "BA"))
+    log = [row for row in log if row["order"] == "AB" or row["template_id"] == "w1"]
+    report = imported(tmp_path, log, "A,B")
+    fair = report["trust"][0]["checks"]["fair"]
+    assert (fair["state"], fair["estimate"], fair["n_items"]) == ("fail", 0.0, 40)
+    assert fair["details"]["n_wordings"] == 1
+    cells = [c for c in report["cells"] if c["judge"] == "m" and c["order"] == "both"]
+    assert {cell["position_consistency"] for cell in cells} == {0.0}
+
+
+def test_one_item(tmp_path: Path) -> None:
+    report = imported(tmp_path, rows(1, 3, lambda item, w, order, gold: gold))
+    assert report["trust"][0]["trust"] == "unknown"
+    steady = report["trust"][0]["checks"]["steady"]
+    assert (steady["state"], steady["estimate"], steady["ci_low"]) == ("open", 1.0, None)
+    assert "add items" in report["trust"][0]["text"]
+
+
+def test_all_undecided(tmp_path: Path) -> None:
+    report = imported(tmp_path, rows(40, 3, lambda *_: "well, hm"))
+    assert (report["trust"][0]["trust"], report["trust"][0]["because"]) == ("avoid", ["readable"])
+    found = states(report)
+    assert {found["steady"], found["responsive"], found["right"]} == {"unmeasured"}
+    assert report["recommendation"][0]["template"] is None
+
+
+def test_gold_of_another_vocabulary(tmp_path: Path) -> None:
+    log = rows(40, 3, lambda item, w, order, gold: "YES" if gold == "good" else "NO",
+               golds=["good", "bad"])  # fmt: skip
+    for row in log:
+        row["gold"] = {"good": "correct", "bad": "incorrect"}[row["gold"]]
+    report = imported(tmp_path, log, "YES,NO,correct,incorrect")
+    right = report["trust"][0]["checks"]["right"]
+    assert (right["state"], right["estimate"]) == ("unmeasured", None)
+    assert "correct, incorrect" in right["text"] or "correct and incorrect" in right["text"]
+    assert report["trust"][0]["trust"] == "care"
+
+
+def test_clusters_of_one(tmp_path: Path) -> None:
+    log = rows(40, 3, lambda item, w, order, gold: gold)
+    alone = imported(tmp_path, log)
+    for row in log:
+        row["cluster_id"] = row["item_id"]
+    (tmp_path / "named").mkdir()
+    own, theirs = ({**each["trust"][0], "run_id": ""} for each in (
+        alone, imported(tmp_path / "named", log)
+    ))  # fmt: skip
+    assert own == theirs
+
+
+def test_one_cluster_has_no_intervals_and_settles_nothing(tmp_path: Path) -> None:
+    log = [{**row, "cluster_id": "c"} for row in rows(40, 3, lambda i, w, order, gold: gold)]
+    report = imported(tmp_path, log)
+    assert report["trust"][0]["trust"] == "unknown"
+    assert set(states(report).values()) <= {"open", "unmeasured"}
