@@ -77,6 +77,11 @@ _SCORING = "Read text, option probabilities, or both; by default both if the jud
 Scoring = Annotated[
     Literal["generate", "options", "both"] | None, option(None, _SCORING, panel=RUN)
 ]
+_THRESHOLD = (
+    "Threshold of a check of the trust card: readable, steady, responsive, right or fair, such as "
+    "steady=0.9; repeatable."
+)
+Thresholds = Annotated[list[str] | None, option("NAME=VALUE", _THRESHOLD, "--threshold")]
 Repeats = Annotated[int, option("N", "Ask each prompt N times.", panel=RUN, min=1)]
 Seed = Annotated[int, option("N", "Random seed.", panel=RUN)]
 Quick = Annotated[bool, option(None, "Use a few items, as a smoke test.", "--quick", panel=RUN)]

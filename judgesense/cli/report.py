@@ -23,20 +23,22 @@ def report(
     format: Annotated[
         Format | None, opt.option(None, "Print this document; write nothing.", "--format", "-f")
     ] = None,
+    threshold: opt.Thresholds = None,
 ) -> None:
     """Recompute the reports of runs, and print one table and the advice."""
     from judgesense.report_file import merge
     from judgesense.reporting.build import measure_run, report_runs
     from judgesense.reporting.terminal import print_report
 
+    limits = opt.pairs(threshold, "--threshold")
     with _fetched(*run_dirs, to_write=format is None) as places:
         folders = [place.folder for place in places]
         if format is None:
-            print_report(report_runs(*folders))
+            print_report(report_runs(*folders, thresholds=limits))
             for place in places:
                 place.save()
             return
-        reports = [measure_run(folder) for folder in folders]
+        reports = [measure_run(folder, limits) for folder in folders]
     whole = reports[0] if len(reports) == 1 else merge(reports)
     if format == "json":
         opt.print_json(whole)

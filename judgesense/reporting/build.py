@@ -124,18 +124,19 @@ def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
         side["text"] = None if text is None else text[:LONGEST_TEXT]
 
 
-def measure_run(run_dir: Path) -> dict[str, Any]:
+def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
     """A run's report, measured from its decisions; without decisions, the report in the folder.
 
-    Raises JudgeSenseError as `read_run` and `load_report` do.
+    ``thresholds`` are those of `measure`; the report in the folder keeps its own. Raises
+    JudgeSenseError as `read_run` and `load_report` do.
     """
     if run_dir.is_dir() and not part_files(run_dir):
         return load_report(run_dir)
     run = read_run(run_dir)
-    return measure(run.log, run.pairs, run=run.record, prompts=run.prompts)
+    return measure(run.log, run.pairs, run=run.record, prompts=run.prompts, thresholds=thresholds)
 
 
-def write_report(run_dir: Path) -> dict[str, Any]:
+def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
     """Measure a run and write ``report.json``, ``report.md``, ``report.html`` and the figures.
 
     Each file is written whole or not at all. Without matplotlib the figures are left out and
@@ -149,7 +150,7 @@ def write_report(run_dir: Path) -> dict[str, Any]:
 
     run_dir = Path(run_dir)
     saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
-    report = measure_run(run_dir)
+    report = measure_run(run_dir, thresholds)
     try:
         figures = _write_figures(report, run_dir / "figures")
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
@@ -176,18 +177,20 @@ def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
         return []
 
 
-def report_runs(*run_dirs: str | Path) -> Report:
+def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None = None) -> Report:
     """Measure runs, write each one's report, and return the report of all of them.
 
     Args:
         run_dirs: folders of runs (``--out``), one or several.
+        thresholds: of the trust card's checks, by name, such as ``{"steady": 0.9}``
+            (`judgesense.trust.thresholds.Thresholds`).
 
     Returns:
         The report; of several runs, their cells one after another.
 
     Raises:
-        JudgeSenseError: a folder without decisions, an unreadable part, or a report that a newer
-            version wrote.
+        JudgeSenseError: a folder without decisions, an unreadable part, a report that a newer
+            version wrote, or an unknown threshold.
 
     >>> import tempfile
     >>> from judgesense.pipeline import run
@@ -200,5 +203,5 @@ def report_runs(*run_dirs: str | Path) -> Report:
     """
     if not run_dirs:
         raise JudgeSenseError("no run given; name the --out folder of at least one run")
-    reports = [write_report(Path(run_dir)) for run_dir in run_dirs]
+    reports = [write_report(Path(run_dir), thresholds) for run_dir in run_dirs]
     return Report.of(reports[0] if len(reports) == 1 else merge(reports))

@@ -11,7 +11,7 @@ from typing import Any
 
 from judgesense.decisions.streams import ORACLE
 from judgesense.report_file import identity, main_cells, task_rank
-from judgesense.text import interval, join, number, percent
+from judgesense.text import interval, join, number, percent, sentence
 from judgesense.trust.thresholds import (
     FEW_CLUSTERS,
     LOW_KAPPA,
@@ -115,7 +115,7 @@ def _wording(case: AdviceCase) -> str | None:
         names = [row["template"] for row in case.wordings if row["flag"] == flag]
         if names and not (flag == "inverted" and set(names) <= set(case.inverted)):
             number = "one" if len(names) == 1 else "many"
-            texts.append(_say(f"{flag}_{number}", case, names=join(names)))
+            texts.append(sentence(_say(f"{flag}_{number}", case, names=join(names))))
     return " ".join(texts) or None
 
 

@@ -84,12 +84,6 @@ FEWEST_WORDINGS = 3
 POLARITY_GAP = 0.1
 """With raw and mapped JSS further apart, an inverted wording decides the raw one."""
 
-SAME_CHOICE = 0.8
-"""Below this share of identical choices in both orders, a judge gets a warning."""
-
-FOLLOWS_POSITION = 0.5
-"""Below this share of identical choices, most verdicts follow the position of an option."""
-
 EVEN_FIRST = (0.35, 0.65)
 """Between these rates a judge that takes the first option favours neither position."""
 

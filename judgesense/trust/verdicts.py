@@ -16,7 +16,7 @@ from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
 from judgesense.text import brackets, join, number, percent
 from judgesense.trust.card import Check
-from judgesense.trust.thresholds import LEAST_COVERAGE
+from judgesense.trust.thresholds import EVEN_FIRST, LEAST_COVERAGE
 
 Bools = npt.NDArray[np.bool_]
 
@@ -138,7 +138,7 @@ def _right(found: GoldAgreement, threshold: float, n_items: int) -> Check:
     elif low is not None and low > 0:
         text = f"it agrees with the gold labels only a little more than by chance ({figures})"
     elif high is not None and high < 0:
-        text = f"it contradicts the gold labels ({figures})"
+        text = f"it agrees with the gold labels less than by chance ({figures})"
     else:
         text = f"it agrees with the gold labels no more than by chance ({figures})"
     return replace(check, text=text)
@@ -174,7 +174,7 @@ def fair(stream: Stream, threshold: float) -> Check:
         first_position_rate=first,
         n_wordings=found.n_templates,
     )
-    if check.state == "pass" or first is None:
+    if check.state == "pass" or first is None or EVEN_FIRST[0] <= first <= EVEN_FIRST[1]:
         return check
     place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
     return replace(check, text=f"{text} and takes the {place} option {percent(rate)} of the time")

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.build import measure
 from judgesense.trust.card import CHECKS, Check, conclude
@@ -119,3 +121,13 @@ def test_thresholds_can_be_set_and_stand_in_the_card(make) -> None:
         card(make, benchmark, make.oracle, thresholds={"jss": 0.9})
     with pytest.raises(JudgeSenseError, match="steady must be a number between 0 and 1"):
         card(make, benchmark, make.oracle, thresholds={"steady": 1.2})
+
+
+def test_the_command_sets_a_threshold_and_names_an_unknown_one(make, tmp_path) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 30)
+    folder = str(make.folder(tmp_path / "run", benchmark, make.log(benchmark, make.oracle)))
+    asked = ["report", folder, "--format", "json", "--threshold", "steady=0.99"]
+    found = json.loads(CliRunner().invoke(app, asked).output)["trust"][0]["checks"]
+    assert found["steady"]["threshold"] == 0.99
+    with pytest.raises(JudgeSenseError, match="no threshold 'jss'"):
+        CliRunner().invoke(app, ["report", folder, "--threshold", "jss=1"], catch_exceptions=False)
