@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from judgesense.statistics.intervals import cluster_codes, wilson_from_sums
 from judgesense.statistics.labels import check_level
-from judgesense.statistics.permutation import largest_gap
+from judgesense.statistics.permutation import gaps_between
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,8 +45,10 @@ def choose(
     clusters: Any = None,
     *,
     level: float = 0.95,
+    significant: float = 0.05,
+    set_level: float = 0.9,
     n_resamples: int = 999,
-    folds: int = 5,
+    folds: int = 10,
     repeats: int = 20,
     seed: int = 0,
 ) -> Choice:
@@ -89,14 +91,13 @@ def choose(
     rng = np.random.default_rng(seed)
     left = list(range(len(table)))
     p_any: float | None = None
-    highest = 0.0
     while len(left) > 1 and k > 1:
-        p, worst = largest_gap(sums[:, left], rng, n_resamples)
-        highest = max(highest, p)
+        p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
         p_any = p if p_any is None else p_any
-        if highest >= 1 - level:
+        out = p_behind < significant
+        if p_any >= significant or not out.any():
             break
-        del left[worst]
+        left = [j for j, gone in zip(left, out, strict=True) if not gone]
     held_out = _held_out(sums, np.bincount(codes, minlength=k), rng, folds, repeats)
     sizes = np.bincount(codes, minlength=k)
     ends = wilson_from_sums(held_out, sizes, level) if held_out is not None else None
