@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.intervals import cluster_codes, wilson_from_sums
+from judgesense.statistics.intervals import Interval, cluster_codes, wilson, wilson_from_sums
 from judgesense.statistics.labels import check_level
 from judgesense.statistics.permutation import gaps_between
 
 Floats = npt.NDArray[np.float64]
 
 _TIE = 1e-9
+
+_NARROW = 1.25
+"""By how much the variance of a cross-validated score exceeds that of a score on new items."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +48,20 @@ def choose(
     clusters: Any = None,
     *,
     level: float = 0.95,
-    significant: float = 0.05,
-    set_level: float = 0.9,
     n_resamples: int = 999,
-    folds: int = 10,
+    folds: int = 5,
     repeats: int = 20,
     seed: int = 0,
 ) -> Choice:
     """Test for any difference, form the set of options that may be best, and score the choice.
 
-    The set is a model confidence set (Hansen, Lunde & Nason 2011): while the largest studentised
-    gap between two options is significant by a permutation test within clusters, the option
-    furthest below another is eliminated. It contains the best option with the given confidence,
-    whatever the number of options, and all of them unless the first test finds a difference. The
-    held-out score is the mean over `repeats` random partitions of the clusters into `folds`.
+    All tests permute options within clusters (`judgesense.statistics.permutation`). Unless the
+    first finds a difference, the set holds every option. Otherwise those that lie significantly
+    below another one are eliminated, and the rest compared again (multiple comparisons with the
+    best, Hsu 1984, stepped down). An option that is better than all others stays in the set with
+    the given confidence. The held-out score is the mean over `repeats` random partitions of the
+    clusters into `folds`. Its interval allows for the choice, which varies with the folds, since
+    intervals of cross-validated scores are too narrow otherwise (Bates, Hastie & Tibshirani 2023).
 
     Args:
         scores: from 0 (wrong) to 1 (right), shape (options, cells), the same cells for all.
@@ -94,40 +97,47 @@ def choose(
     while len(left) > 1 and k > 1:
         p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
         p_any = p if p_any is None else p_any
-        out = p_behind < significant
-        if p_any >= significant or not out.any():
+        out = p_behind < 1 - level
+        if p_any >= 1 - level or not out.any():
             break
         left = [j for j, gone in zip(left, out, strict=True) if not gone]
-    held_out = _held_out(sums, np.bincount(codes, minlength=k), rng, folds, repeats)
     sizes = np.bincount(codes, minlength=k)
-    ends = wilson_from_sums(held_out, sizes, level) if held_out is not None else None
-    return Choice(
-        p_any_difference=p_any,
-        best=tuple(left),
-        score=None if held_out is None else float(held_out.sum() / sizes.sum()),
-        ci_low=None if ends is None else ends.low,
-        ci_high=None if ends is None else ends.high,
-        n_cells=table.shape[1],
-        n_clusters=k,
-    )
+    score, ends = _held_out(sums, sizes, rng, folds, repeats, level)
+    return Choice(p_any, tuple(left), score, ends.low, ends.high, table.shape[1], k)
 
 
 def _held_out(
-    sums: Floats, sizes: npt.NDArray[np.intp], rng: np.random.Generator, folds: int, repeats: int
-) -> Floats | None:
-    """Each cluster's held-out score, a mean over partitions; options that tie share the choice."""
-    k = len(sums)
+    sums: Floats,
+    sizes: npt.NDArray[np.intp],
+    rng: np.random.Generator,
+    folds: int,
+    repeats: int,
+    level: float,
+) -> tuple[float | None, Interval]:
+    """The mean held-out score and its interval; options that tie share the choice."""
+    from scipy.special import stdtrit
+
+    k, n_options = sums.shape
     if k < 2:
-        return None
+        return None, Interval(None, None)
     folds = min(folds, k)
-    scored = np.zeros(k)
+    scored, chosen = np.zeros(k), np.zeros(n_options)
     for _ in range(repeats):
         fold = rng.permutation(np.arange(k) % folds)
-        parts = np.zeros((folds, sums.shape[1]))
+        parts, part_sizes = np.zeros((folds, n_options)), np.bincount(fold, sizes)
         np.add.at(parts, fold, sums)
         others = parts.sum(axis=0) - parts
         best = others >= others.max(axis=1, keepdims=True) - _TIE
         weights = best / best.sum(axis=1, keepdims=True)
         scored += (sums * weights[fold]).sum(axis=1)
-    means: Floats = scored / repeats
-    return means
+        chosen += part_sizes @ weights / sizes.sum() / repeats
+    scored /= repeats
+    score = min(1.0, float(scored.sum() / sizes.sum()))
+    spread = wilson_from_sums(scored, sizes, level)
+    assert spread.effective_n is not None
+    means = sums.sum(axis=0) / sizes.sum()
+    by_choice = float(chosen @ (means - chosen @ means) ** 2)
+    variance = max(score * (1 - score), _TIE)
+    n = 1 / (_NARROW / spread.effective_n + 2 * by_choice / variance)
+    low, high = wilson(score, n, float(stdtrit(k - 1, (1 + level) / 2)))
+    return score, Interval(low, high, n)

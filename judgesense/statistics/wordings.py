@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.intervals import cluster_codes, wilson_from_sums
-from judgesense.statistics.kappa import disagreement_weights
+from judgesense.statistics.kappa import disagreement_weights, kappa_from_table
 from judgesense.statistics.permutation import lower_than_rest
 
 Floats = npt.NDArray[np.float64]
@@ -44,10 +44,10 @@ class WordingFigures:
     """One wording beside the consensus of the others.
 
     `agreement` is the share of its decisions that match the consensus (half a match where two
-    labels tie), with `ci_low` and `ci_high`; `kappa` is quadratic on an ordinal scale, with an
-    interval from a jackknife over clusters. `p_adjusted` is the corrected p-value of what was
-    tested: for an inverted wording that it contradicts the consensus (Holm), for every other one
-    that it agrees less than the other wordings do (max-T); both are doubled, for two tests.
+    labels tie), with its 95% interval; `kappa` is quadratic on an ordinal scale. `p_adjusted` is
+    the corrected p-value of what was tested: for an inverted wording that it contradicts the
+    consensus (Holm), for every other one that it agrees less than the other wordings do (max-T);
+    both are doubled, for two tests.
     `readable` is the share of its answers with a decision. Undefined figures are None.
     """
 
@@ -56,8 +56,6 @@ class WordingFigures:
     ci_low: float | None
     ci_high: float | None
     kappa: float | None
-    kappa_ci_low: float | None
-    kappa_ci_high: float | None
     p_adjusted: float | None
     readable: float | None
     n_prompts: int
@@ -124,7 +122,7 @@ def screen(
         p_inverted = _holm({j: table.p_opposite(*beside[j], rng, draws) for j in compared})
         worst = [j for j in compared if p_inverted[j] < significant]
         if worst:
-            j = min(worst, key=lambda j: table.kappa(*beside[j]) or 0.0)
+            j = min(worst, key=lambda j: table.kappa(*beside[j][:2]) or 0.0)
             flags[j], p_values[j] = "inverted", p_inverted[j]
             votes[j] = False
             continue
@@ -211,18 +209,11 @@ class _Table:
         cells = (self.codes[j] >= 0) & (shares.sum(axis=1) > 0)
         return self.codes[j][cells], shares[cells], self.clusters[cells]
 
-    def kappa(self, own: Codes, shares: Floats, clusters: Any) -> float | None:
+    def kappa(self, own: Codes, shares: Floats) -> float | None:
         """Kappa of decisions with a consensus."""
-        joint = self._joint(own, shares, np.zeros(len(own), np.intp), 1)
-        value = float(_kappas(joint, self.weights)[0])
-        return None if np.isnan(value) else value
-
-    def _joint(self, own: Codes, shares: Floats, groups: Any, n_groups: int) -> Floats:
-        """Contingency tables of the groups, shape (groups, L, L)."""
-        size = self.n_labels
-        joint = np.zeros((n_groups * size, size))
-        np.add.at(joint, groups * size + own, shares)
-        return joint.reshape(n_groups, size, size)
+        joint = np.zeros((self.n_labels, self.n_labels))
+        np.add.at(joint, own, shares)
+        return kappa_from_table(joint, self.weights)
 
     def p_opposite(
         self, own: Codes, shares: Floats, clusters: Any, rng: np.random.Generator, n: int
@@ -231,7 +222,7 @@ class _Table:
 
         The consensus is permuted over clusters, one random cell of each cluster at a time.
         """
-        kappa = self.kappa(own, shares, clusters) if len(own) else None
+        kappa = self.kappa(own, shares) if len(own) else None
         if kappa is None or kappa >= 0 or not self._reversal_agrees(own, shares, kappa):
             return 1.0
         order = np.argsort(clusters, kind="stable")
@@ -254,7 +245,7 @@ class _Table:
         if self.n_labels > 2 and not self.ordinal:
             # Several labels without an order have no reverse.
             return kappa < -_OPPOSITE / (self.n_labels - 1)
-        turned = self.kappa(self.n_labels - 1 - own, shares, None)
+        turned = self.kappa(self.n_labels - 1 - own, shares)
         return turned is not None and turned > _OPPOSITE
 
     def figures(self, j: int, votes: Bools) -> WordingFigures:
@@ -262,52 +253,21 @@ class _Table:
         n_prompts = int((self.codes[j] != NOT_JUDGED).sum())
         own, shares, clusters = self.beside(j, votes)
         empty = WordingFigures(
-            "fine", None, None, None, None, None, None, None,
+            "fine", None, None, None, None, None,
             1 - float(self.unread[j]) if n_prompts else None, n_prompts,
         )  # fmt: skip
         if not len(own):
             return empty
         matched = shares[np.arange(len(own)), own]
         _, groups = np.unique(clusters, return_inverse=True)
-        k = int(groups.max()) + 1
         spread = wilson_from_sums(np.bincount(groups, matched), np.bincount(groups))
-        kappa = self.kappa(own, shares, clusters)
-        low, high = _jackknife(self._joint(own, shares, groups, k), self.weights, kappa)
         return replace(
             empty,
             agreement=float(matched.mean()),
             ci_low=spread.low,
             ci_high=spread.high,
-            kappa=kappa,
-            kappa_ci_low=low,
-            kappa_ci_high=high,
+            kappa=self.kappa(own, shares),
         )
-
-
-def _kappas(joint: Floats, weights: Floats) -> Floats:
-    """Kappa of each contingency table, shape (groups,); NaN where undefined."""
-    total = joint.sum(axis=(1, 2))
-    expected = np.einsum("gi,ij,gj->g", joint.sum(axis=2), weights, joint.sum(axis=1))
-    seen = np.einsum("gij,ij->g", joint, weights)
-    undefined = expected <= 1e-12
-    return np.where(undefined, np.nan, 1 - seen * total / np.where(undefined, 1.0, expected))
-
-
-def _jackknife(
-    joint: Floats, weights: Floats, kappa: float | None
-) -> tuple[float | None, float | None]:
-    """Kappa's 95% interval from leaving out one cluster at a time, clipped to [-1, 1]."""
-    from scipy.special import stdtrit
-
-    k = len(joint)
-    if kappa is None or k < 2:
-        return None, None
-    left_out = _kappas(joint.sum(axis=0) - joint, weights)
-    if np.isnan(left_out).any():
-        return None, None
-    error = float(np.sqrt((k - 1) / k * ((left_out - left_out.mean()) ** 2).sum()))
-    half = float(stdtrit(k - 1, 0.975)) * error
-    return max(-1.0, kappa - half), min(1.0, kappa + half)
 
 
 def _holm(p_values: dict[int, float]) -> dict[int, float]:
@@ -394,4 +354,4 @@ def _kappa_with_gold(table: _Table, j: int, gold: Any) -> float | None:
     cells = (table.codes[j] >= 0) & (labels >= 0)
     if not cells.any():
         return None
-    return table.kappa(table.codes[j][cells], np.eye(table.n_labels)[labels[cells]], None)
+    return table.kappa(table.codes[j][cells], np.eye(table.n_labels)[labels[cells]])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from judgesense.decisions.streams import Stream, distinct
-from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.kappa import wilson_kappa
-from judgesense.statistics.wordings import NOT_JUDGED
 from judgesense.text import join, number, p_value, percent
 from judgesense.trust.card import TrustCard
 from judgesense.trust.thresholds import FEW_CLUSTERS
+from judgesense.trust.verdicts import fair, readable, right
 from judgesense.trust.wordings import Wordings, jss_without
 
 
@@ -50,18 +47,8 @@ def recommendation(stream: Stream | Wordings, card: TrustCard | None = None) -> 
     choice = table.choice
     best = list(table.best)
     named, reason = _named(table, best)
-    if card is not None and card.trust == "avoid" and named is not None:
-        failed = [name for name in card.because if not _passes(table, named, name, card)]
-        if failed:
-            named, reason = (
-                None,
-                (
-                    f"none: the judge fails {join(list(card.because))}, and {named} alone does not "
-                    f"pass {join(failed)}"
-                ),
-            )
-    elif card is not None and card.trust == "avoid":
-        reason = f"none: the judge fails {join(list(card.because))}; {reason}"
+    if card is not None and card.trust == "avoid":
+        named, reason = _of_failing(table, named, reason, card)
     _, cells = table.compared
     return {
         "template": named,
@@ -81,56 +68,80 @@ def _named(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     """The wording to recommend, and the sentence that says so or why not."""
     choice = table.choice
     able, cells = table.compared
-    if len(table.templates) < 2:
+    if (~table.turned).sum() < 2:
         return None, "no wording to compare: judge each item under at least two wordings"
     if not able:
-        return None, "none: no wording is fit for use"
-    if len(able) == 1:
-        return best[0], f"use {best[0]}: it is the only wording that is fit for use"
-    if choice is None:
+        return None, "none: every wording is flagged"
+    if choice is None and len(able) > 1:
         return None, "no wording to compare: no item was judged under all of them"
     n_items = distinct(table.items[cells])
-    shown = f"{p_value(choice.p_any_difference)}, {n_items} items"
-    what = "right on" if table.graded else "agrees with the consensus of the others on"
-    ends = f"[{percent(choice.ci_low)}, {percent(choice.ci_high)}]"
-    if len(best) == len(able):
-        return None, f"no evidence that the wordings differ ({shown})"
+    if choice is None:
+        if distinct(table.clusters[cells]) < FEW_CLUSTERS:
+            return None, f"too few items to recommend a wording ({n_items})"
+        return best[0], f"use {best[0]}: every other wording is flagged"
+    shown = f"{p_value(choice.p_any_difference)}, {n_items} item{'' if n_items == 1 else 's'}"
+    rest = len(able) - len(best)
+    apart = _apart(table)
+    if not rest:
+        return None, f"no evidence that {_count(len(able))} wordings differ ({shown}){apart}"
+    others = "the other" if rest == 1 else f"the other {rest}"
     if len(best) > 1:
         return None, (
-            f"{join(best)} cannot be told apart, and are better than the other "
-            f"{len(able) - len(best)} ({shown})"
+            f"any of {join(best, 'or')} may be the best wording; {others} "
+            f"{'is' if rest == 1 else 'are'} worse ({shown}){apart}"
         )
     if choice.n_clusters < FEW_CLUSTERS:
-        return None, f"too few items to recommend a wording ({shown})"
+        return None, f"too few items to recommend a wording ({shown}){apart}"
+    what = "is right" if table.graded else "agrees with the consensus of the other wordings"
     return best[0], (
-        f"use {best[0]}: better than the other {len(able) - 1} ({shown}); on items not used to "
-        f"choose it, it is {what} {percent(choice.score)} {ends} of prompts"
+        f"use {best[0]}: it is better than {others} ({shown}){apart}. Choosing it so {what} on "
+        f"{percent(choice.score)} of prompts [{percent(choice.ci_low)}, "
+        f"{percent(choice.ci_high)}], scored on items not used to choose"
     )
+
+
+def _of_failing(
+    table: Wordings, named: str | None, reason: str, card: TrustCard
+) -> tuple[str | None, str]:
+    """The recommendation for a judge to avoid: only a wording that passes what the judge fails."""
+    fails = join(list(card.because))
+    if named is None:
+        return None, f"none: the judge fails {fails}; {reason}"
+    failed = [name for name in card.because if not _passes(table, named, name, card)]
+    if not failed:
+        return named, f"{reason}. Keep to this wording: the judge fails {fails} on all of them"
+    return None, f"none: the judge fails {fails}, and {named} alone does not pass {join(failed)}"
+
+
+def _count(n: int) -> str:
+    return "the two" if n == 2 else f"these {n}"
+
+
+def _apart(table: Wordings) -> str:
+    """Fine wordings that could not be compared, because they were judged on other items."""
+    able, _ = table.compared
+    left_out = [
+        name
+        for j, (name, row) in enumerate(zip(table.templates, table.figures, strict=True))
+        if row.flag == "fine" and not table.turned[j] and row.n_prompts and j not in able
+    ]
+    return f"; {join(left_out)} not compared: judged on other items" if left_out else ""
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:
     """Whether a wording by itself passes a check that the judge fails.
 
-    The intervals are corrected for the number of wordings it was chosen from (Bonferroni).
+    One wording is not reworded: in place of `steady` it has to be right. Whether it is responsive
+    cannot be seen.
     """
-    threshold = card.checks[check].threshold
-    own = table.decisions[table.templates.index(template)]
-    level = 1 - 0.05 / max(1, len(table.compared[0]))
-    asked = own != NOT_JUDGED
-    if check == "readable":
-        low = wilson_cluster(own[asked] >= 0, table.clusters[asked], level).low
-    elif check == "right":
-        cells = asked & (table.gold >= 0)
-        low = None
-        if cells.any():
-            decided = np.where(own < 0, len(table.labels), own)[cells]
-            low = wilson_kappa(decided, table.gold[cells], table.clusters[cells], level).low
-    elif check == "steady":
-        # One wording is never reworded: what remains is whether it is right.
-        return "right" in card.checks and _passes(table, template, "right", card)
-    else:
+    alone = {"readable": readable, "steady": right, "right": right, "fair": fair}.get(check)
+    if alone is None:
         return False
-    return low is not None and low > threshold
+    stream, log = table.stream, table.stream.log
+    own = log.template[stream.rows] == log.templates.index(template)
+    only = replace(stream, rows=stream.rows[own], decision=stream.decision[own])
+    name = "right" if alone is right else check
+    return alone(only, card.checks[name].threshold).state == "pass"
 
 
 def _without_flagged(table: Wordings) -> str:

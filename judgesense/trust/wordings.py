@@ -19,8 +19,7 @@ from judgesense.statistics.wordings import (
     consensus_scores,
     screen,
 )
-from judgesense.tasks import ERROR, is_scale
-from judgesense.trust.thresholds import LEAST_COVERAGE
+from judgesense.tasks import ERROR
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -59,7 +58,7 @@ class Wordings:
         [[0], [1]]
         """
         log, rows = stream.log, stream.rows
-        scale = is_scale(stream.task.labels)
+        scale = stream.task.ordinal
         labels = [*stream.task.labels]
         used = [str(log.labels[c]) for c in np.unique(stream.decision) if c >= 0]
         if not scale:
@@ -120,8 +119,8 @@ class Wordings:
     def compared(self) -> tuple[tuple[int, ...], npt.NDArray[np.intp]]:
         """The wordings that can be recommended, and the cells on which they are compared.
 
-        These are the fine wordings, on the items and orders that all of them judged. A wording that
-        was judged on less than half of what the others share is left out.
+        These are the fine wordings, on the items and orders that all of them judged. Where some
+        were judged on few of those, they are left out if that leaves more answers to compare.
         """
         able = [
             j
@@ -131,14 +130,14 @@ class Wordings:
         known = self.decisions != NOT_JUDGED
         if self.graded:
             known &= self.gold >= 0
+        most, kept = 0, able
         while len(able) > 1:
-            sizes = known[able].sum(axis=1)
-            common = np.flatnonzero(known[able].all(axis=0))
-            if len(common) >= LEAST_COVERAGE * sizes.max():
-                break
-            del able[int(sizes.argmin())]
-        cells = np.flatnonzero(known[able].all(axis=0)) if able else np.zeros(0, np.intp)
-        return tuple(able), cells
+            size = len(able) * int(known[able].all(axis=0).sum())
+            if size > most:
+                most, kept = size, list(able)
+            del able[int(known[able].sum(axis=1).argmin())]
+        cells = np.flatnonzero(known[kept].all(axis=0)) if kept else np.zeros(0, np.intp)
+        return tuple(kept), cells
 
     @cached_property
     def scores(self) -> Floats:
@@ -192,8 +191,8 @@ def wordings(
 
     Returns:
         One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
-        with the consensus and its 95% interval ``ci_low`` to ``ci_high``, ``kappa`` with
-        ``kappa_ci_low`` and ``kappa_ci_high``, ``p_adjusted`` and ``flag`` (see
+        with the consensus and its 95% interval ``ci_low`` to ``ci_high``, ``kappa`` (quadratic on
+        a scale), ``p_adjusted`` and ``flag`` (see
         `judgesense.statistics.wordings.screen`), ``jss_without`` (JSS of the other equivalent
         wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
         (without failed requests), ``in_best_set``. Undefined is None.
@@ -220,8 +219,6 @@ def wordings(
                 "kappa": found.kappa,
                 "ci_low": found.ci_low,
                 "ci_high": found.ci_high,
-                "kappa_ci_low": found.kappa_ci_low,
-                "kappa_ci_high": found.kappa_ci_high,
                 "p_adjusted": found.p_adjusted,
                 "flag": found.flag,
                 "jss_without": jss_without(table, {name}),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judgesense.statistics.choosing import choose
-from judgesense.statistics.permutation import largest_gap, lower_than_rest
+from judgesense.statistics.permutation import gaps_between, lower_than_rest
 from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, consensus_scores, screen
 
 
@@ -73,8 +73,7 @@ def test_an_ordinal_scale_turned_round_is_inverted() -> None:
     found = screen(decisions, n_labels=5, ordinal=True)
     assert [row.flag for row in found] == ["fine", "fine", "inverted", "fine", "fine"]
     assert found[2].kappa is not None
-    assert found[2].kappa_ci_high is not None
-    assert -1 <= found[2].kappa < found[2].kappa_ci_high < 0
+    assert -1 <= found[2].kappa < -0.5
 
 
 def test_two_wordings_that_contradict_each_other() -> None:
@@ -102,7 +101,7 @@ def test_undefined_figures_are_none() -> None:
     absent = screen([[NOT_JUDGED] * 3, [0, 1, 0], [0, 1, 1]], n_labels=2)[0]
     assert (absent.agreement, absent.readable, absent.n_prompts) == (None, None, 0)
     same = screen(np.zeros((3, 20), int), n_labels=2)[0]
-    assert (same.agreement, same.kappa, same.kappa_ci_low) == (1.0, None, None)
+    assert (same.agreement, same.kappa) == (1.0, None)
     with pytest.raises(ValueError, match="decisions"):
         screen([[0, 2]], n_labels=2)
 
@@ -117,7 +116,7 @@ def test_consensus_splits_ties_and_ignores_what_was_not_judged() -> None:
 def test_permutation_p_values_of_equal_columns_are_even() -> None:
     rng = np.random.default_rng(0)
     tables = (rng.random((200, 40, 4)) < 0.7).astype(float)
-    p_any = [largest_gap(table, rng, 199)[0] for table in tables]
+    p_any = [gaps_between(table, rng, 199)[0] for table in tables]
     p_low = [lower_than_rest(table, rng, 199).min() for table in tables]
     for p in (p_any, p_low):
         assert 0.02 < np.mean(np.array(p) <= 0.05) < 0.09
@@ -129,7 +128,7 @@ def test_the_set_of_the_best_and_the_held_out_score() -> None:
     right = (rng.random((4, 300)) < [[0.6], [0.9], [0.6], [0.9]]).astype(float)
     found = choose(right)
     assert found.best == (1, 3)
-    assert found.p_any_difference == 0.001
+    assert found.p_any_difference == 0.0005
     assert found.score == pytest.approx(0.9, abs=0.03)
     equal = choose((rng.random((4, 300)) < 0.8).astype(float))
     assert equal.best == (0, 1, 2, 3)
