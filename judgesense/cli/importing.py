@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from judgesense.cli import options as opt
+from judgesense.formats import MODULES
+
+if TYPE_CHECKING:
+    Format: TypeAlias = str
+else:
+    Format = Literal[tuple(MODULES)]
 
 
 def import_log(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="The log, or a folder of logs.")],
     format: Annotated[
-        Literal["table", "lm-eval", "inspect", "openai-batch", "llmbar", "rag-eval"],
+        Format,
         opt.option(None, "What wrote the log.", "--format", "-f"),
     ],
     out: opt.Out,
@@ -29,7 +35,11 @@ def import_log(
         str | None, opt.option("A,B", "The possible decisions in order, such as YES,NO.")
     ] = None,
     pick: Annotated[
-        str | None, opt.option("NAME", "The filter (lm-eval) or scorer (Inspect) to read.")
+        str | None,
+        opt.option(
+            "NAME",
+            "What to read: lm-eval's filter, Inspect's scorer, flakyjudge's score or verdict.",
+        ),
     ] = None,
     custom_id: Annotated[
         str | None,
@@ -66,6 +76,8 @@ def _show(record: dict[str, Any], out: Path) -> None:
         labels = ", ".join(record["tasks"][task]["labels"])
         shown = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
         typer.echo(f"{task} ({labels}): {sum(counts.values())} decisions ({shown})")
+        for reading in record["readings"].get(task, ()):
+            typer.echo(f"  {reading['count']} x {reading['text']!r} -> {reading['label']}")
         for text, number in record["not_labels"].get(task, {}).items():
             typer.echo(f"  read as UNCLEAR, {number} times: {text!r}")
     typer.echo(f"judges: {', '.join(judge['name'] for judge in record['judges'])}")

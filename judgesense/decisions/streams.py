@@ -28,7 +28,7 @@ from judgesense.decisions.frames import (
     lookup,
     read_frames,
 )
-from judgesense.decisions.log import CONTRAST, INTERVENTION, VARIANT_CLASSES
+from judgesense.decisions.log import CONTRAST, INTERVENTION, REWORDING, VARIANT_CLASSES
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.tasks import ERROR
 from judgesense.text import short_names
@@ -95,8 +95,9 @@ class Stream:
         """(base, contrast) rows of the log on the same item and order; None without any.
 
         A contrast variant asks another question, so a judge that reads it answers otherwise:
-        compare ``log.raw`` of both. The base is the equivalent wording of the same ``template_id``
-        if there is one, and every equivalent wording of the item and order if not.
+        compare ``log.raw`` of both. The base is the same ``template_id`` without a variant if
+        it was asked, or else its equivalent variants, or else every equivalent wording of the item
+        and order.
         """
         return self._beside(CONTRAST)
 
@@ -110,12 +111,14 @@ class Stream:
             return None
         log, code = self.log, VARIANT_CLASSES.index(variant_class)
         changed = self.others[log.variant_class[self.others] == code]
-        place = {"base": log.item * len(log.orders) + log.order}
-        place["own"] = place["base"] * (int(log.base.max()) + 1) + log.base
-        one, two = _joined(place["own"], self.rows, changed)
-        alone = changed[~np.isin(changed, two)]
-        more_one, more_two = _joined(place["base"], self.rows, alone)
-        one, two = np.concatenate([one, more_one]), np.concatenate([two, more_two])
+        place = log.item * len(log.orders) + log.order
+        own = place * (int(log.base.max()) + 1) + log.base
+        plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
+        found: list[tuple[Codes, Codes]] = []
+        for keys, bases in ((own, self.rows[plain]), (own, self.rows), (place, self.rows)):
+            found.append(_joined(keys, bases, changed))
+            changed = changed[~np.isin(changed, found[-1][1])]
+        one, two = (np.concatenate(side) for side in zip(*found, strict=True))
         return (one, two) if len(one) else None
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from judgesense.decisions import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
-from judgesense.importers import inspect_logs, llmbar, lm_eval, openai_batch, rag_eval, tables
+from judgesense.formats import MODULES
 from judgesense.importers.build import Parser, build
 from judgesense.importers.columns import ColumnMap, parse_columns
 from judgesense.importers.protocol import Importer, ReadOptions
@@ -24,8 +25,8 @@ from judgesense.version import __version__
 __all__ = ["FORMATS", "Importer", "ReadOptions", "import_log", "parse_columns"]
 
 FORMATS: Mapping[str, Importer] = {
-    module.IMPORTER.name: module.IMPORTER
-    for module in (tables, lm_eval, inspect_logs, openai_batch, llmbar, rag_eval)
+    name: import_module(f"judgesense.importers.{module}").IMPORTER
+    for name, module in MODULES.items()
 }
 """The registry: every format by its name."""
 
@@ -89,7 +90,7 @@ def import_log(
     }
     if (done := _finished(out, asked)) is not None:
         return done
-    options = ReadOptions(space, pick, custom_id, encoding)
+    options = ReadOptions(space, pick, custom_id, encoding, tuple(files))
     built = build(
         (record for path in files for record in importer.read(path, options)),
         ColumnMap(columns or {}, importer.columns),
@@ -109,6 +110,7 @@ def import_log(
         "tasks": built.tasks,
         "counts": built.counts,
         "not_labels": built.unknown,
+        "readings": built.readings,
         "without_gold": built.table["gold"].null_count,
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}

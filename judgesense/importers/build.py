@@ -12,10 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from judgesense.decisions import SCHEMA, SCORINGS, STATUSES
+from judgesense.decisions import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.files import Record
+from judgesense.importers.labels import decision_space
 from judgesense.tasks import (
     ERROR,
     NO_ORDER,
@@ -32,6 +33,7 @@ Parser = Callable[[str, tuple[str, ...]], str]
 
 _STATUS = {UNCLEAR: "unclear", REFUSED: "refused", ERROR: "error"}
 _OF_STATUS = {status: word for word, status in _STATUS.items()}
+_KEY = ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat", "variant")
 _REQUIRED = ("judge", "task", "item_id", "template_id")
 _NUMBERS: Mapping[str, type] = {
     "repeat": int,
@@ -46,8 +48,9 @@ _ALLOWED: Mapping[str, Sequence[str]] = {
     "order": (NO_ORDER, *ORDERS),
     "status": STATUSES,
     "scoring": SCORINGS,
+    "variant_class": VARIANT_CLASSES,
 }
-_MAX_LABELS = 20
+_MOST_READINGS, _LONGEST = 8, 60
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,15 @@ class ImportedLog:
 
     ``tasks`` maps a task's name to ``{"labels", "ordinal", "comparative"}``, as in ``run.json``,
     and ``counts`` to its rows by status. ``unknown`` counts, per task, the five most frequent
-    answers that could not be read as a label; they are UNCLEAR in the log.
+    answers that could not be read as a label; they are UNCLEAR in the log. ``readings`` are, per
+    task, the most frequent answers and what each was read as: ``{"text", "label", "count"}``.
     """
 
     table: pa.Table
     tasks: dict[str, dict[str, Any]]
     counts: dict[str, dict[str, int]]
     unknown: dict[str, dict[str, int]] = field(default_factory=dict)
+    readings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def build(
@@ -73,12 +78,12 @@ def build(
 ) -> ImportedLog:
     """Turn records into a decision log.
 
-    ``labels`` is the decision space, in order. By default it is A and B for a task with option
-    orders, and otherwise the task's gold labels. Where gold has fewer than two labels or whole
-    numbers, the judges' decisions count too, and so do the whole numbers between them.
-    ``parse`` reads a judge's text; by default a text is read only if it is a label, in any case.
-    A row without decision, text and log-probabilities is an ERROR; a text that contains no label is
-    UNCLEAR.
+    ``labels`` is the decision space, in order. By default it is what the file states, A and B for a
+    task with option orders, and otherwise the task's gold labels. Where gold has fewer than two
+    labels or whole numbers, the judges' decisions count too, except strays (see
+    `judgesense.importers.labels`), and so do the whole numbers between them. ``parse`` reads a
+    judge's text; by default a text is read only if it is a label, in any case. A row without
+    decision, text and log-probabilities is an ERROR; a text that contains no label is UNCLEAR.
 
     Raises JudgeSenseError, with file, row and column, for a missing or invalid value, for two rows
     of the same judge, prompt and repeat, and for a task whose labels are unknown.
@@ -87,10 +92,7 @@ def build(
     seen: dict[tuple[Any, ...], str] = {}
     for record in records:
         row = _row(record, columns)
-        key = tuple(
-            row[name]
-            for name in ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat")
-        )
+        key = tuple(row[name] for name in _KEY)
         if key in seen:
             raise JudgeSenseError(
                 f"{record.place}: same judge, item, template and order as {seen[key]} "
@@ -101,10 +103,15 @@ def build(
         rows.append(row)
     if not rows:
         raise JudgeSenseError("the source has no rows to import")
-    spaces = {task: _labels(task, rows, labels) for task in dict.fromkeys(r["task"] for r in rows)}
+    tasks = dict.fromkeys(row["task"] for row in rows)
+    spaces = {task: decision_space(task, rows, labels) for task in tasks}
     unknown: dict[str, Counter[str]] = {task: Counter() for task in spaces}
+    readings: dict[str, Counter[tuple[str, str]]] = {task: Counter() for task in spaces}
     for row in rows:
+        said = row["raw_text"] or row["raw_decision"]
         _decide(row, spaces[row["task"]], parse or _is_label, unknown[row["task"]])
+        if said is not None:
+            readings[row["task"]][_short(said), row["raw_decision"]] += 1
     return ImportedLog(
         table=pa.table({name: [row[name] for row in rows] for name in SCHEMA.names}, schema=SCHEMA),
         tasks={
@@ -120,6 +127,13 @@ def build(
             for task in spaces
         },
         unknown={task: dict(found.most_common(5)) for task, found in unknown.items() if found},
+        readings={
+            task: [
+                {"text": text, "label": label, "count": count}
+                for (text, label), count in found.most_common(_MOST_READINGS)
+            ]
+            for task, found in readings.items()
+        },
     )
 
 
@@ -155,52 +169,16 @@ def _row(record: Record, columns: ColumnMap) -> dict[str, Any]:
         row["prompt_id"] = prompt_id(prompt) if prompt else _made_up_id(row)
     if (gold := _plain(columns.get(record, "gold_ab"))) is not None:
         row["gold"], row["gold_flips"] = gold, row["order"] == "BA"
+    space = record.values.get("labels")
+    row["space"] = tuple(space) if isinstance(space, (tuple, list)) else None
     row["place"] = record.place
     return row
 
 
 def _made_up_id(row: Mapping[str, Any]) -> str:
-    key = "\n".join(row[name] for name in ("task", "template_id", "item_id", "order"))
+    parts = [row[name] for name in ("task", "template_id", "item_id", "order")]
+    key = "\n".join(parts if row["variant"] in (None, REWORDING) else [*parts, row["variant"]])
     return hashlib.sha256(key.encode("utf-8")).hexdigest()[:16]
-
-
-def _labels(
-    task: str, rows: Sequence[Mapping[str, Any]], given: Sequence[str] | None
-) -> tuple[str, ...]:
-    if given is not None:
-        if len(given) < 2 or len(set(given)) != len(given):
-            raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(given)}")
-        return tuple(given)
-    mine = [row for row in rows if row["task"] == task]
-    # By case-folded spelling. Gold labels and options come first: their spelling is kept.
-    found: dict[str, str] = {}
-    for row in mine:
-        options = [option for option, _ in row["option_logprobs"] or ()]
-        for label in (*options, row["gold"], row["decision"]):
-            if label is not None:
-                found.setdefault(label.casefold(), label)
-    # Two gold labels that are not ratings are the whole space: other answers are not labels.
-    settled = len(found) > 1 and not is_scale(found)
-    for row in mine:
-        if not settled and row["raw_text"] is None and row["raw_decision"] is not None:
-            found.setdefault(row["raw_decision"].strip().casefold(), row["raw_decision"].strip())
-    ordered = any(row["order"] != NO_ORDER for row in mine)
-    named = [label for label in found.values() if label not in UNDECIDED]
-    if ordered and set(named) <= {"A", "B"}:
-        return ("A", "B")
-    if not 2 <= len(named) <= _MAX_LABELS:
-        shown = ", ".join(repr(label) for label in named[:5]) or "none"
-        raise JudgeSenseError(
-            f"task {task!r}: the log does not show its labels ({len(named)} found: {shown}"
-            f"{', ...' if len(named) > 5 else ''}); set them in order (--labels YES,NO)"
-        )
-    if is_scale(named):
-        low, high = min(map(int, named)), max(map(int, named))
-        # A rating that nobody gave is still a label of the scale.
-        if high - low < _MAX_LABELS:
-            return tuple(map(str, range(low, high + 1)))
-        return tuple(sorted(named, key=int))
-    return tuple(sorted(named) if ordered else named)
 
 
 def _decide(
@@ -247,6 +225,13 @@ def _decide(
             row["option_mass"] = min(1.0, sum(map(math.exp, values)))
         if row["margin"] is None and len(values) > 1:
             row["margin"] = values[0] - values[1]
+
+
+def _short(text: str) -> str:
+    """A text on one line; of a long one, both ends, since a verdict is at one of them."""
+    line = " ".join(text.split())
+    half = (_LONGEST - 5) // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} ... {line[-half:]}"
 
 
 def _read(text: str, labels: tuple[str, ...], parse: Parser) -> str:

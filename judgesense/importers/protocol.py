@@ -1,8 +1,7 @@
 """What an importer is.
 
-To add a format, write a module with an :class:`Importer` called ``IMPORTER`` and add the module to
-the registry in ``judgesense/importers/__init__.py``, and its name to the choices of ``--format`` in
-``judgesense/cli/importing.py`` (a literal there, so that ``--help`` loads no importer).
+To add a format, write a module with an :class:`Importer` called ``IMPORTER`` and add its name and
+the module's to ``judgesense/formats.py``.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.files import Record
+from judgesense.importers.items import Items
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,16 @@ class ReadOptions:
     """What the user can say about a log. An importer names the options that it reads.
 
     ``labels`` is the decision space, ``pick`` the name of one of several readings of an answer
-    (lm-eval's filter, Inspect's scorer), ``custom_id`` the form of batch ids.
+    (lm-eval's filter, Inspect's scorer), ``custom_id`` the form of batch ids. ``sources`` are all
+    the files of the import, and ``items`` names the items that they judge.
     """
 
     labels: tuple[str, ...] | None = None
     pick: str | None = None
     custom_id: str | None = None
     encoding: str = "utf-8"
+    sources: tuple[Path, ...] = ()
+    items: Items = field(default_factory=Items)
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,10 @@ class Importer:
     """A format of foreign logs.
 
     ``read`` yields one record per decision of a file, with the names of the decision log's columns
-    or with names that ``columns`` maps to them. It raises JudgeSenseError with file, row and
-    column. ``patterns`` are the names of the format's files, for a folder of them. ``labels`` is
-    the decision space where the format fixes it; ``notes`` go to ``run.json`` and to the user.
+    or with names that ``columns`` maps to them; a value called ``labels`` is the decision space of
+    the record's task, if the file states it. It raises JudgeSenseError with file, row and column.
+    ``patterns`` are the names of the format's files, for a folder of them. ``labels`` is the
+    decision space where the format fixes it; ``notes`` go to ``run.json`` and to the user.
     """
 
     name: str

@@ -69,6 +69,19 @@ def test_a_contrast_is_beside_its_own_template_or_else_every_wording_of_the_item
     assert beside(stream, stream.intervention) == [("2", "b", "b+reasoning", "YES>NO")]
 
 
+def test_the_base_of_a_contrast_is_the_template_without_its_equivalent_variants() -> None:
+    bullets = {"variant": "bullets", "variant_class": "equivalent"}
+    log = table(
+        row("1", "a", "YES"), row("1", "a", "NO", **bullets), row("1", "a", "NO", **NEGATED),
+        row("2", "a", "YES", **bullets), row("2", "b", "NO"), row("2", "a", "NO", **NEGATED),
+    )  # fmt: skip
+    (stream,) = view(log).judged
+    assert beside(stream, stream.contrast) == [
+        ("1", "a", "a+negated", "YES>NO"),
+        ("2", "a+bullets", "a+negated", "YES>NO"),
+    ]
+
+
 def test_equivalent_variants_of_one_template_are_wordings_of_their_own() -> None:
     bulleted = [row(i, "a", "NO", variant="bullets", variant_class="equivalent") for i in "12"]
     log = pa.concat_tables([table(row("1", "a", "YES"), row("2", "a", "NO")), table(*bulleted)])

@@ -1,0 +1,242 @@
+"""The files of Inspect's logs: header and samples, in each of the three layouts.
+
+A log is JSON, or a zip archive with one JSON file per sample, or an archive with a folder per
+sample (chunked: ``sample.json``, ``metadata.json`` and ``attachments/*.json``, beside events and
+messages, which are not read).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pydantic import Field
+
+from judgesense.errors import JudgeSenseError
+from judgesense.importers.files import read_json, require_file
+from judgesense.importers.shapes import Shape, fit
+
+_ZSTD = 93
+"""The zip compression method of newer Inspect versions, which Python's zipfile lacks."""
+
+_WHOLE = re.compile(r"samples/.+_epoch_\d+\.json")
+_SHELL = re.compile(r"(samples/.+_epoch_\d+)/sample\.json")
+_ATTACHMENT = "attachment://"
+
+
+class Scorer(Shape):
+    """A scorer of the log's header."""
+
+    name: str
+    options: dict[str, Any] | None = None
+
+
+class Evaluation(Shape):
+    """What is read of a log's header."""
+
+    model: str
+    task: str
+    task_args: dict[str, Any] | None = None
+    model_roles: dict[str, Any] | None = None
+    scorers: list[Scorer] | None = None
+    status: str | None = None
+
+
+class Output(Shape):
+    """The answer of the evaluated model."""
+
+    completion: str = ""
+    choices: list[dict[str, Any]] = Field(default_factory=list)
+    usage: dict[str, Any] | None = None
+    time: float | None = None
+    error: str | None = None
+
+
+class Edit(Shape):
+    """An earlier state of a score."""
+
+    value: Any = "UNCHANGED"
+
+
+class Score(Shape):
+    """What a scorer said of a sample."""
+
+    value: str | int | float | bool | list[Any] | dict[str, Any] | None = None
+    answer: str | None = None
+    explanation: str | None = None
+    metadata: dict[str, Any] | None = None
+    history: list[Edit] = Field(default_factory=list)
+
+    @property
+    def original(self) -> Any:
+        """The grader's value, if a person edited it later."""
+        first = self.history[0].value if self.history else "UNCHANGED"
+        return self.value if first == "UNCHANGED" else first
+
+    @property
+    def grading(self) -> list[Any]:
+        """The grading conversation: the prompt, then the grader's message."""
+        messages = (self.metadata or {}).get("grading")
+        return messages if isinstance(messages, list) else []
+
+    @property
+    def prompt(self) -> str | None:
+        """The grading prompt."""
+        return _content(self.grading[0]) if self.grading else None
+
+    @property
+    def grader(self) -> str | None:
+        """The model of the grader's message."""
+        last = self.grading[-1] if self.grading else {}
+        return last.get("model") if isinstance(last, Mapping) else None
+
+    @property
+    def raw_text(self) -> str | None:
+        """What the grader wrote."""
+        return (_content(self.grading[-1]) if len(self.grading) > 1 else None) or self.explanation
+
+    @property
+    def votes(self) -> list[Any]:
+        """The grades of a panel's members; empty for one grader."""
+        panel = (self.metadata or {}).get("panel")
+        votes = panel.get("votes") if isinstance(panel, Mapping) else None
+        return votes if isinstance(votes, list) else []
+
+
+class Sample(Shape):
+    """What is read of a sample."""
+
+    id: str | int
+    epoch: int = 1
+    input: Any = None
+    target: str | list[str] | None = None
+    output: Output = Output()
+    scores: dict[str, Score | None] | None = None
+    metadata: dict[str, Any] | None = None
+    error: dict[str, Any] | str | None = None
+
+    @property
+    def message(self) -> str | None:
+        """Why the sample failed."""
+        error = self.error
+        return str(error.get("message", error)) if isinstance(error, Mapping) else error
+
+
+def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
+    """A log's header, and its samples with their places, read as they are asked for.
+
+    Raises JudgeSenseError for a file that is not an Inspect log, is damaged or unfinished, and for
+    a sample that does not have the shape of one.
+    """
+    require_file(path)
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "header.json" not in names:
+                raise JudgeSenseError(
+                    f"{path}: the log is unfinished (no header.json); recover it with: "
+                    "inspect log recover"
+                )
+            header = _member(archive, path, "header.json")
+        return _evaluation(header, path), _zipped(path, names)
+    log = read_json(path)
+    if not isinstance(log, dict) or "eval" not in log:
+        raise JudgeSenseError(f"{path}: not an Inspect log (it has no 'eval')")
+    listed = log.get("samples") or []
+    return _evaluation(log, path), (
+        (place := f"{path}, sample {n}", _sample(sample, place))
+        for n, sample in enumerate(listed, 1)
+    )
+
+
+def _evaluation(log: Any, path: Path) -> Evaluation:
+    header = log if isinstance(log, dict) else {}
+    values = header.get("eval")
+    if isinstance(values, dict):
+        values = {**values, "status": header.get("status")}
+    return fit(Evaluation, values, f"{path}, eval", "the header of an Inspect log")
+
+
+def _sample(values: Any, place: str) -> Sample:
+    if isinstance(values, dict):
+        read = {name: values[name] for name in Sample.model_fields if name in values}
+        if values.get("output") is None:
+            read.pop("output", None)
+        values = _resolved(read, values.get("attachments") or {})
+    return fit(Sample, values, place, "a sample of an Inspect log")
+
+
+def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
+    """The value with the texts that the log keeps apart and refers to."""
+    if isinstance(value, str) and value.startswith(_ATTACHMENT):
+        return attachments.get(value.removeprefix(_ATTACHMENT), value)
+    if isinstance(value, dict):
+        return {key: _resolved(inner, attachments) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_resolved(inner, attachments) for inner in value]
+    return value
+
+
+def _zipped(path: Path, names: Sequence[str]) -> Iterator[tuple[str, Sample]]:
+    with zipfile.ZipFile(path) as archive:
+        for name in sorted(names):
+            if _WHOLE.fullmatch(name):
+                values = _member(archive, path, name)
+            elif shell := _SHELL.fullmatch(name):
+                values = _chunked(archive, path, shell[1], names)
+            else:
+                continue
+            place = f"{path}, {name}"
+            yield place, _sample(values, place)
+
+
+def _chunked(archive: zipfile.ZipFile, path: Path, folder: str, names: Sequence[str]) -> Any:
+    """A sample that is a folder: its shell, metadata and attachments."""
+    values = _member(archive, path, f"{folder}/sample.json")
+    if not isinstance(values, dict):
+        return values
+    if (metadata := f"{folder}/metadata.json") in names:
+        values["metadata"] = _member(archive, path, metadata)
+    start = f"{folder}/attachments/"
+    chunks = [name for name in names if name.startswith(start)]
+    chunks.sort(key=lambda name: int(re.sub(r"\D", "", name.removeprefix(start)) or 0))
+    texts = [text for name in chunks for text in _member(archive, path, name)]
+    return {**values, "attachments": {str(at): text for at, text in enumerate(texts)}}
+
+
+def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
+    info = archive.getinfo(name)
+    try:
+        if info.compress_type == _ZSTD:
+            content = pa.CompressedInputStream(
+                pa.BufferReader(_compressed(path, info)), "zstd"
+            ).read()
+        else:
+            content = archive.read(name)
+        return json.loads(content)
+    except (OSError, zipfile.BadZipFile, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise JudgeSenseError(f"{path}, {name}: damaged ({error})") from error
+
+
+def _compressed(path: Path, info: zipfile.ZipInfo) -> bytes:
+    """The compressed bytes of a member, which follow its local header."""
+    with path.open("rb") as source:
+        source.seek(info.header_offset + 26)
+        name_length, extra_length = struct.unpack("<HH", source.read(4))
+        source.seek(name_length + extra_length, 1)
+        return source.read(info.compress_size)
+
+
+def _content(message: Any) -> str | None:
+    """The text of a message, whose content is a text or a list of parts."""
+    content = message.get("content") if isinstance(message, Mapping) else message
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        content = "\n".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) and content else None

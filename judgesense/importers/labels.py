@@ -1,0 +1,106 @@
+"""The decision space of an imported task: given, stated by the file, or shown by its answers.
+
+A stray answer must not become a label. So labels come from gold, options and mapped decisions; the
+judges' own answers count only where these do not show the space, and then only the answers that
+look like the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
+
+MOST_LABELS = 20
+RARE = 0.02
+"""An answer outside gold is a label only if it has at least this share of the task's answers."""
+
+_LONGEST = 40
+"""In characters; a longer answer is a text, not a label."""
+
+_KINDS = (
+    ("yes", "no"), ("true", "false"), ("pass", "fail"), ("correct", "incorrect"),
+    ("c", "i"), ("c", "p", "i"), ("a", "b"), ("a", "b", "tie"),
+)  # fmt: skip
+"""Usual decision spaces. If most answers are of one, the others are strays."""
+
+
+def decision_space(
+    task: str, rows: Sequence[Mapping[str, Any]], given: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The labels of a task, in order.
+
+    ``rows`` have the columns of the decision log and ``space``, the labels that the file states for
+    the row. Raises JudgeSenseError if the labels are unknown.
+    """
+    if given is not None:
+        if len(given) < 2 or len(set(given)) != len(given):
+            raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(given)}")
+        return tuple(given)
+    mine = [row for row in rows if row["task"] == task]
+    stated = dict.fromkeys(row["space"] for row in mine if row["space"])
+    if stated:
+        return tuple(dict.fromkeys(label for one in sorted(stated, key=len)[::-1] for label in one))
+    # By case-folded spelling. Gold labels and options come first: their spelling is kept.
+    found: dict[str, str] = {}
+    for row in mine:
+        options = [option for option, _ in row["option_logprobs"] or ()]
+        for label in (*options, row["gold"], row["decision"]):
+            if label is not None:
+                found.setdefault(label.casefold(), label)
+    # Two gold labels that are not ratings are the whole space: other answers are not labels.
+    if len(found) < 2 or is_scale(found):
+        for label in _said(mine, set(found)):
+            found.setdefault(label.casefold(), label)
+    ordered = any(row["order"] != NO_ORDER for row in mine)
+    named = [label for label in found.values() if label not in UNDECIDED]
+    if ordered and set(named) <= {"A", "B"}:
+        return ("A", "B")
+    if not 2 <= len(named) <= MOST_LABELS:
+        shown = ", ".join(repr(label) for label in named[:5]) or "none"
+        raise JudgeSenseError(
+            f"task {task!r}: the log does not show its labels ({len(named)} found: {shown}"
+            f"{', ...' if len(named) > 5 else ''}); set them in order (--labels YES,NO)"
+        )
+    if is_scale(named):
+        low, high = min(map(int, named)), max(map(int, named))
+        # A rating that nobody gave is still a label of the scale.
+        if high - low < MOST_LABELS:
+            return tuple(map(str, range(low, high + 1)))
+        return tuple(sorted(named, key=int))
+    return tuple(sorted(named) if ordered else named)
+
+
+def _said(rows: Sequence[Mapping[str, Any]], known: set[str]) -> list[str]:
+    """The judges' answers that can be labels; free texts cannot."""
+    spelling: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for row in rows:
+        said = row["raw_decision"]
+        if said is None or len(said) > _LONGEST or said in UNDECIDED:
+            continue
+        folded = said.strip().casefold()
+        spelling.setdefault(folded, said.strip())
+        counts[folded] += 1
+    kept = _of_one_kind(counts, known)
+    total = sum(counts.values())
+    return [spelling[label] for label in kept if label in known or counts[label] >= RARE * total]
+
+
+def _of_one_kind(counts: Mapping[str, int], known: set[str]) -> list[str]:
+    """The answers without those of another kind than most: a word among ratings, say."""
+    total = sum(counts.values())
+    numbers = [label for label in counts if is_scale([label])]
+    words = [label for label in counts if label not in numbers]
+    if is_scale(known) if known else 2 * sum(counts[label] for label in numbers) > total:
+        return numbers
+    for kind in _KINDS:
+        inside = [label for label in words if label in kind]
+        others = [label for label in words if label not in kind]
+        letters = len(kind[0]) == 1 and any(len(label) == 1 for label in others)
+        if 2 * sum(counts[label] for label in inside) > total and not letters:
+            return inside
+    return words

@@ -1,0 +1,52 @@
+"""Declared shapes of foreign data: what does not fit is named, with file, row and field."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from judgesense.errors import JudgeSenseError
+
+
+class Shape(BaseModel):
+    """An object of a foreign file: the fields that are read. Others are allowed and ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+S = TypeVar("S", bound=Shape)
+
+
+def fit(shape: type[S], values: Any, place: str, what: str) -> S:
+    """``values`` as an object of a shape; ``what`` names what was expected, such as "a sample".
+
+    Raises JudgeSenseError, with ``place``, the path of the first field that does not fit, what was
+    expected there and what was found.
+
+    >>> class Row(Shape):
+    ...     score: float
+    >>> fit(Row, {"score": 0.5, "note": "x"}, "log.json, row 1", "a row").score
+    0.5
+    >>> fit(Row, {"score": "high"}, "log.json, row 1", "a row")
+    Traceback (most recent call last):
+    judgesense.errors.JudgeSenseError: log.json, row 1, score: not a row: input should be a valid \
+number, unable to parse string as a number; found 'high'
+    """
+    try:
+        return shape.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in first["loc"])
+        where = f"{place}, {field.lstrip('.')}" if field else place
+        if first["type"] == "missing":
+            raise JudgeSenseError(f"{where}: not {what}: this field is missing") from error
+        expected = first["msg"][:1].lower() + first["msg"][1:]
+        raise JudgeSenseError(
+            f"{where}: not {what}: {expected}; found {_short(first['input'])}"
+        ) from error
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,329 @@
+"""Logs of model-graded evaluations: the judge is the grader, and its verdicts are the decisions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.importers import import_log
+
+DATA = Path(__file__).parent / "data"
+
+INSPECT = """
+import json, sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.log._recorders.chunked import convert_eval_logs_to_chunked
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes, model_graded_fact, model_graded_qa
+from inspect_ai.solver import generate
+
+def mock(name, texts):
+    outputs = [ModelOutput.from_content("mockllm/" + name, text) for text in texts]
+    for output in outputs:
+        output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
+    return get_model("mockllm/" + name, custom_outputs=outputs, memoize=False)
+
+grades = ["GRADE: C", "Not so.\\n\\nGRADE: I", "Long. " * 99 + "GRADE: I", "I cannot say.",
+          "GRADE: P", "GRADE: Correct", "grade: c", "**GRADE: I**"]
+same = ["answer " + "x" * 300] * 8
+other = [f"answer {n} " + "x" * 300 for n in range(8)]
+
+def run(name, form, scorer, answers, model="model", epochs=1):
+    samples = [Sample(id=f"q{i}", input=f"Which? {i} " + "y" * 300, target=f"answer {i}")
+               for i in range(4)]
+    log = eval(Task(name=name, dataset=samples, solver=generate(), scorer=scorer),
+               model=mock(model, answers), log_dir=f"{sys.argv[1]}/{name}", log_format=form,
+               display="none", epochs=epochs, max_samples=1)[0]
+    return [[s.id, s.epoch, {k: v.value for k, v in s.scores.items()}] for s in log.samples]
+
+def grader(name, texts=grades):
+    return model_graded_qa(model=mock(name, texts))
+
+found = {
+    "qa": run("qa", "eval", [grader("grader"), includes()], other),
+    "epochs": run("epochs", "eval", grader("grader"), same, epochs=2),
+    "others": run("others", "eval", grader("grader"), other, epochs=2),
+    "panel": run("panel", "json", model_graded_fact(
+        model=[mock("g1", grades), mock("g2", grades[::-1]), mock("g3", grades)],
+        partial_credit=True), other),
+    "two": run("two", "eval", grader("grader"), other, "one")
+    + run("two", "eval", grader("grader", grades[::-1]), other[::-1], "two"),
+    "own": run("own", "eval", model_graded_qa(),
+               [text for pair in zip(other, grades) for text in pair][:8]),
+}
+convert_eval_logs_to_chunked(sys.argv[1] + "/qa", sys.argv[1] + "/chunked")
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def inspect_logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Logs that Inspect wrote with its mock model, and the grades that Inspect reports."""
+    pytest.importorskip("inspect_ai")
+    folder = tmp_path_factory.mktemp("inspect")
+    done = subprocess.run(
+        [sys.executable, "-c", INSPECT, str(folder)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder, json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def reported(grades: list[Any], scorer: str = "model_graded_qa") -> list[str]:
+    """Inspect's own values; it writes NaN where it found no grade."""
+    values = [scores[scorer] for _, _, scores in grades]
+    return ["UNCLEAR" if value != value else value for value in values]
+
+
+def rows_of(source: Path, format: str, out: Path, **more: Any) -> list[dict[str, Any]]:
+    import_log(source, format, out, **more)
+    return read_log(out).to_pylist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["qa", "chunked", "epochs", "others", "own"])
+def test_the_decisions_are_the_grades_that_inspect_reports(
+    name: str, inspect_logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, grades = inspect_logs
+    rows = rows_of(folder / name, "inspect", tmp_path / "out")
+    known = grades["qa" if name == "chunked" else name]
+    # The archive lists samples by name, Inspect by epoch.
+    known = sorted(known, key=lambda sample: (sample[0], sample[1]))
+    assert [row["decision"] for row in rows] == reported(known)
+    assert "UNCLEAR" in reported(known)
+    assert {row["judge"] for row in rows} == {f"mockllm/{'model' if name == 'own' else 'grader'}"}
+    assert {row["system_id"] for row in rows} == {"mockllm/model"}
+    assert rows[0]["raw_text"] == "GRADE: C"
+    assert {row["gold"] for row in rows} == {None}
+
+
+@pytest.mark.slow
+def test_an_epoch_is_a_repeat_only_if_the_judged_answer_is_the_same(
+    inspect_logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, _ = inspect_logs
+    same = rows_of(folder / "epochs", "inspect", tmp_path / "same")
+    assert [(row["item_id"], row["repeat"]) for row in same[:4]] == [
+        ("q0", 0), ("q0", 1), ("q1", 0), ("q1", 1),
+    ]  # fmt: skip
+    assert same[0]["prompt_id"] == same[1]["prompt_id"]
+    others = rows_of(folder / "others", "inspect", tmp_path / "others")
+    assert [(r["item_id"], r["repeat"], r["cluster_id"]) for r in others[:3]] == [
+        ("q0", 0, "q0"), ("q0/2", 0, "q0"), ("q1", 0, "q1"),
+    ]  # fmt: skip
+    assert others[0]["prompt_id"] != others[1]["prompt_id"]
+
+
+@pytest.mark.slow
+def test_a_panel_is_a_judge_and_so_is_each_of_its_members(
+    inspect_logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, grades = inspect_logs
+    rows = rows_of(folder / "panel", "inspect", tmp_path / "out")
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        said.setdefault(row["judge"], []).append(row["decision"])
+    panel = "mockllm/g1 + mockllm/g2 + mockllm/g3"
+    assert said[panel] == reported(grades["panel"], "model_graded_fact")
+    assert said["mockllm/g1"] == ["C", "I", "I", "UNCLEAR"]
+    assert said["mockllm/g2"] == ["I", "C", "C", "P"]
+    assert len(rows) == 16
+
+
+@pytest.mark.slow
+def test_answers_of_two_models_are_two_items_of_a_cluster(
+    inspect_logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, grades = inspect_logs
+    rows = rows_of(folder / "two", "inspect", tmp_path / "out")
+    assert sorted(row["item_id"] for row in rows) == sorted(
+        [f"q{n}" for n in range(4)] + [f"q{n}/2" for n in range(4)]
+    )
+    by_model = {
+        model: [row["decision"] for row in rows if row["system_id"] == f"mockllm/{model}"]
+        for model in ("one", "two")
+    }
+    assert by_model == {"one": reported(grades["two"][:4]), "two": reported(grades["two"][4:])}
+
+
+@pytest.mark.slow
+def test_a_picked_scorer_that_is_no_model_reads_the_evaluated_model(
+    inspect_logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, _ = inspect_logs
+    more: dict[str, Any] = {"pick": "includes", "labels": ["a", "b"], "columns": {"gold": ":a"}}
+    rows = rows_of(folder / "qa", "inspect", tmp_path / "out", **more)
+    assert {row["judge"] for row in rows} == {"mockllm/model"}
+    with pytest.raises(JudgeSenseError, match="'x'; choose one of model_graded_qa, includes"):
+        import_log(folder / "qa", "inspect", tmp_path / "b", pick="x")
+
+
+def graded(value: Any, text: str = "GRADE: C", **more: Any) -> dict[str, Any]:
+    grading = [{"role": "user", "content": "Is it right?"}, {"content": text, "model": "g"}]
+    return {"value": value, "answer": "Paris", "metadata": {"grading": grading}, **more}
+
+
+def inspect_log(folder: Path, *scores: dict[str, Any] | None, **more: Any) -> Path:
+    samples = [
+        {"id": n, "epoch": 1, "target": "Paris", "scores": None if s is None else {"mine": s}}
+        for n, s in enumerate(scores)
+    ]
+    header = {"model": "evaluated", "task": "t", "scorers": [{"name": "mine"}], **more}
+    path = folder / "log.json"
+    path.write_text(json.dumps({"eval": header, "samples": samples}), "utf-8")
+    return path
+
+
+def test_an_edited_score_keeps_the_graders_verdict_beside_the_persons(tmp_path: Path) -> None:
+    edits = [{"value": "I"}, {"value": "C", "provenance": {"author": "ana"}}]
+    source = inspect_log(tmp_path, graded("C", "GRADE: I", history=edits), graded("I", "GRADE: I"))
+    rows = rows_of(source, "inspect", tmp_path / "out", labels=["C", "I"])
+    assert [(row["decision"], row["gold"]) for row in rows] == [("I", "C"), ("I", None)]
+
+
+def test_a_sample_that_failed_before_grading_is_an_error_of_the_grader(tmp_path: Path) -> None:
+    source = inspect_log(
+        tmp_path, graded("C"), None, graded("I"),
+        model_roles={"grader": {"model": "the-grader"}},
+    )  # fmt: skip
+    rows = rows_of(source, "inspect", tmp_path / "out")
+    assert [(row["judge"], row["status"]) for row in rows] == [
+        ("the-grader", "ok"), ("the-grader", "error"), ("the-grader", "ok"),
+    ]  # fmt: skip
+
+
+def test_texts_that_inspect_keeps_apart_are_put_back(tmp_path: Path) -> None:
+    sample = {"id": "q", "epoch": 1, "scores": {"mine": graded("C", "attachment://1")}}
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"model": "m", "task": "t"}}))
+        archive.writestr("samples/q_epoch_1/sample.json", json.dumps(sample))
+        archive.writestr("samples/q_epoch_1/metadata.json", '{"cluster_id": 7}')
+        archive.writestr("samples/q_epoch_1/attachments/0.json", '["no"]')
+        archive.writestr("samples/q_epoch_1/attachments/1.json", '["It is. GRADE: C"]')
+    (row,) = rows_of(tmp_path / "log.eval", "inspect", tmp_path / "out", labels=["C", "I"])
+    assert (row["raw_text"], row["cluster_id"]) == ("It is. GRADE: C", "7")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"epoch": "first"}, r"sample 1, epoch: .*found 'first'"),
+        ({"scores": {"mine": {"value": "C", "answer": 4}}}, r"sample 1, scores.mine.answer: .*4"),
+        ({"id": None}, r"sample 1, id"),
+        ({"scores": {"mine": graded({"a": 1})}}, r"sample 1, scores.mine.value: .*--pick"),
+    ],
+)
+def test_a_sample_of_another_shape_is_named_with_its_field(
+    change: dict[str, Any], place: str, tmp_path: Path
+) -> None:
+    source = inspect_log(tmp_path, graded("C"))
+    log = json.loads(source.read_text("utf-8"))
+    log["samples"][0].update(change)
+    source.write_text(json.dumps(log), "utf-8")
+    with pytest.raises(JudgeSenseError, match=place):
+        import_log(source, "inspect", tmp_path / "out")
+
+
+def test_promptfoos_model_graded_assertions_are_verdicts_of_its_grader(tmp_path: Path) -> None:
+    rows = rows_of(DATA / "promptfoo_results.json", "promptfoo", tmp_path / "out")
+    assert [(r["item_id"], r["task"], r["decision"]) for r in rows] == [
+        ("france", "llm-rubric", "PASS"),
+        ("france", "reworded", "PASS"),
+        ("sum", "llm-rubric", "FAIL"),
+        ("sum", "reworded", "FAIL"),
+        ("italy", "llm-rubric", "UNCLEAR"),
+        ("germany", "llm-rubric", "ERROR"),
+        ("spain", "factuality", "PASS"),
+        # promptfoo failed this one: the grader said pass, and the assertion wanted the opposite.
+        ("spain", "not-llm-rubric", "PASS"),
+    ]
+    assert {row["judge"] for row in rows} == {"file://promptfoo_grader.cjs"}
+    assert rows[0]["raw_text"] == "It names the right answer."
+    assert rows[0]["input_tokens"] == 8
+    assert len({row["prompt_id"] for row in rows}) == 8
+    assert rows[5]["error"] == "the stand-in judge is down"
+
+
+def test_metrics_of_promptfoo_that_are_joined_are_wordings(tmp_path: Path) -> None:
+    record = import_log(
+        DATA / "promptfoo_results.json",
+        "promptfoo",
+        tmp_path / "out",
+        columns={"task": ":correct"},
+    )
+    assert record["counts"] == {"correct": {"ok": 6, "unclear": 1, "error": 1}}
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert {row["template_id"] for row in rows if row["item_id"] == "france"} == {
+        "llm-rubric", "reworded",
+    }  # fmt: skip
+
+
+def test_outputs_that_differ_are_items_of_one_test(tmp_path: Path) -> None:
+    file = json.loads((DATA / "promptfoo_results.json").read_text("utf-8"))
+    (first, *_) = file["results"]["results"]
+    again = json.loads(json.dumps(first))
+    other = json.loads(json.dumps(first))
+    other["provider"] = {"id": "openai:gpt-x"}
+    failed = {**other, "gradingResult": None, "error": "no key", "provider": {"id": "openai:y"}}
+    file["results"]["results"] = [first, again, other, failed]
+    source = tmp_path / "results.json"
+    source.write_text(json.dumps(file), "utf-8")
+    rows = rows_of(source, "promptfoo", tmp_path / "out")
+    assert [(r["item_id"], r["repeat"], r["system_id"]) for r in rows[::2]] == [
+        ("france", 0, "echo"), ("france", 1, "echo"), ("france/2", 0, "openai:gpt-x"),
+        ("france/3", 0, "openai:y"),
+    ]  # fmt: skip
+    assert {row["cluster_id"] for row in rows} == {"france"}
+    assert rows[-1]["error"] == "no key"
+
+
+def test_deepevals_metrics_are_verdicts_of_its_evaluation_model(tmp_path: Path) -> None:
+    rows = rows_of(DATA / "deepeval_test_run.json", "deepeval", tmp_path / "out")
+    assert [(r["item_id"], r["task"], r["decision"]) for r in rows] == [
+        (test, metric, decision)
+        for test, decision in (("france", "PASS"), ("sum", "FAIL"), ("germany", "ERROR"))
+        for metric in ("Correctness [GEval]", "Correctness, reworded [GEval]")
+    ]
+    assert {row["judge"] for row in rows} == {"mock-judge"}
+    assert rows[2]["raw_text"] == "It is wrong."
+    assert rows[4]["error"] == "RuntimeError: the stand-in judge is down"
+
+
+def test_deepevals_folder_is_found(tmp_path: Path) -> None:
+    (tmp_path / ".deepeval").mkdir()
+    text = (DATA / "deepeval_test_run.json").read_text("utf-8")
+    (tmp_path / ".deepeval/.latest_test_run.json").write_text(text, "utf-8")
+    assert import_log(tmp_path, "deepeval", tmp_path / "out")["parts"] == {"part-00000.parquet": 6}
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "said"),
+    [
+        ("promptfoo", "[]", "not promptfoo's results"),
+        ("promptfoo", '{"results": {"results": [{}]}}', r"results\[0\], testIdx: .*missing"),
+        ("promptfoo", '{"results": {"results": [{"testIdx": 0}]}}', "no .*model-graded assertion"),
+        ("promptfoo", '{"results": {"results": [{"testIdx": 0, "gradingResult": '
+         '{"componentResults": [{"pass": "maybe"}]}}]}}',
+         r"results\[0\], gradingResult.componentResults\[0\].pass: .*found 'maybe'"),
+        ("deepeval", "{}", "not a DeepEval test run"),
+        ("deepeval", '{"testRunData": {"testCases": [{"metricsData": [{"name": 3}]}]}}',
+         r"testCases\[0\], metricsData\[0\].name: .*found 3"),
+        ("deepeval", '{"testRunData": {"testCases": [{}]}}', "no test has metricsData"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_shape_is_named_with_its_field(
+    format: str, text: str, said: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "results.json"
+    source.write_text(text, "utf-8")
+    with pytest.raises(JudgeSenseError, match=said):
+        import_log(source, format, tmp_path / "out")

@@ -1,0 +1,283 @@
+"""The pairs layout, flakyjudge's tables, and how stray answers are kept out of the labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from judgesense.decisions import read_log
+from judgesense.decisions.streams import Stream, view
+from judgesense.errors import JudgeSenseError
+from judgesense.importers import import_log
+from judgesense.run_folder import read_run
+from local_judges.parsing import parse
+
+JUDGES = ("gpt-4o", "gpt-4o-mini", "claude-sonnet", "claude-haiku", "gemini-flash", "llama-8b")
+
+
+def pair(pair_id: str, item: str, a: str, b: str, **more: Any) -> dict[str, Any]:
+    return {
+        "pair_id": pair_id, "item_id": item, "prompt_pair_id": f"{item}#T1-T2",
+        "task_type": "preference", "model": "m", "ab_order": "original",
+        "ground_truth_label": "candidate_2", "ground_truth_position": "B",
+        "prompt_a_raw": a, "decision_a": a, "prompt_b_raw": b, "decision_b": b,
+        "budget_policy": "native", "error": None,
+        "usage_a": {"input_tokens": 9, "output_tokens": 4, "latency_ms": 636}, **more,
+    }  # fmt: skip
+
+
+def rows_of(tmp_path: Path, *pairs: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    source = tmp_path / "m_preference.jsonl"
+    source.write_text("\n".join(map(json.dumps, pairs)), "utf-8")
+    import_log(source, "pairs", tmp_path / "out", parse=parse, **more)
+    return read_log(tmp_path / "out").to_pylist()
+
+
+def told(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def test_a_row_of_pairs_is_two_decisions_and_its_repeats(tmp_path: Path) -> None:
+    rows = rows_of(
+        tmp_path,
+        pair("p1_original", "q1", "B", "A", decision_a_repeat="A", prompt_a_repeat_raw="A"),
+        pair("p1_swapped", "q1", "A", "A", ab_order="swapped", ground_truth_position="A"),
+    )
+    assert told(rows, "template_id", "order", "repeat", "decision", "gold") == [
+        ("T1", "AB", 0, "B", "B"), ("T2", "AB", 0, "A", "B"), ("T1", "AB", 1, "A", "B"),
+        ("T1", "BA", 0, "A", "A"), ("T2", "BA", 0, "A", "A"),
+    ]  # fmt: skip
+    assert told(rows[:1], "judge", "task", "item_id", "input_tokens", "latency_s") == [
+        ("m", "preference", "q1", 9, 0.636)
+    ]
+    (stream,) = view(read_log(tmp_path / "out")).judged
+    assert stream.agreement("mapped").jss == 0.5
+    assert stream.reruns is not None
+    assert stream.log.raw[stream.reruns[0]] != stream.log.raw[stream.reruns[1]]
+
+
+def test_an_arm_that_failed_or_was_unclear_is_told_apart(tmp_path: Path) -> None:
+    rows = rows_of(
+        tmp_path,
+        pair("p1", "q1", "B", "A", prompt_a_raw="ERROR: rate limit", decision_a="UNCLEAR",
+             error=" rate limit"),
+        pair("p2", "q2", "UNCLEAR", "B", prompt_a_raw="Response B is better."),
+        pair("p3", "q3", "UNCLEAR", "B", prompt_a_raw="Hm."),
+        pair("p4", "q4", "C", "B"),
+    )  # fmt: skip
+    assert told(rows, "decision", "status")[::2] == [
+        ("ERROR", "error"), ("B", "ok"), ("UNCLEAR", "unclear"), ("UNCLEAR", "unclear"),
+    ]  # fmt: skip
+    assert rows[0]["error"] == "rate limit"
+
+
+def test_a_retried_pair_replaces_the_first_and_a_shared_wording_is_a_repeat(
+    tmp_path: Path,
+) -> None:
+    rows = rows_of(
+        tmp_path,
+        pair("p1", "q1", "A", "A", error="timeout"),
+        pair("p1", "q1", "B", "B"),
+        pair("p2", "q1", "A", "B", prompt_pair_id="q1#T1-T3"),
+    )
+    assert told(rows, "template_id", "repeat", "decision") == [
+        ("T1", 0, "B"), ("T2", 0, "B"), ("T1", 1, "A"), ("T3", 0, "B"),
+    ]  # fmt: skip
+
+
+def test_the_published_gold_labels_are_read(tmp_path: Path) -> None:
+    known = {"task_type": "factuality", "ab_order": None, "ground_truth_position": None}
+    rows = rows_of(
+        tmp_path,
+        pair("p1", "q1", "YES", "NO", ground_truth_label="accurate", **known),
+        pair("p2", "q2", "NO", "NO", ground_truth_label="inaccurate", **known),
+        pair("p3", "q3", "4", "5", **known | {"task_type": "coherence"},
+             ground_truth_label="score_2"),
+    )  # fmt: skip
+    assert told(rows, "task", "gold", "order")[::2] == [
+        ("factuality", "YES", "-"), ("factuality", "NO", "-"), ("coherence", "2", "-"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"decision_b": None, "prompt_b_raw": None}, "line 1: neither decision_b nor prompt_b_raw"),
+        ({"ab_order": "reversed"}, "line 1, ab_order: 'reversed' is not one of original"),
+        ({"prompt_pair_id": "q1"}, "line 1, prompt_pair_id: 'q1'.*template_a"),
+        ({"decision_a": ["A"]}, r"line 1, decision_a.*: not a pair of wordings: .*\['A'\]"),
+        ({"item_id": None}, "line 1, item_id: .*missing"),
+        ({"ground_truth_position": "C"}, "line 1, gold: 'C' is not one of the labels A, B"),
+    ],
+)
+def test_a_pair_of_another_shape_is_named(
+    change: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(JudgeSenseError, match=said):
+        rows_of(tmp_path, pair("p1", "q1", "A", "B") | change)
+
+
+def answers(tmp_path: Path, *said: str, gold: str = "") -> dict[str, Any]:
+    lines = [f"m,t,{n},a,{answer},{gold}" for n, answer in enumerate(said)]
+    source = tmp_path / "log.csv"
+    source.write_text("\n".join(["judge,task,item_id,template_id,raw_decision,gold", *lines]))
+    return import_log(source, "table", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("said", "labels", "stray"),
+    [
+        (["YES", "NO", "YES", "maybe"], ["YES", "NO"], "maybe"),
+        (["1", "5", "4", "N/A"], ["1", "2", "3", "4", "5"], "N/A"),
+        (["A", "B", "A", "tie then"], ["A", "B"], "tie then"),
+        (["good"] * 60 + ["bad"] * 60 + ["god"], ["good", "bad"], "god"),
+        (["YES", "NO", "7"], ["YES", "NO"], "7"),
+    ],
+)
+def test_a_stray_answer_is_unclear_and_no_label(
+    said: list[str], labels: list[str], stray: str, tmp_path: Path
+) -> None:
+    record = answers(tmp_path, *said)
+    assert record["tasks"]["t"]["labels"] == labels
+    assert record["not_labels"]["t"] == {stray: 1}
+    assert {"text": stray, "label": "UNCLEAR", "count": 1} in record["readings"]["t"]
+
+
+def test_a_rating_outside_the_scale_of_gold_is_a_label_only_if_it_is_frequent(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "rare").mkdir()
+    (tmp_path / "often").mkdir()
+    rare = answers(tmp_path / "rare", *["3"] * 60, *["4"] * 60, "70", gold="3")
+    assert rare["tasks"]["t"]["labels"] == ["3", "4"]
+    often = answers(tmp_path / "often", *["3"] * 9, "4", gold="3")
+    assert often["tasks"]["t"]["labels"] == ["3", "4"]
+
+
+def test_letters_of_several_options_are_all_labels(tmp_path: Path) -> None:
+    assert answers(tmp_path, *"ABCDABCA")["tasks"]["t"]["labels"] == ["A", "B", "C", "D"]
+
+
+def test_the_most_frequent_readings_are_told_with_both_ends_of_long_texts(tmp_path: Path) -> None:
+    text = "First " + "some thought " * 20 + "so: NO"
+    source = tmp_path / "log.jsonl"
+    rows = [
+        {"judge": "m", "task": "t", "item_id": n, "template_id": "a", "raw_text": said}
+        for n, said in enumerate([text, "YES", text])
+    ]
+    source.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    record = import_log(source, "table", tmp_path / "out", labels=["YES", "NO"], parse=parse)
+    long, short = record["readings"]["t"]
+    assert (long["label"], long["count"], len(long["text"]) <= 60) == ("NO", 2, True)
+    assert long["text"].startswith("First some")
+    assert long["text"].endswith("so: NO")
+    assert short == {"text": "YES", "label": "YES", "count": 1}
+
+
+@pytest.fixture(scope="module")
+def flakyjudge(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """flakyjudge's folder, and the folder of its verdicts."""
+    out = tmp_path_factory.mktemp("flakyjudge") / "out"
+    import_log(shared / "logs/flakyjudge", "flakyjudge", out, pick="verdict")
+    return shared / "logs/flakyjudge", out
+
+
+def flips(stream: Stream, one: Any, two: Any) -> Any:
+    """Whether decided verdicts differ."""
+    raw, undecided = stream.log.raw, stream.log.undecided
+    decided = ~undecided[raw[one]] & ~undecided[raw[two]]
+    return (raw[one] != raw[two])[decided]
+
+
+def test_flakyjudges_published_flips_are_those_of_its_log(flakyjudge: tuple[Path, Path]) -> None:
+    folder, out = flakyjudge
+    published = json.loads((folder / "supplementary.json").read_text("utf-8"))
+    run = read_run(out)
+    streams = {stream.judge: stream for stream in view(run.log, None, run.record).judged}
+    assert set(streams) == {*JUDGES, *(f"{judge}@T=1" for judge in JUDGES)}
+    for judge in JUDGES:
+        stream = streams[judge]
+        assert stream.contrast is not None
+        assert stream.reruns is not None
+        base, contrast = stream.contrast
+        kind = np.array(stream.log.variants)[stream.log.variant[contrast]]
+        controls = [
+            flips(stream, base[kind == name], contrast[kind == name]).mean()
+            for name in ("control_negated", "control_swapped")
+        ]
+        one, two = stream.templates
+        assert stream.row_a is not None
+        assert stream.row_b is not None
+        rewordings = []
+        for name in ("lexical", "syntactic", "register_formal", "register_casual",
+                     "form_question", "form_imperative"):  # fmt: skip
+            used = stream.known & (
+                ((one == "original") & (two == name)) | ((one == name) & (two == "original"))
+            )
+            rewordings.append(flips(stream, stream.row_a[used], stream.row_b[used]).mean())
+        # Where the original has no score, the source counts it as failed: 1 item of haiku, 14 of
+        # sonnet. Here it is left out.
+        exact = judge not in ("claude-haiku", "claude-sonnet")
+        known = published["B_resolution"][judge]
+        slack = 1e-9 if exact else 0.003
+        assert np.mean(rewordings) == pytest.approx(known["per_variant_paraphrase"], abs=slack)
+        assert np.mean(controls) == pytest.approx(known["per_variant_control"], abs=slack)
+        floor = published["A_headline"][judge]["per_variant_floor"]
+        assert flips(stream, *stream.reruns).mean() == pytest.approx(
+            floor, abs=1e-9 if exact else 0.001
+        )
+
+
+def test_flakyjudges_experiments_share_one_answer_to_the_original(
+    flakyjudge: tuple[Path, Path],
+) -> None:
+    _, out = flakyjudge
+    log = read_log(out)
+    # 28,644 rows, of which 600 + 600 (e2), 900 (e3) and 900 (e4) repeat an answer of e1.
+    assert log.num_rows == 11976 + 7200 + 7584 + 1884 - 600 - 600 - 900 - 900
+    classes = log["variant_class"].value_counts().to_pylist()
+    assert {c["values"]: c["counts"] for c in classes} == {
+        None: 25644 - 5988 - 1800 - 600, "intervention": 5988, "contrast": 1800, "equivalent": 600,
+    }  # fmt: skip
+
+
+def test_flakyjudges_scores_have_rounded_human_gold_and_clusters_by_query(
+    shared: Path, tmp_path: Path
+) -> None:
+    source = shared / "logs/flakyjudge/e3_scores.parquet"
+    record = import_log(source, "flakyjudge", tmp_path / "out")
+    assert record["tasks"]["criterion"]["labels"] == ["1", "2", "3", "4", "5"]
+    assert record["counts"] == {"criterion": {"ok": 7456, "unclear": 128}}
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert len({row["cluster_id"] for row in rows}) == 90
+    table = pq.read_table(source).to_pylist()
+    assert [row["gold"] for row in rows] == [str(round(row["human_label"])) for row in table]
+    assert {row["template_id"] for row in rows if row["variant_class"] == "contrast"} == {
+        "original"
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"score_direct": 6.0}, "row 1, score_direct: 6.0 is not a score from 1 to 5"),
+        ({"experiment": "e9"}, "row 1: unknown experiment or condition .'e9', 'original'"),
+        ({"judge": None}, "row 1, judge: not a row of flakyjudge"),
+    ],
+)
+def test_a_row_of_flakyjudge_of_another_shape_is_named(
+    change: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    row = {"experiment": "e3", "item_id": "i", "judge": "j", "variant_type": "original",
+           "score_direct": 4.0, "human_label": 3.7}  # fmt: skip
+    pq.write_table(pa.Table.from_pylist([row | change]), tmp_path / "e3_scores.parquet")
+    with pytest.raises(JudgeSenseError, match=said):
+        import_log(tmp_path, "flakyjudge", tmp_path / "out")
+    with pytest.raises(JudgeSenseError, match="--pick: 'x' is neither score nor verdict"):
+        import_log(tmp_path, "flakyjudge", tmp_path / "out", pick="x")
