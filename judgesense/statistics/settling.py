@@ -20,7 +20,7 @@ from judgesense.statistics.labels import check_level, check_seed
 PROBABILITY = 0.8
 """Probability with which a plan settles its question."""
 
-MOST_CLUSTERS = 1_000_000
+MOST_CLUSTERS = 200_000
 """A plan that needs more is no plan."""
 
 _WORDINGS_MARGIN = 0.04
@@ -28,7 +28,7 @@ _WORDINGS_MARGIN = 0.04
 plan's average spread misses (`benchmarks/conclusions`)."""
 
 _SCANNED = 300
-_DRAWS = 200
+_DRAWS = 100
 _RANGE = (0.1, 0.9)
 
 
@@ -37,7 +37,7 @@ class Needed:
     """How many clusters (items) settle a question with the wanted probability.
 
     `low` and `high` are the 10% and 90% quantiles of that number over what estimate, correlation
-    and spread may truly be. None: no number up to a million suffices.
+    and spread may truly be. None: no number up to 200,000 suffices.
     """
 
     clusters: int | None

@@ -44,7 +44,7 @@ def trust_card(
     """
     return conclude({
         "readable": readable(stream, thresholds.readable),
-        "steady": steady(stream, thresholds.steady, mislabelled),
+        "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence),
         "responsive": responsive(stream, thresholds.responsive, mislabelled),
         "right": right(stream, thresholds.right, mislabelled),
         "fair": fair(stream, thresholds.fair),

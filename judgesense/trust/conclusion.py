@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.decisions.streams import distinct
-from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.planning import items_needed
-from judgesense.trust.thresholds import LEAST_COVERAGE, MOST_ITEMS, STEADY_JSS
+from judgesense.trust.settle import steady_plan
+from judgesense.trust.thresholds import LEAST_COVERAGE, STEADY_JSS
 
 
 def can_be_settled(cell: Mapping[str, Any], threshold: float = STEADY_JSS) -> bool:
@@ -34,7 +32,7 @@ def items_to_settle(
     items: npt.NDArray[Any],
     threshold: float = STEADY_JSS,
 ) -> int | None:
-    """Return how many items would move the interval off the threshold, all else being equal.
+    """Return how many items settle a JSS over these wordings with 80% probability.
 
     Args:
         agree: whether the two wordings of each decided pair agree, n values.
@@ -46,12 +44,8 @@ def items_to_settle(
         Number of items in total; None above `MOST_ITEMS`, and where one cluster alone gives no
         intra-cluster correlation.
     """
-    icc = wilson_cluster(agree, clusters).icc if len(agree) else None
-    if icc is None:
-        return None
-    k = distinct(clusters)
-    needed = items_needed(float(agree.mean()), len(agree) / k, icc, threshold=threshold)
-    if needed is None or needed > MOST_ITEMS:
-        return None
-    # Clusters of unequal size are worth less than the equal ones of the plan.
-    return int(np.ceil(max(needed, k + 1) * distinct(items) / k))
+    one_wording = np.zeros(len(agree), np.intp)
+    plan = steady_plan(
+        agree, clusters, items, one_wording, one_wording, threshold=threshold, with_range=False
+    )
+    return None if plan is None else plan.items.clusters

@@ -16,18 +16,23 @@ from judgesense.statistics.crossed import (
     missed_wording,
     two_way_interval,
 )
-from judgesense.statistics.intervals import Interval, wilson_cluster
+from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.kappa import contingency, kappa_from_table
 from judgesense.statistics.ratios import rate_ratio
 from judgesense.text import brackets, number, percent
 from judgesense.trust.card import Check, State
-from judgesense.trust.conclusion import items_to_settle
+from judgesense.trust.settle import steady_plan
 from judgesense.trust.thresholds import FEWEST_RANDOM, IGNORED_CONTRAST, LEAST_COVERAGE
 
 Bools = npt.NDArray[np.bool_]
 
 
-def steady(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
+def steady(
+    stream: Stream,
+    threshold: float,
+    mislabelled: Collection[str] = (),
+    confidence_level: float = 0.95,
+) -> Check:
     """JSS over equivalent wordings of one polarity.
 
     From `FEWEST_RANDOM` wordings on, the interval is that for wordings like these; with fewer, it
@@ -50,11 +55,11 @@ def steady(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) 
     one, two = pairs.template_a[decided], pairs.template_b[decided]
     n_wordings = len(np.union1d(one, two))
     clusters, items = pairs.cluster[decided], pairs.item[decided]
-    fixed = wilson_cluster(agree, clusters, items=items)
+    fixed = wilson_cluster(agree, clusters, confidence_level, items)
     ends = fixed
     about = f"for these {n_wordings} wordings only"
     if n_wordings >= FEWEST_RANDOM:
-        random = two_way_interval(agree, clusters, one, two, items)
+        random = two_way_interval(agree, clusters, one, two, items, confidence_level)
         if random.low is not None:
             ends, about = random, f"for wordings like these {n_wordings}"
     jss = float(agree.mean())
@@ -86,21 +91,16 @@ def steady(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) 
         return found
     if ends.low is None:
         return replace(found, text=f"{text}; a single item has no interval: add items")
-    more = _what_settles(agree, clusters, items, fixed, threshold)
-    return replace(found, text=f"{text}; the interval includes {threshold:g}: {more}")
-
-
-def _what_settles(
-    agree: Bools, clusters: Codes, items: Codes, fixed: Interval, threshold: float
-) -> str:
-    assert fixed.low is not None
-    assert fixed.high is not None
-    if not fixed.low <= threshold <= fixed.high:
-        return "it is settled for these wordings, so add wordings"
-    needed = items_to_settle(agree, clusters, items, threshold=threshold)
-    if needed is None:
-        return "more items are unlikely to settle it"
-    return f"about {needed} items will settle it (now {distinct(items)})"
+    plan = steady_plan(
+        agree, clusters, items, one, two, threshold=threshold, confidence_level=confidence_level
+    )
+    if plan is None:
+        return found
+    return replace(
+        found,
+        text=f"{text}; the interval includes {threshold:g}: {plan.text(n_items)}",
+        details={**found.details, **plan.to_dict()},
+    )
 
 
 def repeated(stream: Stream, labels: str, decided: Mask) -> RepeatDifference:

@@ -38,24 +38,33 @@ class Plan:
         """The plan in words, for a run with ``now`` items.
 
         >>> Plan(Needed(120, 80, 410)).text(60)
-        'about 120 items (80 to 410) settle it with 80% probability; this run has 60'
+        'about 120 items (80 to 410; now 60) settle it with 80% probability'
         """
         chance = f"with {percent(PROBABILITY)} probability"
         most = "no number of items is likely to settle it"
         if self.items.clusters is not None:
-            told = f"about {self.items.clusters:,} items{_range(self.items)} settle it {chance}"
-            more = "" if self.wordings is None else f"; so do about {self.wordings} wordings"
-            return f"{told}{more}; this run has {now:,}"
+            known = [*_range(self.items), f"now {now}"]
+            told = f"about {self.items.clusters} items ({'; '.join(known)}) settle it {chance}"
+            return told if self.wordings is None else f"{told}, and so do {self.wordings} wordings"
         if self.wordings is None:
             return f"{most}: the estimate is too close to the threshold"
         return f"about {self.wordings} wordings settle it {chance}; {most} without more wordings"
 
+    def to_dict(self) -> dict[str, int | None]:
+        """The numbers as in the details of a check in ``report.json``."""
+        return {
+            "items_needed": self.items.clusters,
+            "items_needed_low": self.items.low,
+            "items_needed_high": self.items.high,
+            "wordings_needed": self.wordings,
+        }
 
-def _range(needed: Needed) -> str:
+
+def _range(needed: Needed) -> list[str]:
     if needed.low is None and needed.high is None:
-        return ""
-    high = f"more than {MOST_ITEMS:,}" if needed.high is None else f"{needed.high:,}"
-    return f" ({needed.low:,} to {high})"
+        return []
+    high = f"more than {MOST_ITEMS}" if needed.high is None else str(needed.high)
+    return [f"{needed.low} to {high}"]
 
 
 def steady_plan(

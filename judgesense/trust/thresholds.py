@@ -28,6 +28,8 @@ class Thresholds:
     """Kappa with the gold labels."""
     fair: float = 0.7
     """Share of items with the same choice in both orders."""
+    confidence: float = 0.95
+    """Confidence level of the interval of `steady`, within (0, 1)."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -37,6 +39,10 @@ class Thresholds:
                     f"the threshold {name} must be a number between 0 and {highest:g}, "
                     f"got {value!r}"
                 )
+        if not 0 < self.confidence < 1:
+            raise JudgeSenseError(
+                f"confidence must lie between 0 and 1, got {self.confidence!r}; the default is 0.95"
+            )
 
     def but(self, given: Mapping[str, object] | None) -> Thresholds:
         """These thresholds with those of a mapping in their place.
