@@ -28,6 +28,9 @@ MAX_TOKENS = 20
 KEY_VARIABLE = "OPENAI_API_KEY"
 """The environment variable that holds the key unless another is named."""
 
+ANSWER_FORMATS = ("json", "choice")
+"""The values of ``answer_format``."""
+
 T = TypeVar("T")
 
 Price = tuple[float, float]
@@ -43,14 +46,16 @@ def setting(
     fixes_answers: bool = True,
     own_key: bool = False,
     several: bool = False,
+    choices: Sequence[str] = (),
 ) -> Any:
     """A field of an engine's options.
 
-    ``least`` and ``above`` bound a number. ``fixes_answers`` is False for what a resumed run may
+    ``least`` and ``above`` bound a number; ``choices`` are the texts that a field allows, if it
+    does not allow all. ``fixes_answers`` is False for what a resumed run may
     change: see :func:`limit`. ``own_key`` marks a key of its own in a judge file, outside
     ``options``; ``several`` an option whose values commas separate on a command line.
     """
-    bounds = {"least": least, "above": above}
+    bounds = {"least": least, "above": above, "choices": tuple(choices)}
     marks = {"fixes_answers": fixes_answers, "own_key": own_key, "several": several}
     metadata = {"help": help, **bounds, **marks}
     if callable(default):
@@ -73,6 +78,7 @@ class Style:
     sends_seed: bool = setting(True, "Send the seed.")
     token_parameter: str = setting("max_tokens", "Name of the cap; or max_completion_tokens.")
     begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
+    json_schema: bool = setting(True, "answer_format=json sends a schema; false: JSON mode.")
     extra_body: Mapping[str, Any] = setting(dict, "Sent with every request as it is.")
 
 
@@ -89,6 +95,9 @@ class Options:
     )
     temperature: float = setting(0.0, "Sampling temperature; 0 is greedy.", least=0)
     seed: int = setting(0, "Seed of sampled answers; a run's --seed comes first.")
+    answer_format: str | None = setting(
+        None, "json or choice: the engine can write nothing else.", choices=ANSWER_FORMATS
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,13 +236,16 @@ def check(
         wanted = known[key]
         bounds = {} if isinstance(kind, Mapping) else table(kind)[key][0].metadata
         least, above = bounds.get("least"), bounds.get("above")
+        choices = bounds.get("choices")
         words, fits = next(rest for each, *rest in _KINDS if each == wanted)
         words += "" if least is None else f" of {least} or more"
         words += "" if above is None else f" above {above}"
+        words = " or ".join(choices) if choices else words
         if (
             not fits(value)
             or (least is not None and value < least)
             or (above is not None and value <= above)
+            or (choices and value not in choices)
         ):
             raise JudgeSenseError(f"{place}{key}: must be {words}, got {value!r}")
         if wanted is Style and isinstance(value, Mapping):
@@ -247,6 +259,16 @@ def made(kind: type[T], values: Mapping[str, Any]) -> T:
     if isinstance(stated.get("style"), Mapping):
         stated["style"] = Style(**stated["style"])
     return kind(**stated)
+
+
+def require_grammar(engine: str, options: Mapping[str, Any]) -> None:
+    """Raise JudgeSenseError for an ``answer_format`` if the engine cannot enforce one."""
+    if engine == "transformers" and options.get("answer_format"):
+        raise JudgeSenseError(
+            "answer_format: the engine transformers cannot restrict what a model writes; use "
+            "--scoring options, which reads the probability of each option and no text, or "
+            "--engine vllm"
+        )
 
 
 def suggest(wanted: str, known: Iterable[str]) -> str:

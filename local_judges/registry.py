@@ -12,7 +12,7 @@ from judgesense.errors import JudgeSenseError
 from local_judges.api.endpoint import require_loggable
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
-from local_judges.options import ENGINES, KEY_VARIABLE, check, suggest, table
+from local_judges.options import ENGINES, KEY_VARIABLE, check, require_grammar, suggest, table
 from local_judges.protocol import Judge
 
 
@@ -92,6 +92,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
             )
     what = f"option of the engine {spec.engine}"
     check(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
+    require_grammar(spec.engine, spec.options)
     if spec.engine == "api" and (url := spec.options.get("base_url")):
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable", KEY_VARIABLE)))

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
 from judgesense.json_files import parse_json
-from local_judges.api.endpoint import body_of
-from local_judges.api.judge import cost_of
+from local_judges.api.endpoint import body_of, scorings_of
+from local_judges.api.judge import TOP_TOKENS, cost_of
 from local_judges.api.replies import answer_of
 from local_judges.api.retry import without_secrets
 from local_judges.options import ApiOptions, made
@@ -109,9 +109,12 @@ class _Form:
             )
         self._model, self._logprobs = str(spec.model), logprobs
         self._options = made(ApiOptions, spec.options)
-        offered = self._options.logprobs
-        self.scorings = frozenset({"generate", "options"} if offered else {"generate"})
-        empty = json.dumps(self.body(Request("", "", ())), sort_keys=True)
+        self.scorings = scorings_of(self._options)
+        fixed = self.body(Request("", "", ()))
+        if wanted := self._options.answer_format:
+            # Without options a body has no format.
+            fixed |= {"answer_format": [wanted, self._options.style.json_schema]}
+        empty = json.dumps(fixed, sort_keys=True)
         self.settings = hashlib.sha256(empty.encode()).hexdigest()[:8]
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -168,7 +171,7 @@ class BatchFileJudge:
             **self._spec.identity(),
             "engine": "batch files",
             "files": {p.name: d for p, d in zip(self._paths, self._digests, strict=True)},
-            "options": "first token's best 20 alternatives; option_mass is a lower bound",
+            "options": TOP_TOKENS,
         }
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:

@@ -8,13 +8,16 @@ import json
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.answer_format import fields_of, instruction_of, obeys
 from local_judges.api.replies import answer_of
 from local_judges.api.retry import FatalError, Retry, diagnose, without_secrets
+from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
 from local_judges.options import ApiOptions
 from local_judges.protocol import Answer, Request
 
@@ -22,19 +25,20 @@ TOP_LOGPROBS = 20
 """The largest number of alternatives per token that OpenAI-compatible endpoints return."""
 
 TIMEOUT_S = 60.0
+LOOK_S = 10.0
+"""Seconds per call while looking for what an endpoint can do."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _NO_KEY = "none"
-
-Create = Callable[..., Awaitable[Any]]
-"""Sends one request, given the arguments of ``chat.completions.create``."""
 
 
 class Endpoint:
     """A model at an endpoint: a base URL, or an inference provider of huggingface_hub.
 
     ``proven`` becomes true with the first answer: an endpoint that cannot be reached before it is
-    given up. Raises JudgeSenseError for a URL that holds a secret, a missing key (names the
-    variable) and a ``timeout_s`` above the retry budget.
+    given up. ``writes`` says whether the text is wanted, not only option probabilities. ``scorer``
+    reads these by token id where the endpoint can return them (see
+    :func:`~local_judges.api.token_scoring.find_scorer`). Raises JudgeSenseError for a URL that
+    holds a secret, a missing key (names the variable) and a ``timeout_s`` above the retry budget.
     """
 
     def __init__(self, model: str, options: ApiOptions, retry: Retry | None = None) -> None:
@@ -54,6 +58,10 @@ class Endpoint:
                 f"take {self.retry.budget_s:g} s; set retry_budget_s to {self.timeout_s:g} or more"
             )
         self.proven = False
+        self.scorer: TokenScorer | None = None
+        self.writes = True
+        self.complete: Create | None = None
+        self._looked = self._obeyed = False
         self._noise = random.Random(0).random
 
     def __str__(self) -> str:
@@ -90,26 +98,60 @@ class Endpoint:
             http_client=DefaultAioHttpClient(),
         )
 
+    def find_scorer(self, tries: int = 3) -> TokenScorer | None:
+        """Look once whether the endpoint returns option probabilities by token id.
+
+        An endpoint with a price or a limit is not asked, because these count one call per prompt.
+        Raises FatalError if it cannot be reached.
+        """
+        options = self.options
+        counted = (options.price, options.requests_per_minute, options.tokens_per_minute)
+        if self._looked or not self.base_url or self.provider or any(counted):
+            return self.scorer
+        try:
+            from openai import APIConnectionError, OpenAI
+        except ImportError as error:
+            raise MissingExtraError("openai", "api", "an API judge") from error
+        asked = body_of(Request("", "", ()), model=self.model, options=options, logprobs=True)
+        timeout_s = min(self.timeout_s, LOOK_S)
+        # The scorer keeps the client for its tokenizer; the client closes itself.
+        client = OpenAI(
+            api_key=self._key, base_url=self.base_url, timeout=timeout_s, max_retries=tries - 1
+        )
+        try:
+            self.scorer = find_scorer(client, self.model, asked)
+        except APIConnectionError as error:
+            raise FatalError(
+                f"{self.hide(str(error))}: the endpoint has never answered: check that it is up "
+                "and that the URL is right"
+            ) from None
+        self._looked = True
+        return self.scorer
+
     async def ask(self, create: Create, request: Request, logprobs: bool) -> Answer:
         """The answer to one prompt, after as many tries as the retry budget allows.
 
-        Raises FatalError for failures that no other try and no other prompt can avoid.
+        Raises FatalError for failures that no other try and no other prompt can avoid, and for an
+        ``answer_format`` that the endpoint refuses or ignores; JudgeSenseError for options that
+        its tokenizer cannot spell.
         """
-        body = body_of(request, model=self.model, options=self.options, logprobs=logprobs)
         started = time.perf_counter()
         for attempt in range(self.retry.attempts):
             left = self.retry.budget_s - (time.perf_counter() - started)
             try:
                 async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
-                    reply = await create(**body)
-                answer = answer_of(reply, request, self.options.style.begins_thinking)
+                    answer = await self._once(create, request, logprobs)
                 answer.latency_s = time.perf_counter() - started
                 return answer
+            except JudgeSenseError:
+                raise
             except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
                 kind, reason, retry_after = diagnose(error, self.hide)
             if kind == "fatal":
                 raise FatalError(reason)
             if kind == "bad request":
+                if self.options.answer_format and not self._obeyed:
+                    await self._require_format(create, request, reason)
                 return Answer(error=reason, latency_s=time.perf_counter() - started)
             wait = self.retry.wait(attempt, retry_after, self._noise())
             late = time.perf_counter() - started + wait > self.retry.budget_s
@@ -125,10 +167,76 @@ class Endpoint:
         tried = f"{attempt + 1} tries in {time.perf_counter() - started:.0f} s"
         return Answer(error=f"{reason} ({tried})", latency_s=time.perf_counter() - started)
 
+    async def _once(self, create: Create, request: Request, logprobs: bool) -> Answer:
+        body = body_of(request, model=self.model, options=self.options, logprobs=logprobs)
+        begins_thinking = self.options.style.begins_thinking
+        if logprobs and self.scorer is not None:
+            assert self.complete is not None
+            return await self.scorer.ask(
+                create, self.complete, body, request, begins_thinking, self.writes
+            )
+        answer = answer_of(await create(**body), request, begins_thinking)
+        wanted, text = self.options.answer_format, answer.text or ""
+        # The end of a text that was cut off or refused cannot have the format.
+        if (
+            wanted
+            and request.options
+            and not self._obeyed
+            and not (answer.truncated or answer.refused)
+        ):
+            if not obeys(text, wanted, request.options):
+                raise FatalError(
+                    f"the endpoint ignores answer_format={wanted}: asked for one of "
+                    f"{', '.join(request.options)}, it wrote {self.hide(text)[:100]!r}. Leave "
+                    "answer_format out, or use an endpoint that enforces it"
+                )
+            self._obeyed = True
+        return answer
+
+    async def _require_format(self, create: Create, request: Request, reason: str) -> None:
+        """Raise FatalError if a prompt that was a bad request is none without the format."""
+        plain = replace(self.options, answer_format=None)
+        body = body_of(request, model=self.model, options=plain, logprobs=False)
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                answer_of(await create(**body), request)
+        except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
+            diagnose(error, self.hide)
+            return
+        raise FatalError(
+            f"{reason}; the endpoint answers the same prompt without "
+            f"answer_format={self.options.answer_format}, so it refuses that format. Leave it out"
+            + (
+                ", or use answer_format=json"
+                if self.options.answer_format == "choice"
+                else ', or try --set "style={json_schema: false}"'
+            )
+        )
+
+
+def scorings_of(options: ApiOptions) -> frozenset[str]:
+    """The scorings of a judge with these options.
+
+    With an ``answer_format`` it is ``generate`` alone: the first token is then a brace, or has the
+    probabilities of a masked distribution.
+    """
+    if options.logprobs and not options.answer_format:
+        return frozenset({"generate", "options"})
+    return frozenset({"generate"})
+
 
 def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool) -> dict[str, Any]:
-    """The arguments of ``chat.completions.create`` for one prompt."""
+    """The arguments of ``chat.completions.create`` for one prompt.
+
+    A request without options, such as one for a paraphrase, has no answer format.
+    """
     style, system_prompt = options.style, options.system_prompt
+    wanted: Mapping[str, Any] = {}
+    if options.answer_format and request.options:
+        wanted = fields_of(options.answer_format, request.options, style.json_schema)
+        if options.answer_format == "json" and not style.json_schema:
+            # JSON mode is refused unless the prompt names JSON.
+            system_prompt = f"{system_prompt} {instruction_of(request.options)}".strip()
     messages = [{"role": "user", "content": request.text}]
     if system_prompt and style.system_role:
         messages.insert(0, {"role": "system", "content": system_prompt})
@@ -143,13 +251,16 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
         body["seed"] = options.seed + request.repeat
     if logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-    if style.extra_body:
-        body["extra_body"] = dict(style.extra_body)
+    # The client knows response_format; what else a format needs goes beside the style's own.
+    body |= {key: value for key, value in wanted.items() if key == "response_format"}
+    others = {key: value for key, value in wanted.items() if key != "response_format"}
+    if extra := {**style.extra_body, **others}:
+        body["extra_body"] = extra
     return body
 
 
-def sender(client: Any) -> Create:
-    """The function that sends one request through a client."""
+def sender(client: Any, path: str = "/chat/completions") -> Create:
+    """The function that sends one request through a client; ``path`` is for OpenAI's client."""
     if not hasattr(client, "post"):  # a client of huggingface_hub
 
         async def create(**body: Any) -> Any:
@@ -163,7 +274,7 @@ def sender(client: Any) -> Create:
     async def post(extra_body: Mapping[str, Any] | None = None, **body: Any) -> Any:
         # create() without the type checks of request and reply, which take 40% of its time.
         whole = {**body, **(extra_body or {})}
-        reply = await client.post("/chat/completions", cast_to=object, body=whole)
+        reply = await client.post(path, cast_to=object, body=whole)
         return json.loads(reply) if isinstance(reply, str) else reply
 
     return post

@@ -9,13 +9,18 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.endpoint import Endpoint
+from local_judges.answer_format import instruction_of, schema_of
+from local_judges.api.endpoint import Endpoint, scorings_of
 from local_judges.api.retry import FatalError, Retry
 from local_judges.api.session import Session, event_loop
 from local_judges.distributed.ranks import processes
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
+
+TOP_TOKENS = "first token's best 20 alternatives; option_mass is a lower bound"
+WHOLE_OPTIONS = "each option's whole token sequence, by token id"
+"""How option probabilities are read, as ``run.json`` says it."""
 
 
 class ApiJudge:
@@ -54,12 +59,17 @@ class ApiJudge:
                 "per million tokens"
             )
         self.spent = self._admitted = 0.0
-        self.scorings = frozenset({"generate", "options"} if own.logprobs else {"generate"})
+        self.scorings = scorings_of(own)
         described = json.dumps(self._fixed(), sort_keys=True).encode()
         self.name = f"{name or model}@{hashlib.sha256(described).hexdigest()[:8]}"
 
     def _fixed(self) -> dict[str, Any]:
         options, endpoint = self.options, self.endpoint
+        style = {**vars(options.style), "extra_body": dict(options.style.extra_body)}
+        # Only where it matters, so that other judges keep their fingerprint.
+        structured: dict[str, Any] = {"answer_format": options.answer_format}
+        if not style.pop("json_schema"):
+            structured["format_instruction"] = instruction_of(("OPTION", "OPTION"))
         return {
             "engine": "api",
             "model": endpoint.model,
@@ -70,11 +80,14 @@ class ApiJudge:
                 "temperature": options.temperature,
                 "seed": options.seed,
             },
-            "style": {**vars(options.style), "extra_body": dict(options.style.extra_body)},
+            "style": style,
+            **(structured if options.answer_format else {}),
         }
 
     def describe(self) -> Mapping[str, Any]:
         """Model, endpoint, system prompt, decoding, style and the client's version; never a key.
+
+        ``options`` says how option probabilities are read, for which the endpoint is asked.
 
         The weights of an endpoint cannot be hashed; ``floating`` marks a name that the provider
         may point to another checkpoint.
@@ -82,10 +95,19 @@ class ApiJudge:
         client = "huggingface_hub" if self.endpoint.provider else "openai"
         return {
             **self._fixed(),
-            "options": "first token's best 20 alternatives; option_mass is a lower bound",
+            "options": self._reading(),
             "floating": self.options.floating,
             "client": f"{client} {metadata.version(client)}",
         }
+
+    def _reading(self) -> str | None:
+        if "options" not in self.scorings:
+            return None
+        try:
+            scorer = self.endpoint.find_scorer(tries=1)
+        except FatalError:
+            return "unknown: the endpoint cannot be reached"
+        return TOP_TOKENS if scorer is None else WHOLE_OPTIONS
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
         """One prompt per batch: neither shape nor order matters to an endpoint."""
@@ -115,6 +137,7 @@ class ApiJudge:
 
         Raises JudgeSenseError, naming the endpoint, when no prompt can be answered.
         """
+        self.endpoint.writes = "generate" in scorings
         with event_loop() as run:
             session = Session(self.endpoint, iter(batches), "options" in scorings, self._settle)
             try:
@@ -175,5 +198,9 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
         return None
     overhead = len(options.get("system_prompt", SYSTEM_PROMPT).encode()) + 64
     read = sum((len(request.text.encode()) + overhead) / 3 for request in requests)
+    if options.get("answer_format") == "json":
+        # A schema may be counted as part of the prompt.
+        schemas = (json.dumps(schema_of(request.options)) for request in requests)
+        read += sum(len(schema.encode()) for schema in schemas) / 3
     written = len(requests) * options.get("max_tokens", MAX_TOKENS)
     return float((read * price[0] + written * price[1]) / 1e6)

@@ -62,7 +62,7 @@ class Session:
         self._workers: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
-        """Connect, and start the first worker."""
+        """Connect, and start the first worker. Raises FatalError for an unreachable endpoint."""
         try:
             from aiolimiter import AsyncLimiter
         except ImportError as error:
@@ -70,7 +70,10 @@ class Session:
         options = self._endpoint.options
         self._client = self._endpoint.client()
         self._create = sender(self._client)
+        self._endpoint.complete = sender(self._client, "/completions")
         self._arrived = asyncio.Event()
+        if self._logprobs:
+            await asyncio.to_thread(self._endpoint.find_scorer)
         self._limiters = [
             AsyncLimiter(limit, 60) if limit else None
             for limit in (options.requests_per_minute, options.tokens_per_minute)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from judgesense.errors import JudgeSenseError
 from judgesense.responses import THINKING_TAG
 from local_judges.local.chat import ChatFormat
 from local_judges.local.decoding import Decoding
@@ -21,8 +22,9 @@ class LocalModel:
     """A causal language model and its decoding, without the engine that runs it.
 
     A model that thinks aloud supports no option scoring, because its thinking comes where the
-    answer would be. ``context`` is the maximum number of tokens of a prompt with its answer.
-    Raises JudgeSenseError for a tokenizer or chat template that cannot be used.
+    answer would be; nor does one with an ``answer_format``. ``context`` is the maximum number of
+    tokens of a prompt with its answer. Raises JudgeSenseError for a tokenizer or chat template that
+    cannot be used, and for an ``answer_format`` of a model that thinks aloud.
     """
 
     engine = ""
@@ -42,6 +44,15 @@ class LocalModel:
         self.config = transformers.AutoConfig.from_pretrained(self.folder).get_text_config()
         self.context = int(getattr(self.config, "max_position_embeddings", None) or 1 << 30)
         self.stop_tokens = self._stop_tokens()
+        self.answer_format = options.answer_format
+        if self.answer_format:
+            if self.chat.thinks:
+                raise JudgeSenseError(
+                    f"answer_format={self.answer_format} leaves {source.name} no room to think "
+                    "aloud; leave out answer_format, or set thinking=false"
+                )
+            # The grammar masks the probabilities.
+            self.scorings = frozenset({"generate"})
         self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
         self._tries: dict[tuple[str, ...], OptionTrie] = {}
 
@@ -96,6 +107,7 @@ class LocalModel:
     def what_fixes_answers(self) -> dict[str, Any]:
         """The engine, weights, dtype, prompt format and decoding, as JSON values."""
         sampled = {"seed": self.decoding.seed} if self.decoding.temperature else {}
+        structured = {"answer_format": self.answer_format} if self.answer_format else {}
         return {
             "engine": self.engine,
             "weights": self.source.weights,
@@ -107,6 +119,7 @@ class LocalModel:
                 "stop_tokens": self.stop_tokens,
                 **sampled,
             },
+            **structured,
         }
 
     def describe(self) -> dict[str, Any]:

@@ -7,7 +7,8 @@ prompt and after every token sequence that an option continues: the inner nodes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,9 @@ from judgesense.errors import JudgeSenseError
 
 ROOT = -1
 """The trie's root: the end of the prompt."""
+
+MOST_TOKEN_IDS = 128
+"""vLLM's limit of token ids per request whose log-probability it returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,61 @@ def option_logprobs(
         score = sum(next(taken) for _ in path)
         scores.append(score + (stop_logprobs[end + 1] if end is not None else 0.0))
     return tuple(scores)
+
+
+def tokens_asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]:
+    """The tokens whose log-probabilities are needed after the root and after each inner node.
+
+    Raises JudgeSenseError if vLLM does not return as many at one place.
+
+    >>> tokens_asked(build_trie([(5, 6), (5, 7), (8,)], stop_tokens=[2]), [2])
+    {-1: [5, 8], 0: [6, 7]}
+    """
+    tokens: dict[int, set[int]] = {node: set() for node in (ROOT, *range(len(trie.nodes)))}
+    for node, token in trie.steps:
+        tokens[node].add(token)
+    for end in trie.ends:
+        if end is not None:
+            tokens[end].update(stop_tokens)
+    most = max(map(len, tokens.values()))
+    if most > MOST_TOKEN_IDS:
+        raise JudgeSenseError(
+            f"{len(trie.paths)} options differ in {most} tokens at one place, but vLLM returns at "
+            f"most {MOST_TOKEN_IDS}; use generate scoring or the engine transformers"
+        )
+    return {node: sorted(found) for node, found in tokens.items()}
+
+
+def path_to(trie: OptionTrie, node: int) -> list[int]:
+    """The tokens from the end of the prompt to a node.
+
+    >>> path_to(build_trie([(5, 6, 7)], stop_tokens=[]), 1)
+    [5, 6]
+    """
+    path = []
+    while node != ROOT:
+        token, node = trie.nodes[node]
+        path.append(token)
+    return path[::-1]
+
+
+def scores_of(
+    trie: OptionTrie, found: Mapping[int, Mapping[int, float]], stop_tokens: Sequence[int]
+) -> tuple[float, ...]:
+    """The log-probabilities of the options in nats.
+
+    ``found`` has those of the tokens of :func:`tokens_asked` after each node.
+
+    >>> scores_of(build_trie([(5, 6), (8,)], []), {-1: {5: -1.0, 8: -2.0}, 0: {6: -0.5}}, [])
+    (-1.5, -2.0)
+    """
+    stops = [-math.inf] * (len(trie.nodes) + 1)
+    for end in trie.ends:
+        if end is not None:
+            after = [found[end][token] for token in stop_tokens]
+            best = max(after)
+            stops[end + 1] = best + math.log(sum(math.exp(each - best) for each in after))
+    return option_logprobs(trie, [found[node][token] for node, token in trie.steps], stops)
 
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:

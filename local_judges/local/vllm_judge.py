@@ -12,18 +12,23 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.answer_format import schema_of
 from local_judges.local.devices import hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model
-from local_judges.local.option_scoring import ROOT, OptionTrie, option_logprobs
+from local_judges.local.option_scoring import (
+    ROOT,
+    OptionTrie,
+    path_to,
+    scores_of,
+    tokens_asked,
+)
 from local_judges.local.vllm_engine import (
     default_dtype,
     dummy_source,
@@ -41,8 +46,6 @@ BATCH = 64
 """Prompts per batch; small, so that a kill loses little. The engine never waits for a batch."""
 LONGEST = 32_768
 """The default limit of the context: vLLM reserves memory for a prompt of this length."""
-_MOST_TOKEN_IDS = 128
-"""vLLM's limit of token ids per request whose log-probability it returns."""
 
 
 class VllmJudge(LocalModel):
@@ -146,7 +149,7 @@ class VllmJudge(LocalModel):
             options.add(request.options)
         if "options" in scorings:
             for each in sorted(options):
-                _asked(self.trie(each), self.stop_tokens)
+                tokens_asked(self.trie(each), self.stop_tokens)
         order = sorted(range(len(texts)), key=texts.__getitem__)
         return [[order[n] for n in batch] for batch in plan_by_count(len(order), BATCH)]
 
@@ -229,10 +232,10 @@ class VllmJudge(LocalModel):
             answer.error = self.too_long(tokens, trie, writes)
             if answer.error is not None:
                 continue
-            asked = _asked(trie, self.stop_tokens) if trie else {ROOT: None}
+            asked = tokens_asked(trie, self.stop_tokens) if trie else {ROOT: None}
             batch.tries[place] = trie
             for node, token_ids in asked.items():
-                read = [*tokens, *(_path(trie, node) if trie else ())]
+                read = [*tokens, *(path_to(trie, node) if trie else ())]
                 key = f"{place}:{node}"
                 batch.waiting.add(key)
                 engine.add_request(
@@ -248,7 +251,11 @@ class VllmJudge(LocalModel):
 
         drawn = writes and self.decoding.temperature > 0
         seed = self.decoding.seed_of(request.prompt_id, request.repeat) >> 1 if drawn else None
+        structured = None
+        if writes and self.answer_format and request.options:
+            structured = _structured(self.answer_format, request.options)
         return SamplingParams(
+            structured_outputs=structured,
             max_tokens=self.decoding.max_tokens if writes else 1,
             temperature=self.decoding.temperature if drawn else 0.0,
             seed=seed,
@@ -270,7 +277,7 @@ class VllmJudge(LocalModel):
             found = batch.found.setdefault(place, {})
             found[node] = {token: each.logprob for token, each in written.logprobs[0].items()}
             if len(found) == len(trie.nodes) + 1:
-                self.score(answer, _scores(trie, batch.found.pop(place), self.stop_tokens))
+                self.score(answer, scores_of(trie, batch.found.pop(place), self.stop_tokens))
         if node == ROOT and batch.writes:
             stopped = bool(written.token_ids) and written.token_ids[-1] in self.stop_tokens
             self.write(answer, written.token_ids[: -1 if stopped else None], stopped)
@@ -291,39 +298,11 @@ class _Batch:
     found: dict[int, dict[int, dict[int, float]]] = field(default_factory=dict)
 
 
-def _asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]:
-    """The tokens whose log-probabilities are needed after the root and after each inner node."""
-    tokens: dict[int, set[int]] = {node: set() for node in (ROOT, *range(len(trie.nodes)))}
-    for node, token in trie.steps:
-        tokens[node].add(token)
-    for end in trie.ends:
-        if end is not None:
-            tokens[end].update(stop_tokens)
-    most = max(map(len, tokens.values()))
-    if most > _MOST_TOKEN_IDS:
-        raise JudgeSenseError(
-            f"{len(trie.paths)} options differ in {most} tokens at one place, but vLLM returns at "
-            f"most {_MOST_TOKEN_IDS}; use generate scoring or the engine transformers"
-        )
-    return {node: sorted(found) for node, found in tokens.items()}
+def _structured(answer_format: str, options: Sequence[str]) -> Any:
+    """vLLM's parameters of an answer format."""
+    from vllm.sampling_params import StructuredOutputsParams
 
-
-def _path(trie: OptionTrie, node: int) -> list[int]:
-    """The tokens from the end of the prompt to a node."""
-    path = []
-    while node != ROOT:
-        token, node = trie.nodes[node]
-        path.append(token)
-    return path[::-1]
-
-
-def _scores(
-    trie: OptionTrie, found: Mapping[int, Mapping[int, float]], stop_tokens: Sequence[int]
-) -> tuple[float, ...]:
-    """The log-probabilities of the options, from those of the tokens after each node."""
-    stops = [float("-inf")] * (len(trie.nodes) + 1)
-    for end in trie.ends:
-        if end is not None:
-            after = [found[end][token] for token in stop_tokens]
-            stops[end + 1] = float(np.logaddexp.reduce(after))
-    return option_logprobs(trie, [found[node][token] for node, token in trie.steps], stops)
+    if answer_format == "choice":
+        return StructuredOutputsParams(choice=list(options))
+    # Without this a small model may fill its tokens with line breaks.
+    return StructuredOutputsParams(json=schema_of(options), disable_any_whitespace=True)
