@@ -43,7 +43,7 @@ $(VENV)/.dev: $(VENV)/.local
 	@touch $@
 
 # vLLM for CPUs pins its own versions. The list is complete (--no-deps): vLLM's other dependencies
-# are for serving, or break its import on a CPU.
+# are for what no test uses, or break its import on a CPU.
 VLLM_PIP := $(VENV)-vllm/bin/python -m pip install -qq --disable-pip-version-check
 $(VENV)-vllm/.ready: constraints-vllm.txt
 	@test -x $(VENV)-vllm/bin/python || $(PYTHON) -m venv $(VENV)-vllm

@@ -156,7 +156,7 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
         if not any(entry.get("owned_by") == "vllm" for entry in listed["data"]):
             return None
         tokenizer = ServedTokenizer(client, model)
-        if not _answers_by_id(client, model, tokenizer(_MARK).input_ids[:1]):
+        if not _answers_by_id(client, model, tokenizer(_MARK).input_ids):
             return None
         return TokenScorer(tokenizer, body)
     except APIConnectionError:
@@ -166,11 +166,14 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
 
 
 def _answers_by_id(client: Any, model: str, tokens: list[int]) -> bool:
-    """Whether the server returns the log-probability of a token that is asked for by its id;
-    older versions ignore the field."""
-    body = {"model": model, **_completion([tokens], tokens)}
+    """Whether the server returns the log-probabilities of tokens that are asked for by their ids.
+
+    Older versions ignore the ids and return the best token or two; these are more.
+    """
+    wanted = sorted(set(tokens))
+    body = {"model": model, **_completion([tokens[:1]], wanted)}
     reply = client.post("/completions", cast_to=object, body=body)
-    return tokens[0] in _found(reply["choices"][0]["logprobs"]["top_logprobs"][0])
+    return set(wanted) <= set(_found(reply["choices"][0]["logprobs"]["top_logprobs"][0]))
 
 
 async def _after(

