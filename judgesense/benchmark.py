@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import NO_ORDER, Pair, Prompt, Task, is_scale, load_label_map, signature_hash
+from judgesense.tasks import (
+    NO_ORDER,
+    Aliases,
+    Pair,
+    Prompt,
+    Task,
+    is_scale,
+    load_label_map,
+    signature_hash,
+)
 
 _STRING = pa.string()
 
@@ -28,12 +37,14 @@ class Benchmark:
     ``prompts`` has the columns of :class:`~judgesense.tasks.Prompt`, ``pairs`` those of
     :class:`~judgesense.tasks.Pair`; every pair's prompts are among the prompts. ``source``
     identifies the content (name or path, revision, hash) and is recorded in ``run.json``.
+    ``aliases`` are the templates' further texts for an answer, by template id.
     """
 
     tasks: Mapping[str, Task]
     prompts: pa.Table
     pairs: pa.Table
     source: Mapping[str, str]
+    aliases: Mapping[str, Aliases] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, table, schema in (
@@ -97,8 +108,13 @@ class Benchmark:
             )
             cells = _key(prompts, *_ITEM, "template_id")
             prompts = prompts.filter(pc.is_in(cells, value_set=needed))
+        asked = set(pc.unique(prompts["template_id"]).to_pylist())
         return dataclasses.replace(
-            self, tasks={name: self.tasks[name] for name in wanted}, prompts=prompts, pairs=pairs
+            self,
+            tasks={name: self.tasks[name] for name in wanted},
+            prompts=prompts,
+            pairs=pairs,
+            aliases={key: value for key, value in self.aliases.items() if key in asked},
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,6 +31,10 @@ UNDECIDED = (UNCLEAR, REFUSED, ERROR)
 """The values in place of a decision: unreadable, refused, failed."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
+Aliases = Mapping[str, Sequence[str]]
+"""Further texts for an answer: answer -> texts."""
+
+_AROUND = " \t\r\n*_`\"'“”‘’«»[](){}<>#$.,;:!?"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -91,7 +96,8 @@ class Template:
 
     ``text`` and ``layout`` may contain ``{field}`` placeholders of the item; ``layout`` must
     contain ``{instruction}``. ``label_map`` maps every raw answer to a canonical label; it is the
-    identity unless the wording is inverted.
+    identity unless the wording is inverted. ``aliases`` are further texts, in any language, that
+    are read as a raw answer; they do not change the prompt.
     """
 
     template_id: str
@@ -99,6 +105,7 @@ class Template:
     text: str
     layout: str
     label_map: Mapping[str, str]
+    aliases: Aliases = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def inverted(self) -> bool:
@@ -170,6 +177,40 @@ class Pair:
     prompt_id_b: str
     label_map_a: str
     label_map_b: str
+
+
+def alias_key(text: str) -> str:
+    """What two texts must share to be read as the same answer: case, width and marks around them
+    make no difference.
+
+    >>> alias_key(" (Ja!) ") == alias_key("ＪＡ")
+    True
+    """
+    return unicodedata.normalize("NFKC", text).strip(_AROUND).casefold()
+
+
+def wrong_alias(answers: Sequence[str], aliases: Aliases) -> tuple[str, str, str] | None:
+    """The first alias that cannot be used: its answer, the alias, and the reason; None if all can.
+
+    An alias belongs to one of the ``answers``, has a letter, a digit or a symbol, and names no
+    other answer, neither as an answer nor as an alias.
+
+    >>> wrong_alias(("YES", "NO"), {"YES": ["ja"], "NO": ["nein", "Ja"]})
+    ('NO', 'Ja', "'Ja' is already an alias of 'YES'")
+    """
+    seen: dict[str, str] = {}
+    for answer, texts in aliases.items():
+        if answer not in answers:
+            return answer, "", f"{answer!r} is not an answer; the answers are {', '.join(answers)}"
+        for text in texts:
+            key = alias_key(text)
+            if not key:
+                return answer, text, f"{text!r} is empty or only punctuation"
+            if other := next((o for o in answers if o != answer and alias_key(o) == key), None):
+                return answer, text, f"{text!r} is the answer {other!r}, not an alias of {answer!r}"
+            if seen.setdefault(key, answer) != answer:
+                return answer, text, f"{text!r} is already an alias of {seen[key]!r}"
+    return None
 
 
 def prompt_id(text: str) -> str:

@@ -6,6 +6,7 @@ number. The same sources at the same revisions and the same seed give the same b
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.tasks import Item
@@ -22,6 +25,7 @@ from judgesense_dataset.audit.figure import draw_audit
 from judgesense_dataset.audit.render import render as render_audit
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.folder import (
+    ALIASES,
     PAIR_ROWS,
     PROMPT_ROWS,
     PROMPTS,
@@ -132,7 +136,10 @@ def build_dataset(
     stamp = _Stamp() if verdicts and design != GRID_ONLY else None
     built = BuiltDataset(out, notes=facts.notes)
     with new_folder(out) as folder:
-        with ConfigWriter(folder, PROMPTS, PROMPT_ROWS) as prompts:
+        schema = PROMPT_ROWS
+        if any(template.aliases for name in groups for template in known[name].templates):
+            schema = schema.append(pa.field(ALIASES, pa.string()))
+        with ConfigWriter(folder, PROMPTS, schema) as prompts:
             for name, group in groups.items():
                 entry = known[name]
                 before = prompts.num_rows
@@ -259,9 +266,15 @@ def _write_pairs(
 def _prompt_rows(
     entry: TaskTemplates, items: Sequence[Item], orders: str
 ) -> Iterator[dict[str, Any]]:
-    """The rows of ``folder.PROMPT_ROWS``: the grid of item, order and template."""
+    """The grid of item, order and template: ``folder.PROMPT_ROWS``, and aliases if there are."""
     by_id = {item.item_id: item for item in items}
+    aliases = {
+        template.template_id: json.dumps(dict(template.aliases), ensure_ascii=False)
+        for template in entry.templates
+        if template.aliases
+    }
     for prompt in grid(entry, items, orders):
         item = by_id[prompt.item_id]
         row = {name: getattr(prompt, name) for name in PROMPT_ROWS.names if hasattr(prompt, name)}
-        yield {**row, "source": item.source, "revision": item.revision, "license": item.license}
+        row |= {"source": item.source, "revision": item.revision, "license": item.license}
+        yield {**row, ALIASES: aliases.get(prompt.template_id)} if aliases else row

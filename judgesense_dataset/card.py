@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined
 
 from judgesense.files import write_text
@@ -17,8 +18,6 @@ from judgesense.tasks import Item
 from judgesense.version import __version__
 from judgesense_dataset.folder import (
     ALL,
-    PAIR_ROWS,
-    PROMPT_ROWS,
     PROMPTS,
     README,
     SPLIT,
@@ -94,7 +93,7 @@ def write_card(folder: Path, facts: Facts) -> None:
         config=tasks[0] if tasks else PROMPTS,
         split=SPLIT,
         version=__version__,
-        prompt_columns=", ".join(PROMPT_ROWS.names),
+        prompt_columns=", ".join(pq.read_schema(folder / config_file(PROMPTS)).names),
     )
     write_text(folder / README, card)
 
@@ -148,7 +147,7 @@ def _config(name: str, files: list[str], default: bool) -> dict[str, Any]:
 
 def _info(folder: Path, name: str, files: Sequence[str]) -> dict[str, Any]:
     dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
-    schema = PROMPT_ROWS if name == PROMPTS else PAIR_ROWS
+    schema = pq.read_schema(folder / files[0])
     return {
         "config_name": name,
         "features": [{"name": column.name, "dtype": dtypes[column.type]} for column in schema],

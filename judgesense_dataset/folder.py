@@ -56,6 +56,9 @@ PROMPT_ROWS = pa.schema(
 )
 """Columns of the config ``prompts``: one row for each item, template and option order."""
 
+ALIASES = "aliases"
+"""The config ``prompts`` has this column too if a template has aliases: a JSON object of lists."""
+
 
 class ConfigWriter:
     """Write one config's rows in row groups of a fixed size; use it as a context manager.

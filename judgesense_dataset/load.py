@@ -7,6 +7,7 @@ huggingface_hub.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +18,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.tasks import Prompt, Task, load_label_map, pair_up, prompt_id
+from judgesense.tasks import (
+    Aliases,
+    Prompt,
+    Task,
+    load_label_map,
+    pair_up,
+    prompt_id,
+    wrong_alias,
+)
 from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, embedded_rows, load_embedded
 from judgesense_dataset.folder import (
+    ALIASES,
     ALL,
     PAIR_ROWS,
     PROMPTS,
@@ -94,7 +105,7 @@ def load_benchmark(
         source["pairs_not_valid"] = f"{not_valid} ({'left out' if only_valid else 'kept'})"
     if only_valid:
         rows = kept
-    return Benchmark(tasks=tasks, prompts=prompts, pairs=_pairs_of(rows), source=source)
+    return Benchmark(tasks, prompts, _pairs_of(rows), source, _aliases(found.folder))
 
 
 def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -> pa.Table:
@@ -263,7 +274,7 @@ def _grid_alone(found: Located) -> Benchmark:
     pairs = (pair_up(a, b) for cell in cells.values() for a, b in combinations(cell, 2))
     tasks = _tasks(grid, "task", ["label_map"], str(found.folder))
     source = {"name": found.name, "revision": found.revision}
-    return Benchmark(tasks=tasks, prompts=grid, pairs=table_of_pairs(pairs), source=source)
+    return Benchmark(tasks, grid, table_of_pairs(pairs), source, _aliases(found.folder))
 
 
 def check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
@@ -312,6 +323,31 @@ def _grid(folder: Path) -> pa.Table | None:
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
         return None
     return read_config(folder, PROMPTS, PROMPT_SCHEMA.names).cast(PROMPT_SCHEMA)
+
+
+def _aliases(folder: Path) -> dict[str, Aliases]:
+    """The aliases of the templates, by template id; raises JudgeSenseError for invalid ones."""
+    if not is_hub_folder(folder) or PROMPTS not in configs(folder):
+        return {}
+    if not all(ALIASES in pq.read_schema(path).names for path in configs(folder)[PROMPTS]):
+        return {}
+    table = read_config(folder, PROMPTS, ["template_id", "label_map", ALIASES])
+    found: dict[str, Aliases] = {}
+    for row in table.group_by(table.column_names).aggregate([]).to_pylist():
+        if row[ALIASES] is None:
+            continue
+        place = f"{folder} ({PROMPTS}), template {row['template_id']!r}, column {ALIASES}"
+        try:
+            listed = {
+                str(answer): tuple(map(str, texts))
+                for answer, texts in json.loads(row[ALIASES]).items()
+            }
+        except (AttributeError, TypeError, ValueError) as error:
+            raise JudgeSenseError(f"{place}: not a JSON object of lists ({error})") from error
+        if wrong := wrong_alias(tuple(load_label_map(row["label_map"])), listed):
+            raise JudgeSenseError(f"{place}: {wrong[2]}")
+        found[row["template_id"]] = listed
+    return found
 
 
 def _prompts_of(rows: pa.Table) -> pa.Table:

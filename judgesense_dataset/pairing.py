@@ -95,6 +95,12 @@ def build(
         prompts=pa.concat_tables(prompt_tables or [PROMPT_SCHEMA.empty_table()]),
         pairs=pa.concat_tables(pair_tables or [PAIR_SCHEMA.empty_table()]),
         source={"name": "items", **(source or {}), "design": design, "seed": str(seed)},
+        aliases={
+            template.template_id: template.aliases
+            for name in tasks
+            for template in templates[name].templates
+            if template.aliases
+        },
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -112,10 +113,7 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
                 f"{path}: its answers are {', '.join(entry.task.labels)}, but the rubric's are "
                 f"{', '.join(task.labels)}"
             )
-        found = [
-            Template(each.template_id, task.name, each.text, each.layout, each.label_map)
-            for each in entry.templates
-        ]
+        found = [replace(each, task=task.name) for each in entry.templates]
         for each in found:
             if each.template_id == NAME and (each.text, each.layout) != (own.text, own.layout):
                 raise JudgeSenseError(

@@ -6,12 +6,13 @@ A template file is YAML; ``data/templates.yaml`` documents the format and is a f
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import UNDECIDED, Task, Template
+from judgesense.tasks import UNDECIDED, Task, Template, wrong_alias
 from judgesense.yaml_files import YamlNode, read_nodes
 
 DATA = Path(__file__).parent / "data"
@@ -19,7 +20,7 @@ DATA = Path(__file__).parent / "data"
 
 _FILE_KEYS = {"source", "license", "tasks"}
 _TASK_KEYS = {"labels", "ordinal", "options", "layout", "templates"}
-_TEMPLATE_KEYS = {"id", "text", "label_map", "layout", "accepted", "measured"}
+_TEMPLATE_KEYS = {"id", "text", "label_map", "aliases", "layout", "accepted", "measured"}
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -46,8 +47,8 @@ def load_templates(
 
     Raises JudgeSenseError naming the file and line for invalid YAML, an unknown or missing key, a
     layout without ``{instruction}``, a brace that is not a placeholder, a comparative task that
-    does not show its options, a label map that leads outside the labels or never reaches one, a
-    repeated id, or a task with fewer than ``at_least`` templates.
+    does not show its options, a label map that leads outside the labels or never reaches one, an
+    alias of no answer or of two, a repeated id, or a task with fewer than ``at_least`` templates.
 
     >>> list(load_templates(DATA / "templates.yaml"))
     ['factuality', 'coherence', 'relevance', 'preference']
@@ -136,12 +137,31 @@ def _template(node: YamlNode, task: Task, layout: str, seen: dict[str, str]) -> 
         text=text,
         layout=_layout(entries["layout"]) if "layout" in entries else layout,
         label_map=MappingProxyType(label_map),
+        aliases=_aliases(entries["aliases"], label_map) if "aliases" in entries else {},
     )
     if hidden := [field for field in task.options.values() if field not in template.placeholders]:
         raise node.fail(
             f"template {template_id!r} never shows the option {{{hidden[0]}}}; add it to the layout"
         )
     return template
+
+
+def _aliases(node: YamlNode, label_map: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    listed = {
+        answer: texts.sequence(f"the aliases of {answer!r}")
+        for answer, texts in node.mapping("aliases").items()
+    }
+    aliases = {
+        answer: tuple(text.text(f"an alias of {answer!r}") for text in texts)
+        for answer, texts in listed.items()
+    }
+    if wrong := wrong_alias(tuple(label_map), aliases):
+        answer, alias, reason = wrong
+        places = zip(aliases[answer], listed[answer], strict=True)
+        raise next((place for text, place in places if text == alias), node).fail(
+            f"the aliases of a template: {reason}"
+        )
+    return MappingProxyType(aliases)
 
 
 def _layout(node: YamlNode) -> str:

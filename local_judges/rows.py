@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judgesense.decisions import OPTIONAL, SCHEMA, conform
 from judgesense.storage import PartFolder
-from judgesense.tasks import ERROR, REFUSED, UNCLEAR, load_label_map
+from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
 from local_judges.parsing import parse
 from local_judges.plan import Part, Requests, options_of, take_rows
 from local_judges.protocol import Answer
@@ -21,10 +21,13 @@ _FROM_PROMPTS = (
 )  # fmt: skip
 
 
-def decide(answer: Answer, scoring: str, options: tuple[str, ...]) -> str:
+def decide(
+    answer: Answer, scoring: str, options: tuple[str, ...], aliases: Aliases | None = None
+) -> str:
     """The raw decision of an answer: an option, or UNCLEAR, REFUSED or ERROR.
 
-    With ``options`` scoring it is the most probable option, and the first one of a tie.
+    A text may name an option by one of its ``aliases``. With ``options`` scoring it is the most
+    probable option, and the first one of a tie.
 
     >>> decide(Answer(option_logprobs=(-2.0, -0.1)), "options", ("YES", "NO"))
     'NO'
@@ -34,7 +37,7 @@ def decide(answer: Answer, scoring: str, options: tuple[str, ...]) -> str:
     if answer.refused:
         return REFUSED
     if scoring == "generate":
-        return parse(answer.text or "", options)
+        return parse(answer.text or "", options, aliases)
     if answer.option_logprobs is None:
         return UNCLEAR
     return options[answer.option_logprobs.index(max(answer.option_logprobs))]
@@ -47,14 +50,20 @@ def part_table(
     prompts: pa.Table,
     judge: str,
     scorings: Sequence[str],
+    aliases: Mapping[str, Aliases] | None = None,
 ) -> pa.Table:
-    """The rows of a part: by request in the planned order, then by prompt, then by scoring."""
+    """The rows of a part: by request in the planned order, then by prompt, then by scoring.
+
+    ``aliases`` are those of each template, by its id.
+    """
     rows, answer_of = requests.rows_of(part)
     ordered = [answers[index] for index in part.requests]
     variants = [name for name in OPTIONAL if name in prompts.column_names]
     taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map", *variants)), rows)
     label_maps = taken["label_map"].to_pylist()
     asked_maps = _asked_maps(answer_of, label_maps)
+    known = aliases or {}
+    others = [known.get(template) for template in taken["template_id"].to_pylist()]
     constant = {
         "judge": pa.repeat(judge, len(rows)),
         "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(rows)),
@@ -63,12 +72,12 @@ def part_table(
     }
     tables = []
     for scoring in scorings:
-        # Rows that share an answer may differ in their label map, so each text is read by its own;
-        # log-probabilities are in the order in which the options were asked for.
+        # Rows that share an answer may differ in their label map and aliases, so each text is read
+        # by its own; log-probabilities are in the order in which the options were asked for.
         maps = asked_maps if scoring == "options" else label_maps
         raw = [
-            decide(ordered[at], scoring, options_of(label_map))
-            for at, label_map in zip(answer_of.tolist(), maps, strict=True)
+            decide(ordered[at], scoring, options_of(label_map), also)
+            for at, label_map, also in zip(answer_of.tolist(), maps, others, strict=True)
         ]
         decided = {
             "scoring": pa.repeat(scoring, len(rows)),
@@ -179,11 +188,14 @@ def decision_log(
     requests: Requests,
     prompts: pa.Table,
     scorings: Sequence[str],
+    aliases: Mapping[str, Aliases] | None = None,
 ) -> PartLog:
-    """The decision log of a judge on these prompts."""
+    """The decision log of a judge on these prompts; ``aliases`` by template id."""
     return PartLog(
         parts,
         len(scorings),
         conform,
-        lambda part, answers: part_table(part, answers, requests, prompts, judge, scorings),
+        lambda part, answers: part_table(
+            part, answers, requests, prompts, judge, scorings, aliases
+        ),
     )

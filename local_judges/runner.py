@@ -115,6 +115,7 @@ def run_judge(
         requests,
         benchmark.prompts,
         scorings,
+        benchmark.aliases,
     )
     if others := set(ranks.gather(judge.name)) - {judge.name}:
         raise JudgeSenseError(

@@ -226,10 +226,17 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
     """Describe the run and judge with one judge after another."""
     settings, run = work.settings, work.run
     benchmark = _selected(data, settings)
+    aliases = json.loads(json.dumps({k: dict(v) for k, v in benchmark.aliases.items()}))
+    if "data_hash" in run.record and run.record.get("aliases", {}) != aliases:
+        raise JudgeSenseError(
+            f"{run.place.folder} was read with other aliases in the templates, and decisions read "
+            "with both cannot be told apart. Use another --out, or the same aliases"
+        )
     run.describe(
         run_id=f"{run.place.folder.resolve().name}-{benchmark.data_hash}",
         dataset=dict(benchmark.source),
         data_hash=benchmark.data_hash,
+        **({"aliases": aliases} if aliases else {}),
         tasks={
             name: {
                 "labels": list(task.labels),

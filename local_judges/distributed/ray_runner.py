@@ -13,7 +13,7 @@ import logging
 import socket
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.storage import PartFolder
+from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.distributed.ray_cluster import RayCluster
 from local_judges.plan import Part, Requests, plan_parts
@@ -128,7 +129,8 @@ class RayJudge:
         started = time.perf_counter()
         try:
             with Progress(self.name, total) as progress:
-                for told in self._answered(parts, prompts, tuple(scorings)):
+                aliases = {key: dict(each) for key, each in benchmark.aliases.items()}
+                for told in self._answered(parts, prompts, tuple(scorings), aliases):
                     for line in told["notes"]:
                         self._note(line)
                     outcomes.append(JudgeOutcome(**told["outcome"]))
@@ -140,7 +142,11 @@ class RayJudge:
         return whole
 
     def _answered(
-        self, parts: Sequence[Part], prompts: Any, scorings: tuple[str, ...]
+        self,
+        parts: Sequence[Part],
+        prompts: Any,
+        scorings: tuple[str, ...],
+        aliases: Mapping[str, Aliases],
     ) -> Iterator[dict[str, Any]]:
         import ray
 
@@ -157,7 +163,14 @@ class RayJudge:
             warnings.filterwarnings("ignore", "`ray_remote_args`")
             answered = calls.map_batches(
                 _PartJudge,
-                fn_constructor_args=(self._home, self.name, prompts, ray.put(parts), scorings),
+                fn_constructor_args=(
+                    self._home,
+                    self.name,
+                    prompts,
+                    ray.put(parts),
+                    scorings,
+                    aliases,
+                ),
                 batch_size=None,
                 batch_format="numpy",
                 compute=ray.data.ActorPoolStrategy(min_size=least, max_size=most),
@@ -267,12 +280,18 @@ class _PartJudge:
     """An actor of the pool: judges parts and writes them."""
 
     def __init__(
-        self, home: _Home, name: str, prompts: Any, parts: Any, scorings: tuple[str, ...]
+        self,
+        home: _Home,
+        name: str,
+        prompts: Any,
+        parts: Any,
+        scorings: tuple[str, ...],
+        aliases: Mapping[str, Aliases],
     ) -> None:
         import ray
 
         self._parts: Sequence[Part] = ray.get(parts)
-        self._home, self._name, self._scorings = home, name, scorings
+        self._home, self._name, self._scorings, self._aliases = home, name, scorings, aliases
         self._prompts: pa.Table = ray.get(prompts)
         self._requests = Requests(self._prompts)
         self._judge: Judge | None = None
@@ -293,7 +312,12 @@ class _PartJudge:
                 "planned; use machines with the same weights and the same kind of device"
             )
         log = decision_log(
-            self._home.parts, judge.name, self._requests, self._prompts, self._scorings
+            self._home.parts,
+            judge.name,
+            self._requests,
+            self._prompts,
+            self._scorings,
+            self._aliases,
         )
         notes: list[str] = []
         asked = frozenset(self._scorings)

@@ -10,6 +10,7 @@ engine, so that it is never idle between batches.
 from __future__ import annotations
 
 import importlib.util
+import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.answer_format import schema_of
+from local_judges.answer_format import FIELD
 from local_judges.local.devices import hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model
@@ -302,7 +303,7 @@ def _structured(answer_format: str, options: Sequence[str]) -> Any:
     """vLLM's parameters of an answer format."""
     from vllm.sampling_params import StructuredOutputsParams
 
-    if answer_format == "choice":
-        return StructuredOutputsParams(choice=list(options))
-    # Without this a small model may fill its tokens with line breaks.
-    return StructuredOutputsParams(json=schema_of(options), disable_any_whitespace=True)
+    if answer_format == "json":
+        # Not a schema: it allows white space, with which a small model may fill its tokens.
+        options = [json.dumps({FIELD: option}, ensure_ascii=False) for option in options]
+    return StructuredOutputsParams(choice=list(options))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from judgesense.tasks import alias_key
 from local_judges.parsing.phrases import QUESTION, one_of, pattern
 from local_judges.parsing.space import Space
 from local_judges.parsing.text import Sentence
@@ -34,6 +35,9 @@ _NEGATED = pattern(
     )
     + r")*\s+(?:[\w'’]+\s+n?or\s+)?\W*$"
 )
+_DENIED_ELSEWHERE = pattern(r"\b(?:nicht|kein\w*|no|non|pas|não|niet|geen|ikke|inte|nie|не)\b")
+"""Words before an alias in running text that may deny it, in the languages that aliases are for."""
+
 _ALTERNATIVE = pattern(r"\s*(?:/|\||,|\bor\b|\band\b)\s*[\"'“‘(]*")
 _GRADED = r"[^.]{0,40}\b(?:candidate|submission|student)(?:['’]s\s+answer)?\s+is\s+"
 _CONTRADICTED = pattern(
@@ -54,20 +58,26 @@ class _Labels:
     def __init__(self, space: Space) -> None:
         self.space = space
         names = "|".join(re.escape(o) for o in sorted(space.options, key=len, reverse=True))
-        one = rf"(?P<option>{names})(?![\w'’])(?!\s*/\s*\w|[–—-]\w)"
+        aliases = "".join(f"(?i:{alias})|" for alias in space.alias_words)
+        options, rest = rf"(?:{names})(?![\w'’])", r"(?!\s*/\s*\w|[–—-]\w)"
+        one = rf"(?P<option>{aliases}{options}){rest}"
         # The case of letters counts; that of a short word ("no") counts in running text.
         letters = all(len(option) == 1 for option in space.options)
         short = min(map(len, space.options)) <= 3
         self.lead = re.compile(
-            rf"\W*{one}(?=\W*$|\s*[.,;:!(—–]|\s+-\s|\s*[\"'”’)\]]+)",
+            rf"\W*{one}(?=\W*$|\s*[.,;:!(—–、。]|\s+-\s|\s*[\"'”’)\]]+)",
             0 if letters else re.IGNORECASE,
         )
-        self.mention = re.compile(rf"(?<![\w'’/–-]){one}", 0 if short else re.IGNORECASE)
+        self.mention = re.compile(
+            rf"(?P<option>{aliases}(?<![\w'’/–-]){options}){rest}", 0 if short else re.IGNORECASE
+        )
         self.cue = pattern(rf"\b{_CUE}{one}")
 
     def named(self, match: re.Match[str]) -> str | None:
         said = match.group("option")
-        return said if said in self.space.exact else self.space.folded.get(said.casefold()) or None
+        if said in self.space.exact:
+            return said
+        return self.space.folded.get(said.casefold()) or self.space.aliases.get(alias_key(said))
 
     def is_prose(self, match: re.Match[str], text: str) -> bool:
         """Whether a short label is an everyday word: the article "A", "no" before a noun."""
@@ -159,10 +169,15 @@ def _cued(
 
 def _only_label(found: Sequence[Sentence], labels: _Labels) -> str | None:
     said: set[str] = set()
+    space = labels.space
     denied: set[str] = set()
     for sentence in found:
         for match in labels.mention.finditer(sentence.text):
             label = labels.named(match)
+            if match.group("option").casefold() not in space.folded and (
+                _DENIED_ELSEWHERE.search(sentence.text, 0, match.start())
+            ):
+                return ""
             if label and not labels.is_prose(match, sentence.text):
                 (denied if _is_denied(match, sentence.text) else said).add(label)
     if len(said) == 1 and not said & denied:

@@ -61,9 +61,13 @@ def parse(
         text: what the judge generated, of any length; time is linear in it.
         options: the raw answers of the prompt.
         aliases: further texts for an option, in any language: ``{"A": ["Option eins"]}``.
+            Case and width make no difference. In scripts with spaces an alias is a whole word.
 
     Returns:
         One of ``options``; UNCLEAR; or REFUSED if the text declines and names no option.
+
+    Raises:
+        JudgeSenseError: for an alias of no option or of two.
 
     >>> parse("Therefore, Output (a) is better.", ("A", "B"))
     'A'

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
 from functools import lru_cache
 
-from judgesense.tasks import UNCLEAR, is_scale
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import UNCLEAR, Aliases, alias_key, is_scale, wrong_alias
 
 _STRIPPED = " \t\r\n*_`\"'“”‘’«»[](){}<>#$.,;:!"
 TIES = frozenset({"tie", "tied", "equal", "same", "both", "draw", "neither", "c=tie"})
@@ -50,20 +51,15 @@ class Space:
             key = option.casefold()
             # Options that differ in case only are told apart by their case.
             self.folded[key] = "" if key in self.folded else option
-        self.aliases = {alias.casefold(): option for alias, option in aliases}
+        self.aliases = {alias_key(alias): option for alias, option in aliases}
         self.mention = re.compile(self._mention(), re.IGNORECASE)
         self.bare = re.compile(self._bare())
-        self._alias = (
-            re.compile(
-                "|".join(
-                    rf"(?<!\w){re.escape(each)}(?!\w)" if each.isascii() else re.escape(each)
-                    for each in sorted(self.aliases, key=len, reverse=True)
-                ),
-                re.IGNORECASE,
-            )
-            if self.aliases
-            else None
-        )
+        longest_first = sorted(aliases, key=lambda pair: len(pair[0]), reverse=True)
+        self.alias_words = [_as_word(alias) for alias, _ in longest_first]
+        # Each alias is a group, because a match may differ from it in more than case ("İ" and "i").
+        self._alias_of = [option for _, option in longest_first]
+        names = "|".join(f"({_as_name(alias)})" for alias, _ in longest_first)
+        self._alias = re.compile(names, re.IGNORECASE) if names else None
 
     def value(self, text: str) -> str | None:
         """The option that a short text is, or None: ``(a)``, ``Response 2``, ``4/5``, ``A>B``.
@@ -145,7 +141,7 @@ class Space:
         """
         if self._alias is not None:
             text = self._alias.sub(
-                lambda found: self._token(self.aliases[found.group().casefold()]), text
+                lambda found: self._token(self._alias_of[(found.lastindex or 1) - 1]), text
             )
         if self.pairwise:
             text = self.mention.sub(self._of_mention, text)
@@ -182,22 +178,54 @@ _ARTICLE = re.compile(
     r"|in|on|with|correctly|also|only|if|looks|appears|gets|fits|outperforms|beats|addresses"
     r"|contains|follows|meets|loses|lost|fails)\b)[a-z]"
 )
+# Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean join words, or words and particles.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)
 _PRONOUN = re.compile(r"['’]|\s+[a-z]")
+
+
+def _as_word(alias: str) -> str:
+    """A pattern that finds an alias as a word of its own."""
+    text = unicodedata.normalize("NFKC", alias).strip()
+    before = r"(?<!\w)" if re.match(r"\w", text) else ""
+    return before + re.escape(text) + (r"(?!\w)" if re.search(r"\w$", text) else "")
+
+
+def _as_name(alias: str) -> str:
+    """A pattern that finds a candidate's name, also where a script has no spaces around it.
+
+    Short words are too often parts of others there: "はい" (yes) is in "答えはいいえ" (it is no).
+    """
+    text = unicodedata.normalize("NFKC", alias).strip()
+    free = len(text) > 2 and _UNSPACED.match(text[0]) and _UNSPACED.match(text[-1])
+    return re.escape(text) if free else _as_word(alias)
 
 
 @lru_cache(maxsize=512)
 def compiled(options: tuple[str, ...], aliases: tuple[tuple[str, str], ...] = ()) -> Space:
-    """The space of these options, compiled once."""
+    """The space of these options, compiled once; ``aliases`` are (text, option).
+
+    Raises JudgeSenseError for an alias of no option or of two.
+    """
+    listed: dict[str, list[str]] = {}
+    for alias, option in aliases:
+        listed.setdefault(option, []).append(alias)
+    if wrong := wrong_alias(options, listed):
+        raise JudgeSenseError(f"aliases: {wrong[2]}")
     return Space(options, aliases)
 
 
-def space_of(options: tuple[str, ...], aliases: Mapping[str, object] | None = None) -> Space:
-    """The space of options with a template's aliases (option -> list of further texts)."""
+def space_of(options: tuple[str, ...], aliases: Aliases | None = None) -> Space:
+    """The space of options with a template's aliases (option -> list of further texts).
+
+    Raises JudgeSenseError for an alias of no option or of two.
+    """
     if not aliases:
         return compiled(options)
     pairs = tuple(
-        (str(alias), option)
+        (alias, option)
         for option, texts in aliases.items()
-        for alias in ([texts] if isinstance(texts, str) else list(texts))  # type: ignore[call-overload]
+        for alias in ([texts] if isinstance(texts, str) else texts)
     )
     return compiled(options, pairs)

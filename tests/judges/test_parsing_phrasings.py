@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgesense.errors import JudgeSenseError
 from judgesense.tasks import REFUSED, UNCLEAR
 from local_judges.parsing import parse
 
@@ -272,13 +273,65 @@ def test_the_meaning_counts(text: str, options: tuple[str, ...], decision: str) 
     assert parse(text, options) == decision
 
 
-def test_a_template_may_name_further_answers() -> None:
-    aliases = {"YES": ["ja", "はい"], "NO": ["nein", "いいえ"]}
-    assert parse("Ja.", POLAR, aliases) == "YES"
-    assert parse("いいえ", POLAR, aliases) == "NO"
-    assert (
-        parse("Option eins ist besser. Antwort: Option eins", PAIR, {"A": ["Option eins"]}) == "A"
-    )
+SPANISH = {"A": ["opción uno"], "B": ["opción dos", "オプション2"]}
+YES_NO = {"YES": ["sí", "ja", "はい", "是的"], "NO": ["nein", "いいえ", "不是", "нет"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "aliases", "decision"),
+    [
+        ("Option eins ist besser. Antwort: Option eins", PAIR, {"A": ["Option eins"]}, "A"),
+        ("OPCIO\u0301N UNO", PAIR, SPANISH, "A"),
+        ("Mi respuesta: **opción dos**", PAIR, SPANISH, "B"),
+        ("opción dos, porque es más clara", PAIR, SPANISH, "B"),
+        ("No es la opción uno.", PAIR, SPANISH, UNCLEAR),
+        ("Opciones unos", PAIR, SPANISH, UNCLEAR),
+        ("Response A is better.", PAIR, SPANISH, "A"),
+        ("[[オプション２]]", PAIR, SPANISH, "B"),
+        ("Ja.", POLAR, YES_NO, "YES"),
+        ("いいえ", POLAR, YES_NO, "NO"),
+        ("はい、正しいです。", POLAR, YES_NO, "YES"),
+        ("答えはいいえです。", POLAR, YES_NO, UNCLEAR),  # "はい" is in it, and is not said
+        ("不是。", POLAR, YES_NO, "NO"),
+        ("是的，正确。", POLAR, YES_NO, "YES"),
+        ("Nein, das Datum ist falsch.", POLAR, YES_NO, "NO"),
+        ("La respuesta es sí.", POLAR, YES_NO, "YES"),
+        ("No es así.", POLAR, YES_NO, UNCLEAR),
+        ("Das ist nicht ja.", POLAR, YES_NO, UNCLEAR),
+        ("Ja oder nein? Nein.", POLAR, YES_NO, "NO"),
+        ("Ja. Nein.", POLAR, YES_NO, UNCLEAR),
+        ('{"verdict": "нет"}', POLAR, YES_NO, "NO"),
+        ("Excelente", SCALE, {"5": ["excelente"]}, "5"),
+    ],
+)
+def test_a_template_may_name_further_answers(
+    text: str, options: tuple[str, ...], aliases: dict[str, list[str]], decision: str
+) -> None:
+    assert parse(text, options, aliases) == decision
+
+
+@pytest.mark.parametrize(
+    ("alias", "text"),
+    [
+        ("si", "s\u0131"),
+        ("iki", "\u0130KI"),
+        ("Straße", "STRASSE"),
+        ("a|b)(", "A|B)("),
+        ("👍", "👍🏽"),
+    ],
+)
+def test_an_alias_in_any_case_and_script_is_no_error(alias: str, text: str) -> None:
+    for said in (text, f"Mine is {text}.", f"{text} is better, {text}!", f"[[{text}]]"):
+        for options in (PAIR, POLAR, SCALE):
+            assert parse(said, options, {options[0]: [alias]}) in {*options, UNCLEAR}
+
+
+@pytest.mark.parametrize(
+    "aliases", [{"C": ["drei"]}, {"A": ["eins"], "B": ["EINS"]}, {"A": ["(b)"]}, {"A": ["!"]}]
+)
+def test_an_alias_of_no_option_or_of_two_is_refused(aliases: dict[str, list[str]]) -> None:
+    with pytest.raises(JudgeSenseError, match=r"^aliases: "):
+        parse("eins", PAIR, aliases)
 
 
 def test_options_that_differ_in_case_or_begin_one_another_are_told_apart() -> None:
@@ -313,12 +366,23 @@ def test_options_that_differ_in_case_or_begin_one_another_are_told_apart() -> No
         " \n" * 1_000_000,
         "**" * 1_000_000,
         "better than " * 100_000,
+        "\u202eB si A\u202c \u200f" * 100_000,
+        "B \u0627\u0644\u0625\u062c\u0627\u0628\u0629\u200f",
+        '{"verdict":' * 10_000,
+        "{'a': " * 10_000 + "}" * 10_000,
+        "```json\n" * 100_000,
+        "\ud83d" * 1_000_000,
+        "e\u0301\u0323" * 1_000_000,
+        "ﷺ" * 500_000,
     ],
     ids=lambda text: repr(text[:12]),
 )
 def test_hostile_text_ends_in_a_verdict_or_unclear(text: str) -> None:
-    for options in (PAIR, SCALE, POLAR, ("A", "B", "C")):
+    spaces: list[tuple[str, ...]] = [PAIR, SCALE, POLAR, ("A", "B", "C"), ("m", "M"), ("1", "10")]
+    for options in (*spaces, ("GOOD", "GOOD ENOUGH")):
         assert parse(text, options) in {*options, UNCLEAR, REFUSED}
+    aliases = {"YES": ["not a", "((x"], "NO": ["\u0627\u0644", "e\u0301\u0323"]}
+    assert parse(text, POLAR, aliases) in {*POLAR, UNCLEAR, REFUSED}
 
 
 @pytest.mark.skipif(not CORPUS.is_file(), reason=f"no corpus of judge outputs at {CORPUS}")

@@ -1,0 +1,185 @@
+"""Aliases of a template: read from its file, kept by a dataset, and read in the judges' answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import judgesense
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import read_record
+from judgesense.tasks import wrong_alias
+from judgesense_dataset.build import build_dataset
+from judgesense_dataset.load import load_benchmark
+from judgesense_dataset.pairing import build_from_files
+from judgesense_dataset.rubric import read_rubric, read_wordings
+from judgesense_dataset.sources.own import OwnData
+from judgesense_dataset.templates import load_templates
+
+HEAD = """tasks:
+  tono:
+    labels: [A, B]
+    layout: "{instruction} {text}"
+    templates:
+      - id: es
+        text: "¿Opción uno o dos?"
+"""
+ALIASES = """        aliases:
+          A: ["Opción uno", "Option one"]
+          B: ["opción dos"]
+"""
+TAIL = """      - id: en
+        text: "A or B?"
+"""
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    path = tmp_path / "items.jsonl"
+    rows = [{"item_id": f"i{n}", "text": f"text {n}", "gold": "AB"[n % 2]} for n in range(4)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+@pytest.fixture
+def templates(tmp_path: Path) -> Callable[[str], Path]:
+    def written(aliases: str = ALIASES) -> Path:
+        path = tmp_path / "templates.yaml"
+        path.write_text(HEAD + aliases + TAIL, "utf-8")
+        return path
+
+    return written
+
+
+def speaks_spanish(messages: Sequence[str]) -> list[str]:
+    return ["opción dos" if message.startswith("¿") else "B" for message in messages]
+
+
+def test_a_template_has_the_aliases_of_its_file(templates: Callable[[str], Path]) -> None:
+    first, second = load_templates(templates(ALIASES))["tono"].templates
+    assert dict(first.aliases) == {"A": ("Opción uno", "Option one"), "B": ("opción dos",)}
+    assert not second.aliases
+
+
+@pytest.mark.parametrize(
+    ("aliases", "line", "reason"),
+    [
+        ('{A: ["uno"], C: ["tres"]}', 8, "'C' is not an answer; the answers are A, B"),
+        ('{A: ["b"]}', 8, "'b' is the answer 'B'"),
+        ('{A: ["(Ｂ)"]}', 8, "is the answer 'B'"),
+        ('\n          A: ["uno"]\n          B: ["dos",\n             "UNO"]', 11, "alias of 'A'"),
+        ('{A: ["..."]}', 8, "only punctuation"),
+        ('{A: [""]}', 8, "must be non-empty text"),
+        ('{A: "uno"}', 8, "must be a list"),
+        ("[uno]", 8, "must be a non-empty mapping"),
+    ],
+)
+def test_an_alias_that_cannot_be_used_is_refused_with_its_line(
+    templates: Callable[[str], Path], aliases: str, line: int, reason: str
+) -> None:
+    path = templates(f"        aliases: {aliases}\n")
+    with pytest.raises(JudgeSenseError) as caught:
+        load_templates(path)
+    assert str(caught.value).startswith(f"{path}, line {line}: ")
+    assert reason in str(caught.value)
+
+
+def test_options_that_differ_in_case_only_are_no_aliases_of_each_other() -> None:
+    assert wrong_alias(("m", "M"), {"m": ["M"]}) is not None
+    assert wrong_alias(("m", "M"), {"m": ["small"], "M": ["large"]}) is None
+    assert wrong_alias(("YES", "NO"), {"YES": ["yes"]}) is None  # superfluous, not wrong
+
+
+def test_a_run_reads_them_records_them_and_is_not_resumed_with_others(
+    templates: Callable[[str], Path], items: Path, tmp_path: Path
+) -> None:
+    def run(aliases: str = ALIASES, out: str = "run") -> None:
+        judgesense.run(
+            speaks_spanish, templates=templates(aliases), items=items, out=tmp_path / out, note=str
+        )
+
+    run()
+    found = {row["template_id"]: row["decision"] for row in read_log(tmp_path / "run").to_pylist()}
+    assert found == {"es": "B", "en": "B"}
+    record = read_record(tmp_path / "run")
+    assert record is not None
+    assert record["aliases"] == {"es": {"A": ["Opción uno", "Option one"], "B": ["opción dos"]}}
+    with pytest.raises(JudgeSenseError, match="other settings: data templates sha256"):
+        run("")
+    run("", "without")
+    log = read_log(tmp_path / "without").to_pylist()
+    assert {row["raw_decision"] for row in log if row["template_id"] == "es"} == {"UNCLEAR"}
+    assert "aliases" not in (read_record(tmp_path / "without") or {})
+
+
+def test_the_prompts_are_the_same_with_and_without(
+    templates: Callable[[str], Path], items: Path
+) -> None:
+    with_, without = (
+        build_from_files(templates(aliases), items).prompts for aliases in (ALIASES, "")
+    )
+    assert with_.equals(without)
+
+
+def test_a_dataset_keeps_them(
+    templates: Callable[[str], Path], items: Path, tmp_path: Path
+) -> None:
+    def built(aliases: str, name: str) -> Path:
+        build_dataset(
+            ["own"], tmp_path / name, templates=templates(aliases), own=OwnData(path=items),
+            design="full", items=None, verdicts=False,
+        )  # fmt: skip
+        return tmp_path / name
+
+    folder = built(ALIASES, "with")
+    wanted = {"es": {"A": ("Opción uno", "Option one"), "B": ("opción dos",)}}
+    benchmark = load_benchmark(folder)
+    assert benchmark.aliases == wanted
+    assert benchmark.select(limit=1).aliases == wanted
+    assert "- name: aliases" in (folder / "README.md").read_text("utf-8")
+    # A dataset without aliases has the columns that it always had.
+    plain = built("", "without")
+    assert "aliases" not in pq.read_schema(plain / "prompts" / "test.parquet").names
+    assert load_benchmark(plain).aliases == {}
+
+
+def test_a_dataset_run_again_with_other_aliases_is_refused(
+    templates: Callable[[str], Path], items: Path, tmp_path: Path
+) -> None:
+    """A Hub id does not name its content, so a run's record is compared with what was loaded."""
+    from judgesense.pipeline.data import DataReference
+    from judgesense.pipeline.execution import execute
+    from judgesense.pipeline.settings import Settings
+    from local_judges.callable_judge import CallableJudge
+
+    def run(aliases: str) -> None:
+        benchmark = build_from_files(templates(aliases), items)
+        data = DataReference({"dataset": "org/name"}, lambda: benchmark)
+        judge = CallableJudge(judging, name="spanish")
+        execute([judge], data, Settings.of("generate"), tmp_path / "run", str)
+
+    def stops(_: Sequence[str]) -> list[str]:
+        raise KeyboardInterrupt
+
+    judging: Callable[[Sequence[str]], list[str]] = stops
+    with pytest.raises(KeyboardInterrupt):
+        run(ALIASES)
+    judging = speaks_spanish
+    with pytest.raises(JudgeSenseError, match="other aliases"):
+        run("")
+    run(ALIASES)
+    assert set(read_log(tmp_path / "run")["raw_decision"].to_pylist()) == {"B"}
+
+
+def test_the_wordings_of_a_rubric_keep_theirs(
+    templates: Callable[[str], Path], items: Path, tmp_path: Path
+) -> None:
+    rubric = tmp_path / "rubric.txt"
+    rubric.write_text("Is it A or B?\n{text}", "utf-8")
+    read = read_wordings(templates(ALIASES), read_rubric(rubric, items, ["A", "B"], None))
+    assert [len(template.aliases) for template in read.templates] == [0, 2, 0]
