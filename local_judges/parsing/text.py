@@ -35,9 +35,15 @@ class Sentence:
 
 def clean(text: str) -> str:
     """The text's beginning and end, in compatibility form and without invisible characters."""
-    if len(text) > HEAD + TAIL:
-        text = text[:HEAD] + "\n" + text[-TAIL:]
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).strip()
+    # Again after the compatibility form, in which one character can become 18.
+    text = _ends(unicodedata.normalize("NFKC", _ends(text)))
+    return _INVISIBLE.sub("", text).strip()
+
+
+def _ends(text: str) -> str:
+    if len(text) <= HEAD + TAIL:
+        return text
+    return text[:HEAD] + "\n" + text[-TAIL:]
 
 
 def without_markup(text: str) -> str:
