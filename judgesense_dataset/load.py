@@ -7,7 +7,6 @@ huggingface_hub.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.json_files import parse_json
 from judgesense.tasks import (
     Aliases,
     Prompt,
@@ -337,13 +337,10 @@ def _aliases(folder: Path) -> dict[str, Aliases]:
         if row[ALIASES] is None:
             continue
         place = f"{folder} ({PROMPTS}), template {row['template_id']!r}, column {ALIASES}"
-        try:
-            listed = {
-                str(answer): tuple(map(str, texts))
-                for answer, texts in json.loads(row[ALIASES]).items()
-            }
-        except (AttributeError, TypeError, ValueError) as error:
-            raise JudgeSenseError(f"{place}: not a JSON object of lists ({error})") from error
+        listed = parse_json(row[ALIASES], place)
+        if not isinstance(listed, dict) or not all(isinstance(v, list) for v in listed.values()):
+            raise JudgeSenseError(f"{place}: must be a JSON object of lists, got {row[ALIASES]!r}")
+        listed = {answer: tuple(map(str, texts)) for answer, texts in listed.items()}
         if wrong := wrong_alias(tuple(load_label_map(row["label_map"])), listed):
             raise JudgeSenseError(f"{place}: {wrong[2]}")
         found[row["template_id"]] = listed

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -146,6 +147,21 @@ def test_a_dataset_keeps_them(
     plain = built("", "without")
     assert "aliases" not in pq.read_schema(plain / "prompts" / "test.parquet").names
     assert load_benchmark(plain).aliases == {}
+
+
+@pytest.mark.parametrize("column", ["{", "[]", '{"A": "uno"}', '{"C": ["uno"]}', '{"A": ["b"]}'])
+def test_invalid_aliases_of_a_dataset_are_refused_with_their_place(
+    templates: Callable[[str], Path], items: Path, tmp_path: Path, column: str
+) -> None:
+    build_dataset(
+        ["own"], tmp_path / "set", templates=templates(ALIASES), own=OwnData(path=items),
+        design="full", items=None, verdicts=False,
+    )  # fmt: skip
+    path = tmp_path / "set" / "prompts" / "test.parquet"
+    table = pq.read_table(path).drop_columns(["aliases"])
+    pq.write_table(table.append_column("aliases", pa.array([column] * len(table))), path)
+    with pytest.raises(JudgeSenseError, match=r"template 'e[sn]', column aliases: "):
+        load_benchmark(tmp_path / "set")
 
 
 def test_a_dataset_run_again_with_other_aliases_is_refused(
