@@ -338,7 +338,7 @@ def test_the_seed_of_a_run_reaches_a_judge_whose_file_says_that_it_draws(
         (["--set", "max_tokens"], "--set max_tokens: expected KEY=VALUE"),
         (["--set", "dtype=float32", "--set", "dtype=bfloat16"], "dtype is set twice"),
         (["--set", "max_token=5"], "did you mean max_tokens"),
-        (["--set", "temperature=[1"], "is not YAML"),
+        (["--set", "temperature=[1"], "invalid YAML"),
         (["--dtype", "bfloat16"], "no option --dtype; use --set dtype=bfloat16"),
         (["--timeout=9"], "no option --timeout; use --set timeout_s=9"),
         (["--thinking"], "no option --thinking; use --set thinking=true"),
