@@ -177,12 +177,12 @@ def _intervals(part: CellPart, kind: str, decided: Mask) -> dict[str, float | No
     """The intervals of JSS: for these wordings, and for wordings like these."""
     pairs = part.pairs
     one, two = (side[decided] for side in part.stream.sides(kind))
-    clusters, items = pairs.cluster[decided], pairs.item[decided]
+    clusters = pairs.cluster[decided]
     fixed, random = Interval(None, None), Interval(None, None)
     if len(one):
-        fixed = wilson_cluster(one == two, clusters, items=items)
+        fixed = wilson_cluster(one == two, clusters)
         templates = pairs.template_a[decided], pairs.template_b[decided]
-        random = two_way_interval(one == two, clusters, *templates, items)
+        random = two_way_interval(one == two, clusters, *templates)
     return {
         "ci_low": fixed.low,
         "ci_high": fixed.high,
@@ -231,7 +231,7 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
     }
     if len(hits):
         graded_rows = rows[graded]
-        ends = wilson_cluster(hits, log.cluster[graded_rows], items=log.item[graded_rows])
+        ends = wilson_cluster(hits, log.cluster[graded_rows])
         result |= {"accuracy_ci_low": ends.low, "accuracy_ci_high": ends.high}
     if stream.task.comparative:
         # A tie, or an answer outside the label map, is on no side: as in `position_bias`.

@@ -16,7 +16,7 @@ from judgesense.statistics.intervals import (
     booleans,
     cluster_codes,
     difference_interval,
-    wilson,
+    outer_ends,
     wilson_cluster,
 )
 from judgesense.statistics.labels import Codes, check_level
@@ -32,7 +32,6 @@ def two_way_interval(
     clusters: Any,
     template_a: Any,
     template_b: Any,
-    items: Any = None,
     confidence_level: float = 0.95,
 ) -> Interval:
     """Interval of JSS for wordings like these, on items like these.
@@ -49,7 +48,6 @@ def two_way_interval(
         clusters: one id per row, or None.
         template_a: the wording of each pair's first prompt, shape (n,), strings or integers.
         template_b: the wording of the second, shape (n,).
-        items: one id per row if items share clusters, or None.
         confidence_level: within (0, 1).
 
     Returns:
@@ -68,7 +66,7 @@ def two_way_interval(
 
     hits = booleans(agree, "agree")
     level = check_level(confidence_level)
-    fixed = wilson_cluster(hits, clusters, level, items)
+    fixed = wilson_cluster(hits, clusters, level)
     _, k = cluster_codes(clusters, len(hits))
     one, two, n_wordings = _wordings(template_a, template_b, len(hits))
     if fixed.low is None or fixed.high is None or fixed.effective_n is None:
@@ -86,7 +84,7 @@ def two_way_interval(
     total = over_items + over_wordings
     df = total**2 / (over_wordings**2 / (n_wordings - 1) + over_items**2 / (k - 1))
     n_eff = spread / total
-    low, high = wilson(share, n_eff, float(stdtrit(df, (1 + level) / 2)))
+    low, high = outer_ends(share, n_eff, float(stdtrit(df, (1 + level) / 2)), level)
     # With few clusters, more degrees of freedom must not make this the narrower interval.
     return Interval(min(low, fixed.low), max(high, fixed.high), n_eff, fixed.icc)
 

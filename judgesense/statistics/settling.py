@@ -134,16 +134,19 @@ class ShareDesign:
     def printed_icc(self, clusters: int, share: float) -> float:
         """The intra-cluster correlation that `wilson_cluster` will estimate, on average.
 
-        It adds a pseudo-cluster (half all-agreeing, half all-disagreeing), which raises the
-        estimate with few clusters: see `intervals.wilson_cluster`.
+        It adds an all-agreeing and an all-disagreeing pseudo-cluster, which raises the estimate if
+        few clusters hold the rarer outcome: see `intervals.wilson_cluster`.
 
         >>> round(ShareDesign(0.9, pairs=10, icc=0.1).printed_icc(10, 0.9), 2)
         0.4
         """
         if self.pairs <= 1:
             return 0.0
-        k, m, weight = clusters, self.pairs, 1 / self.items
+        k, m = clusters, self.pairs
         spread = share * (1 - share) * (1 + (m - 1) * self.icc) / m
+        rare = min(share, 1 - share)
+        spread_over = max(1.0, k * rare**2 / (rare**2 + spread)) if rare > 0 else 1.0
+        weight = 2 * (0.02 + 0.5 / spread_over**2)
         grand = (k * share + weight / 2) / (k + weight)
         pseudo = weight / 2 * ((1 - grand) ** 2 + grand**2)
         between = m * (k * spread + k * (share - grand) ** 2 + pseudo) / (k + weight - 1)

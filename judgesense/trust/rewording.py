@@ -55,11 +55,11 @@ def steady(
     one, two = pairs.template_a[decided], pairs.template_b[decided]
     n_wordings = len(np.union1d(one, two))
     clusters, items = pairs.cluster[decided], pairs.item[decided]
-    fixed = wilson_cluster(agree, clusters, confidence_level, items)
+    fixed = wilson_cluster(agree, clusters, confidence_level)
     ends = fixed
     about = f"for these {n_wordings} wordings only"
     if n_wordings >= FEWEST_RANDOM:
-        random = two_way_interval(agree, clusters, one, two, items, confidence_level)
+        random = two_way_interval(agree, clusters, one, two, confidence_level)
         if random.low is not None:
             ends, about = random, f"for wordings like these {n_wordings}"
     jss = float(agree.mean())

@@ -136,7 +136,7 @@ def _design(
     template_b: npt.NDArray[Any],
 ) -> ShareDesign | None:
     """The design that a run's pairs were drawn from, as far as they tell."""
-    fixed = wilson_cluster(agree, clusters, items=items) if len(agree) else None
+    fixed = wilson_cluster(agree, clusters) if len(agree) else None
     if fixed is None or fixed.effective_n is None or fixed.icc is None:
         return None
     k, share, n = distinct(clusters), float(agree.mean()), fixed.effective_n

@@ -36,7 +36,7 @@ def readable(stream: Stream, threshold: float) -> Check:
     if not len(rows):
         return Check.unmeasured(threshold, "no prompt got an answer: rerun to ask again")
     decided = ~log.undecided[decision]
-    ends = wilson_cluster(decided, log.cluster[rows], items=log.item[rows])
+    ends = wilson_cluster(decided, log.cluster[rows])
     share = float(decided.mean())
     figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
     text = f"{figures} can be read as verdicts"
