@@ -12,11 +12,21 @@ from pathlib import Path
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.files import Record, read_table, require_columns
 from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.shapes import Shape, fit
 
-_COLUMNS = (
-    "dataset", "item", "judge", "prompt", "label", "winner_noswap", "winner_swap", "score_1",
-    "score_2",
-)  # fmt: skip
+
+class Row(Shape):
+    """A row of the table; a blank winner or score is empty text."""
+
+    dataset: str
+    item: str
+    judge: str
+    prompt: str
+    label: str
+    winner_noswap: str
+    winner_swap: str
+    score_1: str
+    score_2: str
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -26,7 +36,8 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     """
     for record in read_table(path, options.encoding):
         row = record.values
-        require_columns(record, _COLUMNS, "LLMBar's table")
+        require_columns(record, tuple(Row.model_fields), "LLMBar's table")
+        fit(Row, row, record.place, "a row of LLMBar's table")
         shown = (("AB", "winner_noswap"), ("BA", "winner_swap"))
         rated = row["prompt"].startswith("Rating")
         unrated = not row["score_2"] or row["score_1"] in ("", row["score_2"])

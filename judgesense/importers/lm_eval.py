@@ -15,9 +15,21 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.files import Record, read_json, read_json_lines, require_columns
 from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.shapes import Shape, fit
 
 _NAME = re.compile(r"^samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)$")
 _INVALID = "[invalid]"
+
+
+class Sample(Shape):
+    """A line of a samples file."""
+
+    doc_id: int | str
+    arguments: list[Any] | dict[str, Any]
+    resps: list[Any]
+    filtered_resps: list[Any] | None = None
+    filter: str = "none"
+    acc: float | None = None
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -26,16 +38,18 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     ``pick`` names the filter to read if there are several. ``doc`` stays in the record, so that a
     column map can reach into it (``item_id=doc.id``). The judge is the model's name in
     ``results_*.json``, or else the folder's name. Raises JudgeSenseError for lines that are not
-    samples, and for several filters without ``pick``.
+    samples, naming the field, and for several filters without ``pick``.
     """
     found = _NAME.match(path.stem)
     task = found["task"] if found else path.stem
     judge = _model(path, found["date"] if found else None)
     pick, filters = options.pick, set()
+    for record in read_json_lines(path, options.encoding):
+        require_columns(record, ("doc_id", "arguments", "resps"), "a sample of lm-eval 0.4")
+        fit(Sample, record.values, record.place, "a sample of lm-eval 0.4")
     by_index = _targets_are_indices(path, options.encoding)
     for record in read_json_lines(path, options.encoding):
         sample = record.values
-        require_columns(record, ("doc_id", "arguments", "resps"), "a sample of lm-eval 0.4")
         name = str(sample.get("filter", "none"))
         filters.add(name)
         if pick is not None and name not in (pick, "none"):

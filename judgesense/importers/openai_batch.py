@@ -16,9 +16,98 @@ from judgesense.errors import JudgeSenseError
 from judgesense.importers.columns import check_target
 from judgesense.importers.files import Record, read_json_lines
 from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.shapes import Shape, fit
 
 CUSTOM_ID = "{task}|{item_id}|{template_id}|{order}"
 """The default form of a ``custom_id``."""
+
+
+class Candidate(Shape):
+    """A token that could have come."""
+
+    token: str
+    logprob: float
+
+
+class Token(Candidate):
+    """A token of the answer."""
+
+    top_logprobs: list[Candidate] | None = None
+
+
+class Logprobs(Shape):
+    """The log-probabilities of a choice."""
+
+    content: list[Token] | None = None
+
+
+class Part(Shape):
+    """A part of a message: text or a refusal."""
+
+    type: str | None = None
+    text: str | None = None
+    logprobs: list[Token] | None = None
+
+
+class Message(Shape):
+    """The message of a choice."""
+
+    content: str | list[Part] | None = None
+    refusal: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text, which some servers send in parts."""
+        if isinstance(self.content, list):
+            return "".join(part.text or "" for part in self.content)
+        return self.content or ""
+
+
+class Choice(Shape):
+    """A chat completion's answer."""
+
+    message: Message | None = None
+    finish_reason: str | None = None
+    logprobs: Logprobs | None = None
+
+
+class Output(Shape):
+    """An entry of a response's output."""
+
+    type: str | None = None
+    content: list[Part] | None = None
+
+
+class Body(Shape):
+    """A chat completion or a response."""
+
+    model: str | None = None
+    choices: list[Choice] | None = None
+    output: list[Output] | None = None
+    status: str | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+
+
+class Response(Shape):
+    """What the server answered."""
+
+    status_code: int | None = None
+    body: Body | str | None = None
+
+
+class Line(Shape):
+    """A line of batch output."""
+
+    custom_id: str | int
+    response: Response | None = None
+    error: Any = None
+
+    @property
+    def body(self) -> Body:
+        """The answer; an empty one if the request failed."""
+        body = self.response.body if self.response else None
+        return body if isinstance(body, Body) else Body()
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -28,40 +117,45 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     between them. ``labels`` are the options to find among the log-probabilities. A failed request
     is an ERROR with the provider's message.
 
-    Raises JudgeSenseError for a line that is not batch output and for an id of another form.
+    Raises JudgeSenseError for a line that is not batch output, naming its field, and for an id of
+    another form.
     """
     custom_id = options.custom_id or CUSTOM_ID
     form = id_pattern(custom_id)
-    records = list(read_json_lines(path, options.encoding))
-    bodies = [(record.values.get("response") or {}).get("body") or {} for record in records]
-    models = {body["model"] for body in bodies if "model" in body}
+    lines = [_line(record) for record in read_json_lines(path, options.encoding)]
+    models = {line.body.model for line, _ in lines} - {None}
     # A failed request does not name its model; it is the model of the other requests.
     only_model = models.pop() if len(models) == 1 else None
-    for record, body in zip(records, bodies, strict=True):
-        line = record.values
-        if "custom_id" not in line or not {"response", "error"} & set(line):
-            raise JudgeSenseError(
-                f"{record.place}: not a line of batch output, which has custom_id, response and "
-                "error"
-            )
-        found = form.fullmatch(str(line["custom_id"]))
+    for line, record in lines:
+        found = form.fullmatch(str(line.custom_id))
         if not found:
             raise JudgeSenseError(
-                f"{record.place}, custom_id: {line['custom_id']!r} does not have the form "
+                f"{record.place}, custom_id: {line.custom_id!r} does not have the form "
                 f"{custom_id!r}; set the form, such as --custom-id '{{template_id}}/{{item_id}}'"
             )
-        response = line.get("response") or {}
-        judge = body.get("model", only_model)
-        common = {**found.groupdict(), "custom_id": line["custom_id"], "judge": judge}
-        if problem := _problem(line, response, body):
+        judge = line.body.model or only_model
+        common = {**found.groupdict(), "custom_id": line.custom_id, "judge": judge}
+        if problem := _problem(line):
             yield Record({**common, "status": "error", "error": problem}, record.place)
             continue
-        for number, values in enumerate(_answers(body, record)):
-            logprobs = _first_token(values.pop("logprobs"), options.labels or ())
-            yield Record({**common, **_usage(body), "repeat": number, **values}, record.place)
-            if logprobs:
+        usage = line.body.usage or {}
+        used = {
+            "input_tokens": usage.get("prompt_tokens", usage.get("input_tokens")),
+            "output_tokens": usage.get("completion_tokens", usage.get("output_tokens")),
+        }
+        for number, (values, tokens) in enumerate(_answers(line.body, record)):
+            yield Record({**common, **used, "repeat": number, **values}, record.place)
+            if logprobs := _first_token(tokens, options.labels or ()):
                 scored = {"scoring": "options", "option_logprobs": logprobs, "repeat": number}
                 yield Record({**common, **scored}, record.place)
+
+
+def _line(record: Record) -> tuple[Line, Record]:
+    if "custom_id" not in record.values or not {"response", "error"} & set(record.values):
+        raise JudgeSenseError(
+            f"{record.place}: not a line of batch output, which has custom_id, response and error"
+        )
+    return fit(Line, record.values, record.place, "a line of batch output"), record
 
 
 def id_pattern(custom_id: str) -> re.Pattern[str]:
@@ -80,76 +174,55 @@ def id_pattern(custom_id: str) -> re.Pattern[str]:
     )
 
 
-def _problem(
-    line: Mapping[str, Any], response: Mapping[str, Any], body: Mapping[str, Any]
-) -> str | None:
-    error = line.get("error") or body.get("error")
+def _problem(line: Line) -> str | None:
+    error = line.error or line.body.error
     if error:
         return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
-    status = response.get("status_code")
+    status = line.response.status_code if line.response else None
     if status != 200:
         return f"status {status}" if status else "no response"
     return None
 
 
-def _answers(body: Mapping[str, Any], record: Record) -> Iterator[dict[str, Any]]:
-    """Text, status and log-probabilities of each choice."""
-    if "choices" in body:
-        for choice in body["choices"]:
-            message, finish = choice.get("message") or {}, choice.get("finish_reason")
-            yield _answer(
-                message.get("content") or "",
-                message.get("refusal"),
-                bool(message.get("refusal")) or finish == "content_filter",
-                finish == "length",
-                (choice.get("logprobs") or {}).get("content"),
-            )
-    elif "output" in body:
-        messages = [item for item in body["output"] if item.get("type") == "message"]
-        parts = [part for item in messages for part in item.get("content") or []]
-        yield _answer(
-            "".join(part.get("text") or "" for part in parts),
-            None,
-            any(part.get("type") == "refusal" for part in parts),
-            body.get("status") == "incomplete",
-            [token for part in parts for token in part.get("logprobs") or []],
-        )
+def _answers(body: Body, record: Record) -> Iterator[tuple[dict[str, Any], list[Token]]]:
+    """Text and status of each choice, and its tokens' log-probabilities."""
+    if body.choices is not None:
+        for choice in body.choices:
+            message, finish = choice.message or Message(), choice.finish_reason
+            refused = bool(message.refusal) or finish == "content_filter"
+            answer = _answer(message.text, message.refusal, refused, finish == "length")
+            yield answer, (choice.logprobs.content if choice.logprobs else None) or []
+    elif body.output is not None:
+        messages = [entry for entry in body.output if entry.type == "message"]
+        parts = [part for entry in messages for part in entry.content or []]
+        refused = any(part.type == "refusal" for part in parts)
+        text = "".join(part.text or "" for part in parts)
+        answer = _answer(text, None, refused, body.status == "incomplete")
+        yield answer, [token for part in parts for token in part.logprobs or []]
     else:
         raise JudgeSenseError(f"{record.place}: the response has neither choices nor output")
 
 
-def _answer(
-    text: str, refusal: str | None, refused: bool, truncated: bool, logprobs: Any
-) -> dict[str, Any]:
+def _answer(text: str, refusal: str | None, refused: bool, truncated: bool) -> dict[str, Any]:
     return {
         "scoring": "generate",
         "raw_text": text or refusal or "",
         "status": "refused" if refused else None if text else "unclear",
         "truncated": truncated,
-        "logprobs": logprobs or [],
     }
 
 
-def _usage(body: Mapping[str, Any]) -> dict[str, Any]:
-    usage = body.get("usage") or {}
-    return {
-        "input_tokens": usage.get("prompt_tokens", usage.get("input_tokens")),
-        "output_tokens": usage.get("completion_tokens", usage.get("output_tokens")),
-    }
-
-
-def _first_token(tokens: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> dict[str, float]:
+def _first_token(tokens: Sequence[Token], labels: Sequence[str]) -> dict[str, float]:
     """The options among the first token's candidates, in the labels' order.
 
     Spellings that differ in white space are one option. Their probabilities are not added: the
     most probable one counts.
     """
     found: dict[str, float] = {}
-    if tokens:
-        for candidate in tokens[0].get("top_logprobs") or []:
-            for label in labels:
-                if str(candidate["token"]).strip() == label:
-                    found[label] = max(found.get(label, float("-inf")), candidate["logprob"])
+    for candidate in (tokens[0].top_logprobs if tokens else None) or ():
+        label = candidate.token.strip()
+        if label in labels:
+            found[label] = max(found.get(label, float("-inf")), candidate.logprob)
     return {label: found[label] for label in labels if label in found}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -37,7 +38,7 @@ number, unable to parse string as a number; found 'high'
         return shape.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        field = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in first["loc"])
+        field = _path(values, first["loc"], first["type"] == "missing")
         where = f"{place}, {field.lstrip('.')}" if field else place
         if first["type"] == "missing":
             raise JudgeSenseError(f"{where}: not {what}: this field is missing") from error
@@ -45,6 +46,17 @@ number, unable to parse string as a number; found 'high'
         raise JudgeSenseError(
             f"{where}: not {what}: {expected}; found {_short(first['input'])}"
         ) from error
+
+
+def _path(values: Any, loc: Sequence[int | str], missing: bool) -> str:
+    """Where a field is, as ``a.b[0]``, without the names that pydantic gives to alternatives."""
+    path = ""
+    for number, at in enumerate(loc, 1):
+        if isinstance(at, int) and isinstance(values, list):
+            path, values = f"{path}[{at}]", values[at]
+        elif isinstance(values, Mapping) and (at in values or (missing and number == len(loc))):
+            path, values = f"{path}.{at}", values.get(at)
+    return path
 
 
 def _short(value: Any) -> str:

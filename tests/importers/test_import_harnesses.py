@@ -358,6 +358,32 @@ def test_batch_output_arrives_with_texts_failures_and_log_probabilities(tmp_path
     assert record["counts"]["factuality"] == {"ok": 4, "unclear": 1, "refused": 1, "error": 2}
 
 
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"choices": "YES"}, r"response.body.choices: .*found 'YES'"),
+        ({"choices": [{"message": {"content": 4}}]},
+         r"response.body.choices\[0\].message.content: .*found 4"),
+        ({"choices": [completion("YES")["choices"][0] | {"logprobs": {"content": [{}]}}]},
+         r"response.body.choices\[0\].logprobs.content\[0\].token: .*missing"),
+    ],
+)  # fmt: skip
+def test_a_batch_line_of_another_shape_is_named_with_its_field(
+    change: dict[str, Any], field: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "batch.jsonl"
+    source.write_text(batch_line("factuality|1|a|-", completion("YES") | change), "utf-8")
+    with pytest.raises(JudgeSenseError, match="line 1, " + field):
+        import_log(source, "openai-batch", tmp_path / "out", labels=["YES", "NO"])
+
+
+def test_a_sample_of_lm_eval_of_another_shape_is_named_with_its_field(tmp_path: Path) -> None:
+    sample = {"doc_id": 1, "arguments": [["Is it?", " YES"]], "resps": "YES"}
+    (tmp_path / "samples_x.jsonl").write_text(json.dumps(sample), "utf-8")
+    with pytest.raises(JudgeSenseError, match=r"line 1, resps: .*found 'YES'"):
+        import_log(tmp_path, "lm-eval", tmp_path / "out")
+
+
 def test_batch_ids_of_another_form_are_read_when_it_is_named(tmp_path: Path) -> None:
     source = tmp_path / "batch.jsonl"
     source.write_text(batch_line("t3/item-7", completion("YES")), "utf-8")
