@@ -34,17 +34,22 @@ def main() -> None:
     print("The published figures are from a version that its authors withdrew in August 2026.\n")
     summary = json.loads((folder / "metrics_summary.json").read_text())
     lines = (folder / "factuality.jsonl").read_text().splitlines()
-    item = {row["pair_id"]: row["response_being_judged"] for row in map(json.loads, lines)}
+    rows = [json.loads(line) for line in lines]
+    item = {row["pair_id"]: row["response_being_judged"] for row in rows}
     with (folder / "factuality_pair_flip_overlap.csv").open(newline="") as file:
         pairs = list(csv.DictReader(file))
-    items = [item[row["pair_id"]] for row in pairs]
+    prompts = {row["pair_id"]: (row["prompt_a"], row["prompt_b"]) for row in rows}
+    # A repeated pair of prompts is no further evidence: it counts once, as most of its rows do.
+    members: dict[tuple[str, str], list[int]] = {}
+    for at, row in enumerate(pairs):
+        members.setdefault(prompts[row["pair_id"]], []).append(at)
+    items = [item[pairs[own[0]]["pair_id"]] for own in members.values()]
     out: list[dict[str, object]] = []
 
     gaps = []
     for tasks in summary.values():
         for cell in tasks.values():
-            rows = np.arange(cell["n_pairs"]) >= cell["n_flips"]
-            ours = bootstrap_mean(rows)
+            ours = bootstrap_mean(np.arange(cell["n_pairs"]) >= cell["n_flips"])
             gaps += [abs(ours.low - cell["ci_lower"]), abs(ours.high - cell["ci_upper"])]
     print(
         f"Row-wise percentile bootstrap from JSS and n: {len(gaps) // 2} published intervals, "
@@ -53,17 +58,25 @@ def main() -> None:
     name = "published intervals reproduced, largest difference of an end"
     out.append({"name": name, "ours": max(gaps), "unit": "JSS", "n": len(gaps) // 2})
 
-    print(f"{len(pairs)} pairs on {len(set(items))} items, one decision per pair")
-    print("| judge | published JSS (n) | published interval | JSS | by item | rows it is worth |")
+    print(
+        f"{len(pairs)} rows are {len(members)} distinct pairs on {len(set(items))} items; each "
+        "pair counts once"
+    )
+    print("| judge | published JSS (n) | published interval | JSS | by item | pairs it is worth |")
     print("| --- | --- | --- | --- | --- | --- |")
     for judge, tasks in summary.items():
         cell = tasks["factuality"]
-        agree = np.array([judge not in row["flipping_models"].split(",") for row in pairs])
+        same = np.array([judge not in row["flipping_models"].split(",") for row in pairs])
+        means = np.array([same[own].mean() for own in members.values()])
+        agree = means >= 0.5
+        ties = int((means == 0.5).sum())
+        mixed = int(((means > 0) & (means < 1)).sum())
         ours = wilson_cluster(agree, items)
         print(
             f"| {judge} | {cell['jss']:.4f} ({cell['n_pairs']}) "
             f"| {cell['ci_lower']:.3f}–{cell['ci_upper']:.3f} | {agree.mean():.4f} "
             f"| {ours.low:.3f}–{ours.high:.3f} | {ours.effective_n:.0f} |"
+            + (f" pairs whose rows differ: {mixed}, tied: {ties}" if mixed else "")
         )
         out.append(
             {
@@ -73,7 +86,7 @@ def main() -> None:
                 "ours": ours.high - ours.low,
                 "theirs": cell["ci_upper"] - cell["ci_lower"],
                 "unit": "JSS",
-                "n": len(pairs),
+                "n": len(members),
             }
         )
     print(json.dumps(out))
