@@ -52,12 +52,12 @@ def order_results(judged: Judged) -> Table:
         "orders", "Position against wording", rows,
         "Verdicts follow the item. Flips: how often two prompts on one item differ if only the "
         "wording changes, only the option order, or both, over all pairs of wordings, every item "
-        "counting alike. `flips, reworded` is therefore not 1 - JSS: JSS covers the run's own "
-        "pairs, each in one order. `flips, both` is a sum: `wording` is the part that rewording "
-        "adds to a swap; `position` the part that a swap adds to rewording; `together` the part "
-        "that either does alone; `asked again` the flips of the same prompt (undefined without "
-        "repeats). 95% intervals over clusters (the item, or what items share); they have no "
-        "width if all items agree. A part can be slightly negative.",
+        "counting alike. `flips, reworded` is therefore not 1 - JSS: JSS covers the pairs of the "
+        "run, and counts these alike. `flips, both` is a sum: `wording` is the part that "
+        "rewording adds to a swap; `position` the part that a swap adds to rewording; `together` "
+        "the part that either does alone; `asked again` the flips of the same prompt (undefined "
+        "without repeats). 95% intervals over clusters (the item, or what items share); they have "
+        "no width if all items agree. A part can be slightly negative.",
         flips_reworded="flips, reworded", flips_swapped="flips, swapped", flips_both="flips, both",
     )  # fmt: skip
 
