@@ -10,7 +10,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,8 @@ def respond(
     """Let a model answer questions in free text: ``judgesense respond`` in Python.
 
     Args:
-        responder: a registered name, Hub id, model folder or GGUF file; a function that takes a
+        responder: a registered name, Hub id, model folder or GGUF file; the same resolved with
+            options (`registry.resolve`); a function that takes a
             list of messages and returns a text for each; or a loaded judge, which keeps its own
             decoding.
         questions: the questions; a message that several of them share is asked once and logged
@@ -150,6 +151,12 @@ def _spec_of(
         given = {name: value for name, value in decoding.items() if value is not None}
         defaults = {name: own[name] for name in ("system_prompt", "temperature")}
         return resolve(str(responder), **{**defaults, **options, **given})
+    if isinstance(responder, JudgeSpec):
+        given = {
+            name: value for name, value in {**options, **decoding}.items() if value is not None
+        }
+        defaults = {"system_prompt": "", "temperature": 0.0}
+        return replace(responder, options={**defaults, **responder.options, **given})
     if isinstance(responder, Judge):
         if options:
             raise JudgeSenseError(

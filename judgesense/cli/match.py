@@ -43,14 +43,15 @@ def match(
         ),
     ] = None,
     n_options: Annotated[
-        int | None, opt.option("N", "Number of options where their texts are not given (4).")
+        int | None,
+        opt.option("N", "Number of options where their texts are not given.", default="4"),
     ] = None,
     label_style: Annotated[
         Literal["letters", "numbers", "auto"] | None,
         opt.option(None, "Labels of the options in the prompts."),
     ] = None,
     time_limit: Annotated[
-        float | None, opt.option("S", "Seconds per mathematical answer (5).")
+        float | None, opt.option("S", "Seconds per mathematical answer.", default="5")
     ] = None,
     examples: Annotated[int, opt.option("N", "Examples to print per kind.")] = 5,
     encoding: opt.Encoding = "utf-8",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -21,9 +23,17 @@ MODEL, DATA, RUN = "Judge", "Data", "Run"
 
 
 def option(
-    metavar: str | None, help: str, *flags: str, panel: str | None = None, **more: Any
+    metavar: str | None,
+    help: str,
+    *flags: str,
+    panel: str | None = None,
+    default: str | None = None,
+    **more: Any,
 ) -> Any:
-    """A Typer option."""
+    """A Typer option; ``default`` says in the help what happens without it, where None stands in
+    for the value."""
+    if default is not None:
+        more["show_default"] = default
     return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel, **more)
 
 
@@ -57,7 +67,7 @@ _SET = (
 )
 Settings = Annotated[list[str] | None, option("KEY=VALUE", _SET, "--set", panel=MODEL)]
 
-Tasks = Annotated[str | None, option("A,B", "Tasks; all by default.", panel=DATA)]
+Tasks = Annotated[str | None, option("A,B", "Tasks.", panel=DATA, default="all")]
 Templates = Annotated[Path | None, option("FILE", "Templates of your own (YAML).", panel=DATA)]
 _ITEMS = "Items of your own: JSONL, CSV or Parquet."
 Items = Annotated[Path | None, option("FILE", _ITEMS, panel=DATA)]
@@ -73,10 +83,13 @@ Encoding = Annotated[str, option("NAME", "Text encoding of CSV and JSONL.", pane
 
 Out = Annotated[Path, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
 SomeOut = Annotated[Path | None, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
-_SCORING = "Read text, option probabilities, or both; by default both if the judge supports it."
 Scoring = Annotated[
-    Literal["generate", "options", "both"] | None, option(None, _SCORING, panel=RUN)
-]
+    Literal["generate", "options", "both"] | None,
+    option(
+        None, "Read text, option probabilities, or both.", panel=RUN,
+        default="both, if the judge supports it",
+    ),
+]  # fmt: skip
 _THRESHOLD = (
     "Threshold of a check of the trust card: readable, steady, responsive, right or fair, such as "
     "steady=0.9; repeatable."
@@ -92,6 +105,11 @@ DryRun = Annotated[
 _RENAMED = {
     "--engine-option": "", "--timeout": "timeout_s", "--retry-budget": "retry_budget_s",
 }  # fmt: skip
+
+
+_WORDED = re.compile(r"\[default: \(([^()]*)\)([^\]]*)\]")
+
+EXIT_CODES = "Exit codes: 0 done; 2 bad usage or input."
 
 
 class Command(TyperCommand):
@@ -115,6 +133,8 @@ class Command(TyperCommand):
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if record := param.get_help_record(ctx):
+                # Click puts a default in words into brackets of its own.
+                record = (record[0], _WORDED.sub(r"[default: \1\2]", record[1]))
                 panel = getattr(param, "rich_help_panel", None) or "Options"
                 title = "Arguments" if isinstance(param, TyperArgument) else panel
                 sections.setdefault(title, []).append(record)
@@ -189,8 +209,16 @@ class App(typer.Typer):
         )
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
-        """As Typer's, for this kind of command."""
-        return super().command(name, cls=Command, **settings)
+        """As Typer's, for this kind of command; the help of each names its exit codes."""
+        register = super().command(name, cls=Command, **settings)
+
+        def add(function: F) -> F:
+            text = inspect.cleandoc(function.__doc__ or "")
+            if "Exit codes:" not in text:
+                function.__doc__ = f"{text}\n\n{EXIT_CODES}"
+            return register(function)
+
+        return add
 
 
 def names(text: str | None) -> tuple[str, ...] | None:
@@ -230,6 +258,23 @@ def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any
             value = f"[{value}]"
         found[key] = parse_yaml(value, f"--set {text:.80}")
     return {**{key: value for key, value in flags.items() if value is not None}, **found}
+
+
+def configured(
+    names: Sequence[str], settings: Sequence[str] | None, flags: Mapping[str, str] | None = None
+) -> list[Any]:
+    """Judges with the options of ``--set``; without any, their names.
+
+    ``flags`` are the options that the command has a flag for, such as max_tokens.
+    """
+    from local_judges.registry import resolve_each
+
+    if not settings:
+        return list(names)
+    options = judge_options(settings)
+    if taken := sorted(options.keys() & (flags or {}).keys()):
+        raise JudgeSenseError(f"--set {taken[0]}: use {(flags or {})[taken[0]]}")
+    return [spec for name in names for spec in resolve_each(name, **options)]
 
 
 def note(message: str) -> None:

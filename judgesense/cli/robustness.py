@@ -14,9 +14,7 @@ from judgesense.errors import JudgeSenseError
 _OF_LOGS = ("--out", "--log", "--by", "--tolerance", "--panel")
 """The options that --log uses."""
 
-Attributes = Annotated[
-    str | None, opt.option("A,B", "Attributes, such as clarity; all by default.")
-]
+Attributes = Annotated[str | None, opt.option("A,B", "Attributes, such as clarity.", default="all")]
 Sources = Annotated[
     list[str] | None,
     opt.option("TASK=SET|FILE", "Texts and human scores of a task; repeatable.", "--source"),
@@ -36,12 +34,15 @@ def paraphrase_robustness(
     judge: opt.SomeJudges = None,
     tasks: Annotated[
         str | None,
-        opt.option("A,B", "dialogue, question-generation, summarisation, essays; all by default."),
+        opt.option("A,B", "dialogue, question-generation, summarisation, essays.", default="all"),
     ] = None,
     attributes: Attributes = None,
     source: Sources = None,
     limit: opt.Limit = None,
-    paraphrases: Annotated[int | None, opt.option("N", "Paraphrases per instruction (10).")] = None,
+    paraphrases: Annotated[
+        int | None,
+        opt.option("N", "Paraphrases per instruction.", default="10, or all of --templates"),
+    ] = None,
     max_words: Annotated[int | None, opt.option("N", "Skip longer texts.")] = None,
     scoring: Annotated[
         Literal["options", "generate"], opt.option(None, "Read option probabilities or text.")
@@ -68,6 +69,7 @@ def paraphrase_robustness(
         Literal["task", "set"],
         opt.option(None, "Group items of --log by task, or by item id up to its last slash."),
     ] = "task",
+    settings: opt.Settings = None,
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     quick: opt.Quick = False,
@@ -91,7 +93,7 @@ def paraphrase_robustness(
     if not judge:
         raise JudgeSenseError("name judges with --judge, or a finished log with --log")
     result = study.paraphrase_robustness(
-        judge,
+        opt.configured(judge, settings),
         out,
         tasks=opt.names(tasks),
         attributes=opt.names(attributes),

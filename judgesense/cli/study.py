@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 app = opt.App("Run the papers' studies, or your own.")
 
 AnswerTokens = Annotated[
-    int | None, opt.option("N", "Tokens per answer; the study's by default.", min=1)
+    int | None, opt.option("N", "Tokens per answer.", min=1, default="the study's")
 ]
+
+
+_TOKENS = {"max_tokens": "--answer-tokens"}
 
 
 def finish(result: Result, out: Path) -> None:
@@ -75,27 +78,32 @@ def judge_sensitivity(
         opt.option(
             "A,B",
             "Open questions to answer: orders, consensus, variance, sampled, tokens, "
-            "validators, temperature, scale, language; or none. All by default.",
+            "validators, temperature, scale, language; or none.",
+            default="all that can be answered",
         ),
     ] = None,
     validator: Annotated[
         list[str] | None, opt.option("JUDGE", "Judges whether wordings are equivalent; repeatable.")
     ] = None,
-    long_tokens: Annotated[int | None, opt.option("N", "Tokens per long answer (2048).")] = None,
+    long_tokens: Annotated[
+        int | None, opt.option("N", "Tokens per long answer.", default="2048")
+    ] = None,
     draws: Annotated[
-        int | None, opt.option("N", "Answers per prompt at temperature 1 (3).")
+        int | None, opt.option("N", "Answers per prompt at temperature 1.", default="3")
     ] = None,
     parameters: Annotated[
         list[str] | None, opt.option("JUDGE=N", "A judge's size, such as my-model=7e9; repeatable.")
     ] = None,
+    settings: opt.Settings = None,
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
 ) -> None:
     """Reproduce the JudgeSense paper's tables and figures, and answer questions it left open."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as run_study
 
+    judges = judge or []
     result = run_study(
-        judge or (),
+        opt.configured(judges, settings),
         out=out,
         log=log,
         dataset=dataset,
@@ -103,7 +111,8 @@ def judge_sensitivity(
         tasks=opt.names(tasks),
         scoring=None if scoring == "both" else scoring,
         limit=limit,
-        validators=validator or (),
+        # A judge with options is no name, which is what makes a judge a validator too.
+        validators=(*(judges if settings else ()), *(validator or ())),
         long_tokens=long_tokens,
         draws=draws,
         sizes=_sizes(parameters),
@@ -140,6 +149,7 @@ def answer_matching_command(
             "A,B",
             "arc-challenge, openbookqa, gpqa-diamond, narrativeqa, narrativeqa-summaries, "
             "math, simpleqa.",
+            default="arc-challenge,openbookqa,math,simpleqa",
         ),
     ] = None,
     limit: opt.Limit = None,
@@ -149,8 +159,9 @@ def answer_matching_command(
     ] = 12,
     answer_tokens: AnswerTokens = None,
     grader_tokens: Annotated[
-        int | None, opt.option("N", "Tokens per verdict; the study's by default.", min=1)
+        int | None, opt.option("N", "Tokens per verdict.", min=1, default="the study's")
     ] = None,
+    settings: opt.Settings = None,
     mirror: opt.Mirror = None,
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
@@ -168,7 +179,7 @@ def answer_matching_command(
         seed=seed,
     )
     result = study.answer_matching(
-        responder or (),
+        opt.configured(responder or (), settings, _TOKENS),
         out,
         grader=grader,
         plan=plan,
@@ -187,16 +198,19 @@ def prompt_ranking_command(
     scores: Annotated[
         Path | None, opt.option("FILE", "Your table of prompt, item, score; asks no model.")
     ] = None,
-    tasks: Annotated[str | None, opt.option("A,B", "gsm8k, mmlu; both by default.")] = None,
+    tasks: Annotated[str | None, opt.option("A,B", "gsm8k, mmlu.", default="both")] = None,
     limit: opt.Limit = None,
     templates: opt.Templates = None,
     scoring: Annotated[
         Literal["generate", "options", "both"], opt.option(None, "How MMLU answers are read.")
     ] = "generate",
-    sizes: Annotated[str | None, opt.option("N,N", "Items per subset (50,100,200).")] = None,
+    sizes: Annotated[
+        str | None, opt.option("N,N", "Items per subset.", default="50,100,200")
+    ] = None,
     subsets: Annotated[int, opt.option("N", "Subsets of each size.")] = 5,
     z: Annotated[float, opt.option(None, "Weight of the standard error in the LCB.")] = 1.0,
     answer_tokens: AnswerTokens = None,
+    settings: opt.Settings = None,
     mirror: opt.Mirror = None,
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
@@ -219,7 +233,12 @@ def prompt_ranking_command(
         raise JudgeSenseError("give either --scores or --responder, not both")
     result = (
         study.prompt_ranking(
-            responder or (), out, plan=plan, templates=templates, mirror=mirror, note=opt.note
+            opt.configured(responder or (), settings, _TOKENS),
+            out,
+            plan=plan,
+            templates=templates,
+            mirror=mirror,
+            note=opt.note,
         )
         if scores is None
         else study.rank_scores(scores, plan=plan)

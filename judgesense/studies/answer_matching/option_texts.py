@@ -8,7 +8,7 @@ from typing import Any
 
 from judgesense.studies.answer_matching.templates import CHOICE, SET_OF, AnswerTemplate
 from judgesense.studies.common.question_sets import BenchmarkItem, ask_all
-from local_judges.registry import resolve
+from local_judges.registry import JudgeSpec, resolve
 from local_judges.responder import Question
 
 
@@ -59,5 +59,7 @@ def ask_option_texts(
 def _first_token_only(responder: Any) -> bool:
     if isinstance(responder, (str, Path)):
         return resolve(str(responder)).engine == "api"
+    if isinstance(responder, JudgeSpec):
+        return responder.engine == "api"
     describe = getattr(responder, "describe", None)
     return describe is not None and describe().get("engine") == "api"
