@@ -13,7 +13,7 @@ from judgesense.decisions.streams import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.cells import CellPart
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.trust.conclusion import items_to_settle
+from judgesense.trust.settle import steady_plan
 
 EXAMPLES_A_STREAM = 3
 LONGEST_TEXT = 4000
@@ -154,9 +154,16 @@ def settle(part: CellPart, cell: dict[str, Any], threshold: float) -> dict[str, 
     decided = part.decided(cell["labels"])
     first, second = (side[decided] for side in part.stream.sides(cell["labels"]))
     pairs = part.pairs
-    items = items_to_settle(
-        first == second, pairs.cluster[decided], pairs.item[decided], threshold=threshold
+    plan = steady_plan(
+        first == second,
+        pairs.cluster[decided],
+        pairs.item[decided],
+        pairs.template_a[decided],
+        pairs.template_b[decided],
+        threshold=threshold,
+        with_range=False,
     )
+    items = None if plan is None else plan.items.clusters
     return {key: cell[key] for key in CELL_KEYS[:6]} | {"items": items}
 
 

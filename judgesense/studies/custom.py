@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.pipeline import Settings, to_stderr
+from judgesense.report_file import identity
 from judgesense.reporting.plots import ForestRow
 from judgesense.run_folder import sha256_of
 from judgesense.statistics.intervals import Interval, wilson_cluster
@@ -29,7 +30,6 @@ from judgesense.studies.common.measures import (
     flips_table,
     has_gold,
     jss_table,
-    sensitivity,
     systems_table,
     wording_table,
 )
@@ -229,17 +229,20 @@ def _measure(plan: CustomPlan, report: Mapping[str, Any], log: pa.Table, result:
                 lambda: pictures.forest(rows, xlabel="JSS", threshold=STEADY_JSS),
             )
         )
+        trust = {identity(card): card for card in report["trust"]}
         result.findings += [
-            f"{judge} on {cell['task']} ({cell['scoring']} scoring) is {cell['verdict']}: "
-            f"{sensitivity(cell)}"
+            f"{judge} on {cell['task']} ({cell['scoring']} scoring): "
+            f"{trust[identity(cell)]['text']}"
             for judge, _, cell in found
         ]
     if "wordings" in plan.measures:
-        table, chosen = wording_table(log)
+        table, _ = wording_table(log)
         result.tables.append(table)
+        names = {cell["judge"]: judge for judge, _, cell in cases(report)}
         result.findings += [
-            f"{judge} on {task} ({scoring} scoring): use the wording {name}"
-            for (judge, task, scoring), name in chosen.items()
+            f"wording for {names[each['judge']]} on {each['task']} ({each['scoring']} scoring): "
+            f"{each['text']}"
+            for each in report["recommendation"]
         ]
     if "accuracy" in plan.measures and len(plan.judges) >= RANKED_JUDGES:
         result.tables.append(_accuracy(log))

@@ -94,11 +94,12 @@ def steady(
     plan = steady_plan(
         agree, clusters, items, one, two, threshold=threshold, confidence_level=confidence_level
     )
+    text += f", and the interval includes {threshold:g}"
     if plan is None:
-        return found
+        return replace(found, text=text)
     return replace(
         found,
-        text=f"{text}; the interval includes {threshold:g}: {plan.text(n_items)}",
+        text=f"{text}; {plan.text(n_items)}",
         details={**found.details, **plan.to_dict()},
     )
 
