@@ -130,7 +130,7 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     assert report["findings"][0]["kind"] == "unknown"
     items = next(e["items"] for e in report["to_settle"] if e["labels"] == "mapped")
     assert f"about {items} items" in report["advice"][0]
-    assert "this run has 20" in report["advice"][0]
+    assert "now 20" in report["advice"][0]
     bigger = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * (items // 10 * 10 + 10))
     log = make.log(
         bigger,
