@@ -26,7 +26,8 @@ MAX_TOKENS = 20
 """The cap on generated tokens of the same section."""
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-"""The environment variable that holds the key unless another is named."""
+"""The environment variable that holds the key unless another is named or the endpoint is on this
+machine."""
 
 ANSWER_FORMATS = ("json", "choice")
 """The values of ``answer_format``."""
@@ -142,7 +143,9 @@ class ApiOptions(Options):
         None, "OpenAI-compatible endpoint; $OPENAI_BASE_URL by default.", own_key=True
     )
     provider: str | None = setting(None, "Inference provider of huggingface_hub.", own_key=True)
-    key_variable: str = limit(KEY_VARIABLE, "Environment variable of the key.", own_key=True)
+    key_variable: str | None = limit(
+        None, "Environment variable of the key; $OPENAI_API_KEY by default.", own_key=True
+    )
     concurrency: int = limit(16, "Requests in flight.", least=1)
     timeout_s: float | None = limit(None, "Seconds per request (60).", above=0)
     retry_budget_s: float | None = limit(None, "Seconds for all tries of a prompt (120).", above=0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.endpoint import require_loggable
+from local_judges.api.endpoint import is_here, require_loggable
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import ENGINES, KEY_VARIABLE, check, require_grammar, suggest, table
@@ -95,7 +95,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
     require_grammar(spec.engine, spec.options)
     if spec.engine == "api" and (url := spec.options.get("base_url")):
         # Before a record is written: it names the URL.
-        require_loggable(str(url), str(spec.options.get("key_variable", KEY_VARIABLE)))
+        require_loggable(str(url), str(spec.options.get("key_variable") or KEY_VARIABLE))
     return spec
 
 
@@ -150,6 +150,9 @@ def _of_entry(
         absent.append("--base-url URL")
     if "base_url" in given:
         options.pop("provider", None)
+        if is_here(given["base_url"]) and "key_variable" not in given:
+            # The key is the endpoint's, and this is another.
+            options.pop("key_variable", None)
     if absent:
         raise JudgeSenseError(
             f"judge {named.name} needs {' and '.join(absent)}, which no source states "

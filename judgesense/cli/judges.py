@@ -117,7 +117,7 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
         facts.append(
             ("endpoint", f"{provider}{where}" if where else "not stated; set --base-url URL")
         )
-        variable = options.pop("key_variable", "OPENAI_API_KEY")
+        variable = options.pop("key_variable", None) or "OPENAI_API_KEY"
         state = "set" if os.environ.get(variable) else "not set"
         facts.append(("key", f"${variable} ({state})"))
         if judge.price is None:

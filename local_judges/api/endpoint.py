@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ from local_judges.answer_format import fields_of, instruction_of, obeys
 from local_judges.api.replies import answer_of
 from local_judges.api.retry import FatalError, Retry, diagnose, without_secrets
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
-from local_judges.options import ApiOptions
+from local_judges.options import KEY_VARIABLE, ApiOptions
 from local_judges.protocol import Answer, Request
 
 TOP_LOGPROBS = 20
@@ -27,7 +28,6 @@ TOP_LOGPROBS = 20
 TIMEOUT_S = 60.0
 LOOK_S = 10.0
 """Seconds per call while looking for what an endpoint can do."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _NO_KEY = "none"
 
 
@@ -47,7 +47,7 @@ class Endpoint:
         if self.provider is None and self.base_url is None:
             self.base_url = os.environ.get("OPENAI_BASE_URL") or None
         if self.base_url:
-            require_loggable(self.base_url, options.key_variable)
+            require_loggable(self.base_url, options.key_variable or KEY_VARIABLE)
         self._key = _read_key(options.key_variable, self.base_url)
         budget_s = options.retry_budget_s
         self.retry = retry or (Retry.within(budget_s) if budget_s else Retry())
@@ -293,7 +293,28 @@ def require_loggable(url: str, key_variable: str) -> None:
         )
 
 
-def _read_key(variable: str, base_url: str | None) -> str:
+def is_here(url: str | None) -> bool:
+    """Whether a URL names this machine.
+
+    >>> is_here("http://127.0.0.1:8000/v1"), is_here("http://127.0.0.1.example.org/v1")
+    (True, False)
+    """
+    host = urlsplit(url).hostname if url else None
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
+def _read_key(variable: str | None, base_url: str | None) -> str:
+    """The key; ``variable`` is None unless one was named.
+
+    A server on this machine gets a key only if its variable was named: it seldom needs one, and
+    whoever opened the port should not get the account's.
+    """
+    if variable is None and is_here(base_url):
+        return _NO_KEY
+    variable = variable or KEY_VARIABLE
     if key := os.environ.get(variable, "").strip():
         if not (key.isascii() and key.isprintable()):
             raise JudgeSenseError(
@@ -301,6 +322,6 @@ def _read_key(variable: str, base_url: str | None) -> str:
                 "carry; copy the key again"
             )
         return key
-    if base_url and urlsplit(base_url).hostname in _LOOPBACK:
+    if is_here(base_url):
         return _NO_KEY
     raise JudgeSenseError(f"no key: set the environment variable {variable}")

@@ -191,6 +191,7 @@ def once(url: str, model: str, n: str, out: str, in_flight: str) -> None:
     judge = ApiJudge(
         model,
         base_url=url,
+        key_variable="OPENAI_API_KEY",
         logprobs=False,
         concurrency=int(in_flight),
         max_tokens=MAX_TOKENS,

@@ -1,0 +1,68 @@
+"""Who gets a key: the endpoint that it was named for, and no other."""
+
+from __future__ import annotations
+
+import pytest
+from aiohttp import web
+from fake_endpoint import FakeEndpoint, serving
+from test_api_judge import KEY, judge, parity, requests
+from test_runner import benchmark
+
+from local_judges.api.judge import ApiJudge
+from local_judges.registry import resolve
+from local_judges.runner import ask_all
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
+def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    url = f"http://{host}:1/v1"
+    for asked in (
+        ApiJudge("m", base_url=url),
+        resolve("m", engine="api", base_url=url).load(),
+        resolve("gpt-4o", base_url=url).load(),
+    ):
+        assert isinstance(asked, ApiJudge)
+        assert asked.endpoint.client().api_key != KEY
+    for named in (
+        ApiJudge("m", base_url=url, key_variable="OPENAI_API_KEY"),
+        ApiJudge("m", base_url="http://127.0.0.1.example.org/v1"),
+        ApiJudge("m", base_url="https://example.org/v1"),
+    ):
+        assert named.endpoint.client().api_key == KEY
+
+
+def test_a_redirect_to_another_host_does_not_carry_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    seen: list[tuple[str, str | None]] = []
+
+    class Redirecting(FakeEndpoint):
+        """Sends every call elsewhere, or answers it, and notes the key that came with it."""
+
+        def __init__(self, elsewhere: str = "") -> None:
+            super().__init__(parity)
+            self.elsewhere = elsewhere
+
+        def routes(self) -> list[web.RouteDef]:
+            return [web.route(method, "/{path:.*}", self.complete) for method in ("GET", "POST")]
+
+        async def complete(self, request: web.Request) -> web.StreamResponse:
+            seen.append((self.elsewhere, request.headers.get("Authorization")))
+            if self.elsewhere:
+                place = f"{self.elsewhere}/{request.match_info['path'].removeprefix('v1/')}"
+                raise web.HTTPTemporaryRedirect(place)
+            return await super().complete(request) if request.method == "POST" else web.Response()
+
+    with serving(Redirecting()) as there:
+        other = there.replace("127.0.0.1", "localhost")
+        with serving(Redirecting(other)) as here:
+            asked = judge(here, key_variable="FAKE_KEY")
+            answers = ask_all(asked, requests(benchmark(1)), ["generate", "options"])
+    assert all(answer.text for answer in answers)
+    assert {key for elsewhere, key in seen if elsewhere} == {f"Bearer {KEY}"}
+    assert len([1 for elsewhere, _ in seen if not elsewhere]) >= 3
+    assert {key for elsewhere, key in seen if not elsewhere} == {None}
