@@ -277,6 +277,8 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
             facts["price"] = {"input": price[0], "output": price[1]}
         run.enter(judge.name, **facts)
         scorings = _scorings_for(judge, settings, work.note)
+        if "options" in scorings and (reading := facts["describe"].get("options")):
+            work.note(f"{judge.name} reads option probabilities from {reading}")
         asked: dict[str, Any] = {
             "judge_index": index,
             "repeats": settings.repeats,

@@ -18,7 +18,7 @@ from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
-TOP_TOKENS = "first token's best 20 alternatives; option_mass is a lower bound"
+TOP_TOKENS = "the first token's best 20 alternatives; option_mass is a lower bound"
 WHOLE_OPTIONS = "each option's whole token sequence, by token id"
 """How option probabilities are read, as ``run.json`` says it."""
 
@@ -106,7 +106,7 @@ class ApiJudge:
         try:
             scorer = self.endpoint.find_scorer(tries=1)
         except FatalError:
-            return "unknown: the endpoint cannot be reached"
+            return "an endpoint that cannot be reached yet"
         return TOP_TOKENS if scorer is None else WHOLE_OPTIONS
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:

@@ -21,7 +21,7 @@ VOCABULARY = string.printable + END
 
 
 def encoded(text: str) -> list[int]:
-    return [VOCABULARY.index(character) for character in text]
+    return [VOCABULARY.find(each) if each in VOCABULARY else 0 for each in text]
 
 
 def logprobs_after(tokens: Sequence[int]) -> np.ndarray:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from fake_endpoint import FakeEndpoint, serving
 from fake_vllm import END, FakeVllm, conversation, encoded, logprobs_after
 
+import judgesense
+from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import read_record
 from local_judges.api.judge import TOP_TOKENS, WHOLE_OPTIONS, ApiJudge
 from local_judges.api.retry import Retry
 from local_judges.options import SYSTEM_PROMPT
@@ -96,7 +101,7 @@ def test_an_option_that_the_model_cannot_spell_stops_the_run() -> None:
 
 def test_an_endpoint_that_is_not_there_can_be_described_but_not_asked() -> None:
     judge = ApiJudge("fake", base_url="http://127.0.0.1:9/v1")
-    assert judge.describe()["options"].startswith("unknown")
+    assert "cannot be reached" in judge.describe()["options"]
     with pytest.raises(JudgeSenseError, match="never answered"):
         ask_all(judge, requests(1, YES_NO), ["options"])
 
@@ -143,3 +148,21 @@ def test_the_judges_system_prompt_and_template_arguments_reach_the_tokenizer() -
     assert scorer is not None
     assert scorer.tail == f"{END}[assistant]"
     assert scorer.stop_tokens == encoded(END)
+
+
+@pytest.mark.parametrize(("by_id", "reading"), [(True, WHOLE_OPTIONS), (False, TOP_TOKENS)])
+def test_a_run_says_how_probabilities_were_read(by_id: bool, reading: str, tmp_path: Path) -> None:
+    notes: list[str] = []
+    with serving(FakeVllm(by_id=by_id)) as url:
+        judgesense.run(
+            "fake", base_url=url, tasks=["factuality"], limit=1, scoring="options",
+            out=tmp_path, note=notes.append,
+        )  # fmt: skip
+    assert any(note.endswith(reading) for note in notes)
+    record = read_record(tmp_path)
+    assert record is not None
+    assert record["judges"][0]["describe"]["options"] == reading
+    # Of each whole option something is known; of tokens that are not shown, often nothing.
+    decided = read_log(tmp_path)["option_mass"].drop_null().to_pylist()
+    assert all(0 <= mass <= 1 for mass in decided)
+    assert (len(decided) == 5) is by_id

@@ -78,7 +78,7 @@ def main(model: Path, out: Path) -> None:
         drawn.append([answer.text for answer in ask(other, some, "generate")])
     structured = {}
     for answer_format in ("json", "choice"):
-        other = VllmJudge(model, **SETTINGS, answer_format=answer_format)
+        other = VllmJudge(model, **SETTINGS, answer_format=answer_format, max_tokens=60)
         other._llm = engine
         answered = ask(other, requests, "generate")
         described = {"name": other.name, "scorings": sorted(other.scorings)}
