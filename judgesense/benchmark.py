@@ -36,8 +36,9 @@ class Benchmark:
 
     ``prompts`` has the columns of :class:`~judgesense.tasks.Prompt`, ``pairs`` those of
     :class:`~judgesense.tasks.Pair`; every pair's prompts are among the prompts. ``source``
-    identifies the content (name or path, revision, hash) and is recorded in ``run.json``.
-    ``aliases`` are the templates' further texts for an answer, by template id.
+    identifies the content (name or path, revision, hash) and is recorded in ``run.json``, as are
+    ``wordings``: the text of each template by task, where known. ``aliases`` are the templates'
+    further texts for an answer, by template id.
     """
 
     tasks: Mapping[str, Task]
@@ -45,6 +46,7 @@ class Benchmark:
     pairs: pa.Table
     source: Mapping[str, str]
     aliases: Mapping[str, Aliases] = field(default_factory=dict)
+    wordings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, table, schema in (

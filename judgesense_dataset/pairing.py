@@ -101,6 +101,9 @@ def build(
             for template in templates[name].templates
             if template.aliases
         },
+        wordings={
+            name: {one.template_id: one.text for one in templates[name].templates} for name in tasks
+        },
     )
 
 

@@ -242,6 +242,7 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
                 "labels": list(task.labels),
                 "ordinal": task.ordinal,
                 "comparative": task.comparative,
+                "wordings": dict(benchmark.wordings.get(name, {})),
             }
             for name, task in benchmark.tasks.items()
         },

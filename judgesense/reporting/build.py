@@ -33,6 +33,7 @@ from judgesense.reporting.details import (
     wordings,
 )
 from judgesense.reporting.report import Report
+from judgesense.reporting.wording_texts import wording_texts
 from judgesense.run_folder import read_run
 from judgesense.text import join
 from judgesense.trust.advice import advise, as_sentence
@@ -60,7 +61,8 @@ def measure(
         pairs: the run's pairs; None takes all pairs of templates within item and order.
         run: the run's record (``run.json``): ``run_id`` and ``tasks`` (name -> labels,
             comparative) and ``thresholds`` are used if present.
-        prompts: ``prompt_id`` and ``text`` of the user messages, shown in the flipped examples.
+        prompts: ``prompt_id`` and ``text`` of the user messages, shown in the flipped examples;
+            with ``task`` and ``template_id``, they also show the texts of wordings.
         thresholds: of the trust card's checks, by name (`judgesense.trust.thresholds.Thresholds`);
             those left out are the run's, or the defaults.
 
@@ -82,6 +84,7 @@ def measure(
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     hashes = Hashes()
     limits = Thresholds().but(run.get("thresholds")).but(thresholds)
+    texts = wording_texts(run, prompts)
     for stream in view(log, pairs, run).streams:
         every = parts(stream, run_id)
         cells = list(stream_cells(every, hashes))
@@ -101,7 +104,7 @@ def measure(
             report["examples"] += examples(whole)
             report["repeated"] += repeated_figures(stream, run)
             case = {key: whole.names[key] for key in ("run_id", "judge", "task", "scoring")}
-            for name, rows in conclusions(stream, limits).items():
+            for name, rows in conclusions(stream, limits, texts.get(stream.task.name)).items():
                 report[name] += [{**case, **row} for row in rows]
     if prompts is not None:
         _add_texts(report["examples"], prompts)

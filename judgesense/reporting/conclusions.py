@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from judgesense.decisions.streams import Stream
@@ -14,7 +15,9 @@ from judgesense.trust.wordings import Wordings, wordings
 Rows = list[dict[str, Any]]
 
 
-def conclusions(stream: Stream, thresholds: Thresholds) -> dict[str, Rows]:
+def conclusions(
+    stream: Stream, thresholds: Thresholds, texts: Mapping[str, str] | None = None
+) -> dict[str, Rows]:
     """The rows of ``trust``, ``wordings``, ``recommendation`` and ``remedies`` of a stream.
 
     The wordings are looked at one by one first, so that the card leaves out those whose label map
@@ -32,7 +35,7 @@ def conclusions(stream: Stream, thresholds: Thresholds) -> dict[str, Rows]:
     }
     found: dict[str, Rows] = {
         "trust": [own],
-        "wordings": wordings(table),
+        "wordings": wordings(table, texts),
         "recommendation": [recommendation(table, card)],
         "remedies": remedied,
     }

@@ -26,17 +26,28 @@ Flag = Literal["fine", "outlier", "inverted", "unreadable"]
 NOT_JUDGED, UNDECIDED = -1, -2
 """In place of a label's code: the wording was not asked there, or gave no verdict."""
 
-_LOWER = 0.1
-"""How much lower an outlier's agreement is, at least, than the others' median."""
-
-_OPPOSITE = 0.2
-"""Kappa with the reversed decisions above which a wording counts as inverted."""
-
 _TESTS = 2
 """Each wording is tested for being inverted and for being an outlier: p-values are doubled."""
 
-_FEWEST = 10
-"""With fewer clusters nothing is called inverted or an outlier."""
+
+@dataclass(frozen=True)
+class Rules:
+    """When a wording is flagged.
+
+    `unreadable`: share of answers without a decision above which it is unreadable. `opposite`:
+    kappa of the reversed decisions above which it may be inverted. `lower`: how much lower than
+    the others' median the agreement of an outlier is, at least. `significant`: corrected p-value
+    below which a wording is inverted or an outlier. `fewest`: clusters needed to say so.
+    """
+
+    unreadable: float = 0.5
+    opposite: float = 0.2
+    lower: float = 0.1
+    significant: float = 0.05
+    fewest: int = 10
+
+
+_DEFAULTS = Rules()
 
 
 @dataclass(frozen=True)
@@ -69,16 +80,16 @@ def screen(
     ordinal: bool = False,
     voters: Any = None,
     gold: Any = None,
-    significant: float = 0.05,
+    rules: Rules = _DEFAULTS,
     n_resamples: int = 999,
     seed: int = 0,
 ) -> list[WordingFigures]:
     """Compare every wording with the consensus of the others, and flag those that stand apart.
 
-    *Unreadable*: more than half of the answers give no decision. *Inverted*: kappa with the
+    *Unreadable*: most answers give no decision. *Inverted*: kappa with the
     consensus is below 0 (permutation of the consensus over clusters, Holm-corrected) and the
-    reversed decisions agree with it. *Outlier*: agreement at least 0.1 below the median of the
-    others, and significantly lower than theirs: max-T over the wordings, by permuting wordings
+    reversed decisions agree with it. *Outlier*: agreement well below the median of the others,
+    and significantly lower than theirs: max-T over the wordings, by permuting wordings
     within clusters (Westfall & Young 1993). Flagged wordings leave the consensus one at a time. If
     at least half of the voters seem inverted, `gold` tells which half it is; without gold all are
     called inverted, since they contradict each other.
@@ -90,13 +101,13 @@ def screen(
         ordinal: whether kappa is quadratic and "reversed" means the scale turned round.
         voters: which wordings form the consensus, shape (wordings,); None for all.
         gold: gold label codes, -1 where unknown, shape (cells,), or None.
-        significant: corrected p-value below which a wording is flagged.
+        rules: when a wording is flagged.
         n_resamples: number of permutations.
         seed: seed for `numpy.random.default_rng`.
 
     Returns:
-        One `WordingFigures` per row of `decisions`. With fewer than 10 clusters none is inverted
-        or an outlier; with fewer than three voters none is an outlier.
+        One `WordingFigures` per row of `decisions`. With too few clusters none is inverted or an
+        outlier; with fewer than three voters none is an outlier.
 
     Raises:
         ValueError: not a table of codes below `n_labels`, or clusters of another length.
@@ -108,25 +119,27 @@ def screen(
     """
     table = _Table.of(decisions, clusters, n_labels, ordinal)
     n = len(table.codes)
-    flags: list[Flag] = ["unreadable" if share > 0.5 else "fine" for share in table.unread]
+    flags: list[Flag] = [
+        "unreadable" if share > rules.unreadable else "fine" for share in table.unread
+    ]
     p_values: list[float | None] = [None] * n
     votes = np.ones(n, bool) if voters is None else np.asarray(voters, dtype=bool)
     votes = votes & np.array([flag == "fine" for flag in flags], bool)
     at_first = int(votes.sum())
     rng = np.random.default_rng(seed)
-    enough = table.k >= _FEWEST
+    enough = table.k >= rules.fewest
     while enough:
         compared = [j for j in range(n) if flags[j] == "fine"]
         beside = {j: table.beside(j, votes) for j in compared}
         draws = max(n_resamples, 100 * len(compared))  # Enough for Holm's smallest p-value.
-        p_inverted = _holm({j: table.p_opposite(*beside[j], rng, draws) for j in compared})
-        worst = [j for j in compared if p_inverted[j] < significant]
+        p_inverted = _holm({j: table.p_opposite(*beside[j], rules, rng, draws) for j in compared})
+        worst = [j for j in compared if p_inverted[j] < rules.significant]
         if worst:
             j = min(worst, key=lambda j: table.kappa(*beside[j][:2]) or 0.0)
             flags[j], p_values[j] = "inverted", p_inverted[j]
             votes[j] = False
             continue
-        found = _outlier(table, votes, beside, rng, n_resamples, significant)
+        found = _outlier(table, votes, beside, rules, rng, n_resamples)
         for j, p in found.p_values.items():
             p_values[j] = p
         if found.worst is None:
@@ -216,19 +229,29 @@ class _Table:
         return kappa_from_table(joint, self.weights)
 
     def p_opposite(
-        self, own: Codes, shares: Floats, clusters: Any, rng: np.random.Generator, n: int
+        self,
+        own: Codes,
+        shares: Floats,
+        clusters: Any,
+        rules: Rules,
+        rng: np.random.Generator,
+        n: int,
     ) -> float:
         """p-value of "kappa is not below 0"; 1 unless the reversed decisions agree.
 
         The consensus is permuted over clusters, one random cell of each cluster at a time.
         """
         kappa = self.kappa(own, shares) if len(own) else None
-        if kappa is None or kappa >= 0 or not self._reversal_agrees(own, shares, kappa):
+        if (
+            kappa is None
+            or kappa >= 0
+            or not self._reversal_agrees(own, shares, kappa, rules.opposite)
+        ):
             return 1.0
         order = np.argsort(clusters, kind="stable")
         own, shares = own[order], shares[order]
         sizes = np.unique(clusters[order], return_counts=True)[1]
-        if len(sizes) < _FEWEST:
+        if len(sizes) < rules.fewest:
             return 1.0
         starts = np.cumsum(sizes) - sizes
         cost = shares @ self.weights.T
@@ -241,12 +264,12 @@ class _Table:
             hits += drawn >= seen - 1e-9
         return (1 + hits) / (1 + n)
 
-    def _reversal_agrees(self, own: Codes, shares: Floats, kappa: float) -> bool:
+    def _reversal_agrees(self, own: Codes, shares: Floats, kappa: float, least: float) -> bool:
         if self.n_labels > 2 and not self.ordinal:
             # Several labels without an order have no reverse.
-            return kappa < -_OPPOSITE / (self.n_labels - 1)
+            return kappa < -least / (self.n_labels - 1)
         turned = self.kappa(self.n_labels - 1 - own, shares)
-        return turned is not None and turned > _OPPOSITE
+        return turned is not None and turned > least
 
     def figures(self, j: int, votes: Bools) -> WordingFigures:
         """Wording j beside the consensus of the voters."""
@@ -290,9 +313,9 @@ def _outlier(
     table: _Table,
     votes: Bools,
     beside: dict[int, tuple[Codes, Floats, Any]],
+    rules: Rules,
     rng: np.random.Generator,
     n: int,
-    significant: float,
 ) -> _Outlier:
     """The wording that agrees least, if significantly and clearly less than the others."""
     members = [j for j in np.flatnonzero(votes).tolist() if len(beside[j][0])]
@@ -316,7 +339,8 @@ def _outlier(
     apart = [
         row
         for row in range(len(members))
-        if p_values[row] < significant and np.median(np.delete(means, row)) - means[row] >= _LOWER
+        if p_values[row] < rules.significant
+        and np.median(np.delete(means, row)) - means[row] >= rules.lower
     ]
     worst = members[min(apart, key=lambda row: float(means[row]))] if apart else None
     return _Outlier(worst, dict(zip(members, p_values.tolist(), strict=True)))

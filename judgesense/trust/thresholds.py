@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.wordings import Rules
 
 STEADY_JSS = 0.8
 """JSS from which a judge counts as steady (JudgeSense, section 3.1)."""
@@ -113,3 +114,10 @@ MOST_ITEMS = 100_000
 
 SIGNIFICANT = 0.05
 """Corrected p-value below which two judges differ."""
+
+WORDING_RULES = Rules(unreadable=0.5, opposite=LOW_KAPPA, lower=0.1, fewest=FEW_CLUSTERS)
+"""When a wording is flagged as unreadable, inverted or an outlier.
+
+An outlier departs from the others on one verdict in ten more than they do among themselves: less
+hardly moves JSS, and in large runs any difference is significant.
+"""

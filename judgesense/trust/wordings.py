@@ -20,6 +20,7 @@ from judgesense.statistics.wordings import (
     screen,
 )
 from judgesense.tasks import ERROR
+from judgesense.trust.thresholds import WORDING_RULES
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -107,6 +108,7 @@ class Wordings:
                 ordinal=self.ordinal,
                 voters=~self.turned,
                 gold=self.gold,
+                rules=WORDING_RULES,
             )
         )
 

@@ -1,0 +1,134 @@
+"""Which wordings are flagged, which is recommended, and how good it is said to be.
+
+A judge's verdict on an item is right with a probability. Each wording departs from that verdict on
+a share of the items ("departs"), so that two equal wordings have a JSS of departs² + (1 - departs)².
+For recommendations the wordings' correctness is drawn from normal variables with a common part, so
+that the accuracy of each is known and wordings that are equally good still differ on some items.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import ndtri
+
+from conclusions.frame import Cell, simulate
+from judgesense.statistics.choosing import choose
+from judgesense.statistics.wordings import screen
+
+ACCURACY = 0.85
+
+
+def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
+    """Flags, then the choice of a wording."""
+    departs = (0.1,) if quick else (0.02, 0.05, 0.1, 0.15)
+    shares = (0.5,) if quick else (0.5, 0.8, 0.95)
+    faults = (("inverted", 6, 1), ("coin", 10, 1), ("inverted", 26, 2), ("inverted", 3, 1))
+    orders = (1,) if quick else (1, 2)
+    kinds = [*faults, ("none", 6, 0), ("none", 26, 0), ("noise", 6, 0)]
+    grid = itertools.product(kinds, departs, shares, orders, (runs,))
+    yield from simulate(flag_cell, (key for key in grid if key[0][0] != "noise"), jobs)
+    yield from simulate(flag_cell, ((("noise", 6, 0), 0.5, s, 1, runs) for s in shares), jobs)
+    equal = itertools.product(
+        (25, 125) if quick else (25, 50, 125, 500),
+        (5,) if quick else (2, 3, 5, 10),
+        (0.8,) if quick else (0.7, 0.8, 0.9),
+        (0.0,),
+        (0.6,) if quick else (0.3, 0.6, 0.8),
+        (1,) if quick else (1, 4),
+        (runs,),
+    )
+    yield from simulate(choice_cell, equal, jobs)
+    better = itertools.product(
+        (125,), (5,) if quick else (3, 5, 10), (0.8,) if quick else (0.7, 0.8), (0.1,),
+        (0.8,) if quick else (0.6, 0.8, 0.9), (1,), (runs,),
+    )  # fmt: skip
+    yield from simulate(choice_cell, better, jobs)
+
+
+def flag_cell(
+    kind: tuple[str, int, int], departs: float, share: float, orders: int, runs: int
+) -> Iterator[Cell]:
+    """80 items; ``share`` of them have the first label, ``orders`` cells are one cluster."""
+    fault, wordings, bad = kind
+    seed = [len(fault), wordings, int(100 * departs), int(100 * share), orders]
+    rng = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(80), orders)
+    found = others = 0
+    for _ in range(runs):
+        truth = np.repeat(rng.random(80) >= share, orders).astype(int)
+        n = len(truth)
+        verdict = np.where(rng.random(n) < ACCURACY, truth, 1 - truth)
+        said = np.where(rng.random((wordings, n)) < departs, 1 - verdict, verdict)
+        if fault == "inverted":
+            said[:bad] = 1 - said[:bad]
+        elif fault == "coin":
+            said[:bad] = rng.integers(0, 2, (bad, n))
+        elif fault == "noise":
+            said = (rng.random((wordings, n)) >= share).astype(int)
+        flags = [row.flag for row in screen(said, clusters, n_labels=2)]
+        wanted = "outlier" if fault == "coin" else "inverted"
+        found += all(flag == wanted for flag in flags[:bad])
+        others += any(flag != "fine" for flag in flags[bad:])
+    place = {
+        "wordings": wordings,
+        "departs": departs,
+        "first label": share,
+        "orders": orders,
+    }
+    if bad:
+        claim = f"{bad} {fault} wording{'s' if bad > 1 else ''} of {wordings} flagged"
+        yield Cell(claim, place, found / runs, at_least=0.9)
+        yield Cell(f"another flagged beside a {fault} one", place, others / runs, at_most=0.05)
+    else:
+        claim = "a wording of a noise judge flagged" if fault == "noise" else "equal ones flagged"
+        yield Cell(claim, place, others / runs, at_most=0.05)
+
+
+def choice_cell(
+    items: int, wordings: int, accuracy: float, gap: float, shared: float, rows: int, runs: int
+) -> Iterator[Cell]:
+    """``gap`` is how much better the first wording is; ``rows`` cells form a cluster."""
+    rng = np.random.default_rng([items, wordings, int(100 * accuracy), int(100 * shared), rows])
+    truth = np.full(wordings, accuracy)
+    truth[0] += gap
+    clusters = np.repeat(np.arange(items), rows)
+    n = items * rows
+    differ = named = alone = kept = covered = 0
+    bias = agree = 0.0
+    for _ in range(runs):
+        # Half of what the wordings share belongs to the cluster, half to the cell.
+        common = np.sqrt(0.5) * (rng.normal(size=items)[clusters] + rng.normal(size=n))
+        own = rng.normal(size=(wordings, n))
+        right = np.sqrt(shared) * common + np.sqrt(1 - shared) * own < ndtri(truth)[:, None]
+        found = choose(right.astype(float), clusters)
+        chosen = truth[int(right.mean(axis=1).argmax())]
+        assert found.p_any_difference is not None
+        assert found.score is not None
+        assert found.ci_low is not None
+        assert found.ci_high is not None
+        differ += found.p_any_difference < 0.05
+        named += len(found.best) == 1
+        alone += found.best == (0,)
+        kept += 0 in found.best
+        covered += found.ci_low <= chosen <= found.ci_high
+        bias += found.score - chosen
+        agree += float((right[-1] == right[-2]).mean())
+    place = {
+        "items": items,
+        "wordings": wordings,
+        "accuracy": accuracy,
+        "JSS": round(agree / runs, 2),
+        "rows": rows,
+    }
+    if gap == 0:
+        claim = 'type I error of "any difference"'
+        yield Cell(claim, place, differ / runs, at_least=0.03, at_most=0.06)
+        yield Cell("equal wordings: one named", place, named / runs, at_most=0.1)
+    else:
+        yield Cell("better by 10 points: in the best set", place, kept / runs, at_least=0.95)
+        yield Cell("better by 10 points: named alone", place, alone / runs, at_least=0.5)
+    yield Cell("bias of the quoted accuracy", place, abs(bias) / runs, at_most=0.01)
+    yield Cell("coverage of its interval", place, covered / runs, at_least=0.93)
