@@ -1,7 +1,7 @@
 """Which wordings are flagged, which is recommended, and how good it is said to be.
 
 A judge's verdict on an item is right with a probability. Each wording departs from that verdict on
-a share of the items ("departs"), so that two equal wordings have a JSS of departs² + (1 - departs)².
+a share of the items ("departs"), so two equal wordings have a JSS of departs² + (1 - departs)².
 For recommendations the wordings' correctness is drawn from normal variables with a common part, so
 that the accuracy of each is known and wordings that are equally good still differ on some items.
 """
