@@ -91,7 +91,7 @@ def tasks_table(found: Sequence[Configuration]) -> Table:
         "By task (the paper's Table 5)",
         rows,
         "Means over judges and attributes. The paper's figures come from eight other judges and "
-        "other wordings.",
+        "its own ten wordings.",
     )
 
 
