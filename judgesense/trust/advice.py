@@ -91,7 +91,7 @@ def cases(report: Mapping[str, Any]) -> Iterator[AdviceCase]:
 def _findings(case: AdviceCase) -> Iterator[tuple[str, str]]:
     yield case.card["trust"], f"{case.card['text']}."
     for check in (_missing, _wording, _polarity, _one_label, _noise, _mass, _undecided, _cut_off,
-                  _prefer, _sample):  # fmt: skip
+                  _prefer, _sample, _missed):  # fmt: skip
         if text := check(case):
             yield check.__name__.strip("_"), text
 
@@ -199,6 +199,12 @@ def _sample(case: AdviceCase) -> str | None:
     clusters = case.mapped["n_clusters"]
     few = 0 < clusters < FEW_CLUSTERS
     return _say("few_clusters", case, noun="item" if clusters == 1 else "items") if few else None
+
+
+def _missed(case: AdviceCase) -> str | None:
+    """What so few wordings can miss; of interest for a judge that may be used."""
+    steady = case.card["checks"]["steady"]
+    return _say("missed", case, **steady["details"]) if steady["state"] == "pass" else None
 
 
 def _s(names: Sequence[str]) -> str:

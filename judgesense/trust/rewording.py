@@ -126,9 +126,9 @@ def repeated(stream: Stream, labels: str, decided: Mask) -> RepeatDifference:
 def _why_no_pairs(stream: Stream, used: Mask, judged: Mask) -> str:
     if judged.any():
         return "no pair of wordings has two readable verdicts: see readable"
-    if used.any():
+    if used.any() and stream.pairs.planned:
         return "no pair of wordings is judged on both sides: rerun to finish the run"
-    if len(stream.pairs):
+    if stream.known.any():
         return "no two wordings of one polarity share an item: add an equivalent wording"
     return "no item was judged under two wordings: add a second wording"
 

@@ -48,7 +48,9 @@ def readable(stream: Stream, threshold: float) -> Check:
         n_items=distinct(log.item[rows]),
         text=text,
     )
-    return found if found.state == "pass" else _with_unreadable(found, stream, rows, decided)
+    if found.state == "pass":
+        return found
+    return _with_unreadable(_if_open(found), stream, rows, decided)
 
 
 def _with_unreadable(found: Check, stream: Stream, rows: Codes, decided: Bools) -> Check:
@@ -156,14 +158,14 @@ def fair(stream: Stream, threshold: float) -> Check:
             text = "no item has a choice in both orders: see readable"
         else:
             shown = join([order for order in orders if order != NO_ORDER] or ["-"])
-            text = f"only order {shown} was judged, so position bias is unknown: --orders AB,BA"
+            text = f"only order {shown} was judged: rerun with --orders AB,BA to see position bias"
         return Check.unmeasured(threshold, text)
     low, high = found.same_choice_ci_low, found.same_choice_ci_high
     text = (
         f"it makes the same choice in both orders on {percent(found.same_choice)} of items "
         f"{brackets(low, high, percent)}"
     )
-    first = found.first_position_rate
+    first, (low_first, high_first) = found.first_position_rate, EVEN_FIRST
     check = Check.of(
         found.same_choice,
         low,
@@ -174,10 +176,10 @@ def fair(stream: Stream, threshold: float) -> Check:
         first_position_rate=first,
         n_wordings=found.n_templates,
     )
-    if check.state == "pass" or first is None or EVEN_FIRST[0] <= first <= EVEN_FIRST[1]:
-        return check
-    place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
-    return replace(check, text=f"{text} and takes the {place} option {percent(rate)} of the time")
+    if check.state != "pass" and first is not None and not low_first <= first <= high_first:
+        place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
+        text += f" and takes the {place} option {percent(rate)} of the time"
+    return _if_open(replace(check, text=text))
 
 
 def position(stream: Stream) -> BothOrders:
@@ -194,6 +196,13 @@ def position(stream: Stream) -> BothOrders:
         options=options,
         ties=(),
     )
+
+
+def _if_open(check: Check) -> Check:
+    """The check, whose text says so if the interval includes the threshold."""
+    if check.state != "open":
+        return check
+    return replace(check, text=f"{check.text}, and the interval includes {check.threshold:g}")
 
 
 def _is(stream: Stream, label: str) -> Mask:
