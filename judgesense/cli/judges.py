@@ -105,6 +105,9 @@ def _model(judge: JudgeEntry) -> str:
 
 
 def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
+    from local_judges.api.endpoint import is_here
+    from local_judges.options import KEY_VARIABLE
+
     options: dict[str, Any] = dict(judge.options)
     facts = [("engine", judge.engine), ("model", _model(judge))]
     if judge.model is None:
@@ -117,9 +120,11 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
         facts.append(
             ("endpoint", f"{provider}{where}" if where else "not stated; set --base-url URL")
         )
-        variable = options.pop("key_variable", None) or "OPENAI_API_KEY"
+        named = options.pop("key_variable", None)
+        variable = named or KEY_VARIABLE
         state = "set" if os.environ.get(variable) else "not set"
-        facts.append(("key", f"${variable} ({state})"))
+        none = named is None and is_here(where)
+        facts.append(("key", "none: it is on this machine" if none else f"${variable} ({state})"))
         if judge.price is None:
             facts.append(("price", "not stated; --set price=INPUT,OUTPUT"))
         else:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from aiohttp import web
 from fake_endpoint import FakeEndpoint, serving
 from test_api_judge import KEY, judge, parity, requests
 from test_runner import benchmark
+from typer.testing import CliRunner
 
+from judgesense.cli import app
 from local_judges.api.judge import ApiJudge
 from local_judges.registry import resolve
 from local_judges.runner import ask_all
@@ -66,3 +70,23 @@ def test_a_redirect_to_another_host_does_not_carry_the_key(
     assert {key for elsewhere, key in seen if elsewhere} == {f"Bearer {KEY}"}
     assert len([1 for elsewhere, _ in seen if not elsewhere]) >= 3
     assert {key for elsewhere, key in seen if not elsewhere} == {None}
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "key"),
+    [
+        ("{base_url: 'http://localhost:8000/v1'}", "none: it is on this machine"),
+        ("{base_url: 'http://localhost:8000/v1', key_variable: MINE}", "$MINE (not set)"),
+        ("{base_url: 'https://example.org/v1'}", "$OPENAI_API_KEY (not set)"),
+    ],
+)
+def test_show_names_the_key_that_a_judge_gets(
+    endpoint: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "judges.yaml"
+    path.write_text(f"endpoints:\n  e: {endpoint}\njudges:\n  mine: {{endpoint: e, model: m}}\n")
+    monkeypatch.setenv("JUDGESENSE_JUDGES", str(path))
+    for name in ("OPENAI_API_KEY", "MINE"):
+        monkeypatch.delenv(name, raising=False)
+    shown = CliRunner().invoke(app, ["judges", "show", "mine"]).stdout
+    assert key in shown
