@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions import CONTRAST, EQUIVALENT, INTERVENTION
+from judgesense.decisions import CONTRAST, EQUIVALENT, INTERVENTION, REWORDING
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.files import Record, read_json_lines, read_table
 from judgesense.importers.protocol import Importer, ReadOptions
@@ -80,6 +80,8 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
             "raw_text": row.raw_text,
             "input_tokens": row.input_tokens,
             "output_tokens": row.output_tokens,
+            "variant": REWORDING,
+            "variant_class": EQUIVALENT,
             "labels": VERDICTS if options.pick == "verdict" else SCORES,
             **_place(row, record),
         }
@@ -132,7 +134,7 @@ def _place(row: Row, record: Record) -> dict[str, Any]:
         case ("e2", "repeat_t1"):
             return {"judge": f"{row.judge}@T=1", "repeat": row.repeat_idx or 0}
         case ("e2", "order_reversed"):
-            return {"variant": FIELDS_REVERSED, "variant_class": EQUIVALENT}
+            return {"variant": FIELDS_REVERSED}
         case ("e3", control) if control in CONTROLS:
             return {"variant": control, "variant_class": CONTRAST}
         case ("e3", str(wording)):

@@ -243,7 +243,7 @@ def test_flakyjudges_experiments_share_one_answer_to_the_original(
     assert log.num_rows == 11976 + 7200 + 7584 + 1884 - 600 - 600 - 900 - 900
     classes = log["variant_class"].value_counts().to_pylist()
     assert {c["values"]: c["counts"] for c in classes} == {
-        None: 25644 - 5988 - 1800 - 600, "intervention": 5988, "contrast": 1800, "equivalent": 600,
+        "equivalent": 25644 - 5988 - 1800, "intervention": 5988, "contrast": 1800,
     }  # fmt: skip
 
 
