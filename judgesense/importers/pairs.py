@@ -96,6 +96,7 @@ def _arms(row: PairRow, record: Record, items: Items) -> Iterator[Record]:
         "task": row.task_type,
         "item_id": str(row.item_id),
         "order": order,
+        "error": None,
         "labels": _SPACES.get(row.task_type or ""),
         **_gold(row),
     }

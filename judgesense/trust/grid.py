@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from judgesense.decisions import CONTRAST, REWORDING, SCHEMA, VARIANT_CLASSES
 from judgesense.decisions.frames import Codes
-from judgesense.decisions.streams import Stream, option_shares, view
+from judgesense.decisions.shares import option_shares
+from judgesense.decisions.streams import Stream, view
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.tasks import UNCLEAR
 

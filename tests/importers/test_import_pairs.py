@@ -74,7 +74,21 @@ def test_an_arm_that_failed_or_was_unclear_is_told_apart(tmp_path: Path) -> None
     assert told(rows, "decision", "status")[::2] == [
         ("ERROR", "error"), ("B", "ok"), ("UNCLEAR", "unclear"), ("UNCLEAR", "unclear"),
     ]  # fmt: skip
-    assert rows[0]["error"] == "rate limit"
+    assert told(rows[:2], "error") == [("rate limit",), (None,)]
+
+
+def test_a_csv_of_pairs_names_its_templates_in_columns(tmp_path: Path) -> None:
+    source = tmp_path / "pairs.csv"
+    source.write_text(
+        "pair_id,item_id,task_type,model,template_a,template_b,decision_a,decision_b\n"
+        "p1,1,tone,m,plain,polite,kind,rude\np2,2,tone,m,plain,polite,rude,rude\n"
+    )
+    import_log(source, "pairs", tmp_path / "out")
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert told(rows, "item_id", "template_id", "decision") == [
+        ("1", "plain", "kind"), ("1", "polite", "rude"), ("2", "plain", "rude"),
+        ("2", "polite", "rude"),
+    ]  # fmt: skip
 
 
 def test_a_retried_pair_replaces_the_first_and_a_shared_wording_is_a_repeat(

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
 from judgesense.decisions.frames import Answers
-from judgesense.decisions.streams import option_shares, view
+from judgesense.decisions.shares import option_shares
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings, resolve_all
 from judgesense.run_folder import read_run, require_writable, sha256_of, writing

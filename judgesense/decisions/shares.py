@@ -1,0 +1,49 @@
+"""Option probabilities of a decision log as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions.frames import Codes, Log, Pairs, lookup
+
+Floats = npt.NDArray[np.float64]
+
+
+def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:
+    """Option probabilities at some rows of the log, normalised per row (NaN without any).
+
+    Returns an array of shape (rows, L) and the L label codes of its columns.
+    """
+    lists = log.table["option_logprobs"].take(pa.array(rows))
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    values = pc.list_flatten(lists)
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    option = lookup(pc.struct_field(values, "option"), pa.array(log.labels.tolist()))
+    logprob = np.nan_to_num(
+        pc.fill_null(pc.struct_field(values, "logprob"), -np.inf).to_numpy(zero_copy_only=False),
+        nan=-np.inf,
+        neginf=-np.inf,
+    )
+    columns, column = np.unique(option, return_inverse=True)
+    table = np.full((len(rows), len(columns)), -np.inf)
+    table[np.repeat(np.arange(len(rows)), lengths), column] = logprob
+    best = table.max(axis=1, initial=-np.inf, keepdims=True)
+    shares = np.exp(table - np.where(np.isfinite(best), best, 0.0))
+    total = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, total, out=np.full_like(shares, np.nan), where=total > 0), columns
+
+
+def mapped_shares(
+    shares: Floats, columns: Codes, maps: Codes, pairs: Pairs, n_labels: int
+) -> Floats:
+    """Option probabilities moved to the canonical labels, shape (n, n_labels)."""
+    moved = np.zeros((len(shares), n_labels))
+    for code in np.unique(maps):
+        rows = np.flatnonzero(maps == code)
+        part = np.zeros((len(rows), n_labels))
+        np.add.at(part.T, pairs.forward[code, columns], shares[rows].T)
+        moved[rows] = part
+    return moved
