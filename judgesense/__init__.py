@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from judgesense.matching import match_answers
     from judgesense.matching import match_answers as answer_match
     from judgesense.pipeline import run
+    from judgesense.pipeline.stabilise import stabilise
+    from judgesense.pipeline.verdicts import judge_items, load_judge
     from judgesense.reporting.build import report_runs as report
     from judgesense.reporting.compare import Comparison, compare
     from judgesense.reporting.report import Report
@@ -40,6 +42,8 @@ __all__ = [
     "compare",
     "import_log",
     "jss",
+    "judge_items",
+    "load_judge",
     "match_answers",
     "metric_path",
     "paraphrase_robustness",
@@ -50,6 +54,7 @@ __all__ = [
     "report",
     "respond",
     "run",
+    "stabilise",
 ]
 
 _HOMES = {
@@ -63,6 +68,8 @@ _HOMES = {
     "compare": "judgesense.reporting.compare",
     "import_log": "judgesense.importers",
     "jss": "judgesense.statistics.agreement",
+    "judge_items": "judgesense.pipeline.verdicts",
+    "load_judge": "judgesense.pipeline.verdicts",
     "match_answers": "judgesense.matching",
     "metric_path": "judgesense.scores",
     "paraphrase_robustness": "judgesense.statistics.robustness",
@@ -73,6 +80,7 @@ _HOMES = {
     "report": "judgesense.reporting.build:report_runs",
     "respond": "local_judges.responder",
     "run": "judgesense.pipeline",
+    "stabilise": "judgesense.pipeline.stabilise",
 }
 """Public name -> its module (``module:name`` if it has another name there), as imported above."""
 

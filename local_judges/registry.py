@@ -14,6 +14,7 @@ from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import ENGINES, KEY_VARIABLE, check, require_grammar, suggest, table
 from local_judges.protocol import Judge
+from local_judges.stabilised_file import Stabilised, read_stabilised
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class JudgeSpec:
     engine: str
     model: str | Path
     options: Mapping[str, Any]
+    stabilised: Stabilised | None = None
+    """The rule and wordings of a stabilised judge, which asks this one."""
+    same_judge: bool = True
+    """Whether the judge that is loaded must be the one that was stabilised."""
 
     def identity(self) -> dict[str, Any]:
         """The judge as JSON values; a run can be resumed only if they are the same.
@@ -37,11 +42,28 @@ class JudgeSpec:
             if value is not None and known[key][0].metadata["fixes_answers"]
         }
         asked = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
+        if self.stabilised is not None:
+            asked["stabilised"] = self.stabilised.digest
         normalised: dict[str, Any] = json.loads(json.dumps(asked))
         return normalised
 
     def load(self) -> Judge:
-        """Load the judge."""
+        """Load the judge.
+
+        Raises JudgeSenseError, for a stabilised judge, if it is not the one that was stabilised.
+        """
+        inner = self._load()
+        if self.stabilised is None:
+            return inner
+        from local_judges.stabilised import stabilised_judge
+
+        try:
+            return stabilised_judge(self.stabilised, inner, same_judge=self.same_judge)
+        except JudgeSenseError:
+            inner.close()
+            raise
+
+    def _load(self) -> Judge:
         if self.engine == "transformers":
             from local_judges.local.transformers_judge import TransformersJudge
 
@@ -67,7 +89,8 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
     """The judge that a name, a Hub id, a folder or a GGUF file stands for.
 
     A named judge comes first, then an existing path, then ``org/name`` as a Hub id. A ``base_url``
-    means the engine ``api``; ``model`` among the options is the endpoint's name of the model.
+    means the engine ``api``; ``model`` among the options is the endpoint's name of the model. A
+    YAML file is a stabilised judge.
 
     Raises JudgeSenseError for an unknown judge (lists the names, near ones first), an unknown
     option or a value of the wrong type, and a named judge whose model id no source states, unless
@@ -79,6 +102,8 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
         engine = "api"
+    if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and path.is_file():
+        return _of_stabilised(path, engine, model, given)
     named = entries().get(judge)
     if named is not None:
         spec = _of_entry(named, engine, model, given)
@@ -180,6 +205,42 @@ def _of_path_or_id(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSp
         f"unknown judge {judge!r}: not a name, a folder, a file or a Hub id (org/name); "
         f"{_names(judge)}"
     )
+
+
+def _of_stabilised(
+    path: Path, engine: str | None, model: str | None, given: Mapping[str, Any]
+) -> JudgeSpec:
+    """The judge that a stabilised judge's file names, with the file's rule.
+
+    Another engine, model or option makes it another judge than the one that was stabilised.
+    """
+    stabilised = read_stabilised(path)
+    own = stabilised.judge
+    if "engine" not in own:
+        raise JudgeSenseError(
+            f"{path}: its judge {own['name']} is a Python function or comes from an imported log; "
+            "pass the judge itself: judgesense.load_judge(FILE, judge=JUDGE)"
+        )
+    stated = {**own.get("options", {}), "engine": own["engine"], "model": own.get("model")}
+    asked = {**given, "engine": engine, "model": model}
+    changed = {key for key, value in asked.items() if value not in (None, stated.get(key))}
+    kind = str(engine or own["engine"])
+    if kind != own["engine"]:
+        stated = {}
+    values = {**stated, **{key: value for key, value in asked.items() if value is not None}}
+    values["engine"] = kind
+    named = str(own.get("judge") or own["name"]).split("@")[0]
+    if kind != "api":
+        named = str(values.pop("model", None) or own.get("model") or named)
+    try:
+        spec = resolve(named, **values)
+    except JudgeSenseError as error:
+        raise JudgeSenseError(f"{path}, key judge: {error}") from error
+    limits = {
+        key for key, (each, _) in table(ENGINES[kind]).items() if not each.metadata["fixes_answers"]
+    }
+    own_name = str(own.get("judge") or spec.name)
+    return replace(spec, name=own_name, stabilised=stabilised, same_judge=not (changed - limits))
 
 
 def _names(wanted: str) -> str:

@@ -13,6 +13,7 @@ import typer
 from judgesense.cli import check as check_command
 from judgesense.cli import dataset as dataset_commands
 from judgesense.cli import importing as import_command
+from judgesense.cli import judge as judge_command
 from judgesense.cli import judges as judge_commands
 from judgesense.cli import leaderboard as leaderboard_command
 from judgesense.cli import match as match_command
@@ -21,6 +22,7 @@ from judgesense.cli import report as report_commands
 from judgesense.cli import respond as respond_command
 from judgesense.cli import robustness as robustness_commands
 from judgesense.cli import run as run_command
+from judgesense.cli import stabilise as stabilise_command
 from judgesense.cli import study as study_commands
 from judgesense.cli.options import App
 from judgesense.errors import JudgeSenseError
@@ -47,6 +49,8 @@ def _root(
 for _name, _command in (
     ("run", run_command.run),
     ("check", check_command.check),
+    ("stabilise", stabilise_command.stabilise),
+    ("judge", judge_command.judge),
     ("report", report_commands.report),
     ("compare", report_commands.compare),
     ("import", import_command.import_log),

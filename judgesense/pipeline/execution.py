@@ -252,9 +252,30 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
         seed=settings.seed,
     )
     run.record["hardware"]["processes"] = work.ranks.size
+    for spec in specs:
+        _require_same_task(spec, benchmark)
     run.write_data(benchmark.pairs, benchmark.prompts)
     for index, spec in enumerate(specs):
         _judge_one(work, spec, index, benchmark)
+
+
+def _require_same_task(spec: Any, benchmark: Benchmark) -> None:
+    """Raise JudgeSenseError if a stabilised judge is to judge another task than its own."""
+    stabilised = getattr(spec, "stabilised", None)
+    if stabilised is None:
+        return
+    own = stabilised.entry.task
+    if others := [name for name in benchmark.tasks if name != own.name]:
+        raise JudgeSenseError(
+            f"{stabilised.where} judges the task {own.name}, not {', '.join(others)}: add --tasks "
+            f"{own.name}"
+        )
+    labels = benchmark.tasks[own.name].labels
+    if set(labels) != set(own.labels):
+        raise JudgeSenseError(
+            f"{stabilised.where} judges {own.name} with the labels {', '.join(own.labels)}, and "
+            f"the data has {', '.join(labels)}"
+        )
 
 
 def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None:

@@ -28,7 +28,7 @@ from judgesense.tasks import is_scale
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.grid import NOT_ASKED, Grid, Unit, stream_of
-from judgesense.trust.rules import AS_ASKED, Decided, Rule
+from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, Decided, Rule
 from judgesense.trust.thresholds import DEFAULTS, Thresholds
 
 Codes = npt.NDArray[np.int64]
@@ -163,7 +163,7 @@ def fit(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...
     offsets: dict[str, dict[str, float]] = {}
     if remedy.calibrated:
         rows = np.stack([_offsets(grid, n) for n in panel])
-        for name, row in zip((*names, ""), (*rows, rows.mean(axis=0)), strict=True):
+        for name, row in zip((*names, OTHER_WORDINGS), (*rows, rows.mean(axis=0)), strict=True):
             offsets[name] = dict(zip(grid.labels, row.tolist(), strict=True))
     return Rule(
         remedy.name,

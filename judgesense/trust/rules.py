@@ -26,7 +26,6 @@ from judgesense.statistics.calibration import (
     majority,
     mean_log_odds,
     most_probable,
-    nearest,
     votes,
 )
 from judgesense.tasks import NO_ORDER, ORDERS, is_scale
@@ -40,20 +39,29 @@ READS: tuple[Read, ...] = ("most probable", "expected score", "vote")
 AS_ASKED = "as asked"
 """The name of the rule that changes nothing."""
 
+OTHER_WORDINGS = "other wordings"
+"""The key of the offsets for a wording that was not fitted."""
+
 
 @dataclass(frozen=True)
 class Decided:
     """Verdicts on n items, in each item's own order.
 
-    ``codes`` index the rule's labels (-1: undecided), shape (n,). ``shares`` are the labels'
-    probabilities, or shares of the votes, shape (n, L), NaN where nothing was read. ``margin`` is
-    how far the verdict is from the next: nats between the two best labels, or the difference of
-    their shares of the votes; 0 where undecided.
+    ``codes`` index the rule's labels (-1: undecided), shape (n,). ``logprobs`` are the labels' log-
+    probabilities after the remedy, shape (n, L), NaN where nothing was read; for an expected score
+    s they are -(label - s)^2, normalised, so that the nearest label is the most probable; for votes
+    the logs of their shares. ``margin`` is the difference of the two best, in nats; 0 where
+    undecided, and for votes the difference of the shares.
     """
 
     codes: Codes
-    shares: Floats
+    logprobs: Floats
     margin: Floats
+
+    @property
+    def shares(self) -> Floats:
+        """The labels' probabilities, or shares of the votes, shape (n, L)."""
+        return np.exp(self.logprobs)
 
 
 @dataclass(frozen=True)
@@ -61,9 +69,10 @@ class Rule:
     """How the answers on one item become a verdict.
 
     ``wordings`` are the template ids behind one verdict and ``orders`` the option orders in which
-    each is asked. ``offsets`` has nats per label, as shown, for each calibrated wording; the key ""
-    is the mean over wordings, for a wording that was not fitted. ``read`` says how the mean of the
-    members is read; ``vote`` counts readable verdicts instead and needs no probabilities.
+    each is asked. ``offsets`` has nats per label, as shown, for each calibrated wording; the key
+    `OTHER_WORDINGS` is the mean over wordings, for a wording that was not fitted. ``read`` says how
+    the mean of the members is read; ``vote`` counts readable verdicts instead and needs no
+    probabilities.
 
     >>> rule = Rule("both orders", ("r1",), ("AB", "BA"), ("A", "B"))
     >>> told = np.log([[[[0.9, 0.1], [0.8, 0.2]]]])  # A in AB; A as shown, so B, in BA
@@ -100,13 +109,13 @@ class Rule:
         for wording, row in self.offsets.items():
             if set(row) != set(self.labels):
                 refuse(
-                    f"the offsets of {wording or 'other wordings'!r} are for {sorted(row)}, not "
+                    f"the offsets of {wording!r} are for {sorted(row)}, not "
                     f"for the labels {sorted(self.labels)}"
                 )
             if not all(
                 isinstance(value, (int, float)) and math.isfinite(value) for value in row.values()
             ):
-                refuse(f"the offsets of {wording or 'other wordings'!r} must be finite numbers")
+                refuse(f"the offsets of {wording!r} must be finite numbers")
         if self.offsets and (absent := [w for w in self.wordings if w not in self.offsets]):
             refuse(f"no offsets for the wording {absent[0]!r}")
 
@@ -130,7 +139,7 @@ class Rule:
     def offsets_for(self, wording: str) -> Mapping[str, float]:
         """The offsets of a wording, or the mean's for one that was not fitted; {} if there are
         none."""
-        return self.offsets.get(wording, self.offsets.get("", {}))
+        return self.offsets.get(wording, self.offsets.get(OTHER_WORDINGS, {}))
 
     def decide(self, logprobs: npt.ArrayLike) -> Decided:
         """The verdicts on n items.
@@ -156,11 +165,11 @@ class Rule:
             codes = most_probable(members.reshape(-1, members.shape[-1]))
             return _voted(codes.reshape(members.shape[:2]), len(self.labels))
         mean = mean_log_odds(members) if members.shape[1] > 1 else log_shares(members[:, 0])
-        codes = most_probable(mean)
         if self.read == "expected score":
             scale = np.array(self.labels, dtype=np.float64)
-            codes = nearest(expected_score(mean, scale), scale)
-        return Decided(codes, np.exp(mean), _margins(mean, codes))
+            score = expected_score(mean, scale)
+            mean = log_shares(-((scale - score[:, None]) ** 2))
+        return Decided(most_probable(mean), mean, _margins(mean))
 
     def to_dict(self) -> dict[str, Any]:
         """The rule as plain values, for a file."""
@@ -184,22 +193,31 @@ def in_own_order(values: Floats, orders: tuple[str, ...]) -> Floats:
     return swapped
 
 
+def expected_scores(decided: Decided, labels: tuple[str, ...]) -> Floats:
+    """The expected scores behind verdicts that were read as expected scores, shape (n,).
+
+    >>> rule = Rule("expected score", ("c1",), ("-",), ("1", "2", "3"), "expected score")
+    >>> decided = rule.decide(np.log([[[[0.5, 0.25, 0.25]]]]))
+    >>> decided.codes.tolist(), expected_scores(decided, rule.labels).round(6).tolist()
+    ([1], [1.75])
+    """
+    one, two = float(labels[0]), float(labels[1])
+    gap = decided.logprobs[:, 0] - decided.logprobs[:, 1]
+    scores: Floats = (gap + one**2 - two**2) / (2 * (one - two))
+    return scores
+
+
 def _voted(codes: Codes, n_labels: int) -> Decided:
     shares = votes(codes, n_labels)
     ranked = np.sort(np.nan_to_num(shares), axis=1)
     won = majority(codes, n_labels)
     margin = np.where(won == UNDECIDED, 0.0, ranked[:, -1] - ranked[:, -2])
-    return Decided(won, shares, margin)
+    with np.errstate(divide="ignore"):
+        return Decided(won, np.log(shares), margin)
 
 
-def _margins(logprobs: Floats, codes: Codes) -> Floats:
-    """Nats between the chosen label and the best other; at least 0, and 0 where undecided."""
-    known = codes != UNDECIDED
-    margin = np.zeros(len(codes))
-    rows = np.flatnonzero(known)
-    own = logprobs[rows, codes[rows]]
-    others = logprobs[rows].copy()
-    others[np.arange(len(rows)), codes[rows]] = -np.inf
-    best = others.max(axis=1)
-    margin[rows] = np.maximum(own - np.where(np.isfinite(best), best, -700.0), 0.0)
+def _margins(logprobs: Floats) -> Floats:
+    """Nats between the two best labels; 0 where nothing was read."""
+    ranked = np.sort(np.maximum(np.nan_to_num(logprobs, nan=0.0), -700.0), axis=1)
+    margin: Floats = ranked[:, -1] - ranked[:, -2]
     return margin

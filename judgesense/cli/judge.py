@@ -1,0 +1,83 @@
+"""``judgesense judge``: verdicts on items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from judgesense.cli import options as opt
+
+
+def judge(
+    items: Annotated[
+        str,
+        typer.Argument(
+            metavar="ITEMS", help="JSONL, CSV or Parquet, or a Hub set ID[:CONFIG[:SPLIT]]."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        opt.option("FILE", "Verdicts: .parquet, .jsonl or .csv.", "--out", "-o", panel=opt.RUN),
+    ],
+    judge: Annotated[
+        str,
+        opt.option(
+            "JUDGE",
+            "A stabilised judge (FILE.yaml), or any judge with --task.",
+            "--judge",
+            "-j",
+            panel=opt.MODEL,
+        ),
+    ],
+    engine: opt.Engine = None,
+    base_url: opt.BaseUrl = None,
+    model: opt.Model = None,
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
+    task: Annotated[
+        str | None,
+        opt.option("NAME", "Task, for a judge that is not stabilised.", panel=opt.DATA),
+    ] = None,
+    wording: Annotated[
+        str | None, opt.option("ID", "Template to ask then; the task's first.", panel=opt.DATA)
+    ] = None,
+    templates: opt.Templates = None,
+    scoring: Annotated[
+        Literal["generate", "options"] | None,
+        opt.option(None, "Read text or option probabilities then; options.", panel=opt.RUN),
+    ] = None,
+) -> None:
+    """Judge items and write one verdict per item.
+
+    Each row has the verdict, its probability and margin, ask_person (whether a person should decide
+    this one) and the cost. Interrupt it at any time; rerun the same command to resume. FILE.run
+    keeps the decision log.
+
+    Exit codes: 0 done; 1 some items have no answer; 2 bad usage or input.
+    """
+    from judgesense.pipeline.execution import failed_prompts
+    from judgesense.pipeline.verdicts import judge_items
+
+    found = judge_items(
+        items,
+        judge,
+        out,
+        task=task,
+        wording=wording,
+        templates=templates,
+        scoring=scoring,
+        note=opt.note,
+        **opt.judge_options(
+            settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
+        ),
+    )
+    typer.echo(f"{found.out}: {found.decided} verdicts on {found.items} items")
+    if found.ask_person is not None:
+        typer.echo(f"  ask a person: {found.ask_person}")
+    if found.cost_usd is not None:
+        typer.echo(f"  cost: ${found.cost_usd:.4f}")
+    if failed := failed_prompts(found.run_folder):
+        opt.note(f"{len(failed)} items have no answer: see the column error")
+        raise typer.Exit(1)

@@ -1,0 +1,96 @@
+"""``judgesense stabilise``: the cheapest remedy that passes, as a judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from judgesense.cli import options as opt
+
+
+def stabilise(
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    out: Annotated[
+        Path, opt.option("FILE.yaml", "The judge to write.", "--out", "-o", panel=opt.RUN)
+    ],
+    judge: Annotated[
+        str | None, opt.option("JUDGE", "A judge of the run.", "--judge", "-j", panel=opt.MODEL)
+    ] = None,
+    task: Annotated[str | None, opt.option("NAME", "A task of the run.", panel=opt.DATA)] = None,
+    scoring: Annotated[
+        Literal["generate", "options"] | None,
+        opt.option(None, "Of a run with both; options by default.", panel=opt.RUN),
+    ] = None,
+    remedy: Annotated[
+        str | None,
+        opt.option(
+            "NAME",
+            "A remedy of the report, such as 'both orders'; by default the cheapest that passes.",
+            panel=opt.RUN,
+        ),
+    ] = None,
+    max_error: Annotated[
+        float,
+        opt.option("SHARE", "Wrong verdicts that the ask_person threshold allows.", panel=opt.RUN),
+    ] = 0.05,
+    templates: Annotated[
+        Path | None,
+        opt.option("FILE", "The run's template file, if it is not found.", panel=opt.DATA),
+    ] = None,
+) -> None:
+    """Write the cheapest remedy that passes the trust card as a judge of its own.
+
+    Use the file as --judge FILE.yaml in run, check, compare, study and judge.
+
+    Exit codes: 0 done; 2 bad usage or input, or no remedy passes.
+    """
+    from judgesense.pipeline.stabilise import stabilise as made
+    from judgesense.text import number, percent
+
+    found = made(
+        run,
+        judge=judge,
+        task=task,
+        out=out,
+        remedy=remedy,
+        scoring=scoring,
+        max_error=max_error,
+        templates=templates,
+    )
+    expected, ask = found.expected, found.ask_person
+    prompts = expected["prompts_per_item"]
+    typer.echo(f"{out}: {found.judge['name']} on {found.entry.task.name}, {found.rule.remedy}")
+    cost = expected["usd_per_item"]
+    typer.echo(
+        f"  cost: {prompts} prompt{'s' if prompts > 1 else ''} per item"
+        + ("" if cost is None else f", about ${cost:.4g}")
+    )
+    if expected["accuracy"] is not None:
+        ends = (
+            ""
+            if expected["ci_low"] is None
+            else f" [{percent(expected['ci_low'])}, {percent(expected['ci_high'])}]"
+        )
+        typer.echo(
+            f"  right on {percent(expected['accuracy'])}{ends} of {expected['items']} items, "
+            "cross-fitted"
+        )
+    for name, card in found.card.items():
+        why = f" ({', '.join(card['because'])})" if card["because"] else ""
+        typer.echo(f"  trust {name}: {card['trust']}{why}")
+    if ask.get("threshold") is not None:
+        typer.echo(
+            f"  asks a person below a margin of {number(ask['threshold'])}: answers "
+            f"{percent(ask['answered'])} of items, wrong on at most {percent(ask['error_bound'])} "
+            "of them with 95% confidence"
+        )
+    else:
+        needed = ask.get("needed")
+        more = f"; it takes at least {needed} verdicts with gold labels" if needed else ""
+        typer.echo(
+            f"  no margin keeps wrong verdicts to {percent(max_error)} with 95% confidence, so "
+            f"ask_person stays empty{more}"
+        )
+    typer.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")

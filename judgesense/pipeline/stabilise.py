@@ -1,0 +1,350 @@
+"""From a finished run to a stabilised judge: ``judgesense stabilise``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions import EQUIVALENT
+from judgesense.decisions.streams import Stream, view
+from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import Run, read_run, sha256_of
+from judgesense.statistics.calibration import folds_of
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.selective import ask_threshold
+from judgesense.tasks import Task, Template, load_label_map
+from judgesense.text import join, short_names
+from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
+from judgesense.trust.remedies import cheapest_that_passes, remedies
+from judgesense.trust.remedy import (
+    Remedy,
+    best_wording,
+    crossfitted,
+    decide,
+    fit,
+    order_groups,
+    remedy_named,
+)
+from judgesense.trust.rules import AS_ASKED, Rule
+from judgesense.trust.thresholds import Thresholds
+from judgesense.trust.wordings import Wordings, wordings
+from judgesense_dataset.published import recognise
+from judgesense_dataset.templates import TaskTemplates, load_templates
+from local_judges.stabilised_file import Stabilised
+
+CONFIDENCE = 0.95
+"""The confidence of the bound of wrong verdicts."""
+
+_CHECK_KEYS = ("state", "estimate", "ci_low", "ci_high", "threshold", "n_items")
+
+
+def stabilise(
+    run_dir: str | Path,
+    *,
+    judge: str | None = None,
+    task: str | None = None,
+    out: str | Path,
+    remedy: str | None = None,
+    scoring: str | None = None,
+    max_error: float = 0.05,
+    templates: str | Path | None = None,
+) -> Stabilised:
+    """Write the cheapest remedy that passes as a judge of its own.
+
+    The remedy is fitted to all items of the run. Its trust card, its accuracy and the margin below
+    which a person is asked come from verdicts that were cross-fitted over clusters.
+
+    Args:
+        run_dir: the ``--out`` folder of a run.
+        judge: the judge, as named in the run; may be left out if there is one.
+        task: the task; may be left out if there is one.
+        out: the YAML file to write.
+        remedy: the name of a remedy of the report; by default the cheapest whose card passes.
+        scoring: ``options`` or ``generate``; by default options if the run has it.
+        max_error: the share of wrong verdicts that the ``ask_person`` threshold holds.
+        templates: the run's template file, if it has moved.
+
+    Returns:
+        What the file holds.
+
+    Raises:
+        JudgeSenseError: no such judge, task or remedy; no remedy passes; or wordings whose texts
+            cannot be found.
+    """
+    if not 0 < max_error < 1:
+        raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
+    run = read_run(Path(run_dir))
+    stream = _stream(run, judge, task, scoring)
+    limits = Thresholds().but(run.record.get("thresholds"))
+    table = Wordings.of(stream)
+    flags = {row["template"]: row["flag"] for row in wordings(table)}
+    rows = remedies(stream, limits, table.mislabelled)
+    grid = grid_of(stream, frozenset(table.mislabelled))
+    chosen = _remedy(grid, rows, remedy)
+    folds = folds_of(grid.clusters)
+    order = order_groups(grid, chosen)[0]
+    panel = _panel(grid, chosen, order, flags)
+    plain = Remedy(**{**asdict(chosen), "chosen": False})
+    rule = fit(grid, plain, panel, order)
+    held_out = decide(*_held_out(grid, chosen, panel, order, folds))
+    row = next((r for r in rows if r["remedy"] == chosen.name), None)
+    made = Stabilised(
+        judge=_judge_of(run, stream.judge),
+        entry=_entry(run, stream, grid, rule, templates),
+        rule=Rule(chosen.name, rule.wordings, rule.orders, rule.labels, rule.read, rule.offsets),
+        ask_person=_ask(grid, held_out, max_error),
+        expected=_expected(grid, held_out, rule, chosen),
+        data=_data(run, stream),
+        card=_cards(rows[0] if rows else None, row),
+        where=str(out),
+    )
+    made.write(Path(out))
+    return made
+
+
+def _stream(run: Run, judge: str | None, task: str | None, scoring: str | None) -> Stream:
+    streams = view(run.log, run.pairs, run.record).judged
+    names = short_names(sorted({stream.judge for stream in streams}))
+    for what, given, of in (
+        ("judge", judge, lambda s: {s.judge, names[s.judge], s.judge.split("@")[0]}),
+        ("task", task, lambda s: {s.task.name}),
+        ("scoring", scoring, lambda s: {s.scoring}),
+    ):
+        known = sorted({names[s.judge] if what == "judge" else min(of(s)) for s in streams})
+        if given is not None:
+            streams = [stream for stream in streams if given in of(stream)]
+            if not streams:
+                raise JudgeSenseError(
+                    f"{run.folder} has no {what} {given!r}; choose one of {', '.join(known)}"
+                )
+        elif what != "scoring" and len(known) > 1:
+            raise JudgeSenseError(
+                f"{run.folder} has several {what}s: give --{what} {' or '.join(known)}"
+            )
+    # Probabilities can do more than text.
+    return sorted(streams, key=lambda stream: stream.scoring != "options")[0]
+
+
+def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> Remedy:
+    if not rows:
+        raise JudgeSenseError("too few items for a remedy: it needs at least two clusters of items")
+    if name is not None:
+        try:
+            found = remedy_named(name, grid)
+        except ValueError as error:
+            raise JudgeSenseError(str(error)) from error
+        if found.repeats > 1:
+            raise JudgeSenseError(f"{name!r} cannot be stabilised: the same prompt is asked again")
+        return found
+    best = cheapest_that_passes([row for row in rows if "repeats" not in row["remedy"]])
+    if best is None:
+        told = "; ".join(
+            f"{row['remedy']}: {row['trust']} ({', '.join(row['because'])})"
+            for row in rows
+            if row["trust"] is not None
+        )
+        raise JudgeSenseError(
+            f"no remedy passes the trust card ({told}). Judge more items, or write one anyway with "
+            "--remedy NAME"
+        )
+    return remedy_named(str(best["remedy"]), grid)
+
+
+def _panel(
+    grid: Grid, remedy: Remedy, order: tuple[str, ...], flags: Mapping[str, str]
+) -> tuple[int, ...]:
+    """The wordings to ask: the first that no check of the wordings objects to.
+
+    They are not chosen by their accuracy, so the accuracy that the file states is not selected.
+    """
+    if remedy.chosen:
+        return (best_wording(grid, remedy, np.arange(len(grid)), order),)
+    pool = grid.of(EQUIVALENT)
+    good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
+    usable = good if len(good) >= remedy.panel else pool
+    if len(usable) < remedy.panel:
+        raise JudgeSenseError(f"{remedy.name!r} needs {remedy.panel} wordings, got {len(usable)}")
+    return tuple(usable[: remedy.panel])
+
+
+def _held_out(
+    grid: Grid, remedy: Remedy, panel: tuple[int, ...], order: tuple[str, ...], folds: Any
+) -> tuple[Grid, tuple[int, ...], Rule]:
+    """The grid, panel and rule whose verdicts on each item were not fitted to it."""
+    if not remedy.calibrated:
+        return grid, panel, fit(grid, Remedy(expected=remedy.expected), panel, order)
+    own = crossfitted(grid, folds)
+    return own, panel, fit(own, Remedy(expected=remedy.expected), panel, order)
+
+
+def _ask(grid: Grid, decided: Any, max_error: float) -> dict[str, Any]:
+    """The threshold of ask_person, from the verdicts on items with gold."""
+    known = (grid.gold >= 0) & (decided.codes >= 0)
+    if not known.any():
+        return {"max_error": max_error, "threshold": None, "verdicts": 0}
+    found = ask_threshold(
+        decided.margin[known],
+        decided.codes[known] != grid.gold[known],
+        grid.clusters[known],
+        max_error=max_error,
+        confidence=CONFIDENCE,
+    )
+    told = asdict(found)
+    told["verdicts"] = told.pop("n")
+    # A file that people read: a threshold rounded up answers no more than was tested.
+    if found.threshold is not None:
+        told["threshold"] = float(np.ceil(found.threshold * 1e6) / 1e6)
+    return {"max_error": max_error, "confidence": CONFIDENCE, **_short(told)}
+
+
+def _expected(grid: Grid, decided: Any, rule: Rule, remedy: Remedy) -> dict[str, Any]:
+    known = (grid.gold >= 0) & (decided.codes != NOT_ASKED)
+    figures: dict[str, Any] = {"accuracy": None, "ci_low": None, "ci_high": None}
+    if known.any():
+        hits = decided.codes[known] == grid.gold[known]
+        ends = wilson_cluster(hits, grid.clusters[known])
+        figures = {"accuracy": float(hits.mean()), "ci_low": ends.low, "ci_high": ends.high}
+    cost = grid.mean_cost
+    return {
+        **_short(figures),
+        "items": int(known.sum()),
+        "prompts_per_item": rule.prompts_per_item,
+        "usd_per_item": None if cost is None else cost * rule.prompts_per_item,
+    }
+
+
+def _cards(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = {}
+    for name, row in ((AS_ASKED, before), ("with the remedy", after)):
+        if row is not None and row["trust"] is not None:
+            found[name] = {
+                "trust": row["trust"],
+                "because": list(row["because"]),
+                "checks": {
+                    check: _short({
+                        key: told[key]
+                        for key in _CHECK_KEYS
+                    })
+                    for check, told in row["checks"].items()
+                },
+            }  # fmt: skip
+    return found
+
+
+def _short(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values, with six digits."""
+    return {
+        key: round(float(value), 6) if isinstance(value, float) else value
+        for key, value in figures.items()
+    }
+
+
+def _data(run: Run, stream: Stream) -> dict[str, Any]:
+    record = run.record
+    return {
+        "run_id": str(record.get("run_id")),
+        "hash": record.get("data_hash"),
+        "dataset": dict(record.get("dataset") or {}),
+        "task": stream.task.name,
+        "scoring": stream.scoring,
+        "judgesense": (record.get("versions") or {}).get("judgesense"),
+    }
+
+
+def _judge_of(run: Run, name: str) -> dict[str, Any]:
+    """The judge as the run asked for it: its engine, model and options."""
+    asked = (run.record.get("asked") or {}).get("judges") or []
+    names = [entry.get("name") for entry in run.record.get("judges") or []]
+    own = dict(asked[names.index(name)]) if name in names and len(names) == len(asked) else {}
+    found: dict[str, Any] = {"name": name}
+    if "stabilised" in own:
+        raise JudgeSenseError(f"{name} is a stabilised judge already; stabilise the judge it asks")
+    if "engine" in own:
+        for key in ("judge", "engine", "model"):
+            found[key] = own.pop(key)
+        found["options"] = own
+    return found
+
+
+def _entry(
+    run: Run, stream: Stream, grid: Grid, rule: Rule, templates: str | Path | None
+) -> TaskTemplates:
+    """The task and the rule's wordings with their texts."""
+    known = _own_templates(run, stream.task.name, templates)
+    prompts = run.prompts
+    if prompts is None and known is None:
+        raise JudgeSenseError(
+            f"{run.folder} is an import and does not have the wordings' texts; give the template "
+            "file: --templates FILE"
+        )
+    found = [_template(stream, wording, known, prompts) for wording in rule.wordings]
+    kept = {template.template_id: template for template in found}
+    task = known.task if known is not None else _task(run, stream, found[0], grid)
+    if task.labels != rule.labels:
+        raise JudgeSenseError(
+            f"the template file's task {task.name} has the labels {join(task.labels)}, and the "
+            f"run has {join(rule.labels)}"
+        )
+    return TaskTemplates(task, tuple(kept.values()))
+
+
+def _own_templates(run: Run, task: str, templates: str | Path | None) -> TaskTemplates | None:
+    """The task in the run's own template file; None if it used a dataset."""
+    recorded = ((run.record.get("asked") or {}).get("data") or {}).get("templates")
+    if templates is None and recorded is None:
+        return None
+    path = Path(templates or recorded["path"])
+    if not path.is_file():
+        raise JudgeSenseError(f"the run's template file {path} is gone: give --templates FILE")
+    if recorded is not None and sha256_of(path) != recorded["sha256"]:
+        raise JudgeSenseError(
+            f"{path} is not the template file of the run: its contents differ. Restore it"
+        )
+    tasks = load_templates(path, at_least=1)
+    if task not in tasks:
+        raise JudgeSenseError(f"{path} has no task {task!r}; it has {', '.join(tasks)}")
+    return tasks[task]
+
+
+def _template(
+    stream: Stream, wording: str, known: TaskTemplates | None, prompts: pa.Table | None
+) -> Template:
+    if known is not None:
+        for template in known.templates:
+            if template.template_id == wording:
+                return template
+        raise JudgeSenseError(f"the template file has no template {wording!r}")
+    assert prompts is not None
+    own = prompts.filter(
+        pc.and_(
+            pc.equal(prompts["task"], stream.task.name), pc.equal(prompts["template_id"], wording)
+        )
+    )
+    found = None
+    if own.num_rows:
+        found = recognise(stream.task.name, own["text"][0].as_py())
+    if found is None or dict(found[0].label_map) != dict(
+        load_label_map(own["label_map"][0].as_py())
+    ):
+        raise JudgeSenseError(
+            f"the text of the wording {wording!r} is not among JudgeSense's own: give the template "
+            "file that the dataset was built with: --templates FILE"
+        )
+    template = found[0]
+    return Template(wording, template.task, template.text, template.layout, template.label_map)
+
+
+def _task(run: Run, stream: Stream, template: Template, grid: Grid) -> Task:
+    from judgesense_dataset.published import known_tasks
+
+    name = stream.task.name
+    recorded = (run.record.get("tasks") or {}).get(name) or {}
+    own = known_tasks().get(name)
+    options = dict(own.task.options) if own is not None and grid.comparative else {}
+    return Task(name, grid.labels, bool(recorded.get("ordinal")), options)

@@ -1,0 +1,413 @@
+"""Verdicts on items: ``judgesense judge`` and ``judgesense.load_judge``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from judgesense.benchmark import PAIR_SCHEMA, Benchmark, table_of_prompts
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.files import replacing
+from judgesense.pipeline.data import DataReference
+from judgesense.pipeline.execution import execute, resolve_all
+from judgesense.pipeline.settings import Note, Settings, to_stderr
+from judgesense.run_folder import sha256_of
+from judgesense.tasks import Item, Template, render
+from judgesense.trust.rules import AS_ASKED, Rule
+from judgesense_dataset.items import items_from_rows, load_items
+from judgesense_dataset.published import known_tasks
+from judgesense_dataset.sources.loader import Reader
+from judgesense_dataset.sources.own import OwnData, collect
+from judgesense_dataset.templates import TaskTemplates, load_templates
+from local_judges.protocol import Answer, Judge, Request
+from local_judges.registry import JudgeSpec
+from local_judges.rows import decide
+from local_judges.runner import ask_all
+from local_judges.stabilised_file import Stabilised, read_stabilised
+
+FORMATS = (".parquet", ".jsonl", ".csv")
+
+
+@dataclass(frozen=True)
+class ItemVerdict:
+    """The verdict on one item.
+
+    ``verdict`` is a label of the task, in the item's own order, or UNCLEAR, REFUSED or ERROR.
+    ``probability`` is that of the label after the remedy, ``margin`` the nats between it and the
+    next label, ``score`` the expected score on a scale; None where the rule has none.
+    ``ask_person`` is true for a margin below the file's threshold and without a verdict, and None
+    where the file has no threshold. ``cost_usd`` is in US dollars, None if unknown.
+    """
+
+    item_id: str
+    verdict: str
+    probability: float | None
+    margin: float | None
+    score: float | None
+    ask_person: bool | None
+    cost_usd: float | None
+    error: str | None = None
+
+
+SCHEMA = pa.schema([
+    ("item_id", pa.string()), ("verdict", pa.string()), ("probability", pa.float64()),
+    ("margin", pa.float64()), ("score", pa.float64()), ("ask_person", pa.bool_()),
+    ("cost_usd", pa.float64()), ("error", pa.string()),
+])  # fmt: skip
+"""The columns of a file of verdicts: the fields of `ItemVerdict`."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What :func:`judge_items` wrote: how many verdicts, and how many a person should look at."""
+
+    out: Path
+    run_folder: Path
+    items: int
+    decided: int
+    ask_person: int | None
+    cost_usd: float | None
+
+
+def judge_items(
+    items: str | Path,
+    judge: Any,
+    out: str | Path,
+    *,
+    task: str | None = None,
+    wording: str | None = None,
+    scoring: str | None = None,
+    templates: str | Path | None = None,
+    note: Note | None = None,
+    **judge_options: Any,
+) -> Judged:
+    """Judge items and write a row per item, in the items' order.
+
+    Interrupt it at any time; call it again with the same arguments to resume. The decision log is
+    kept in the folder ``OUT.run``, which ``judgesense report`` reads.
+
+    Args:
+        items: JSONL, CSV or Parquet with the columns that the wording shows (``item_id`` and
+            ``gold`` may be left out), or a Hub set ``ID:CONFIG:SPLIT``.
+        judge: a stabilised judge's file, or any other judge with ``task``.
+        out: the file to write: .parquet, .jsonl or .csv.
+        task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
+        wording: the template to ask then; the task's first by default.
+        scoring: ``options`` or ``generate``, for a judge that is not stabilised (options).
+        templates: your own template file, for a judge that is not stabilised.
+        note: called with progress notes; they go to stderr by default.
+        judge_options: the engine's.
+
+    Returns:
+        The counts.
+
+    Raises:
+        JudgeSenseError: bad input, before a model is loaded where possible.
+    """
+    target = Path(out)
+    if target.suffix not in FORMATS:
+        raise JudgeSenseError(f"{target}: unknown file type; use {', '.join(FORMATS)}")
+    spec = _resolved(judge, task, wording, scoring, templates, judge_options)
+    stabilised: Stabilised = spec.stabilised
+    read, identity = _items(items, stabilised.entry)
+    data = DataReference(
+        {"items": identity, "stabilised": stabilised.digest},
+        lambda: benchmark_of(stabilised, read),
+    )
+    kind = "options" if stabilised.rule.needs_probabilities else "generate"
+    folder = target.with_name(f"{target.name}.run")
+    execute([spec], data, Settings.of(kind), folder, note or to_stderr)
+    found = verdicts_of(read_log(folder), stabilised, read)
+    write_verdicts(found, target)
+    asked = [v.ask_person for v in found if v.ask_person is not None]
+    costs = [v.cost_usd for v in found if v.cost_usd is not None]
+    return Judged(
+        target,
+        folder,
+        len(found),
+        sum(v.verdict in stabilised.rule.labels for v in found),
+        sum(asked) if stabilised.threshold is not None else None,
+        sum(costs) if costs else None,
+    )
+
+
+class ItemJudge:
+    """A loaded judge of items: call it with items, close it (or use ``with``) when done.
+
+    Items are mappings with the fields that the wording shows, and optionally ``item_id``; or the
+    path of a file.
+    """
+
+    def __init__(self, stabilised: Stabilised, judge: Judge) -> None:
+        self.stabilised, self.judge = stabilised, judge
+
+    def __call__(self, items: str | Path | Iterable[Mapping[str, Any]]) -> list[ItemVerdict]:
+        """The verdicts on the items, in their order.
+
+        Raises JudgeSenseError naming the row and the field for an item that lacks one.
+        """
+        if isinstance(items, (str, Path)):
+            read = load_items(items, self.stabilised.entry.task, self.stabilised.entry.fields)
+        else:
+            entry = self.stabilised.entry
+            read = items_from_rows(enumerate(items, 1), "items", entry.task, entry.fields)
+        prompts = benchmark_of(self.stabilised, read).prompts
+        rows = list(zip(prompts["prompt_id"].to_pylist(), prompts["text"].to_pylist(), strict=True))
+        template = base_template(self.stabilised)
+        options = tuple(template.label_map)
+        requests = {key: Request(key, text, options) for key, text in rows}
+        answers = dict(
+            zip(
+                requests,
+                ask_all(self.judge, list(requests.values()), self.judge.scorings),
+                strict=True,
+            )
+        )
+        (kind,) = self.judge.scorings
+        return [
+            _verdict(item.item_id, answers[key], options, template, self.stabilised, kind)
+            for item, (key, _) in zip(read, rows, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Free the judge."""
+        self.judge.close()
+
+    def __enter__(self) -> ItemJudge:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def load_judge(
+    file: str | Path,
+    *,
+    judge: Any = None,
+    task: str | None = None,
+    wording: str | None = None,
+    scoring: str | None = None,
+    **judge_options: Any,
+) -> ItemJudge:
+    """Load a stabilised judge, or any judge with a task, as a function from items to verdicts.
+
+    Args:
+        file: a stabilised judge's file; or a judge's name, Hub id or path, with ``task``.
+        judge: the judge to ask in place of the file's: a function or a loaded judge. It need not be
+            the one that was stabilised.
+        task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
+        wording: the template to ask then.
+        scoring: ``options`` or ``generate`` then (options).
+        judge_options: the engine's.
+
+    Raises:
+        JudgeSenseError: a file that is not consistent, or a judge that is not there.
+
+    >>> def first(messages):
+    ...     return [{"A": -0.1, "B": -2.4} for _ in messages]
+    >>> from local_judges.callable_judge import CallableJudge
+    >>> own = load_judge(CallableJudge(first, scoring="options"), task="relevance")
+    >>> own([{"query": "sun", "passage_a": "a star", "passage_b": "a moon"}])[0].verdict
+    'A'
+    """
+    from local_judges.stabilised import stabilised_judge
+
+    if judge is None:
+        found = _resolved(file, task, wording, scoring, None, judge_options)
+        loaded = found.load() if isinstance(found, JudgeSpec) else found
+        return ItemJudge(found.stabilised, loaded)
+    stabilised = read_stabilised(file)
+    kind = "options" if stabilised.rule.needs_probabilities else "generate"
+    (inner,) = resolve_all([judge], kind, judge_options)
+    loaded = inner.load() if isinstance(inner, JudgeSpec) else inner
+    return ItemJudge(stabilised, stabilised_judge(stabilised, loaded, same_judge=False))
+
+
+def _resolved(
+    judge: Any,
+    task: str | None,
+    wording: str | None,
+    scoring: str | None,
+    templates: str | Path | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """The judge with its rule, not loaded if it was named: an object with ``stabilised``."""
+    from local_judges.stabilised import stabilised_judge
+
+    (found,) = resolve_all([judge], scoring or "options", options)
+    if isinstance(found, JudgeSpec) and found.stabilised is not None:
+        if task not in (None, found.stabilised.entry.task.name):
+            raise JudgeSenseError(
+                f"{judge} judges the task {found.stabilised.entry.task.name}, not {task}"
+            )
+        return found
+    if task is None:
+        raise JudgeSenseError(
+            "which task? Give --task, or a stabilised judge's file as the judge (judgesense "
+            "stabilise makes one)"
+        )
+    stabilised = _as_asked(task, wording, scoring or "options", templates)
+    if isinstance(found, JudgeSpec):
+        return replace(found, stabilised=stabilised)
+    return stabilised_judge(stabilised, found)
+
+
+def _as_asked(
+    task: str, wording: str | None, scoring: str, templates: str | Path | None
+) -> Stabilised:
+    """One wording of a task, asked once: the rule of a judge that is not stabilised."""
+    tasks = known_tasks() if templates is None else load_templates(templates, at_least=1)
+    if task not in tasks:
+        raise JudgeSenseError(f"unknown task {task!r}; choose from {', '.join(tasks)}")
+    entry = tasks[task]
+    by_id = {template.template_id: template for template in entry.templates}
+    if wording is not None and wording not in by_id:
+        raise JudgeSenseError(
+            f"task {task} has no template {wording!r}; choose from {', '.join(by_id)}"
+        )
+    chosen = by_id[wording] if wording else entry.templates[0]
+    rule = Rule(
+        AS_ASKED,
+        (chosen.template_id,),
+        entry.task.orders[:1],
+        entry.task.labels,
+        "most probable" if scoring == "options" else "vote",
+    )
+    return Stabilised({}, TaskTemplates(entry.task, (chosen,)), rule)
+
+
+def base_template(stabilised: Stabilised) -> Template:
+    """The template that the messages of items are rendered with: the rule's first."""
+    wanted = stabilised.rule.wordings[0]
+    return next(t for t in stabilised.entry.templates if t.template_id == wanted)
+
+
+def benchmark_of(stabilised: Stabilised, items: Sequence[Item]) -> Benchmark:
+    """One message per item, which the stabilised judge asks in its own wordings and orders."""
+    task, template = stabilised.entry.task, base_template(stabilised)
+    prompts = [render(task, template, item, task.orders[0]) for item in items]
+    return Benchmark(
+        {task.name: task},
+        table_of_prompts(prompts),
+        PAIR_SCHEMA.empty_table(),
+        {"name": "items", "items": str(len(items))},
+    )
+
+
+def _items(items: str | Path, entry: TaskTemplates) -> tuple[list[Item], dict[str, str]]:
+    """The items of a file or a Hub set, and what identifies them."""
+    path = Path(items)
+    if path.is_file():
+        read = load_items(path, entry.task, entry.fields)
+        return read, {"path": str(path.resolve()), "sha256": sha256_of(path)}
+    if path.suffix in (".jsonl", ".csv", ".parquet") or str(items).count("/") != 1:
+        raise JudgeSenseError(f"no file {items}; give a file of items or a Hub set (org/name)")
+    hub_id, config, split = [*str(items).split(":"), "", ""][:3]
+    own = OwnData(hub_id=hub_id, config=config or None, split=split or "test")
+    read = collect(own, entry, Reader(), None, 0).items
+    return list(read), {"hub": str(items), "revision": read[0].revision}
+
+
+def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) -> list[ItemVerdict]:
+    """The verdicts in a log of :func:`benchmark_of`, in the items' order."""
+    template = base_template(stabilised)
+    found: dict[str, ItemVerdict] = {}
+    for row in log.to_pylist():
+        told = row["option_logprobs"]
+        answer = Answer(
+            text=row["raw_decision"],
+            option_logprobs=tuple(each["logprob"] for each in told) if told else None,
+            cost_usd=row["cost_usd"],
+            error=row["error"],
+            refused=row["status"] == "refused",
+        )
+        options = tuple(each["option"] for each in told) if told else tuple(template.label_map)
+        found[row["item_id"]] = _verdict(
+            row["item_id"], answer, options, template, stabilised, row["scoring"]
+        )
+    return [found[item.item_id] for item in items]
+
+
+def _verdict(
+    item_id: str,
+    answer: Answer,
+    options: tuple[str, ...],
+    template: Template,
+    stabilised: Stabilised,
+    scoring: str,
+) -> ItemVerdict:
+    raw = decide(answer, scoring, options)
+    verdict = template.label_map.get(raw, raw)
+    probability = margin = score = None
+    rule = stabilised.rule
+    if answer.option_logprobs is not None and verdict in rule.labels:
+        shares: dict[str, float] = dict.fromkeys(rule.labels, 0.0)
+        for option, value in zip(options, answer.option_logprobs, strict=True):
+            shares[template.label_map[option]] += math.exp(value)
+        total = sum(shares.values())
+        ranked = sorted(shares.values(), reverse=True)
+        margin = math.log(ranked[0]) - math.log(max(ranked[1], 1e-304))
+        if rule.read == "expected score":
+            one, two = (math.log(max(shares[label], 1e-304)) for label in rule.labels[:2])
+            low, high = (float(label) for label in rule.labels[:2])
+            score = (one - two + low**2 - high**2) / (2 * (low - high))
+        else:
+            probability = shares[verdict] / total
+    return ItemVerdict(
+        item_id,
+        verdict,
+        probability,
+        margin,
+        score,
+        _ask_person(verdict in rule.labels, margin, stabilised),
+        answer.cost_usd,
+        answer.error,
+    )
+
+
+def _ask_person(decided: bool, margin: float | None, stabilised: Stabilised) -> bool | None:
+    if not decided:
+        return True
+    if stabilised.threshold is None:
+        return None
+    # A rule without probabilities has one threshold: whether there is a verdict.
+    return margin is not None and margin < stabilised.threshold
+
+
+def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path) -> None:
+    """Write verdicts as Parquet, JSONL or CSV, whole or not at all.
+
+    Raises JudgeSenseError if the file cannot be written.
+    """
+    rows = [asdict(verdict) for verdict in verdicts]
+    try:
+        with replacing(out) as temporary:
+            if out.suffix == ".parquet":
+                pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
+            elif out.suffix == ".jsonl":
+                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                temporary.write_text("".join(lines), encoding="utf-8")
+            else:
+                text = io.StringIO()
+                writer = csv.DictWriter(text, SCHEMA.names, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+                temporary.write_text(text.getvalue(), encoding="utf-8")
+    except OSError as error:
+        raise JudgeSenseError(f"cannot write {out}: {error.strerror or error}") from error

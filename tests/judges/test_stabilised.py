@@ -1,0 +1,379 @@
+"""The stabilised judge: its file, and its verdicts through every way of asking."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import judgesense
+from judgesense.cli import app
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.tasks import prompt_id
+from local_judges.callable_judge import CallableJudge
+from local_judges.parsing import parse
+from local_judges.protocol import Request
+from local_judges.registry import JudgeSpec, resolve
+from local_judges.stabilised import StabilisedJudge, stabilised_judge
+from local_judges.stabilised_file import MARK, read_stabilised
+
+QUERIES = [f"the year {1500 + n}" for n in range(90)]
+
+
+def items(start: int, stop: int) -> list[dict[str, str]]:
+    """Passages of which one has the query's number; A is right in every other item."""
+    found = []
+    for n in range(start, stop):
+        right, wrong = f"It happened in {1500 + n}.", f"It happened in {1700 + n}."
+        first = n % 2 == 0
+        found.append({
+            "item_id": f"i{n}",
+            "query": QUERIES[n],
+            "passage_a": right if first else wrong,
+            "passage_b": wrong if first else right,
+            "gold": "A" if first else "B",
+        })  # fmt: skip
+    return found
+
+
+def biased(messages: list[str]) -> list[dict[str, float]]:
+    """Knows the answer (2 nats), but prefers A by 3 nats."""
+    found = []
+    for message in messages:
+        year = re.findall(r"the year (\d+)", message)[-1]
+        first = message.index(f"happened in {year}") < message.rindex("happened in")
+        odds = 3.0 + (2.0 if first else -2.0)
+        a = -float(np.log1p(np.exp(-odds)))
+        found.append({"A": a, "B": a - odds})
+    return found
+
+
+TEMPLATES = """
+tasks:
+  relevance:
+    labels: [A, B]
+    options: {A: passage_a, B: passage_b}
+    layout: "{instruction}\\n\\nQuery: {query}\\nA: {passage_a}\\nB: {passage_b}"
+    templates:
+      - {id: r1, text: "Which passage answers the query? Answer A or B."}
+      - {id: r2, text: "Which passage is the relevant one, A or B?"}
+      - {id: r3, text: "Choose the passage that fits the query. A or B?"}
+      - {id: r4, text: "A or B: which passage is about the query?"}
+"""
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stabilised")
+    (folder / "templates.yaml").write_text(TEMPLATES)
+    lines = "".join(json.dumps(item) + "\n" for item in items(0, 60))
+    (folder / "items.jsonl").write_text(lines)
+    judgesense.run(
+        CallableJudge(biased, name="biased", scoring="options"),
+        templates=folder / "templates.yaml",
+        items=folder / "items.jsonl",
+        out=folder / "run",
+        scoring="options",
+        note=str,
+    )
+    return folder / "run"
+
+
+@pytest.fixture
+def stable(run_dir: Path, tmp_path: Path) -> Path:
+    judgesense.stabilise(run_dir, out=tmp_path / "stable.yaml", remedy="both orders", max_error=0.1)
+    return tmp_path / "stable.yaml"
+
+
+@pytest.fixture
+def named(stable: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file with a judge that can be loaded by name: the function in place of a model."""
+    held = yaml.safe_load(stable.read_text())
+    held["judge"] = {
+        "name": "biased@callable", "judge": "biased", "engine": "transformers",
+        "model": "smollm2-135m", "options": {},
+    }  # fmt: skip
+    stable.write_text(yaml.safe_dump(held, sort_keys=False))
+    monkeypatch.setattr(
+        JudgeSpec, "_load", lambda self: CallableJudge(biased, name="biased", scoring="options")
+    )
+    return stable
+
+
+def test_the_cheapest_remedy_that_passes_is_written(run_dir: Path, tmp_path: Path) -> None:
+    made = judgesense.stabilise(run_dir, out=tmp_path / "s.yaml")
+    assert made.rule.remedy == "calibrated"
+    assert made.card["as asked"]["trust"] == "avoid"
+    assert made.card["with the remedy"]["trust"] in ("use", "care")
+    assert read_stabilised(tmp_path / "s.yaml") == made
+    assert made.expected["accuracy"] == 1.0
+    assert made.expected["prompts_per_item"] == 1
+
+
+def test_the_file_holds_everything_and_reads_back(stable: Path) -> None:
+    found = read_stabilised(stable)
+    assert found.rule.orders == ("AB", "BA")
+    assert [t.template_id for t in found.entry.templates] == ["r1"]
+    assert found.data["hash"] is not None
+    assert found.ask_person["max_error"] == 0.1
+    assert found.ask_person["error_bound"] <= 0.1
+
+
+def test_verdicts_on_new_items_keep_the_promise(stable: Path) -> None:
+    new = items(60, 90)
+    judge = CallableJudge(biased, name="biased", scoring="options")
+    with judgesense.load_judge(stable, judge=judge) as own:
+        found = own(new)
+    assert [verdict.verdict for verdict in found] == [item["gold"] for item in new]
+    # Both orders average 3 + 2 and -(3 - 2): two nats for the right one.
+    assert found[0].margin == pytest.approx(2.0)
+    assert found[0].probability == pytest.approx(1 / (1 + np.exp(-2.0)))
+    assert not any(verdict.ask_person for verdict in found)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv"])
+def test_the_command_judges_items_and_resumes(named: Path, tmp_path: Path, suffix: str) -> None:
+    path, out = tmp_path / "items.jsonl", tmp_path / f"v.{suffix}"
+    path.write_text("".join(json.dumps(item) + "\n" for item in items(60, 90)))
+    call = ["judge", str(path), "--judge", str(named), "--out", str(out)]
+    for _ in range(2):
+        result = CliRunner().invoke(app, call)
+        assert result.exit_code == 0, result.output
+        assert "30 verdicts on 30 items" in result.output
+    if suffix == "parquet":
+        table = pq.read_table(out)
+        assert table["verdict"].to_pylist() == [item["gold"] for item in items(60, 90)]
+        assert table["item_id"].to_pylist() == [item["item_id"] for item in items(60, 90)]
+        assert not any(table["ask_person"].to_pylist())
+
+
+def test_it_is_a_judge_in_a_run(named: Path, run_dir: Path, tmp_path: Path) -> None:
+    report = judgesense.run(
+        str(named),
+        templates=run_dir.parent / "templates.yaml",
+        items=run_dir.parent / "items.jsonl",
+        out=tmp_path / "run",
+        note=str,
+    )
+    (card,) = report.to_dict()["trust"]
+    # The wordings of the run are kept, so rewording is measured; the orders agree by construction.
+    assert card["checks"]["fair"]["estimate"] == 1.0
+    assert card["checks"]["right"]["state"] == "pass"
+    assert card["checks"]["steady"]["state"] == "pass"
+    log = read_log(tmp_path / "run")
+    assert set(log["template_id"].to_pylist()) == {"r1", "r2", "r3", "r4"}
+
+
+def test_a_prompt_is_asked_once_for_both_orders(stable: Path) -> None:
+    asked: list[str] = []
+
+    def counting(messages: list[str]) -> list[dict[str, float]]:
+        asked.extend(messages)
+        return biased(messages)
+
+    judge = stabilised_judge(
+        read_stabilised(stable), CallableJudge(counting, name="biased", scoring="options")
+    )
+    both = [message(items(0, 1)[0]), message(swapped(items(0, 1)[0]))]
+    requests = [Request(prompt_id(text), text, ("A", "B")) for text in both]
+    plan = judge.plan(requests, judge.scorings)
+    ((_, answers),) = judge.judge(
+        ((n, [requests[i] for i in batch]) for n, batch in enumerate(plan)), judge.scorings
+    )
+    assert len(asked) == 2
+    assert answers[0].option_logprobs == pytest.approx(answers[1].option_logprobs[::-1])
+
+
+def message(
+    item: dict[str, str], wording: str = "Which passage answers the query? Answer A or B."
+) -> str:
+    return f"{wording}\n\nQuery: {item['query']}\nA: {item['passage_a']}\nB: {item['passage_b']}"
+
+
+def swapped(item: dict[str, str]) -> dict[str, str]:
+    return {**item, "passage_a": item["passage_b"], "passage_b": item["passage_a"]}
+
+
+def answer(path: Path, text: str, options: tuple[str, ...] = ("A", "B")) -> Any:
+    judge = StabilisedJudge(
+        read_stabilised(path), CallableJudge(biased, name="biased", scoring="options")
+    )
+    request = Request(prompt_id(text), text, options)
+    ((_, (found,)),) = judge.judge([(0, [request])], judge.scorings)
+    return found
+
+
+def test_another_wording_is_taken_apart_by_its_layout(stable: Path) -> None:
+    own = answer(stable, message(items(1, 2)[0]))
+    other = answer(stable, message(items(1, 2)[0], "Pick {one}, A or B."))
+    assert other.option_logprobs == pytest.approx(own.option_logprobs)
+
+
+def test_a_message_that_cannot_be_taken_apart_is_an_error(stable: Path) -> None:
+    item = {**items(0, 1)[0], "passage_a": "x\nB: y", "query": "the year 1500 happened in 1500"}
+    assert "looks like the layout" in answer(stable, message(item)).error
+    assert "not laid out" in answer(stable, "Which is better?").error
+    assert "labels A, B" in answer(stable, message(items(0, 1)[0]), ("YES", "NO")).error
+
+
+def test_a_panel_asks_its_own_wordings(run_dir: Path, tmp_path: Path) -> None:
+    judgesense.stabilise(run_dir, out=tmp_path / "p.yaml", remedy="panel of 2, both orders")
+    asked: set[str] = set()
+
+    def counting(messages: list[str]) -> list[dict[str, float]]:
+        asked.update(messages)
+        return biased(messages)
+
+    judge = CallableJudge(counting, name="biased", scoring="options")
+    with judgesense.load_judge(tmp_path / "p.yaml", judge=judge) as own:
+        assert own(items(60, 61))[0].verdict == "A"
+    assert len(asked) == 4
+
+
+def test_text_verdicts_are_voted(run_dir: Path, tmp_path: Path) -> None:
+    def said(messages: list[str]) -> list[str]:
+        return ["A" if told["A"] > told["B"] else "B" for told in biased(messages)]
+
+    judgesense.run(
+        CallableJudge(said, name="said"),
+        templates=run_dir.parent / "templates.yaml",
+        items=run_dir.parent / "items.jsonl",
+        out=tmp_path / "run",
+        note=str,
+    )
+    made = judgesense.stabilise(tmp_path / "run", out=tmp_path / "s.yaml", remedy="both orders")
+    assert made.rule.read == "vote"
+    with judgesense.load_judge(tmp_path / "s.yaml", judge=CallableJudge(said, name="said")) as own:
+        (found,) = own(items(60, 61))
+    # It says A in both orders, so a person has to decide.
+    assert (found.verdict, found.ask_person) == ("UNCLEAR", True)
+    assert parse("", ("A", "B")) == "UNCLEAR"
+
+
+def test_a_scale_gives_expected_scores(tmp_path: Path) -> None:
+    def rated(messages: list[str]) -> list[dict[str, float]]:
+        share = {"1": 0.1, "2": 0.2, "3": 0.4, "4": 0.2, "5": 0.1}
+        return [{label: float(np.log(p)) for label, p in share.items()} for _ in messages]
+
+    judge = CallableJudge(rated, name="rated", scoring="options")
+    judgesense.run(judge, tasks=["coherence"], scoring="options", out=tmp_path / "r", note=str)
+    judgesense.stabilise(tmp_path / "r", out=tmp_path / "s.yaml", remedy="expected score")
+    with judgesense.load_judge(tmp_path / "s.yaml", judge=judge) as own:
+        (found,) = own([{"summary": "A short text."}])
+    assert (found.verdict, found.score) == ("3", pytest.approx(3.0))
+
+
+def test_a_judge_without_a_file_needs_a_task(tmp_path: Path) -> None:
+    judge = CallableJudge(biased, name="biased", scoring="options")
+    with pytest.raises(JudgeSenseError, match="which task"):
+        judgesense.load_judge(judge)
+    with judgesense.load_judge(judge, task="relevance") as own:
+        assert own(items(0, 1))[0].verdict == "A"
+
+
+BAD = [
+    ((MARK,), 2, "version 2"),
+    (("rule", "wordings"), ["r9"], "r9"),
+    (("rule", "orders"), ["-"], "orders"),
+    (("rule", "read"), "loudest", "read must be one of"),
+    (("rule", "offsets"), {"r1": {"A": 0.1, "C": -0.1}}, "for the labels"),
+    (("rule", "offsets"), {"r1": {"A": "much", "B": 0}}, "must be a number"),
+    (("tasks", "relevance", "labels"), ["A", "B", "C"], "two labels"),
+    (("tasks", "relevance", "templates"), [], "at least 1"),
+    (("ask_person", "threshold"), -1.0, "threshold"),
+    (("code",), "import os", "unknown key 'code'"),
+    (("judge", "api_key"), "secret", "unknown key 'api_key'"),
+    (("judge",), {"judge": "x"}, "name"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "value", "said"), BAD)
+def test_a_file_that_is_not_consistent_is_refused(
+    stable: Path, keys: tuple[str, ...], value: Any, said: str
+) -> None:
+    held = yaml.safe_load(stable.read_text())
+    place = held
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    stable.write_text(yaml.safe_dump(held, sort_keys=False))
+    with pytest.raises(JudgeSenseError, match=said) as raised:
+        read_stabilised(stable)
+    assert str(stable) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ({"name": "x@1"}, "Python function"),
+        ({"name": "x@1", "engine": "transformers", "model": "./missing"}, "missing"),
+        ({"name": "x@1", "engine": "transformers", "model": "smollm2-135m",
+          "options": {"api_key": "s"}}, "api_key"),
+        ({"name": "x@1", "engine": "teleport", "model": "m"}, "teleport"),
+    ],
+)  # fmt: skip
+def test_a_judge_that_is_not_there_is_refused(stable: Path, judge: Any, said: str) -> None:
+    held = yaml.safe_load(stable.read_text())
+    held["judge"] = judge
+    stable.write_text(yaml.safe_dump(held, sort_keys=False))
+    with pytest.raises(JudgeSenseError, match=said):
+        resolve(str(stable))
+
+
+def test_another_judge_and_one_without_probabilities_are_refused(stable: Path) -> None:
+    held = read_stabilised(stable)
+    with pytest.raises(JudgeSenseError, match="made with the judge biased@callable"):
+        stabilised_judge(held, CallableJudge(biased, name="other", scoring="options"))
+    with pytest.raises(JudgeSenseError, match="needs options scoring"):
+        stabilised_judge(held, CallableJudge(biased, name="biased"))
+
+
+def test_another_task_is_refused_before_anything_is_loaded(
+    named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(JudgeSpec, "_load", lambda self: pytest.fail("loaded"))
+    with pytest.raises(JudgeSenseError, match="judges the task relevance, not coherence"):
+        judgesense.run(str(named), tasks=["coherence"], out=tmp_path / "run", note=str)
+    (tmp_path / "i.jsonl").write_text('{"query": "q", "passage_a": "a"}\n')
+    with pytest.raises(JudgeSenseError, match=r"row 1: missing column 'passage_b'"):
+        judgesense.judge_items(tmp_path / "i.jsonl", str(named), tmp_path / "v.csv")
+    with pytest.raises(JudgeSenseError, match="unknown file type"):
+        judgesense.judge_items(tmp_path / "i.jsonl", str(named), tmp_path / "v.txt")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"judge": "nobody"}, "no judge 'nobody'"),
+        ({"task": "coherence"}, "no task 'coherence'"),
+        ({"remedy": "hope"}, "both orders"),
+        ({"max_error": 1.5}, "between 0 and 1"),
+    ],
+)
+def test_what_a_run_does_not_have_is_refused(
+    run_dir: Path, tmp_path: Path, more: Any, said: str
+) -> None:
+    with pytest.raises(JudgeSenseError, match=said):
+        judgesense.stabilise(run_dir, out=tmp_path / "s.yaml", **more)
+    assert not (tmp_path / "s.yaml").exists()
+
+
+def test_a_judge_that_no_remedy_saves_is_not_stabilised(tmp_path: Path) -> None:
+    def coin(messages: list[str]) -> list[dict[str, float]]:
+        return [{"A": -0.7, "B": -0.7} for _ in messages]
+
+    judge = CallableJudge(coin, name="coin", scoring="options")
+    judgesense.run(judge, tasks=["relevance"], scoring="options", out=tmp_path / "r", note=str)
+    result = CliRunner().invoke(
+        app, ["stabilise", str(tmp_path / "r"), "--out", str(tmp_path / "s.yaml")]
+    )
+    assert isinstance(result.exception, JudgeSenseError)
+    assert "no remedy passes" in str(result.exception)
