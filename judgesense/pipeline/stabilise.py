@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -111,14 +111,15 @@ def stabilise(
 def _stream(run: Run, judge: str | None, task: str | None, scoring: str | None) -> Stream:
     streams = view(run.log, run.pairs, run.record).judged
     names = short_names(sorted({stream.judge for stream in streams}))
-    for what, given, of in (
-        ("judge", judge, lambda s: {s.judge, names[s.judge], s.judge.split("@")[0]}),
-        ("task", task, lambda s: {s.task.name}),
-        ("scoring", scoring, lambda s: {s.scoring}),
-    ):
-        known = sorted({names[s.judge] if what == "judge" else min(of(s)) for s in streams})
+    questions: tuple[tuple[str, str | None, Callable[[Stream], list[str]]], ...] = (
+        ("judge", judge, lambda s: [names[s.judge], s.judge, s.judge.split("@")[0]]),
+        ("task", task, lambda s: [s.task.name]),
+        ("scoring", scoring, lambda s: [s.scoring]),
+    )
+    for what, given, called in questions:
+        known = sorted({called(stream)[0] for stream in streams})
         if given is not None:
-            streams = [stream for stream in streams if given in of(stream)]
+            streams = [stream for stream in streams if given in called(stream)]
             if not streams:
                 raise JudgeSenseError(
                     f"{run.folder} has no {what} {given!r}; choose one of {', '.join(known)}"
@@ -297,9 +298,10 @@ def _entry(
 def _own_templates(run: Run, task: str, templates: str | Path | None) -> TaskTemplates | None:
     """The task in the run's own template file; None if it used a dataset."""
     recorded = ((run.record.get("asked") or {}).get("data") or {}).get("templates")
-    if templates is None and recorded is None:
+    place = templates or (recorded or {}).get("path")
+    if place is None:
         return None
-    path = Path(templates or recorded["path"])
+    path = Path(place)
     if not path.is_file():
         raise JudgeSenseError(f"the run's template file {path} is gone: give --templates FILE")
     if recorded is not None and sha256_of(path) != recorded["sha256"]:
