@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from judgesense.cli import options as opt
+from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from judgesense.storage import Place
 
 Format = Literal["md", "html", "tex", "json"]
@@ -23,6 +26,9 @@ def report(
     format: Annotated[
         Format | None, opt.option(None, "Print this document; write nothing.", "--format", "-f")
     ] = None,
+    badge: Annotated[
+        bool, typer.Option("--badge", help="Write badge.svg to the folder as well.")
+    ] = False,
     threshold: opt.Thresholds = None,
 ) -> None:
     """Recompute the reports of runs, and print one table and the advice."""
@@ -31,10 +37,15 @@ def report(
     from judgesense.reporting.terminal import print_report
 
     limits = opt.pairs(threshold, "--threshold")
+    if badge and (format is not None or len(run_dirs) > 1):
+        raise JudgeSenseError("--badge writes to one folder; name one run, without --format")
     with _fetched(*run_dirs, to_write=format is None) as places:
         folders = [place.folder for place in places]
         if format is None:
-            print_report(report_runs(*folders, thresholds=limits))
+            measured = report_runs(*folders, thresholds=limits)
+            print_report(measured)
+            if badge:
+                _write_badge(measured, folders[0])
             for place in places:
                 place.save()
             return
@@ -56,6 +67,16 @@ def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
         for place in places:
             place.fetch_parts()
         yield places
+
+
+def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
+    from judgesense.files import write_text
+    from judgesense.reporting.badge import BADGE_FILE, render_badge
+    from judgesense.run_folder import writing
+
+    with writing(folder):
+        write_text(folder / BADGE_FILE, render_badge(whole))
+    opt.note(f"wrote {folder / BADGE_FILE}")
 
 
 def _render(whole: dict[str, object], format: Format) -> str:

@@ -34,7 +34,7 @@ def environment(templates: Path = TEMPLATES) -> Environment:
 
     made = Environment(
         loader=FileSystemLoader(templates),
-        autoescape=select_autoescape(["html"]),
+        autoescape=select_autoescape(["html", "svg"]),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

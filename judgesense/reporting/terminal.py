@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +18,7 @@ from judgesense.reporting.table import (
     COLUMNS,
     LEGEND,
     TEXT_COLUMNS,
+    Row,
     advice_by_case,
     rows,
 )
@@ -31,13 +34,16 @@ STYLES = {
 _BULLET = "  - "
 
 
-def render_terminal(report: Mapping[str, Any], *, terminal: bool = False) -> RenderableType:
+def render_terminal(
+    report: Mapping[str, Any], *, terminal: bool = False, width: int = 100
+) -> RenderableType:
     """The table and the advice: a rich renderable for a terminal, else a plain string.
 
-    The plain string has one line per row and finding. On a terminal only prose is wrapped; print
-    the renderable with ``crop=False``, so that no table is cut.
+    The plain string has one line per row and finding. On a terminal prose is wrapped, and a table
+    wider than ``width`` columns becomes a block of lines for each row; print the renderable with
+    ``crop=False``, so that nothing is cut.
     """
-    lines = list(_lines(report))
+    lines = list(_lines(report, width if terminal else sys.maxsize))
     if not terminal:
         return "\n".join(line.plain for line in lines)
     return Group(*(_wrapped(line) if line.plain.startswith(_BULLET) else line for line in lines))
@@ -46,7 +52,8 @@ def render_terminal(report: Mapping[str, Any], *, terminal: bool = False) -> Ren
 def print_report(report: Mapping[str, Any]) -> None:
     """Print the report in the form that fits standard output."""
     if sys.stdout.isatty():
-        Console().print(render_terminal(report, terminal=True), crop=False)
+        console = Console()
+        console.print(render_terminal(report, terminal=True, width=console.width), crop=False)
     else:
         print(render_terminal(report))
 
@@ -58,22 +65,16 @@ def _wrapped(line: Text) -> RenderableType:
     return bullet
 
 
-def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
-    table = rows(report)
-    left = [key in TEXT_COLUMNS for key in COLUMNS]
-    heading, rule, *body = aligned([COLUMNS.values(), *(row.texts.values() for row in table)], left)
-    yield _whole(heading, "bold")
-    yield _whole(rule, "dim")
-    for row, text in zip(table, body, strict=True):
-        line = _whole(text, STYLES["baseline"] if row.is_baseline else "")
-        if not row.is_baseline:
-            line.stylize(STYLES[row.tone], 0, len(row.texts["trust"]))
-        yield line
+def _lines(report: Mapping[str, Any], width: int) -> Iterator[Text]:
+    yield from _main_table(rows(report), width)
     yield from (Text(), Text(LEGEND, "dim"), Text(BASELINE_NOTE, "dim"))
     for side in side_tables(report):
         yield from (Text(), Text(side.heading, "bold"))
         left = [at < side.n_text for at in range(len(side.columns))]
-        yield from (_whole(line) for line in aligned([side.columns, *side.rows], left))
+        table = aligned([side.columns, *side.rows], left)
+        if cell_len(max(table, key=cell_len)) > width:
+            table = _blocks(side.columns, side.rows, left, width)
+        yield from (_whole(line) for line in table)
         yield from (Text(note, "dim") for note in side.notes)
     for case in advice_by_case(report):
         heading = f"{case['judge']} on {case['task']}, {case['scoring']} scoring"
@@ -81,6 +82,49 @@ def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
         yield from (Text(f"{_BULLET}{text}") for text in case["texts"])
     if report["notes"]:
         yield from (Text(), *(Text(note, "yellow") for note in report["notes"]))
+
+
+def _main_table(table: Sequence[Row], width: int) -> Iterator[Text]:
+    left = [key in TEXT_COLUMNS for key in COLUMNS]
+    columns = tuple(COLUMNS.values())
+    heading, rule, *body = aligned([columns, *(row.texts.values() for row in table)], left)
+    if cell_len(rule) <= width:
+        yield from (_whole(heading, "bold"), _whole(rule, "dim"))
+    else:
+        body = _blocks(columns, [tuple(row.texts.values()) for row in table], left, width)
+    for row, text in zip(table, body, strict=True):
+        line = _whole(text, STYLES["baseline"] if row.is_baseline else "")
+        if not row.is_baseline:
+            line.stylize(STYLES[row.tone], 0, len(row.texts["trust"]))
+        yield line
+
+
+def _blocks(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[bool], width: int
+) -> list[str]:
+    """Each row as a few lines: its text columns, then its numbers with their headings.
+
+    >>> print(*_blocks(("trust", "judge", "JSS"), [("use", "a", "0.9")], (True, True, False), 80))
+    use  a
+         JSS 0.9
+    """
+    first = max((cell_len(row[0]) for row in rows), default=0)
+    indent = " " * (first + 2)
+    blocks = []
+    for row in rows:
+        known = list(zip(columns, row, left, strict=True))[1:]
+        texts = [text for _, text, is_text in known if is_text]
+        head = row[0] + " " * (first - cell_len(row[0]))
+        # A heading stays on the line of its number.
+        pairs = [
+            f"{name} {text}".replace(" ", "\0") for name, text, is_text in known if not is_text
+        ]
+        wrapped = textwrap.wrap(
+            ", ".join(pairs), max(width, 40), initial_indent=indent, subsequent_indent=indent,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        blocks.append("\n".join(["  ".join([head, *texts]), *wrapped]).replace("\0", " "))
+    return blocks
 
 
 def _whole(line: str, style: str = "") -> Text:
