@@ -138,9 +138,7 @@ def judge_rows(stream: Stream, hot: Stream, known: dict[str, Any]) -> dict[str, 
     assert jss.jss is not None
     reordered = flips(stream, against_original(stream, f"{ORIGINAL}+{FIELDS_REVERSED}"))
     rows = stream.rows[log.template[stream.rows] == log.templates.index(ORIGINAL)]
-    # An item of the fourth experiment is another answer, which people did not rate.
-    rated = (log.gold[rows] >= 0) & np.array(["/" not in log.items[i] for i in log.item[rows]])
-    rows = rows[rated]
+    rows = rows[log.gold[rows] >= 0]
     ratio = under_contrast["rate"] / (1 - jss.jss)
     resolution, headline = known["B_resolution"][stream.judge], known["A_headline"][stream.judge]
     published = [resolution["per_variant_paraphrase"], resolution["per_variant_control"]]

@@ -57,8 +57,9 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     Rewordings are templates. Controls are contrast variants of the original criterion, reversed
     fields an equivalent one, and the prompt with rubric and reference answer an intervention. At
     temperature 1 the judge is ``NAME@T=1``. Padded and condensed answers are items of their own in
-    the cluster of the original. Gold is the mean human rating, rounded, or its verdict. If
-    ``items_perturb.jsonl`` lies beside the table, items about the same query are a cluster.
+    the cluster of the original, without gold: people rated the original. Gold is the mean human
+    rating, rounded, or its verdict. If ``items_perturb.jsonl`` lies beside the table, items about
+    the same query are a cluster.
 
     Raises JudgeSenseError for a row that does not have the shape of one, and for a score outside
     1 to 5.
@@ -140,7 +141,7 @@ def _place(row: Row, record: Record) -> dict[str, Any]:
         case ("e3", str(wording)):
             return {"template_id": wording}
         case ("e4", str(kind)):
-            return {"item_id": f"{row.item_id}/{kind}"}
+            return {"item_id": f"{row.item_id}/{kind}", "gold": None}
         case (experiment, condition):
             raise JudgeSenseError(
                 f"{record.place}: unknown experiment or condition ({experiment!r}, {condition!r})"

@@ -255,6 +255,9 @@ def test_flakyjudges_experiments_share_one_answer_to_the_original(
     log = read_log(out)
     # 28,644 rows, of which 600 + 600 (e2), 900 (e3) and 900 (e4) repeat an answer of e1.
     assert log.num_rows == 11976 + 7200 + 7584 + 1884 - 600 - 600 - 900 - 900
+    rated = {row["gold"] for row in log.select(["item_id", "gold"]).to_pylist()
+             if "/" in row["item_id"]}  # fmt: skip
+    assert rated == {None}
     classes = log["variant_class"].value_counts().to_pylist()
     assert {c["values"]: c["counts"] for c in classes} == {
         "equivalent": 25644 - 5988 - 1800, "intervention": 5988, "contrast": 1800,
