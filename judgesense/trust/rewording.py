@@ -140,11 +140,11 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     and the contrast variants of the log. The estimate is the ratio of the two rates, with half a
     flip in place of none. It passes if the ratio reaches the threshold and the interval of the
     difference lies above zero. It fails if the whole interval of the ratio lies below the
-    threshold; and if the ratio is below it, the difference is not above zero, and most contrasts
-    are ignored.
+    threshold. It also fails if the difference may be zero and most inverted wordings, whose answer
+    should always change, are ignored; and so for contrasts, if the ratio is below the threshold.
     """
     log, pairs = stream.log, stream.pairs
-    follows, follow_clusters, n_items = _contrasts(stream, mislabelled)
+    follows, follow_clusters, n_inverted, n_items = _contrasts(stream, mislabelled)
     used = same_polarity(stream, mislabelled) & stream.known
     used &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
     if not len(follows):
@@ -160,13 +160,14 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     found = rate_ratio(follows, follow_clusters, moves, pairs.cluster[used])
     figures = f"{percent(found.rate)} of contrasts, {percent(found.other)} of rewordings"
     above = found.difference_low is not None and found.difference_low > 0
-    ignored = found.rate_high is not None and found.rate_high < IGNORED_CONTRAST
+    mostly_ignored = not above and (
+        _ignored(follows[:n_inverted], follow_clusters[:n_inverted])
+        or (found.ratio < threshold and _ignored(follows, follow_clusters))
+    )
     state: State
     if found.ratio >= threshold and above:
         state, text = "pass", f"another question changes its answer ({figures})"
-    elif (found.high is not None and found.high < threshold) or (
-        found.ratio < threshold and not above and ignored
-    ):
+    elif (found.high is not None and found.high < threshold) or mostly_ignored:
         state, text = "fail", f"another question hardly changes its answer ({figures})"
     else:
         state = "open"
@@ -177,8 +178,16 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     )
 
 
-def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, int]:
-    """Whether the raw answer changed at each contrast, its cluster, and the number of items."""
+def _ignored(follows: Bools, clusters: Codes) -> bool:
+    high = wilson_cluster(follows, clusters).high if len(follows) else None
+    return high is not None and high < IGNORED_CONTRAST
+
+
+def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, int, int]:
+    """Whether the raw answer changed at each contrast, and its cluster.
+
+    Also how many of them, the first ones, are inverted wordings, and the number of items.
+    """
     log, pairs = stream.log, stream.pairs
     keep = stream.with_inverted & stream.known
     for side in stream.templates:
@@ -191,7 +200,7 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     items = {pairs.items[code] for code in np.unique(pairs.item[index])}
     follows, clusters = stream.raw_a[index] != stream.raw_b[index], pairs.cluster[index]
     if (contrast := stream.contrast) is None:
-        return follows, clusters, len(items)
+        return follows, clusters, len(follows), len(items)
     base, changed = contrast
     both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
     base, changed = base[both], changed[both]
@@ -201,6 +210,7 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     return (
         np.concatenate([follows, log.raw[base] != log.raw[changed]]),
         np.concatenate([clusters, log.cluster[base] + offset]),
+        len(follows),
         len(items),
     )
 

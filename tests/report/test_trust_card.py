@@ -88,6 +88,22 @@ def test_a_steady_judge_that_overlooks_the_inversion_does_not_respond(make) -> N
     assert (found["trust"], found["because"]) == ("avoid", ["responsive"])
 
 
+def test_a_rare_flip_does_not_make_a_judge_responsive(make) -> None:
+    maps = [make.PLAIN, make.PLAIN, make.INVERTED]
+    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 40)
+
+    def decide(prompt):
+        # One flip under rewording; the inverted wording is followed on two items of 80.
+        rare = (prompt["item_id"][-3:], prompt["template_id"])
+        said = "YES" if rare in {("001", "w1"), ("003", "w3"), ("005", "w3")} else "NO"
+        return said
+
+    found = card(make, benchmark, decide)
+    assert found["checks"]["responsive"]["estimate"] > 1.5
+    assert states(found)["responsive"] == "fail"
+    assert found["trust"] == "avoid"
+
+
 def test_a_steady_judge_that_contradicts_people_is_to_be_avoided(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 40)
     found = card(make, benchmark, lambda prompt: OTHER[prompt["gold"]])
