@@ -29,23 +29,16 @@ def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
     flags = list(itertools.product(faults, departs, shares, (1,), (runs,)))
     flags += [(("noise", 6, 0), 0.5, share, 1, runs) for share in shares]
     # 26 wordings take ten times as long.
-    many, fewer = (("inverted", 26, 2), ("none", 26, 0)), (0.1,) if quick else (0.05, 0.1)
-    flags += itertools.product(many, fewer, (0.5,), (1,), (max(1, runs // 5),))
+    long, fewer = (("inverted", 26, 2), ("none", 26, 0)), (0.1,) if quick else (0.05, 0.1)
+    flags += itertools.product(long, fewer, (0.5,), (1,), (max(1, runs // 5),))
     if not quick:
         flags += itertools.product(faults, (0.1,), (0.5,), (2,), (runs,))
     yield from simulate(flag_cell, flags, jobs)
-    equal = list(
-        itertools.product(
-            (25, 125) if quick else (25, 125, 500),
-            (5,) if quick else (2, 5, 10),
-            (0.8,) if quick else (0.7, 0.9),
-            (0.0,),
-            (0.6,) if quick else (0.3, 0.8),
-            (1,),
-            (runs,),
-        )
-    )
+    items, many = ((25, 125), (5,)) if quick else ((25, 125), (2, 5, 10))
+    levels, shared = ((0.8,), (0.6,)) if quick else ((0.7, 0.9), (0.3, 0.8))
+    equal = list(itertools.product(items, many, levels, (0.0,), shared, (1,), (runs,)))
     if not quick:
+        equal += itertools.product((500,), (5,), (0.8,), (0.0,), shared, (1,), (runs,))
         equal += itertools.product((25, 125), (5,), (0.8,), (0.0,), (0.6,), (4,), (runs,))
     yield from simulate(choice_cell, equal, jobs)
     better = itertools.product(

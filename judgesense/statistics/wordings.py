@@ -26,6 +26,8 @@ Flag = Literal["fine", "outlier", "inverted", "unreadable"]
 NOT_JUDGED, UNDECIDED = -1, -2
 """In place of a label's code: the wording was not asked there, or gave no verdict."""
 
+_AT_ONCE = 1_000_000
+
 _TESTS = 2
 """Each wording is tested for being inverted and for being an outlier: p-values are doubled."""
 
@@ -255,13 +257,14 @@ class _Table:
             return 1.0
         starts = np.cumsum(sizes) - sizes
         cost = shares @ self.weights.T
-        hits = 0
-        for _ in range(n):
-            cells = starts + (rng.random(len(sizes)) * sizes).astype(np.int64)
-            here = cost[cells]
-            seen = here[np.arange(len(cells)), own[cells]].sum()
-            drawn = here[rng.permutation(len(cells)), own[cells]].sum()
-            hits += drawn >= seen - 1e-9
+        hits, step = 0, max(1, _AT_ONCE // len(sizes))
+        for start in range(0, n, step):
+            shape = (min(step, n - start), len(sizes))
+            cells = starts + (rng.random(shape) * sizes).astype(np.int64)
+            said = own[cells]
+            seen = cost[cells, said].sum(axis=1)
+            drawn = cost[rng.permuted(cells, axis=1), said].sum(axis=1)
+            hits += int((drawn >= seen - 1e-9).sum())
         return (1 + hits) / (1 + n)
 
     def _reversal_agrees(self, own: Codes, shares: Floats, kappa: float, least: float) -> bool:

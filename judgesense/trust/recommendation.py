@@ -125,7 +125,7 @@ def _apart(table: Wordings) -> str:
         for j, (name, row) in enumerate(zip(table.templates, table.figures, strict=True))
         if row.flag == "fine" and not table.turned[j] and row.n_prompts and j not in able
     ]
-    return f"; {join(left_out)} not compared: judged on other items" if left_out else ""
+    return f"; {join(left_out)} not compared: judged on too few of these items" if left_out else ""
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:
