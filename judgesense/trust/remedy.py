@@ -329,24 +329,26 @@ def measured(
     folds: Codes,
     thresholds: Thresholds = DEFAULTS,
     before: list[Unit] | None = None,
+    card: bool = True,
 ) -> Measured:
     """A remedy's accuracy against asking as before, and the trust card of its verdicts.
 
     There is no card where nothing shows how steady the remedied verdicts are: one panel, or a
-    wording chosen anew for each fold. ``before`` are the units as asked, if known.
+    wording chosen anew for each fold; and none without ``card``. ``before`` are the units as asked,
+    if known.
     """
     before = before or units_of(grid, Remedy(), folds)
     after = units_of(grid, remedy, folds)
     told = np.stack([unit.codes for unit in after], axis=1)
     asked = told != NOT_ASKED
-    card = None
-    if not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
+    found = None
+    if card and not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
         stream = _stream(grid, remedy, folds, after)
-        card = None if stream is None else trust_card(stream, thresholds=thresholds)
+        found = None if stream is None else trust_card(stream, thresholds=thresholds)
     return Measured(
         remedy,
         _gain(grid, before, after),
-        card,
+        found,
         float((told[asked] >= 0).mean()) if asked.any() else None,
         int(asked.any(axis=1).sum()),
     )
