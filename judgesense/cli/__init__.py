@@ -17,6 +17,7 @@ from judgesense.cli import judge as judge_command
 from judgesense.cli import judges as judge_commands
 from judgesense.cli import leaderboard as leaderboard_command
 from judgesense.cli import match as match_command
+from judgesense.cli import plan as plan_command
 from judgesense.cli import publish as publish_commands
 from judgesense.cli import report as report_commands
 from judgesense.cli import respond as respond_command
@@ -53,6 +54,7 @@ for _name, _command in (
     ("judge", judge_command.judge),
     ("report", report_commands.report),
     ("compare", report_commands.compare),
+    ("plan", plan_command.plan),
     ("import", import_command.import_log),
     ("respond", respond_command.respond),
     ("match", match_command.match),

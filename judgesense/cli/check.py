@@ -28,7 +28,16 @@ def check(
         str | None,
         opt.option("A=COLUMN,B=COLUMN", "Pairwise rubrics: the column for each answer."),
     ] = None,
-    threshold: Annotated[float, opt.option("JSS", "Fail below this JSS (0 to 1).")] = STEADY_JSS,
+    threshold: Annotated[
+        float, opt.option("JSS", "PASS above this JSS, FAIL below it (0 to 1).")
+    ] = STEADY_JSS,
+    confidence: Annotated[
+        float, opt.option("LEVEL", "Level of the interval that must not include the threshold.")
+    ] = 0.95,
+    inconclusive: Annotated[
+        Literal["pass", "fail"] | None,
+        opt.option(None, "Count INCONCLUSIVE as PASS or FAIL (exit code 3 otherwise)."),
+    ] = None,
     limit: opt.Limit = None,
     wordings: Annotated[
         Path | None,
@@ -60,14 +69,18 @@ def check(
 ) -> None:
     """Does rewording your rubric change the verdicts?
 
-    Paraphrases the rubric or takes your wordings, judges the data under each, and compares JSS
-    with the noise floor. Shows flipped examples, the ranking of your systems, the wording to use
-    and the cost. Rerunning an unchanged check returns the saved result, by default from runs/.
+    Paraphrases the rubric or takes your wordings, and judges the data under each. Prints PASS,
+    FAIL or INCONCLUSIVE, why, and what to do next; then the figures, flipped examples, the ranking
+    of your systems and the cost. Rerunning an unchanged check returns the saved result, by default
+    from runs/.
 
-    Exit codes: 0 passed; 1 failed; 2 bad usage or input.
+    Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
+    from dataclasses import replace
+
     from judgesense.cli.study import show
     from judgesense.studies.check import check as run_check
+    from judgesense.text import sentence
 
     found = run_check(
         rubric,
@@ -79,6 +92,8 @@ def check(
         answers=opt.names(answers),
         options=opt.pairs(options, "--options") or None,
         threshold=threshold,
+        confidence=confidence,
+        inconclusive=inconclusive,
         scoring=scoring,
         repeats=repeats,
         seed=seed,
@@ -88,8 +103,11 @@ def check(
             settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
         ),
     )
-    show(found.result)
+    typer.echo(f"{found.verdict}.")
+    for text in found.result.findings[1:]:
+        typer.echo(f"- {sentence(text)}")
+    typer.echo("")
+    show(replace(found.result, findings=[]))
     typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")
-    typer.echo(found.verdict)
-    if not found.passed:
-        raise typer.Exit(1)
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)

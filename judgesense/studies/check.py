@@ -4,45 +4,59 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from judgesense.benchmark import Benchmark
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
+from judgesense.reporting.build import write_report
 from judgesense.reporting.report import Report
-from judgesense.run_folder import sha256_of
-from judgesense.statistics.consequence import Consequence
+from judgesense.run_folder import read_record, save_run, sha256_of
 from judgesense.statistics.result import ResultMapping
+from judgesense.studies.common.check_command import CheckCommand
 from judgesense.studies.common.measures import (
     cases,
     cost_table,
     flips_table,
     jss_table,
+    ranking_finding,
     sensitivity,
     systems_table,
-    wording_table,
 )
+from judgesense.studies.common.pace import TimedSpec
 from judgesense.studies.common.result import Record, Result, Table, judged
-from judgesense.text import join, number, percent
-from judgesense.trust.thresholds import LEAST_COVERAGE, STEADY_JSS
+from judgesense.text import short_names
+from judgesense.trust.gate import Gate, gate
+from judgesense.trust.thresholds import STEADY_JSS, Thresholds
+from local_judges.plan import Requests
+from local_judges.protocol import Request
+from local_judges.registry import JudgeSpec
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
 
 RUNS = Path("runs/check")
+Inconclusive = Literal["pass", "fail"]
+
 PARAPHRASES = 4
 """The default number of proposed wordings."""
 
 
 @dataclass(frozen=True, eq=False)
 class CheckResult(ResultMapping):
-    """The outcome of a check: its figures, whether they pass, its tables, and the run's folder."""
+    """The outcome of a check: the gate's decision, its figures and tables, and the run's folder.
+
+    ``jss`` with ``ci_low`` and ``ci_high`` is that of the trust card's check `steady`: over
+    equivalent wordings of one polarity; from four wordings on, the interval is for wordings like
+    these.
+    """
 
     result: Result
     report: Report
@@ -57,12 +71,26 @@ class CheckResult(ResultMapping):
     """The share of the pairs that got two verdicts."""
     failed: int
     """Prompts without an answer."""
+    gate: Gate
+    """The decision, PASS, FAIL or INCONCLUSIVE, and why."""
+    card: Mapping[str, Any]
+    """The trust card, as in ``report.json``: ``trust``, ``text`` and ``checks``."""
+    next_step: str
+    """What to do next, with one command."""
+    confidence: float = 0.95
+    """The level of the interval of JSS."""
+    inconclusive: Inconclusive | None = None
+    """What INCONCLUSIVE counts as; None: as neither."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, `passed` and `verdict`, and the tables (`study.json`) under `study`."""
+        """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under
+        `study`."""
         kept = {name: self[name] for name in self if name not in ("result", "report", "out")}
         told = {"passed": self.passed, "verdict": self.verdict, "out": str(self.out)}
-        return {**told, **kept, "study": self.result.as_json()}
+        gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because}
+        plan = self.gate.plan.to_dict() if self.gate.plan else None
+        kept |= {"gate": {**gate, "plan": plan}, "card": dict(self.card)}
+        return {**told, "decision": self.decision, **kept, "study": self.result.as_json()}
 
     def to_pandas(self) -> Any:
         """The cells of the report as a `pandas.DataFrame`."""
@@ -74,36 +102,29 @@ class CheckResult(ResultMapping):
         return [("check", self.verdict), *(("finding", text) for text in told)]
 
     @property
+    def decision(self) -> str:
+        """``PASS``, ``FAIL`` or ``INCONCLUSIVE``."""
+        return self.gate.decision
+
+    @property
     def passed(self) -> bool:
-        """Whether JSS is defined and not below the threshold, every prompt has an answer, at least
-        half of the pairs are decided, and the judge is not degenerate (a judge that never reads
-        also agrees with itself)."""
-        enough = self.jss is not None and self.jss >= self.threshold
-        known = not self.failed and self.coverage >= LEAST_COVERAGE
-        return enough and known and not self.degenerate
+        """Whether the decision is PASS, or INCONCLUSIVE and counts as that."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """0 for PASS, 1 for FAIL, 3 for INCONCLUSIVE unless that counts as one of the others."""
+        codes = {"PASS": 0, "FAIL": 1, "pass": 0, "fail": 1}
+        if self.decision == "INCONCLUSIVE":
+            return 3 if self.inconclusive is None else codes[self.inconclusive]
+        return codes[self.decision]
 
     @property
     def verdict(self) -> str:
-        """One line: passed or failed, and why."""
-        if self.failed:
-            return f"FAILED: {self.failed} prompts have no answer"
-        if self.jss is None:
-            return "FAILED: no pair of wordings got two verdicts, so JSS is undefined"
-        if self.coverage < LEAST_COVERAGE:
-            return (
-                f"FAILED: only {percent(self.coverage)} of the pairs got two verdicts (JSS "
-                f"{number(self.jss)} covers only these)"
-            )
-        if self.degenerate:
-            return (
-                f"FAILED: JSS {number(self.jss)} says nothing about a judge that always gives one "
-                "label, or always the option shown first"
-            )
-        sign, word = (">=", "PASSED") if self.passed else ("<", "FAILED")
-        interval = "no interval"
-        if self.ci_low is not None:
-            interval = f"95% interval {number(self.ci_low)} to {number(self.ci_high)}"
-        return f"{word}: JSS {number(self.jss)} {sign} {self.threshold:g} ({interval})"
+        """One line: the decision, and why."""
+        if self.decision != "INCONCLUSIVE" or self.inconclusive is None:
+            return self.gate.text
+        return f"{self.gate.text} (counts as {self.inconclusive})"
 
 
 def check(
@@ -117,6 +138,8 @@ def check(
     answers: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     threshold: float = STEADY_JSS,
+    confidence: float = 0.95,
+    inconclusive: Inconclusive | None = None,
     scoring: str = "generate",
     repeats: int = 2,
     seed: int = 0,
@@ -140,7 +163,11 @@ def check(
         answers: the decisions, best first; by default the gold labels in the data. Systems are
             then ranked only if the labels are numbers.
         options: for a choice between two, the column shown under each answer.
-        threshold: the JSS, in [0, 1], below which the check fails.
+        threshold: PASS if the whole interval of JSS lies above it, FAIL if it lies below; in
+            [0, 1]. The trust card and the report use the same threshold.
+        confidence: level of that interval, within (0, 1). With 0.95, a judge whose JSS equals the
+            threshold passes in at most 5% of runs.
+        inconclusive: ``pass`` or ``fail``: what a run counts as that settles neither.
         scoring: ``generate`` (text) or ``options`` (log-probabilities).
         repeats: times each prompt is asked; 2 or more give a noise floor.
         seed: fixes every random draw.
@@ -176,6 +203,10 @@ def check(
         raise JudgeSenseError(f"unknown scoring {scoring!r}; choose one of {', '.join(SCORINGS)}")
     if not 0 <= threshold <= 1:
         raise JudgeSenseError(f"the threshold must be between 0 and 1, got {threshold}")
+    if not 0 < confidence < 1:
+        raise JudgeSenseError(f"the confidence must lie between 0 and 1, got {confidence}")
+    if inconclusive not in (None, "pass", "fail"):
+        raise JudgeSenseError(f"inconclusive is {inconclusive!r}: choose pass or fail")
     (spec,) = resolve_all([judge], scoring, judge_options)
     settings = Settings.of(scoring, None, None, repeats, seed, limit)
     own = read_rubric(rubric, data, answers, options)
@@ -207,8 +238,17 @@ def check(
         out = RUNS / f"{rubric.stem}-{digest.hexdigest()[:8]}"
     out = Path(out)
     benchmark = build({entry.task.name: entry}, items, "full", seed=seed)
+    if isinstance(spec, JudgeSpec) and spec.engine == "transformers":
+        quicker = ["--scoring options"] if scoring == "generate" else []
+        quicker += ["--repeats 1"] if repeats > 1 else []
+        spec = TimedSpec.of(
+            spec, _requests(benchmark, settings), scoring, note,
+            f"{', '.join([*quicker, '--limit N'])} (each is a check of its own)",
+        )  # fmt: skip
     report = judged([spec], benchmark, identity, settings, out, note, spent)
+    report = _with_thresholds(report, out, {"steady": threshold, "confidence": confidence})
     ((_, _, cell),) = cases(report)
+    (card,) = report["trust"]
     ranked = answers is not None or own.task.ordinal
     result = _result(report, cell, read_log(out), entry, ranked)
     result.settings = {
@@ -217,13 +257,45 @@ def check(
         "repeats": repeats, "scoring": scoring, "signature": cell["signature"],
     }  # fmt: skip
     failed = sum(len(each["failed"]) for run in report["runs"] for each in run["judges"])
-    found = CheckResult(
-        result, Report.of(report), out, cell["jss"], cell["ci_low"], cell["ci_high"], threshold,
-        cell["degenerate"] is not None, cell["coverage"], failed,
+    steady = card["checks"]["steady"]
+    decided = gate(
+        card, failed=failed, coverage=cell["coverage"], constant=cell["degenerate"] is not None
+    )
+    asked_for = CheckCommand(
+        rubric, data, judge, wordings=wordings, answers=answers, options=options,
+        threshold=threshold, confidence=confidence, scoring=scoring, repeats=repeats, limit=limit,
     )  # fmt: skip
-    result.findings.insert(0, found.verdict)
+    found = CheckResult(
+        result, Report.of(report), out, steady["estimate"], steady["ci_low"], steady["ci_high"],
+        threshold, cell["degenerate"] is not None, cell["coverage"], failed, decided, card,
+        asked_for.next_step(decided, len(items), place, out, _flagged(report)), confidence,
+        inconclusive,
+    )  # fmt: skip
+    result.findings[:0] = [found.verdict, found.next_step]
     result.write(out / "check")
     return found
+
+
+def _requests(benchmark: Benchmark, settings: Settings) -> list[Request]:
+    """The prompts that a check will ask, repeats included."""
+    whole = Requests(benchmark.select(None, None, settings.limit).prompts)
+    return [whole[at] for at in range(len(whole))] * settings.repeats
+
+
+def _flagged(report: Mapping[str, Any]) -> list[str]:
+    """The wordings that stand out from the others."""
+    return [row["template"] for row in report["wordings"] if row["flag"] != "fine"]
+
+
+def _with_thresholds(
+    report: dict[str, Any], out: Path, thresholds: Mapping[str, float]
+) -> dict[str, Any]:
+    """The report with these thresholds; they are kept in ``run.json`` for every later report."""
+    record = read_record(out) or {}
+    if Thresholds().but(record.get("thresholds")) == Thresholds().but(thresholds):
+        return report
+    save_run(out, {**record, "thresholds": dict(thresholds)})
+    return write_report(out)
 
 
 @contextmanager
@@ -251,9 +323,8 @@ def _result(
     ranked: bool,
 ) -> Result:
     result = Result("check", f"Check of {cell['judge']}", {})
-    scores, chosen = wording_table(log)
     systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
-    tables = [jss_table(report), scores]
+    tables = [jss_table(report), _wordings(report)]
     if ranked:
         tables.append(systems)
     elif systems.rows:
@@ -262,36 +333,50 @@ def _result(
         result.limits.append("to rank the systems, give --answers, best first")
     tables += [flips_table(report), _equivalence(entry, result.limits), cost_table(report, log)]
     result.tables = [table for table in tables if table.rows]
-    result.findings = [sensitivity(cell), *_ranking(consequences.values())]
-    if chosen:
-        result.findings.append(
-            f"use the wording {join(sorted(set(chosen.values())))}: it has the highest lower bound"
-        )
-    else:
-        result.limits.append(
-            "no wording is recommended: there are too few items, or the best wording leaves most "
-            "answers without a verdict"
-        )
-    result.findings += [
-        finding["text"] for finding in report["findings"] if finding["kind"] != "prefer"
-    ]
+    result.findings = [_trust(report), sensitivity(cell)]
+    result.findings += map(ranking_finding, consequences.values())
+    result.findings += [finding["text"] for finding in report["findings"][1:]]
     return result
 
 
-def _ranking(found: Iterable[Consequence]) -> list[str]:
-    lines = []
-    for each in found:
-        if each.winner_change_rate is None:
-            lines.append(f"cannot tell whether the ranking of systems survives: {each.degenerate}")
-        elif each.ranking_change_rate == 0:
-            lines.append(f"all {each.n_templates} wordings rank the systems alike")
-        else:
-            lines.append(
-                f"the ranking of the systems does not survive rewording: it differs in "
-                f"{percent(each.ranking_change_rate)} of the pairs of wordings, the winner in "
-                f"{percent(each.winner_change_rate)} (most often: {join(each.modal_winner)})"
-            )
-    return lines
+def _trust(report: Mapping[str, Any]) -> str:
+    """The trust card in one sentence; what the verdict says already is left out."""
+    (card,) = report["trust"]
+    states = ", ".join(
+        f"{name} {check['state']}" for name, check in card["checks"].items() if check["applies"]
+    )
+    told = f"trust: {card['trust']} ({states})"
+    others = [name for name in card["because"] if name != "steady"]
+    return (
+        f"{told}: {'; '.join(card['checks'][name]['text'] for name in others)}" if others else told
+    )
+
+
+def _wordings(report: Mapping[str, Any]) -> Table:
+    """Every wording beside the others, and the one to use, if one is recommended."""
+    use = {row["template"] for row in report["recommendation"]}
+    short = short_names({row["judge"] for row in report["wordings"]})
+    rows = [
+        {
+            "judge": short[row["judge"]], "task": row["task"], "scoring": row["scoring"],
+            "template": row["template"],
+            "score_type": "agreement" if row["accuracy"] is None else "accuracy",
+            "score": row["agreement"] if row["accuracy"] is None else row["accuracy"],
+            **{key: row[key] for key in ("agreement", "kappa", "flag", "jss_without", "n_prompts",
+                                         "in_best_set")},
+            "use": row["template"] in use,
+        }
+        for row in report["wordings"]
+    ]  # fmt: skip
+    return Table.from_records(
+        "wordings", "Which wording to use", rows,
+        "Score: accuracy, or agreement with the consensus of the other wordings if there is no "
+        "gold; an answer without a verdict counts as wrong. Best set: the wordings that cannot be "
+        "told from the best one. Use: only where one wording is clearly better, and not for a "
+        "judge to avoid unless that wording passes.",
+        template="wording", score_type="score is", jss_without="JSS without it",
+        in_best_set="in best set",
+    )  # fmt: skip
 
 
 def _equivalence(entry: TaskTemplates, limits: list[str]) -> Table:

@@ -20,6 +20,7 @@ from judgesense.pipeline import Settings, to_stderr
 from judgesense.report_file import identity
 from judgesense.reporting.plots import ForestRow
 from judgesense.run_folder import sha256_of
+from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.ranking import prompt_sensitivity
 from judgesense.studies.common import figures as pictures
@@ -30,12 +31,12 @@ from judgesense.studies.common.measures import (
     flips_table,
     has_gold,
     jss_table,
+    ranking_finding,
     systems_table,
     wording_table,
 )
 from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
 from judgesense.tasks import UNDECIDED
-from judgesense.text import join, percent
 from judgesense.trust.thresholds import STEADY_JSS
 from judgesense.yaml_files import YamlNode, read_nodes
 from judgesense_dataset.items import load_items
@@ -250,11 +251,10 @@ def _measure(plan: CustomPlan, report: Mapping[str, Any], log: pa.Table, result:
         labels = {name: entry.task.labels for name, entry in plan.templates.items()}
         systems, consequences = systems_table(log, labels)
         result.tables.append(systems)
+        corrected = holm([each.p_value for each in consequences.values()])
         result.findings += [
-            f"{judge} on {task}: rewording changes the winner among the systems in "
-            f"{percent(each.winner_change_rate)} of the pairs of wordings (most often "
-            f"{join(each.modal_winner)})"
-            for (judge, task, _), each in consequences.items()
+            f"{judge} on {task}: {ranking_finding(each, p)}"
+            for ((judge, task, _), each), p in zip(consequences.items(), corrected, strict=True)
             if each.winner_change_rate is not None
         ]
     if "flips" in plan.measures:

@@ -39,22 +39,26 @@ class Gate:
 
 
 def gate(
-    card: Mapping[str, Any], *, failed: int = 0, coverage: float | None = 1.0,
-    plan: Plan | None = None,
-) -> Gate:  # fmt: skip
+    card: Mapping[str, Any],
+    *,
+    failed: int = 0,
+    coverage: float | None = 1.0,
+    constant: bool = False,
+) -> Gate:
     """The gate's verdict on a judge.
 
     PASS if the card's check `steady` passes (the whole interval of JSS lies above the threshold)
     and no check of the card fails. FAIL if a check fails (for `steady`: the whole interval lies
-    below the threshold), if a prompt has no answer, or if fewer than half of the pairs got two
-    verdicts. INCONCLUSIVE otherwise, also if nearly all verdicts are one label and no other check
-    shows that the judge reads what it judges.
+    below the threshold), if a prompt has no answer, if fewer than half of the pairs got two
+    verdicts, or if a judge gave one label throughout where the gold labels differ. INCONCLUSIVE
+    otherwise, also if nearly all verdicts are one label and no other check shows that the judge
+    reads what it judges.
 
     Args:
         card: an entry of ``trust`` in ``report.json``.
         failed: prompts without an answer.
         coverage: share of the planned pairs with two verdicts; None without any pair.
-        plan: what settles `steady`, where it is open.
+        constant: whether the judge gave one label, or took one option, throughout.
 
     >>> check = {"state": "pass", "estimate": 0.95, "ci_low": 0.9, "ci_high": 0.98,
     ...          "threshold": 0.8, "n_items": 60, "text": "JSS 0.950", "applies": True}
@@ -65,8 +69,7 @@ def gate(
     checks: Mapping[str, Mapping[str, Any]] = card["checks"]
     steady = checks["steady"]
     if failed:
-        noun = "prompt has" if failed == 1 else "prompts have"
-        return Gate("FAIL", "failed", f"{failed} {noun} no answer")
+        return Gate("FAIL", "failed", f"{failed} prompts have no answer")
     if coverage is not None and coverage < LEAST_COVERAGE:
         told = "no pair of wordings got two verdicts, so JSS is undefined"
         if steady["estimate"] is not None:
@@ -80,13 +83,19 @@ def gate(
         return Gate("INCONCLUSIVE", "steady", steady["text"])
     figures = f"JSS {number(steady['estimate'])} {interval(steady)}"
     threshold = f"{steady['threshold']:g}"
+    if constant and any(checks[name]["estimate"] is not None for name in ("right", "fair")):
+        return Gate(
+            "FAIL", "one_label",
+            f"JSS {number(steady['estimate'])} says nothing about a judge that always gives one "
+            "label, or always the option shown first",
+        )  # fmt: skip
     if steady["state"] == "fail":
         return Gate("FAIL", "steady", f"{figures} is below {threshold}")
     if steady["state"] == "open":
         told = "has no interval, which one item alone cannot give"
         if steady["ci_low"] is not None:
             told = f"does not settle whether it is above {threshold}"
-        return Gate("INCONCLUSIVE", "steady", f"{figures} {told}", plan)
+        return _open(f"{figures} {told}", steady["details"], steady["n_items"])
     kappa = steady.get("details", {}).get("kappa")
     reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive")
                 if name in checks)  # fmt: skip
@@ -97,3 +106,10 @@ def gate(
             "does not read would be as steady",
         )  # fmt: skip
     return Gate("PASS", "steady", f"{figures} is above {threshold}")
+
+
+def _open(told: str, details: Mapping[str, Any], n_items: int) -> Gate:
+    if "items_needed" not in details:
+        return Gate("INCONCLUSIVE", "steady", told)
+    plan = Plan.of(details)
+    return Gate("INCONCLUSIVE", "steady", f"{told}; {plan.text(n_items)}", plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,8 +48,14 @@ class Plan:
             told = f"about {self.items.clusters} items ({'; '.join(known)}) settle it {chance}"
             return told if self.wordings is None else f"{told}, and so do {self.wordings} wordings"
         if self.wordings is None:
-            return f"{most}: the estimate is too close to the threshold"
+            return "no number of items or wordings is likely to settle it"
         return f"about {self.wordings} wordings settle it {chance}; {most} without more wordings"
+
+    @classmethod
+    def of(cls, details: Mapping[str, Any]) -> Plan:
+        """The plan of `to_dict`."""
+        names = ("items_needed", "items_needed_low", "items_needed_high")
+        return cls(Needed(*(details[name] for name in names)), details["wordings_needed"])
 
     def to_dict(self) -> dict[str, int | None]:
         """The numbers as in the details of a check in ``report.json``."""
@@ -101,7 +108,7 @@ def steady_plan(
     True
     """
     k = distinct(clusters)
-    design = _design(agree, clusters, items, template_a, template_b)
+    design = design_of(agree, clusters, items, template_a, template_b)
     if design is None or not 0 < threshold < 1:
         return None
     needed = items_for_share(
@@ -128,7 +135,7 @@ def steady_plan(
     return Plan(scaled, wordings)
 
 
-def _design(
+def design_of(
     agree: npt.NDArray[np.bool_],
     clusters: npt.NDArray[Any],
     items: npt.NDArray[Any],

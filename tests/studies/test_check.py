@@ -46,37 +46,81 @@ def wavering(messages: list[str]) -> list[str]:
     ]
 
 
+def longer(rubric: Path, times: int) -> None:
+    """The example's rows again and again, as items of their own."""
+    data = rubric.with_name("tone.jsonl")
+    rows = [json.loads(line) for line in data.read_text("utf-8").splitlines()]
+    text = ""
+    for n in range(times):
+        for row in rows:
+            own = {key: f"{row[key]}-{n}" for key in ("item_id", "cluster_id") if key in row}
+            text += json.dumps({**row, **own, "message": f"{row['message']} ({n})"}) + "\n"
+    data.write_text(text, "utf-8")
+
+
 @pytest.mark.slow
 def test_a_judge_that_reads_the_message_alone_passes(rubric: Path) -> None:
+    longer(rubric, 3)
     found = _check(rubric, steady)
     assert found.passed
     assert found.jss == 1.0
-    assert found.verdict.startswith("PASSED: JSS 1.000 >= 0.8")
+    assert found.verdict.startswith("PASS: JSS 1.000 [")
+    assert (found.decision, found.exit_code, found.card["trust"]) == ("PASS", 0, "care")
     assert any("all 4 wordings rank the systems alike" in text for text in found.result.findings)
     scores = {row["template"]: row["score"] for row in found.result.table("wordings").rows}
     assert scores == dict.fromkeys(("rubric", "wording-1", "wording-2", "wording-3"), 1.0)
 
 
 @pytest.mark.slow
-def test_a_judge_that_follows_one_wording_fails_and_the_page_says_where(rubric: Path) -> None:
+def test_too_few_rows_are_inconclusive_and_count_as_asked(rubric: Path) -> None:
+    found = _check(rubric, steady)
+    assert (found.jss, found.decision, found.exit_code, found.passed) == (
+        1.0, "INCONCLUSIVE", 3, False,
+    )  # fmt: skip
+    assert found.card["trust"] == "unknown"
+    assert found.gate.plan.items.low < found.gate.plan.items.clusters
+    assert f"about {found.gate.plan.items.clusters}" in found.next_step
+    for policy, code in (("pass", 0), ("fail", 1)):
+        again = _check(rubric, steady, inconclusive=policy)
+        assert (again.decision, again.exit_code) == ("INCONCLUSIVE", code)
+    with pytest.raises(JudgeSenseError, match="choose pass or fail"):
+        _check(rubric, steady, inconclusive="maybe")
+
+
+@pytest.mark.slow
+def test_a_wording_that_stands_out_is_named_instead_of_blaming_the_judge(rubric: Path) -> None:
     found = _check(rubric, wavering)
     # Wording 2 disagrees with three others on every message that is not rude: 14 of 24.
     assert found.jss == pytest.approx(1 - 3 / 6 * 14 / 24)
+    assert found.decision == "INCONCLUSIVE"
     assert not found.passed
-    assert found.verdict.startswith("FAILED: JSS 0.708 < 0.8")
     table = found.result.table("wordings")
-    used = [row["template"] for row in table.rows if row["use"]]
-    assert len(used) == 1
-    assert used != ["wording-2"]
+    assert {row["template"]: row["flag"] for row in table.rows}["wording-2"] == "outlier"
+    assert not [row for row in table.rows if row["use"]]
+    assert "wording-2" in found.next_step
     flips = found.result.table("flips").rows
     assert flips
     assert all("wording-2: RUDE" in row["answer_a"] + row["answer_b"] for row in flips)
     # Under wording 2 both systems are always rude: a tie, so the winner changes in half the pairs.
-    assert any("the winner in 50%" in text for text in found.result.findings)
+    (line,) = [text for text in found.result.findings if "does not survive" in text]
+    assert "the winner in 50%" in line
     page = (found.out / "check" / "study.md").read_text("utf-8")
-    assert "FAILED: JSS 0.708" in page
+    assert "INCONCLUSIVE: JSS 0.708" in page
     saved = json.loads((found.out / "check" / "study.json").read_text("utf-8"))
     assert saved["tables"]["jss"]["rows"][0]["jss"] == pytest.approx(found.jss)
+
+
+@pytest.mark.slow
+def test_a_judge_that_contradicts_itself_fails(rubric: Path) -> None:
+    def random(messages: list[str]) -> list[str]:
+        return ["RUDE" if sum(text.encode()) % 7 < 3 else "POLITE" for text in messages]
+
+    longer(rubric, 4)
+    found = _check(rubric, random)
+    assert (found.decision, found.exit_code, found.card["trust"]) == ("FAIL", 1, "avoid")
+    assert found.ci_high < 0.8 or found.gate.cause != "steady"
+    text = found.report.advice[0]
+    assert "avoid" in text
 
 
 @pytest.mark.slow
@@ -128,7 +172,7 @@ def test_a_judge_that_mostly_says_nothing_plain_fails(rubric: Path) -> None:
     found = _check(rubric, silent)
     assert found.jss == 1.0
     assert not found.passed
-    assert found.verdict.startswith("FAILED: only 8% of the pairs got two verdicts")
+    assert found.verdict.startswith("FAIL: only 8% of the pairs got two verdicts")
 
 
 @pytest.mark.slow
@@ -150,8 +194,19 @@ def test_bad_settings_are_refused_before_anybody_proposes_wordings(rubric: Path)
 
 
 @pytest.mark.slow
-def test_a_threshold_of_its_own_decides(rubric: Path) -> None:
-    assert _check(rubric, wavering, threshold=0.7).passed
+def test_a_threshold_of_its_own_holds_in_all_of_the_output(rubric: Path) -> None:
+    assert _check(rubric, steady).decision == "INCONCLUSIVE"
+    # The run is finished: its report is made anew for the other threshold.
+    found = _check(rubric, steady, threshold=0.6)
+    assert found.decision == "PASS"
+    assert found.card["checks"]["steady"]["threshold"] == 0.6
+    saved = json.loads((found.out / "report.json").read_text("utf-8"))
+    assert saved["trust"][0]["checks"]["steady"]["state"] == "pass"
+    assert "--threshold 0.6" in found.next_step
+    narrow = _check(rubric, steady, confidence=0.5)
+    assert narrow.ci_low > found.ci_low
+    with pytest.raises(JudgeSenseError, match="confidence must lie between"):
+        _check(rubric, steady, confidence=1.0)
 
 
 @pytest.mark.slow
@@ -299,7 +354,8 @@ def test_a_real_model_that_calls_everything_polite_fails_with_exit_code_1(rubric
     env = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert done.returncode == 1, done.stderr
-    assert done.stdout.rstrip().splitlines()[-1].startswith("FAILED: JSS 1.000 says nothing")
+    assert done.stdout.splitlines()[0].startswith("FAIL: JSS 1.000 says nothing")
+    assert "48 prompts take at most about" in done.stderr
     (run,) = (rubric.parent / "runs" / "check").iterdir()
     again = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert again.stdout == done.stdout

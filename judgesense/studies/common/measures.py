@@ -20,8 +20,8 @@ from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.statistics.ranking import competition_ranks, ranking_stability
 from judgesense.studies.common.result import Record, Table
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
-from judgesense.text import join, percent, short_names
-from judgesense.trust.thresholds import LEAST_COVERAGE
+from judgesense.text import join, p_value, percent, short_names
+from judgesense.trust.thresholds import LEAST_COVERAGE, SIGNIFICANT
 
 FOLDS = 5
 """The clusters are split into this many parts to see how much a wording's score varies."""
@@ -211,6 +211,7 @@ def systems_table(
             [systems[at] for at in known],
             said.template[known].tolist(),
             said.cluster[known].tolist(),
+            repeat_ids=said.column("repeat").to_numpy()[known],
         )
         rows += [
             {
@@ -225,6 +226,39 @@ def systems_table(
         "systems", "Does the ranking of the systems survive?", rows,
         template="wording", ranking="ranking (mean score)",
     ), results  # fmt: skip
+
+
+def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str:
+    """Whether the ranking of the systems survives rewording, as a sentence.
+
+    A change counts only if it is more than chance differences between the items explain.
+    ``p_corrected`` replaces the p-value where several cases are tested.
+    """
+    if found.ranking_change_rate is None or found.winner_change_rate is None:
+        return f"cannot tell whether the ranking of systems survives: {found.degenerate}"
+    if found.ranking_change_rate == 0:
+        return f"all {found.n_templates} wordings rank the systems alike"
+    p = found.p_value if p_corrected is None else p_corrected
+    figures = (
+        f"differs in {percent(found.ranking_change_rate)} of the pairs of wordings, the winner in "
+        f"{percent(found.winner_change_rate)} (most often: {join(found.modal_winner)})"
+    )
+    again = ""
+    if found.repeat_change_rate is not None:
+        again = "; asked again with the same wording, it differs in "
+        again += f"{percent(found.repeat_change_rate)} of the pairs of repeats"
+    if p is None:
+        return f"the ranking of the systems {figures}; one item cannot tell whether by chance"
+    named = p_value(p, "p" if p_corrected is None else "corrected p")
+    if p < SIGNIFICANT:
+        return (
+            f"the ranking of the systems does not survive rewording: it {figures}, more than by "
+            f"chance ({named}){again}"
+        )
+    return (
+        f"the ranking of the systems {figures}, which chance differences between the items "
+        f"explain ({named}){again}: add items before you rank"
+    )
 
 
 def _ranking(systems: Sequence[str], values: Sequence[float]) -> str:

@@ -1,0 +1,95 @@
+"""The command of a check, and what to do after its decision."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from judgesense.text import join
+from judgesense.trust.gate import Gate
+from judgesense.trust.thresholds import STEADY_JSS
+
+
+@dataclass(frozen=True)
+class CheckCommand:
+    """What a check was asked for, as a command line."""
+
+    rubric: Path
+    data: Path
+    judge: Any
+    wordings: str | Path | None = None
+    answers: Sequence[str] | None = None
+    options: Mapping[str, str] | None = None
+    threshold: float = STEADY_JSS
+    confidence: float = 0.95
+    scoring: str = "generate"
+    repeats: int = 2
+    limit: int | None = None
+
+    def __str__(self) -> str:
+        """The command; a judge that is no name stands as JUDGE.
+
+        >>> print(CheckCommand(Path("r.txt"), Path("d.csv"), "smollm2-135m", limit=12))
+        judgesense check r.txt --data d.csv --judge smollm2-135m --limit 12
+        """
+        judge = str(self.judge) if isinstance(self.judge, (str, Path)) else "JUDGE"
+        words = ["judgesense", "check", str(self.rubric), "--data", str(self.data)]
+        words += ["--judge", judge]
+        given = {
+            "--answers": self.answers and ",".join(self.answers),
+            "--options": self.options and ",".join(f"{k}={v}" for k, v in self.options.items()),
+            "--threshold": None if self.threshold == STEADY_JSS else f"{self.threshold:g}",
+            "--confidence": None if self.confidence == 0.95 else f"{self.confidence:g}",
+            "--wordings": self.wordings,
+            "--scoring": None if self.scoring == "generate" else self.scoring,
+            "--repeats": None if self.repeats == 2 else self.repeats,
+            "--limit": self.limit,
+        }
+        for flag, value in given.items():
+            if value:
+                words += [flag, str(value)]
+        return shlex.join(words)
+
+    def next_step(
+        self, decided: Gate, n_rows: int, wordings: Path, out: Path, flagged: Sequence[str] = ()
+    ) -> str:
+        """What to do after a decision, with the command.
+
+        Args:
+            decided: the gate's decision.
+            n_rows: rows of the data.
+            wordings: the file with the wordings.
+            out: the folder of the check.
+            flagged: wordings that stand out from the others.
+        """
+        if decided.decision == "PASS":
+            return f"next: keep {wordings} as it is, and run this in your CI: `{self}`"
+        if decided.cause == "failed":
+            return f"next: ask again for the missing answers: `{self}`"
+        if decided.cause in ("coverage", "readable") and self.scoring == "generate":
+            return (
+                "next: read the options' probabilities, which every answer has: "
+                f"`{replace(self, scoring='options')}`"
+            )
+        if flagged and decided.cause == "steady":
+            return f"next: correct or remove {join(list(flagged))} in {wordings}, then `{self}`"
+        if decided.decision == "FAIL":
+            return f"next: see what each wording and each remedy changes: `judgesense report {out}`"
+        if decided.cause == "one_label":
+            return f"next: add rows with other gold labels to {self.data}, then `{self}`"
+        return f"next: {self._more(decided, n_rows, wordings)}"
+
+    def _more(self, decided: Gate, n_rows: int, wordings: Path) -> str:
+        plan = decided.plan
+        if plan is None or (plan.items.clusters is None and plan.wordings is None):
+            return f"add rows to {self.data} and wordings to {wordings}, then `{self}`"
+        items = plan.items.clusters
+        if items is None:
+            return f"add wordings to {wordings} until there are {plan.wordings}, then `{self}`"
+        if self.limit is not None and n_rows > self.limit:
+            more = replace(self, limit=None if items >= n_rows else items)
+            return f"judge {min(items, n_rows)} rows: `{more}`"
+        return f"add rows to {self.data} until there are about {items}, then `{self}`"
