@@ -186,7 +186,7 @@ def plan_assumed(
         JudgeSenseError: a figure out of its range.
 
     >>> plan_assumed(jss=0.9, wordings=3)["items"]
-    62
+    60
     """
     defaults = Thresholds()
     try:

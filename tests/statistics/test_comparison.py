@@ -85,6 +85,32 @@ def test_the_permutation_test_keeps_its_level_under_clustering() -> None:
     assert rows / 300 > 0.3
 
 
+def test_the_test_keeps_its_level_where_clusters_differ_in_size_and_direction() -> None:
+    alarms = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        # The second judge gains in large clusters what it loses in small ones.
+        sizes = np.where(rng.random(40) < 0.2, 20, 5)
+        gap = np.where(sizes == 20, 0.1, -0.1)
+        rows = np.repeat(np.arange(40), sizes)
+        first, second = (rng.random(len(rows)) < (0.8 + side * gap)[rows] for side in (-1, 1))
+        alarms += paired_test(first, second, rows, n_resamples=400).p_value < 0.05  # type: ignore[operator]
+    assert 0.01 < alarms / 300 < 0.09
+
+
+def test_flips_are_studentised() -> None:
+    # One cluster decides the sum, but not the t: its residual is as large as itself.
+    sizes = [30, *[4] * 9]
+    rows = np.repeat(np.arange(10), sizes)
+    second = np.isin(rows, [0])
+    first = np.zeros(len(rows), bool)
+    large = paired_test(first, second, rows)
+    second[rows > 0] = np.tile([True, False, False, False], 9)
+    even = paired_test(first, second, rows)
+    assert large.p_value == 1.0
+    assert even.p_value == 2 / 2**10
+
+
 def test_pairs_undecided_by_either_judge_are_left_out_and_counted() -> None:
     first = (["A", "A", "B", "A"], ["A", "B", "B", "UNCLEAR"])
     second = (["A", "B", "ERROR", "A"], ["A", "B", "B", "A"])

@@ -115,6 +115,49 @@ def test_the_interval_over_items_covers_what_few_items_leave_open():
     assert few == same  # Seeded.
 
 
+def test_a_wording_that_favours_a_system_is_told_from_chance():
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0, 1, (40, 2, 4))
+    chance = consequence(
+        *columns(lambda i, s, t: noise[i, "xy".index(s), int(t)], 40, "xy", "0123")
+    )
+    assert chance.ranking_change_rate > 0
+    assert chance.p_value > 0.05
+    favoured = noise.copy()
+    favoured[:, 0, 3] += 1.5
+    favoured[:, 1] += 0.5
+    found = consequence(
+        *columns(lambda i, s, t: favoured[i, "xy".index(s), int(t)], 40, "xy", "0123")
+    )
+    assert found.winner_change_rate == 0.5
+    assert found.p_value <= 0.01
+
+
+def test_a_wording_that_is_stricter_with_all_systems_favours_none():
+    rng = np.random.default_rng(4)
+    said = 0
+    for _ in range(60):
+        noise = rng.normal(0, 1, (30, 2, 3)) + np.array([0.0, 2.0, 4.0])
+        found = consequence(
+            *columns(lambda i, s, t, g=noise: g[i, "xy".index(s), int(t)], 30, "xy", "012"),
+            n_resamples=1,
+            n_permutations=99,
+        )
+        said += found.p_value is not None and found.p_value <= 0.05
+    assert said <= 8  # 60 runs at 5%: 9 or more in 0.2% of cases
+
+
+def test_repeats_show_what_asking_again_does():
+    score, system, template, item = map(np.array, columns(lambda i, s, t: float(s == "x"), 10))
+    rows = [np.concatenate([each, each]) for each in (system, template, item)]
+    repeat = np.repeat([0, 1], len(score))
+    same = consequence(np.concatenate([score, score]), *rows, repeat_ids=repeat)
+    assert same.repeat_change_rate == 0.0
+    other = consequence(np.concatenate([score, 1 - score]), *rows, repeat_ids=repeat)
+    assert other.repeat_change_rate == 1.0
+    assert consequence(score, system, template, item).repeat_change_rate is None
+
+
 def test_one_template_one_system_or_one_item_is_said():
     one = consequence(*columns(lambda i, s, t: 1.0 * i, templates="1"))
     assert (one.winner_change_rate, one.kendall_mean) == (None, None)
