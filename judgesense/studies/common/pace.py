@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from local_judges.protocol import Judge, Request
 from local_judges.registry import JudgeSpec
@@ -38,8 +38,8 @@ class TimedSpec(JudgeSpec):
         quicker: str,
     ) -> TimedSpec:
         """A local judge that will judge these requests."""
-        own = (spec.name, spec.engine, spec.model, spec.options)
-        return cls(*own, requests, scoring, note, quicker)
+        own = {each.name: getattr(spec, each.name) for each in fields(spec)}
+        return cls(**own, requests=requests, scoring=scoring, note=note, quicker=quicker)
 
     def load(self) -> Judge:
         """Load the judge, time it on a few of its requests, and note the duration."""
