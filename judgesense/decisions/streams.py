@@ -367,7 +367,7 @@ def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:
     meant[log.stimulus[rows][::-1]] = log.gold[rows][::-1]
     if (log.gold[rows] >= 0).any() and len(pairs):
         yield _baseline(log, ORACLE, task, pairs, meant, rows, log.gold[rows])
-    if task.comparative and len(pairs) and task.labels[0] in log.labels:
+    if task.comparative and len(pairs) and task.labels and task.labels[0] in log.labels:
         first = int(np.flatnonzero(log.labels == task.labels[0])[0])
         meant = np.full(log.n_stimuli + 1, first)
         yield _baseline(log, ALWAYS_FIRST, task, pairs, meant, rows, np.full(len(rows), first))

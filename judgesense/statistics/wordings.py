@@ -211,6 +211,8 @@ class _Table:
         """The most frequent labels of the voters other than j, shape (cells, L); ties share 1."""
         others = votes.copy()
         others[j] = False
+        if not self.n_labels:
+            return np.zeros((self.codes.shape[1], 0))
         counts = np.stack(
             [(self.codes[others] == label).sum(axis=0) for label in range(self.n_labels)], axis=1
         )

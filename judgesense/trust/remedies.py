@@ -42,6 +42,8 @@ def remedies(
         thresholds: of the trust card.
         mislabelled: templates to leave out, before and after.
     """
+    if len(stream.task.labels) < 2:
+        return []
     grid = _sampled(grid_of(stream, frozenset(mislabelled)))
     if not len(grid) or not grid.of(EQUIVALENT) or len(np.unique(grid.clusters)) < 2:
         return []

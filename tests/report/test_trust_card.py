@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from judgesense.cli import app
+from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.build import measure
 from judgesense.trust.card import CHECKS, Check, conclude
 
+STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 
 
@@ -147,3 +150,19 @@ def test_the_command_sets_a_threshold_and_names_an_unknown_one(make, tmp_path) -
     assert found["steady"]["threshold"] == 0.99
     with pytest.raises(JudgeSenseError, match="no threshold 'jss'"):
         CliRunner().invoke(app, ["report", folder, "--threshold", "jss=1"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("order", ["AB", "-"])
+@pytest.mark.parametrize("said", ["UNCLEAR", "ERROR", "A"])
+@pytest.mark.parametrize("gold", [None, "A"])
+def test_a_log_with_one_label_or_none_has_a_card(make, order, said, gold) -> None:
+    row = {"judge": "j", "task": "t", "scoring": "generate", "order": order, "gold": gold}
+    row |= {"raw_decision": said, "decision": said, "status": STATUS.get(said, "ok")}
+    log = [{**row, "template_id": t, "item_id": f"i{n}"} for t in "xyz" for n in range(12)]
+    report = measure(pa.Table.from_pylist(log, schema=SCHEMA), None, run={})
+    json.dumps(report, allow_nan=False)
+    (found,) = report["trust"]
+    # Nothing here says whether the judge reads what it judges.
+    expected = {"UNCLEAR": "avoid", "ERROR": "unknown", "A": "unknown"}
+    assert found["trust"] == expected[said]
+    assert found["checks"]["right"]["state"] == "unmeasured"
