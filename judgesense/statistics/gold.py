@@ -98,7 +98,8 @@ def gold_agreement(
 
     Returns:
         A `GoldAgreement`. Without a row of known gold, or without any decision, every figure is
-        None; a single cluster has no intervals.
+        None. A single cluster has no intervals, and with fewer than two clusters per label only
+        accuracy and `beats_constant` have one.
 
     Raises:
         ValueError: labels that are not strings, unequal lengths, empty input, fewer than two
@@ -158,7 +159,7 @@ def _figures(
     said = np.where(said < 0, size, said)
     tally = np.bincount(truth * (size + 1) + said, minlength=size * (size + 1))
     table = tally.reshape(size, size + 1).astype(np.float64)
-    measures = _measures(table, ordinal)
+    measures = table_figures(table, ordinal)
     used = table.sum(axis=1) > 0
     reason = None
     if used.sum() == 1:
@@ -178,7 +179,10 @@ def _figures(
     if k < 2:
         one = "one cluster: no interval"
         return {**found, "degenerate": "; ".join(filter(None, [reason, one]))}
-    drawn = _measures(_drawn_tables(truth, said, codes, table, level), ordinal)
+    if k < 2 * len(scale):
+        few = f"fewer than {2 * len(scale)} clusters: only accuracy has an interval"
+        return {**found, "degenerate": "; ".join(filter(None, [reason, few]))}
+    drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal, level), ordinal)
     for name, value in measures.items():
         ends = np.quantile(drawn[name], [(1 - level) / 2, (1 + level) / 2])
         found[f"{name}_ci_low"] = float(min(ends[0], value))
@@ -193,8 +197,21 @@ def _correlation(one: npt.NDArray[Any], two: npt.NDArray[Any], codes: Codes) -> 
     return float(sums[0] @ sums[1]) / size if size > 0 else 0.0
 
 
-def _measures(table: Floats, ordinal: bool) -> dict[str, Any]:
-    """The figures of tables of gold label x answer, shape (..., L, L + 1)."""
+def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
+    """The figures of tables of counts or shares.
+
+    Args:
+        table: gold label x answer, shape (..., L, L + 1); the last answer is no label.
+        ordinal: whether kappa has quadratic weights.
+
+    Returns:
+        Balanced accuracy, kappa and Gwet's AC1, each of shape (...); kappa is NaN where gold and
+        answers are one and the same label.
+
+    >>> figures = table_figures(np.array([[40.0, 10, 0], [10, 40, 0]]), ordinal=False)
+    >>> {name: round(float(value), 3) for name, value in figures.items()}
+    {'balanced_accuracy': 0.8, 'kappa': 0.6, 'gwet_ac1': 0.6}
+    """
     size = table.shape[-2]
     p = table / table.sum(axis=(-2, -1), keepdims=True)
     gold, answer = p.sum(axis=-1), p.sum(axis=-2)
@@ -227,40 +244,61 @@ def _costs(size: int, ordinal: bool) -> Floats:
     return np.hstack([np.subtract.outer(steps, steps) ** 2, far[:, None] ** 2]).astype(np.float64)
 
 
-def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, level: float) -> Floats:
+def _drawn_tables(
+    truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool, level: float
+) -> Floats:
     """Tables that the data make plausible, shape (draws, L, L + 1), each summing to 1.
 
     The shares of the gold labels, and of the answers to each, are drawn from Dirichlet
-    distributions on effective counts: those that give the variance between clusters.
+    distributions on effective counts: those of `intervals.wilson_cluster`, times the squared ratio
+    of the normal quantile to Student's at (clusters - labels). The prior is Jeffreys' for right
+    against wrong with two labels; more labels share its weight, for they would all pull to the
+    same side.
     """
     from scipy.special import ndtri, stdtrit
 
     rng = np.random.default_rng(0)
     size = len(table)
-    z = float(ndtri((1 + level) / 2))
+    k = int(codes.max()) + 1
+    tail = (1 + level) / 2
+    shrink = (float(ndtri(tail)) / float(stdtrit(max(1, k - len(table)), tail))) ** 2
 
     def effective(column: npt.NDArray[Any], ids: Codes) -> float:
-        spread = wilson_cluster(column, ids)
-        if spread.effective_n is None:
-            return 0.0
-        k = int(ids.max()) + 1
-        return spread.effective_n * (z / float(stdtrit(k - 1, (1 + level) / 2))) ** 2
+        # A label of a single cluster is worth one row.
+        return shrink * (wilson_cluster(column, ids).effective_n or 1.0)
 
     counts = table.sum(axis=1)
     used = np.flatnonzero(counts)
-    commonest = int(counts.argmax())
-    n_eff = effective(truth == commonest, codes)
+    n_eff = effective(truth == int(counts.argmax()), codes)
     gold = rng.dirichlet(counts[used] / counts.sum() * n_eff + 1 / size, _DRAWS)
     drawn = np.zeros((_DRAWS, size, size + 1))
-    no_label = table[:, -1].any()
+    wrong, prior = _wrong_answers(table, ordinal), 1 / len(used)
     for at, label in enumerate(used):
         rows = truth == label
         own, _ = cluster_codes(codes[rows], int(rows.sum()))
         n_eff = effective(said[rows] == label, own)
-        prior = np.full(size + 1, 0.5 / (size - 1 + no_label))
-        prior[-1] *= no_label
-        prior[label] = 0.5
-        weights = table[label] / counts[label] * n_eff + prior
+        weights = table[label] / counts[label] * n_eff + prior * wrong[label]
+        weights[label] += prior
         answers = weights > 0
         drawn[:, label, answers] = gold[:, at, None] * rng.dirichlet(weights[answers], _DRAWS)
     return drawn
+
+
+def _wrong_answers(table: Floats, ordinal: bool) -> Floats:
+    """Shares of the answers to each gold label among the wrong ones, shape (L, L + 1).
+
+    On a scale they follow how far off all wrong answers are, with one row more beside the gold
+    label; otherwise they are equal, but for answers that are no label.
+    """
+    size = len(table)
+    steps = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    off = np.bincount(steps.ravel(), table[:, :size].ravel(), minlength=size)
+    off[0] = 0.0
+    off[1] += 1.0
+    shares = off[steps] / np.maximum(1, np.array([(steps == d).sum() for d in range(size)]))[steps]
+    if not ordinal:
+        shares = (1 - np.eye(size)) * (off.sum() / (size * (size - 1)))
+    none = np.full((size, 1), table[:, -1].sum() / size)
+    joined = np.hstack([shares, none])
+    found: Floats = joined / joined.sum(axis=1, keepdims=True)
+    return found

@@ -51,3 +51,58 @@ def test_undecided_is_a_wrong_answer_everywhere():
     scale = list("12345")
     far = gold_agreement(["REFUSED", "1", "5"], ["1", "1", "5"], labels=scale, ordinal=True)
     assert far.kappa == pytest.approx(1 - (16 / 3) / (16 * (2 / 9 + 1 / 9 + 1 / 3)))
+
+
+def test_what_cannot_be_measured_is_none_with_a_reason():
+    labels = ["A", "B"]
+    silent = gold_agreement(["UNCLEAR"] * 4, ["A", "B"] * 2, labels=labels)
+    assert (silent.accuracy, silent.kappa, silent.undecided_share) == (None, None, 1.0)
+    assert silent.degenerate == "no prompt has a decision"
+    foreign = gold_agreement(["A", "B"], ["good", "bad"], labels=labels)
+    assert (foreign.n, foreign.n_gold_unknown, foreign.accuracy) == (0, 2, None)
+    assert "bad, good" in foreign.degenerate
+    one = gold_agreement(["A", "B", "A", "B"], ["A", "B"] * 2, [7] * 4, labels=labels)
+    assert (one.accuracy, one.accuracy_ci_low, one.kappa_ci_low) == (1.0, None, None)
+    same = gold_agreement(["A", "B"] * 5, ["A"] * 10, labels=labels)
+    assert (same.kappa, same.balanced_accuracy, same.constant_accuracy) == (None, None, 1.0)
+    assert same.accuracy == 0.5
+
+
+def test_no_figure_is_ever_nan():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        n = int(rng.integers(1, 12))
+        words = ["A", "B", "UNCLEAR", "TIE"]
+        result = gold_agreement(
+            rng.choice(words, n), rng.choice(words[:2], n), rng.integers(0, 4, n), ["A", "B"]
+        )
+        numbers = [value for value in result.to_dict().values() if isinstance(value, float)]
+        assert np.isfinite(numbers).all()
+        for name in ("accuracy", "balanced_accuracy", "kappa", "gwet_ac1", "beats_constant"):
+            low, high = result[f"{name}_ci_low"], result[f"{name}_ci_high"]
+            assert (low is None) == (high is None)
+            if low is not None:
+                assert low <= result[name] <= high
+
+
+def test_always_the_commonest_answer_is_no_better_than_the_constant():
+    gold = ["A"] * 95 + ["B"] * 5
+    result = gold_agreement(["A"] * 100, gold, labels=["A", "B"])
+    assert (result.constant_label, result.constant_accuracy) == ("A", 0.95)
+    assert (result.accuracy, result.beats_constant, result.balanced_accuracy) == (0.95, 0.0, 0.5)
+    assert result.kappa == 0
+    assert result.kappa_ci_low <= 0 <= result.kappa_ci_high
+    assert result.gwet_ac1 > 0.9
+
+
+def test_rows_of_one_item_do_not_narrow_the_intervals():
+    rng = np.random.default_rng(2)
+    gold = rng.choice(["A", "B"], 60)
+    said = np.where(rng.random(60) < 0.8, gold, np.where(gold == "A", "B", "A"))
+    once = gold_agreement(said, gold, np.arange(60), ["A", "B"])
+    again = gold_agreement(
+        np.tile(said, 5), np.tile(gold, 5), np.tile(np.arange(60), 5), ["A", "B"]
+    )
+    for name in ("accuracy", "balanced_accuracy", "kappa", "gwet_ac1"):
+        wide, same = (r[f"{name}_ci_high"] - r[f"{name}_ci_low"] for r in (once, again))
+        assert same == pytest.approx(wide, rel=0.05), name

@@ -1,0 +1,145 @@
+"""Intervals over wordings and against repeats: what they include, and when there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judgesense.statistics.bias import both_orders
+from judgesense.statistics.crossed import delta_jss, missed_wording, two_way_interval
+from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
+
+
+def crossed(items: int, wordings: int, noisy: int, seed: int) -> tuple[np.ndarray, ...]:
+    """All pairs of wordings on all items; the last `noisy` wordings answer at random."""
+    rng = np.random.default_rng(seed)
+    said = np.repeat(rng.random((items, 1)) < 0.5, wordings, axis=1)
+    if noisy:
+        said[:, -noisy:] = rng.random((items, noisy)) < 0.5
+    one, two = np.triu_indices(wordings, 1)
+    agree = (said[:, one] == said[:, two]).ravel()
+    return agree, np.repeat(np.arange(items), len(one)), np.tile(one, items), np.tile(two, items)
+
+
+def test_one_odd_wording_of_five_widens_the_interval_for_wordings_like_these() -> None:
+    agree, items, one, two = crossed(200, 5, 1, 0)
+    fixed, random = wilson_cluster(agree, items), two_way_interval(agree, items, one, two)
+    assert random.low < fixed.low < fixed.high < random.high
+    assert random.high - random.low > 3 * (fixed.high - fixed.low)
+
+
+def test_more_items_do_not_make_up_for_few_wordings() -> None:
+    few, many = (two_way_interval(*crossed(items, 5, 1, 1)) for items in (100, 1600))
+    assert many.high - many.low > 0.8 * (few.high - few.low)
+
+
+def test_names_and_codes_of_wordings_give_the_same_interval() -> None:
+    agree, items, one, two = crossed(40, 4, 1, 2)
+    names = np.array(["w", "x", "y", "z"])
+    assert two_way_interval(agree, items, names[one], names[two].tolist()) == two_way_interval(
+        agree, items, one, two
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "one", "two"),
+    [
+        ([1, 1, 2, 2], ["x"] * 4, ["y"] * 4),  # two wordings
+        ([1, 1, 1, 1], ["x", "x", "y", "x"], ["y", "z", "z", "y"]),  # one item
+        ([1, 1, 2, 2], ["x"] * 4, ["y", "z"] * 2),  # one wording in every pair
+    ],
+)
+def test_where_wordings_cannot_be_told_apart_there_is_no_interval(items, one, two) -> None:
+    found = two_way_interval([1, 0, 1, 1], items, one, two)
+    assert (found.low, found.high) == (None, None)
+
+
+def test_wordings_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="template_b has 1 rows and agree 2"):
+        two_way_interval([1, 0], [1, 2], ["x", "x"], ["y"])
+
+
+def test_a_judge_as_unsteady_when_asked_again_shows_no_difference() -> None:
+    rng = np.random.default_rng(0)
+    items = np.arange(200)
+    found = delta_jss(rng.random(200) < 0.8, items, rng.random(200) < 0.8, items)
+    assert found.ci_low < 0 < found.ci_high
+    steady = delta_jss(rng.random(200) < 0.8, items, np.ones(200, bool), items)
+    assert steady.jss_repeat == 1.0
+    assert steady.ci_high < -0.1
+
+
+def test_shared_items_sharpen_the_difference() -> None:
+    rng = np.random.default_rng(1)
+    hard = rng.random(100) < 0.3
+    agree, again = ~hard, ~hard
+    joint = delta_jss(agree, np.arange(100), again, np.arange(100))
+    apart = delta_jss(agree, np.arange(100), again, np.arange(100, 200))
+    assert joint.delta == apart.delta == 0
+    assert joint.ci_high - joint.ci_low < 0.5 * (apart.ci_high - apart.ci_low)
+
+
+def test_without_repeats_and_with_one_cluster_nothing_is_claimed() -> None:
+    assert delta_jss([1, 0], [1, 2], [], []) == (None, None, None, None)
+    one = delta_jss([1, 0], [1, 1], [1, 1], [1, 1])
+    assert (one.jss_repeat, one.delta, one.ci_low, one.ci_high) == (1.0, -0.5, None, None)
+    with pytest.raises(ValueError, match="both or neither"):
+        delta_jss([1, 0], [1, 2], [1], None)
+
+
+def test_how_rare_a_missed_wording_is() -> None:
+    assert missed_wording(1) == pytest.approx(0.95)
+    assert missed_wording(58) == pytest.approx(0.05, abs=1e-3)
+    with pytest.raises(ValueError, match="n_wordings is 0"):
+        missed_wording(0)
+
+
+def test_few_flips_spread_over_many_clusters_are_taken_as_independent() -> None:
+    # 8 flips in 8 clusters of 30, against 8 flips in one cluster.
+    spread = wilson_from_sums([29] * 8 + [30] * 2, [30] * 10)
+    bunched = wilson_from_sums([22] + [30] * 9, [30] * 10)
+    assert spread.icc < 0.1
+    assert bunched.icc > 0.4
+    assert spread.effective_n > 3 * bunched.effective_n
+
+
+@pytest.mark.parametrize("items", [10, 100, 400])
+def test_a_single_miss_leaves_a_share_of_99_and_995_percent_possible(items: int) -> None:
+    # Wilson's upper end for 9 of 10 is 0.985: below a share that shows 9 of 10 in 9% of runs.
+    found = wilson_cluster(np.arange(items) > 0)
+    assert found.high > 0.99
+    assert found.low < (items - 1) / items
+
+
+def test_one_wording_in_both_orders_suffices() -> None:
+    # Wording x is asked in both orders, y in one; x follows the item on 3 of 4 items.
+    decisions = ["A", "B"] * 3 + ["A", "A"] + ["A"] * 4
+    items = [1, 1, 2, 2, 3, 3, 4, 4, 1, 2, 3, 4]
+    found = both_orders(decisions, items, ["AB", "BA"] * 4 + ["AB"] * 4, ["x"] * 8 + ["y"] * 4)
+    assert (found.n, found.n_items, found.n_templates, found.n_excluded) == (4, 4, 1, 0)
+    assert (found.same_choice, found.first_position_rate) == (0.75, 5 / 8)
+    assert found.same_choice_ci_low < 0.75 < found.same_choice_ci_high
+
+
+def test_always_first_with_one_exception_in_400_is_still_always_first() -> None:
+    found = both_orders(["A"] * 399 + ["B"], np.repeat(np.arange(200), 2), ["AB", "BA"] * 200)
+    assert found.same_choice_ci_high < 0.05
+    assert found.first_position_rate_ci_low > 0.97
+
+
+def test_both_orders_says_what_is_missing() -> None:
+    one_order = both_orders(["A", "B"], [1, 2], ["AB", "AB"])
+    assert one_order.n == 0
+    assert one_order.degenerate.startswith("no item was judged in both orders")
+    ties = both_orders(["TIE", "A"], [1, 1], ["AB", "BA"])
+    assert (ties.n, ties.n_excluded, ties.same_choice) == (0, 1, None)
+    alone = both_orders(["A", "B"], [1, 1], ["AB", "BA"])
+    assert (alone.same_choice, alone.same_choice_ci_low) == (1.0, None)
+    assert alone.degenerate == "one cluster: no interval"
+
+
+def test_later_repeats_are_left_aside_and_items_name_the_same_thing() -> None:
+    found = both_orders(["A", "B", "A"], [1, 1, 1], ["AB", "BA", "BA"])
+    assert (found.n, found.same_choice) == (1, 1.0)
+    by_item = both_orders(["A", "A"], [1, 1], ["AB", "BA"], labels="item")
+    assert (by_item.same_choice, by_item.first_position_rate) == (1.0, 0.5)
