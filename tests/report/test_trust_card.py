@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from judgesense.cli import app
@@ -166,3 +168,64 @@ def test_a_log_with_one_label_or_none_has_a_card(make, order, said, gold) -> Non
     expected = {"UNCLEAR": "avoid", "ERROR": "unknown", "A": "unknown"}
     assert found["trust"] == expected[said]
     assert found["checks"]["right"]["state"] == "unmeasured"
+
+
+def contrast_log(follows: int, items: int = 60) -> pa.Table:
+    """Three wordings and a contrast of each item; the answer follows the first contrasts."""
+    row = {"judge": "j", "task": "t", "scoring": "generate", "order": "-", "status": "ok"}
+    log = []
+    for n in range(items):
+        said, other = ("YES", "NO") if n % 2 else ("NO", "YES")
+        own = {**row, "item_id": f"i{n}", "gold": said}
+        log += [{**own, "template_id": t, "raw_decision": said, "decision": said} for t in "xyz"]
+        said = other if n < follows else said
+        contrast = {"variant": "negated", "variant_class": "contrast", "gold": other}
+        log.append({**own, **contrast, "template_id": "x", "raw_decision": said, "decision": said})
+    return pa.Table.from_pylist(log, schema=SCHEMA)
+
+
+@pytest.mark.parametrize(("follows", "state"), [(60, "pass"), (20, "pass"), (0, "fail")])
+def test_contrast_variants_show_whether_a_judge_responds(follows, state) -> None:
+    (found,) = measure(contrast_log(follows), None, run={})["trust"]
+    responsive = found["checks"]["responsive"]
+    assert responsive["state"] == state
+    assert responsive["details"] == {"follows": follows / 60, "moves": 0.0}
+    assert responsive["n_items"] == 60
+    # The contrast is no part of the other checks.
+    assert found["checks"]["steady"]["estimate"] == 1
+    assert found["checks"]["right"]["estimate"] == 1
+    assert found["trust"] == ("use" if state == "pass" else "avoid")
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.data())
+def test_trust_follows_from_the_states_whatever_the_log(data) -> None:
+    draw = data.draw
+    labels = draw(st.sampled_from([["YES", "NO"], ["A", "B"], ["1", "2", "3"]]))
+    words = [*labels, "UNCLEAR", "ERROR", "stray"]
+    size = st.integers(1, 4)
+    row = {"judge": "j", "task": "t", "scoring": "generate"}
+    log = [
+        {**row, "item_id": f"i{n}", "template_id": f"w{w}", "order": order, "repeat": repeat,
+         "cluster_id": f"c{n % 2}", "gold": draw(st.sampled_from([*labels, "foreign", None])),
+         "raw_decision": said, "decision": said, "status": STATUS.get(said, "ok")}
+        for n in range(draw(size)) for w in range(draw(size))
+        for order in draw(st.sampled_from([["-"], ["AB"], ["AB", "BA"]]))
+        for repeat in range(draw(st.integers(1, 2)))
+        for said in [draw(st.sampled_from(words))]
+    ]  # fmt: skip
+    report = measure(pa.Table.from_pylist(log, schema=SCHEMA), None, run={})
+    json.dumps(report, allow_nan=False)
+    (found,) = report["trust"]
+    applying = [check["state"] for check in found["checks"].values() if check["applies"]]
+    if "fail" in applying:
+        expected = "avoid"
+    elif found["checks"]["steady"]["state"] != "pass":
+        expected = "unknown"
+    else:
+        expected = "use" if set(applying) == {"pass"} else "care"
+    assert found["trust"] == expected
+    for check in found["checks"].values():
+        assert (check["estimate"] is None) == (check["state"] == "unmeasured")
+        if check["ci_low"] is not None and check["ci_high"] is not None:
+            assert check["ci_low"] - 1e-9 <= check["estimate"] <= check["ci_high"] + 1e-9
