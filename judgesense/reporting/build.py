@@ -28,8 +28,8 @@ from judgesense.reporting.conclusions import conclusions
 from judgesense.reporting.details import (
     diagnostics,
     examples,
-    settle,
     template_pairs,
+    to_settle,
     wordings,
 )
 from judgesense.reporting.report import Report
@@ -37,7 +37,6 @@ from judgesense.reporting.wording_texts import wording_texts
 from judgesense.run_folder import read_run
 from judgesense.text import join
 from judgesense.trust.advice import advise, as_sentence
-from judgesense.trust.conclusion import can_be_settled
 from judgesense.trust.thresholds import Thresholds
 
 _PAIR_COLUMNS = (
@@ -90,12 +89,6 @@ def measure(
         cells = list(stream_cells(every, hashes))
         report["cells"] += cells
         if stream.row_a is not None:
-            of_order = {part.order: part for part in every}
-            report["to_settle"] += [
-                settle(of_order[cell["order"]], cell, limits.steady)
-                for cell in cells
-                if can_be_settled(cell, limits.steady)
-            ]
             whole = every[-1]
             table = template_pairs(whole)
             report["template_pairs"] += table
@@ -106,6 +99,7 @@ def measure(
             case = {key: whole.names[key] for key in ("run_id", "judge", "task", "scoring")}
             for name, rows in conclusions(stream, limits, texts.get(stream.task.name)).items():
                 report[name] += [{**case, **row} for row in rows]
+            report["to_settle"] += to_settle(report["trust"][-1], whole.order)
     if prompts is not None:
         _add_texts(report["examples"], prompts)
     report["runs"] = [dict(run)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from judgesense.decisions.streams import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.cells import CellPart
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.trust.settle import steady_plan
 
 EXAMPLES_A_STREAM = 3
 LONGEST_TEXT = 4000
@@ -149,22 +149,16 @@ def _accuracy_interval(stream: Stream) -> list[float | None] | None:
     return [spread.low, spread.high]
 
 
-def settle(part: CellPart, cell: dict[str, Any], threshold: float) -> dict[str, Any]:
-    """An entry of ``to_settle``: how many items would settle a cell."""
-    decided = part.decided(cell["labels"])
-    first, second = (side[decided] for side in part.stream.sides(cell["labels"]))
-    pairs = part.pairs
-    plan = steady_plan(
-        first == second,
-        pairs.cluster[decided],
-        pairs.item[decided],
-        pairs.template_a[decided],
-        pairs.template_b[decided],
-        threshold=threshold,
-        with_range=False,
-    )
-    items = None if plan is None else plan.items.clusters
-    return {key: cell[key] for key in CELL_KEYS[:6]} | {"items": items}
+def to_settle(card: Mapping[str, Any], order: str) -> list[dict[str, Any]]:
+    """The entry of ``to_settle`` of a case: how many items would settle that it is steady.
+
+    Empty unless that is what keeps its trust ``unknown``.
+    """
+    details = card["checks"]["steady"]["details"]
+    if card["trust"] != "unknown" or "items_needed" not in details:
+        return []
+    case = {key: card[key] for key in CELL_KEYS[:4]}
+    return [{**case, "order": order, "labels": "mapped", "items": details["items_needed"]}]
 
 
 def examples(part: CellPart) -> list[dict[str, Any]]:
