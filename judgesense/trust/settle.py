@@ -158,6 +158,9 @@ def design_of(
         share, max(1.0, len(agree) / k), 0.0, distinct(items) / k, wordings,
         pure * wordings, cell * wordings * k,
     )  # fmt: skip
+    if agree.all() or not agree.any():
+        # Pairs without exception tell nothing of how alike those of an item are.
+        return replace(design, icc=fixed.icc)
     # `wilson_cluster` prints a correlation above the true one with few clusters: undo that.
     low, high = 0.0, 1.0
     for _ in range(30):
@@ -195,4 +198,4 @@ def _over_wordings(
     changes -= changes.mean(axis=0)
     whole = (n_wordings - 1) / n_wordings * float((changes.sum(axis=1) ** 2).sum())
     cell = (n_wordings - 1) / n_wordings * float((k * changes.var(axis=1, ddof=1)).sum())
-    return max(0.0, whole - cell), min(whole, cell)
+    return max(0.0, whole - cell), cell
