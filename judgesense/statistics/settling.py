@@ -138,7 +138,7 @@ class ShareDesign:
         few clusters hold the rarer outcome: see `intervals.wilson_cluster`.
 
         >>> round(ShareDesign(0.9, pairs=10, icc=0.1).printed_icc(10, 0.9), 2)
-        0.4
+        0.17
         """
         if self.pairs <= 1:
             return 0.0

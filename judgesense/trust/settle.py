@@ -159,8 +159,8 @@ def design_of(
         pure * wordings, cell * wordings * k,
     )  # fmt: skip
     if agree.all() or not agree.any():
-        # Pairs without exception tell nothing of how alike those of an item are.
-        return replace(design, icc=fixed.icc)
+        # Pairs without exception tell nothing of how alike those of an item are: assume the worst.
+        return replace(design, icc=1.0)
     # `wilson_cluster` prints a correlation above the true one with few clusters: undo that.
     low, high = 0.0, 1.0
     for _ in range(30):
