@@ -13,7 +13,7 @@ from conclusions.frame import Cell, simulate
 from judgesense.statistics.bias import position_bias
 from judgesense.statistics.crossed import delta_jss, two_way_interval
 from judgesense.statistics.gold import gold_agreement
-from judgesense.statistics.intervals import wilson_from_sums
+from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
     # The rest takes more time a run.
     fewer = max(50, runs // 2)
     sizes, counts = ((30, 125), (5, 10)) if quick else ((30, 125, 500), (5, 10, 26))
-    grid = itertools.product(("answers", "noise"), (0.5, 0.7), sizes, counts, (fewer,))
+    grid = itertools.product(("answers", "margins", "noise"), (0.5, 0.7), sizes, counts, (fewer,))
     yield from simulate(random_cell, grid, jobs)
     grid = itertools.product(items[1:], (2, 5), (0.1, 0.3, 1.0), (runs,))
     yield from simulate(repeat_cell, (key for key in grid if key[0] >= 25), jobs)
@@ -132,11 +132,18 @@ def coverage(low: Floats, high: Floats, truth: float) -> float:
 
 
 def random_cell(kind: str, sd: float, items: int, wordings: int, runs: int) -> Iterator[Cell]:
-    """JSS for wordings like these: wordings shift the answer, or differ in how noisy they are."""
+    """JSS for wordings like these.
+
+    Wordings shift the log-odds of each answer, or the threshold of an answer that is nearly fixed,
+    or differ in how noisy they are.
+    """
     rng = np.random.default_rng([len(kind), int(10 * sd), items, wordings])
 
     def answers(items: int, wordings: int) -> npt.NDArray[np.bool_]:
         shift = rng.normal(0, sd, wordings)
+        if kind == "margins":
+            margin = rng.normal(0, 2, (items, 1)) + rng.normal(0, 0.3, (items, wordings))
+            return margin + shift > 0
         if kind == "answers":
             logit = rng.normal(0, 4, (items, 1)) + shift
             return rng.random((items, wordings)) < 1 / (1 + np.exp(-logit))
@@ -150,16 +157,19 @@ def random_cell(kind: str, sd: float, items: int, wordings: int, runs: int) -> I
     truth = float(np.mean(many))
     one, two = np.triu_indices(wordings, 1)
     clusters = np.repeat(np.arange(items), len(one))
-    ends = []
+    ends, fixed = [], []
     for _ in range(runs):
         said = answers(items, wordings)
         agree = (said[:, one] == said[:, two]).ravel()
         found = two_way_interval(agree, clusters, np.tile(one, items), np.tile(two, items))
         ends.append((found.low, found.high))
+        these = wilson_cluster(agree, clusters)
+        fixed.append((these.low, these.high))
     low, high = np.array(ends, dtype=float).T
     place = {"wordings differ in": kind, "sd": sd, "items": items, "wordings": wordings,
              "JSS": round(truth, 2)}  # fmt: skip
-    more = {"width": float((high - low).mean())}
+    of_these = coverage(*np.array(fixed, dtype=float).T, truth)
+    more = {"width": float((high - low).mean()), "these wordings only": of_these}
     claim = "JSS, wordings like these: coverage"
     yield Cell(claim, place, coverage(low, high, truth), LEAST_RANDOM, more=more)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.intervals import Interval, cluster_codes, wilson, wilson_cluster
+from judgesense.statistics.intervals import Interval, cluster_codes, outer_ends, wilson_cluster
 from judgesense.statistics.labels import Codes, Labels, check_level, encode_pair
 from judgesense.statistics.resampling import resampled_sums
 
@@ -149,7 +149,8 @@ def wilson_kappa(
     linear = k / (k - 1) * float((np.bincount(codes, influence, minlength=k) ** 2).sum()) / n**2
     score = share * (1 - share) / spread.effective_n / room**2
     n_eff = spread.effective_n * (score / max(score, linear) if score > 0 else 1.0)
-    ends = wilson(share, n_eff, float(stdtrit(k - 1, (1 + confidence_level) / 2)))
+    quantile = float(stdtrit(k - 1, (1 + confidence_level) / 2))
+    ends = outer_ends(share, n_eff, quantile, confidence_level)
     low, high = (1 - (1 - end) / room for end in ends)
     return Interval(max(-1.0, low), high, n_eff, spread.icc)
 
