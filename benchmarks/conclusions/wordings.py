@@ -130,10 +130,12 @@ def choice_cell(
     }
     if gap == 0:
         claim = 'type I error of "any difference"'
-        yield Cell(claim, place, float(differ / runs), at_least=0.03, at_most=0.06)
+        # With few items, few of them differ at all, and no permutation test reaches its level.
+        least = 0.03 if items >= 125 else None
+        yield Cell(claim, place, float(differ / runs), at_least=least, at_most=0.06)
         yield Cell("equal wordings: one named", place, named / runs, at_most=0.1)
     else:
         yield Cell("better by 10 points: in the best set", place, kept / runs, at_least=0.95)
         yield Cell("better by 10 points: named alone", place, alone / runs, at_least=0.5)
-    yield Cell("bias of the quoted accuracy", place, abs(bias) / runs, at_most=0.01)
+    yield Cell("bias of the quoted accuracy", place, float(abs(bias)) / runs, at_most=0.01)
     yield Cell("coverage of its interval", place, float(covered / runs), at_least=0.93)
