@@ -31,9 +31,15 @@ def test_six_judges_of_llmbar_are_told_apart(llmbar: Path, make) -> None:
     assert gpt4["jss"] > 0.85 > falcon["jss"]
     # Consistent because it takes what is shown first, and hardly ever right.
     assert falcon["position_consistency"] < 0.5 < falcon["first_position_rate"]
-    verdicts = {f["judge"]: f["kind"] for f in report["findings"] if f["kind"] in ("use", "avoid")}
-    assert verdicts["GPT-4"] == "use"
-    assert verdicts["Falcon"] == "avoid"
+    # The log has no contrast wording, so that no judge can be "use".
+    assert {card["judge"]: card["trust"] for card in report.trust} == {
+        "GPT-4": "care",
+        "PaLM2": "unknown",
+        "ChatGPT": "avoid",
+        "ChatGPT-0301": "avoid",
+        "Falcon": "avoid",
+        "LLaMA2": "avoid",
+    }
     assert (llmbar / "report.html").stat().st_size < 1_000_000
 
 
@@ -75,3 +81,25 @@ def test_two_judges_of_llmbar_are_compared_on_the_same_pairs(llmbar: Path) -> No
     assert against["ci_low"] > 0
     assert "GPT-4 (generate) is steadier" in against["text"]
     assert any("prefer GPT-4" in text and "more often right" in text for text in result["advice"])
+
+
+@pytest.mark.slow
+def test_the_judge_of_flakyjudge_that_ignores_the_criterion_is_told(
+    shared: Path, tmp_path: Path
+) -> None:
+    source, out = str(shared / "logs" / "flakyjudge"), str(tmp_path / "run")
+    asked = ["import", source, "--format", "flakyjudge", "--pick", "verdict", "--out", out]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    cards = {card["judge"]: card for card in judgesense.report(out).trust}
+    trust = {judge: card["trust"] for judge, card in cards.items() if "@" not in judge}
+    assert trust == {
+        "gpt-4o": "use",
+        "gpt-4o-mini": "use",
+        "gemini-flash": "use",
+        "claude-haiku": "use",
+        "claude-sonnet": "care",
+        "llama-8b": "avoid",
+    }
+    assert cards["llama-8b"]["because"] == ["right", "responsive"]
+    assert cards["llama-8b"]["checks"]["steady"]["state"] == "pass"
