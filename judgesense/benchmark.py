@@ -27,6 +27,10 @@ from judgesense.tasks import (
 _STRING = pa.string()
 
 PROMPT_SCHEMA = pa.schema([(f.name, _STRING) for f in dataclasses.fields(Prompt)])
+VARIANT_SCHEMA = pa.schema(
+    [*PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_())]
+)
+"""Prompts of a run with variants: the columns of the log, and which prompts are asked twice."""
 PAIR_SCHEMA = pa.schema([(f.name, _STRING) for f in dataclasses.fields(Pair)])
 
 
@@ -34,11 +38,11 @@ PAIR_SCHEMA = pa.schema([(f.name, _STRING) for f in dataclasses.fields(Pair)])
 class Benchmark:
     """Prompts and pairs to be judged.
 
-    ``prompts`` has the columns of :class:`~judgesense.tasks.Prompt`, ``pairs`` those of
-    :class:`~judgesense.tasks.Pair`; every pair's prompts are among the prompts. ``source``
-    identifies the content (name or path, revision, hash) and is recorded in ``run.json``, as are
-    ``wordings``: the text of each template by task, where known. ``aliases`` are the templates'
-    further texts for an answer, by template id.
+    ``prompts`` has the columns of :class:`~judgesense.tasks.Prompt` (with variants those of
+    `VARIANT_SCHEMA`), ``pairs`` those of :class:`~judgesense.tasks.Pair`; every pair's prompts are
+    among the prompts. ``source`` identifies the content (name or path, revision, hash) and is
+    recorded in ``run.json``, as are ``wordings``: the text of each template by task, where known.
+    ``aliases`` are the templates' further texts for an answer, by template id.
     """
 
     tasks: Mapping[str, Task]
@@ -49,13 +53,13 @@ class Benchmark:
     wordings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, table, schema in (
-            ("prompts", self.prompts, PROMPT_SCHEMA),
-            ("pairs", self.pairs, PAIR_SCHEMA),
+        for name, table, schemas in (
+            ("prompts", self.prompts, (PROMPT_SCHEMA, VARIANT_SCHEMA)),
+            ("pairs", self.pairs, (PAIR_SCHEMA,)),
         ):
-            if not table.schema.equals(schema):
+            if not any(table.schema.equals(schema) for schema in schemas):
                 raise JudgeSenseError(
-                    f"the {name} table has columns {table.schema.names}, not {schema.names}"
+                    f"the {name} table has columns {table.schema.names}, not {schemas[0].names}"
                 )
         if self.prompts.num_rows == 0:
             raise JudgeSenseError("the benchmark has no prompts to judge")

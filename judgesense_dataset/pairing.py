@@ -35,7 +35,7 @@ ORDER_PLANS = ("counterbalanced", "both", "AB", "BA")
 DEFAULT_PAIRS = 125
 """Pairs per task of the balanced design, as in the paper (JudgeSense, section 3.2)."""
 
-_JUDGED = ("response", "summary", "text", "output", "answer")
+JUDGED = ("response", "summary", "text", "output", "answer")
 """Names of the judged field, for a task that has several fields and shows no options."""
 
 _CHUNK = 2048
@@ -134,6 +134,16 @@ def build_from_files(
     JudgeSenseError naming file, row and column, before anything is built.
     """
     templates, items = Path(templates), Path(items)
+    entries, loaded = read_files(templates, items)
+    source = {"name": items.name, "templates": sha256_of(templates), "items": sha256_of(items)}
+    return build(entries, loaded, design, pairs, seed, orders, source)
+
+
+def read_files(
+    templates: str | Path, items: str | Path
+) -> tuple[dict[str, TaskTemplates], list[Item]]:
+    """The tasks of a template file and the items of an item file; raises as `build_from_files`."""
+    templates, items = Path(templates), Path(items)
     entries = load_templates(templates)
     named = {number: row.get("task") or None for number, row in read_rows(items)}
     for number, task in named.items():
@@ -150,8 +160,7 @@ def build_from_files(
         if name in present
         for item in load_items(items, entry.task, entry.fields)
     ]
-    source = {"name": items.name, "templates": sha256_of(templates), "items": sha256_of(items)}
-    return build(entries, loaded, design, pairs, seed, orders, source)
+    return entries, loaded
 
 
 def group_items(
@@ -223,7 +232,7 @@ def judged_text(task: Task, item: Item, order: str) -> str:
             names.reverse()
         shown = zip(task.labels, names, strict=True)
         return " | ".join(f"{label}: {item.fields[name]}" for label, name in shown)
-    for name in _JUDGED:
+    for name in JUDGED:
         if name in item.fields:
             return item.fields[name]
     return "\n".join(item.fields.values())

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import load_label_map
@@ -32,7 +33,8 @@ class Requests(Sequence[Request]):
 
     A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
     prompts need not be a million objects. ``rows(i)`` are the rows of the table that the answer to
-    request ``i`` is for.
+    request ``i`` is for. ``again`` are the requests that are asked twice in a run that asks each
+    once: those with a true ``again`` in the table, if it has that column.
     """
 
     def __init__(self, prompts: pa.Table) -> None:
@@ -43,6 +45,10 @@ class Requests(Sequence[Request]):
         self._starts = np.searchsorted(codes[self._by_request], np.arange(codes.max() + 2))
         self._first = self._by_request[self._starts[:-1]]
         self._table = prompts.select(("prompt_id", "text", "label_map"))
+        twice = np.zeros(len(codes), bool)
+        if "again" in prompts.column_names:
+            twice = pc.fill_null(prompts["again"], False).to_numpy().astype(bool)
+        self.again: Indices = np.unique(codes[twice]).astype(np.int64)
 
     def __len__(self) -> int:
         return len(self._first)
@@ -150,7 +156,8 @@ def plan_parts(
 ) -> list[Part]:
     """The part files of a judge's run.
 
-    Repeats after the first use other batch shapes, so that their disagreement with the first is
+    If each prompt is asked once, those in ``requests.again`` are asked a second time. Repeats after
+    the first use other batch shapes, so that their disagreement with the first is
     the noise floor: the requests are shuffled and cut at random, and the judge plans each piece.
     A part holds enough requests to be worth a file and few enough that a kill loses little.
 
@@ -160,8 +167,9 @@ def plan_parts(
         requests.require_same_options()
     size = int(np.clip(len(requests) // 200, 64, 8192))
     parts: list[Part] = []
-    for repeat in range(repeats):
-        batches = _batches(judge, requests, scorings, repeat, seed)
+    again = np.arange(len(requests)) if repeats > 1 else requests.again
+    for repeat in range(max(repeats, 2) if len(requests.again) else repeats):
+        batches = _batches(judge, requests, scorings, repeat, seed, again)
         held: list[Sequence[int]] = []
         count = 0
         for number, batch in enumerate(batches):
@@ -175,14 +183,15 @@ def plan_parts(
 
 
 def _batches(
-    judge: Judge, requests: Requests, scorings: frozenset[str], repeat: int, seed: int
-) -> list[Sequence[int]]:
-    everything = np.arange(len(requests))
+    judge: Judge, requests: Requests, scorings: frozenset[str], repeat: int, seed: int,
+    again: Indices,
+) -> list[Sequence[int]]:  # fmt: skip
+    """The batches of a repeat; those after the first ask the requests ``again``."""
     if repeat == 0:
         return judge.plan(requests, scorings)
     rng = np.random.default_rng((seed, repeat))
-    order = rng.permutation(everything)
-    if len(order) < 2:
+    order = rng.permutation(again)
+    if len(requests) < 2:
         return judge.plan(requests, scorings)
     n_cuts = min(len(order) - 1, 3 + int(np.sqrt(len(order))) // 8)
     cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1)

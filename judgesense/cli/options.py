@@ -73,6 +73,16 @@ Tasks = Annotated[str | None, option("A,B", "Tasks.", panel=DATA, default="all")
 Templates = Annotated[Path | None, option("FILE", "Templates of your own (YAML).", panel=DATA)]
 _ITEMS = "Items of your own: JSONL, CSV or Parquet."
 Items = Annotated[Path | None, option("FILE", _ITEMS, panel=DATA)]
+Variants = Annotated[
+    str | None,
+    option(
+        "A,B",
+        "Other ways to ask: all, or rewording, format, order, structure, contrast, intervention, "
+        "a variant's name, or your own YAML file.",
+        panel=DATA,
+        default="rewording",
+    ),
+]
 Limit = Annotated[int | None, option("N", "At most N items per task.", panel=DATA, min=1)]
 _MIRROR = "Read ORG/NAME folders here, not the Hub."
 Mirror = Annotated[Path | None, option("DIR", _MIRROR, panel=DATA, envvar="JUDGESENSE_MIRROR")]

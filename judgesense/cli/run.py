@@ -44,6 +44,7 @@ def run(
         Literal["AB", "BA", "AB,BA"] | None,
         opt.option(None, "Option orders; those of the data by default.", panel=opt.DATA),
     ] = None,
+    variants: opt.Variants = None,
     limit: opt.Limit = None,
     scoring: opt.Scoring = None,
     repeats: opt.Repeats = 1,
@@ -74,7 +75,7 @@ def run(
         raise JudgeSenseError("give either --batch (write) or --batch-in (read)")
     asked = prepare(
         judge,
-        data_reference(dataset, templates, items),
+        data_reference(dataset, templates, items, opt.names(variants)),
         Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit),
         opt.judge_options(
             settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost

@@ -43,9 +43,9 @@ class Log:
 
     ``raw``, ``decision`` and ``gold`` index ``labels`` (gold is -1 where unknown). Rows and sides
     of pairs with the same ``stimulus`` belong together. ``variant_class`` indexes
-    `judgesense.decisions.VARIANT_CLASSES`. ``base`` is the template without its variant; where a
-    log without planned pairs has several variants of one template, each has a ``template`` of its
-    own, named ``TEMPLATE+VARIANT``.
+    `judgesense.decisions.VARIANT_CLASSES`. ``base`` is the template without its variant and indexes
+    ``bases``; where a log has several variants of one template, each has a ``template`` of its own,
+    named ``TEMPLATE+VARIANT``.
     """
 
     table: pa.Table
@@ -74,6 +74,7 @@ class Log:
     variants: list[str]
     variant_class: Codes
     base: Codes
+    bases: list[str]
 
     @property
     def equivalent(self) -> npt.NDArray[np.bool_]:
@@ -200,9 +201,8 @@ def read_frames(
     coded["item_id"] = encode(log["item_id"])
     cluster, _ = encode(pc.coalesce(log["cluster_id"], log["item_id"]))
     variant, variants = encode(log["variant"], REWORDING)
-    base = coded["template_id"][0]
-    if pairs is None:
-        coded["template_id"] = _wordings(*coded["template_id"], variant, variants)
+    base, bases = coded["template_id"]
+    coded["template_id"] = _wordings(base, list(bases), variant, variants)
     task, item, order, template = (coded[n][0] for n in ("task", "item_id", "order", "template_id"))
     if pairs is None:
         key = task
@@ -242,6 +242,7 @@ def read_frames(
         variants=variants,
         variant_class=_variant_class(log["variant_class"]),
         base=base,
+        bases=bases,
     )
     tasks = {name: _task(frame, code, run) for code, name in enumerate(frame.tasks)}
     if pairs is None:

@@ -23,6 +23,8 @@ VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION)
 criterion), or it may change it (reasoning first, a persona, examples)."""
 REWORDING = "rewording"
 """The variant of a row that names none."""
+OTHER_ITEM = "-item"
+"""How the name of a contrast variant ends that shows another item, not another question."""
 STATUSES = ("ok", "unclear", "refused", "error")
 
 SCHEMA = pa.schema(

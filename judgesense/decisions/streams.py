@@ -26,7 +26,13 @@ from judgesense.decisions.frames import (
     answers,
     read_frames,
 )
-from judgesense.decisions.log import CONTRAST, INTERVENTION, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.log import (
+    CONTRAST,
+    INTERVENTION,
+    OTHER_ITEM,
+    REWORDING,
+    VARIANT_CLASSES,
+)
 from judgesense.decisions.shares import Floats, mapped_shares, option_shares
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.tasks import ERROR
@@ -93,11 +99,27 @@ class Stream:
         """(base, contrast) rows of the log on the same item and order; None without any.
 
         A contrast variant asks another question, so a judge that reads it answers otherwise:
-        compare ``log.raw`` of both. The base is the same ``template_id`` without a variant if
-        it was asked, or else its equivalent variants, or else every equivalent wording of the item
-        and order.
+        compare ``log.raw`` of both. Those that show another item are in `item_contrast`. The base
+        is the same ``template_id`` without a variant if it was asked, or else its equivalent
+        variants, or else every equivalent wording of the item and order.
         """
-        return self._beside(CONTRAST)
+        return self._contrasts[0]
+
+    @property
+    def item_contrast(self) -> tuple[Codes, Codes] | None:
+        """(base, contrast) rows where the contrast shows another item, whose gold differs."""
+        return self._contrasts[1]
+
+    @cached_property
+    def _contrasts(self) -> tuple[tuple[Codes, Codes] | None, tuple[Codes, Codes] | None]:
+        found = self._beside(CONTRAST)
+        if found is None:
+            return None, None
+        shows_other = np.array([name.endswith(OTHER_ITEM) for name in self.log.variants])
+        other = shows_other[self.log.variant[found[1]]]
+        split = [(found[0][mask], found[1][mask]) for mask in (~other, other)]
+        own, swapped = (rows if len(rows[0]) else None for rows in split)
+        return own, swapped
 
     @cached_property
     def intervention(self) -> tuple[Codes, Codes] | None:
@@ -145,7 +167,10 @@ class Stream:
 
     @cached_property
     def inverted(self) -> frozenset[str]:
-        """The templates whose label map differs from that of most templates of the task."""
+        """The templates with an answer that means another label than under most templates.
+
+        Other names of the same labels (1 and 2 for A and B) are no inversion.
+        """
         maps: dict[int, tuple[int, ...]] = {}
         pairs = self.pairs
         for templates, codes in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
@@ -154,7 +179,12 @@ class Stream:
         if not maps:
             return frozenset()
         usual = Counter(maps[code] for code in sorted(maps)).most_common(1)[0][0]
-        return frozenset(self.log.templates[code] for code, own in maps.items() if own != usual)
+        labels = set(np.flatnonzero(np.isin(self.log.labels, self.task.labels)).tolist())
+        return frozenset(
+            self.log.templates[code]
+            for code, own in maps.items()
+            if any(a != b and {a, b} <= labels for a, b in zip(own, usual, strict=True))
+        )
 
     @cached_property
     def with_inverted(self) -> Mask:

@@ -30,13 +30,14 @@ def write_batches(request: RunRequest, out: Path) -> list[BatchFile]:
 
 
 def from_batches(request: RunRequest, files: Sequence[Path]) -> RunRequest:
-    """The same request, answered from a batch service's output files.
+    """The same request, answered from a batch service's output files, each prompt once.
 
     Raises JudgeSenseError as :func:`write_batches` does.
     """
     from local_judges.api.batch_files import BatchFileJudge
 
-    return replace(request, judges=(BatchFileJudge(_spec(request), files),))
+    data = replace(request.data, twice=False)
+    return replace(request, judges=(BatchFileJudge(_spec(request), files),), data=data)
 
 
 def _spec(request: RunRequest) -> JudgeSpec:

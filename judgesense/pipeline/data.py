@@ -1,36 +1,111 @@
-"""The data of a run: an embedded set, a folder, a Hub id, or two files of your own."""
+"""The data of a run: an embedded set, a folder, a Hub id, or two files of your own; variants."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.settings import Settings
 from judgesense.run_folder import sha256_of
+
+if TYPE_CHECKING:
+    from judgesense.tasks import Item
+    from judgesense_dataset.templates import TaskTemplates
+
+    Parts = Callable[[], tuple[Mapping[str, TaskTemplates], Sequence[Item]]]
 
 
 @dataclass(frozen=True)
 class DataReference:
-    """The data of a run by name; ``identity`` is what fixes its content, as JSON values."""
+    """The data of a run by name; ``identity`` is what fixes its content, as JSON values.
+
+    ``parts`` reads the templates and items behind it, which variants need; None for a dataset of
+    prompts. ``variants`` are the names of `data_reference`. ``twice`` is whether a run with
+    variants asks the base wording twice.
+    """
 
     identity: Mapping[str, Any]
     load: Callable[[], Benchmark]
+    parts: Parts | None = None
+    variants: tuple[str, ...] = ()
+    twice: bool = True
+
+    def selected(self, settings: Settings) -> Benchmark:
+        """The prompts and pairs that the settings choose, with the variants.
+
+        Raises JudgeSenseError for data or variants that cannot be read or used.
+        """
+        chosen = self.load().select(settings.tasks, settings.orders, settings.limit)
+        if not self.variants:
+            return chosen
+        from judgesense_dataset.variant_design import with_variants
+        from judgesense_dataset.variants import chosen_variants
+
+        if self.parts is None:
+            raise JudgeSenseError(
+                "variants are made from templates and items, and this dataset has only prompts: "
+                "use the embedded benchmark, or --templates FILE --items FILE"
+            )
+        reworded, variants = chosen_variants(self.variants)
+        templates, items = self.parts()
+        whole = with_variants(
+            chosen,
+            templates,
+            items,
+            variants,
+            reworded=reworded,
+            orders=settings.orders,
+            named=[v.name for v in variants if v.name in self.variants],
+            seed=settings.seed,
+        )
+        if self.twice:
+            return whole
+        return replace(whole, prompts=_once(whole.prompts))
+
+
+def _once(prompts: pa.Table) -> pa.Table:
+    place = prompts.column_names.index("again")
+    return prompts.set_column(place, "again", pa.array([False] * prompts.num_rows, pa.bool_()))
 
 
 def data_reference(
-    dataset: str | Path | None, templates: str | Path | None, items: str | Path | None
+    dataset: str | Path | None,
+    templates: str | Path | None,
+    items: str | Path | None,
+    variants: Sequence[str] | None = None,
 ) -> DataReference:
     """The benchmark of that name, or of these two files; nothing is loaded yet.
 
-    Raises JudgeSenseError for one file without the other, both kinds at once and a missing file.
+    ``variants`` are ``all``, groups, names of variants or YAML files
+    (:func:`judgesense_dataset.variants.chosen_variants`).
+
+    Raises JudgeSenseError for one file without the other, both kinds at once, a missing file and
+    an unknown variant.
 
     >>> data_reference(None, None, None).identity["dataset"]
     'embedded'
     """
+    found = _reference(dataset, templates, items)
+    if not variants:
+        return found
+    from judgesense_dataset.variants import chosen_variants, variant_files
+
+    chosen_variants(variants)
+    files = {name: sha256_of(Path(name)) for name in variant_files(variants)}
+    asked = {"variants": list(variants), **({"variant_files": files} if files else {})}
+    return replace(found, identity={**found.identity, **asked}, variants=tuple(variants))
+
+
+def _reference(
+    dataset: str | Path | None, templates: str | Path | None, items: str | Path | None
+) -> DataReference:
     if (templates is None) != (items is None):
         given, absent = ("--templates", "--items") if items is None else ("--items", "--templates")
         raise JudgeSenseError(f"{given} needs {absent}: give templates and items together")
@@ -47,12 +122,18 @@ def data_reference(
 
             return build_from_files(own_templates, own_items)
 
+        def own_parts() -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
+            from judgesense_dataset.pairing import read_files
+
+            return read_files(own_templates, own_items)
+
         return DataReference(
             {
                 "templates": _file(own_templates),
                 "items": _file(own_items),
             },
             own,
+            own_parts,
         )
 
     def published() -> Benchmark:
@@ -64,7 +145,13 @@ def data_reference(
 
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         name = str(dataset or EMBEDDED)
-        return DataReference({"dataset": name, "version": EMBEDDED_VERSION}, published)
+
+        def embedded() -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
+            from judgesense_dataset.embedded import embedded_items, embedded_templates
+
+            return embedded_templates(name), embedded_items(name)
+
+        return DataReference({"dataset": name, "version": EMBEDDED_VERSION}, published, embedded)
     folder = Path(dataset)
     if folder.is_dir():
         content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))

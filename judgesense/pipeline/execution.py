@@ -34,7 +34,7 @@ class RunRequest:
 
     def benchmark(self) -> Benchmark:
         """The prompts and pairs to judge. Raises JudgeSenseError for data that cannot be read."""
-        return _selected(self.data, self.settings)
+        return self.data.selected(self.settings)
 
 
 def prepare(
@@ -64,6 +64,7 @@ def run(
     tasks: Sequence[str] | None = None,
     scoring: str | None = None,
     orders: Sequence[str] | None = None,
+    variants: Sequence[str] | None = None,
     repeats: int = 1,
     seed: int = 0,
     limit: int | None = None,
@@ -88,6 +89,9 @@ def run(
             both. A function returns texts unless you ask for ``options``.
         orders: option orders of comparative tasks, of ``AB`` and ``BA``; those of the data by
             default.
+        variants: other ways to ask the base wording: ``["all"]``, or groups (``rewording``,
+            ``format``, ``order``, ``structure``, ``contrast``, ``intervention``), names of variants
+            and YAML files; the rewordings alone by default. Runs with variants ask the base twice.
         repeats: how often each prompt is asked, in other batches each time: the noise floor.
         seed: fixes every random draw, answers at a temperature above 0 included.
         limit: at most this many items per task.
@@ -112,7 +116,8 @@ def run(
     from judgesense.reporting.report import Report
 
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
-    asked = prepare(judge, data_reference(dataset, templates, items), settings, judge_options)
+    data = data_reference(dataset, templates, items, variants)
+    asked = prepare(judge, data, settings, judge_options)
     return Report.of(
         execute(asked.judges, asked.data, asked.settings, out, note or to_stderr, asked.cluster)
     )
@@ -225,7 +230,7 @@ class _Work:
 def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
     """Describe the run and judge with one judge after another."""
     settings, run = work.settings, work.run
-    benchmark = _selected(data, settings)
+    benchmark = data.selected(settings)
     aliases = json.loads(json.dumps({k: dict(v) for k, v in benchmark.aliases.items()}))
     if "data_hash" in run.record and run.record.get("aliases", {}) != aliases:
         raise JudgeSenseError(
@@ -326,10 +331,6 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
     finally:
         judge.close()
     run.leave(outcome.seconds, outcome.counts, outcome.failed)
-
-
-def _selected(data: DataReference, settings: Settings) -> Benchmark:
-    return data.load().select(settings.tasks, settings.orders, settings.limit)
 
 
 def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions import CONTRAST, REWORDING, SCHEMA, VARIANT_CLASSES
+from judgesense.decisions import REWORDING, SCHEMA, VARIANT_CLASSES
 from judgesense.decisions.frames import Codes
 from judgesense.decisions.shares import option_shares
 from judgesense.decisions.streams import Stream, view
@@ -102,12 +102,9 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
     """
     log = stream.log
     rows = stream.rows
-    if stream.others is not None:
-        contrast = stream.others[
-            log.variant_class[stream.others] == VARIANT_CLASSES.index(CONTRAST)
-        ]
-        rows = np.concatenate([rows, contrast])
-    names = np.array(log.templates, dtype=object)[log.base[rows]]
+    if stream.contrast is not None:
+        rows = np.concatenate([rows, np.unique(stream.contrast[1])])
+    names = np.array(log.templates, dtype=object)[log.template[rows]]
     rows = rows[~np.isin(names, list(without))]
     items, item = np.unique(log.item[rows], return_inverse=True)
     _, first = np.unique(item, return_index=True)
@@ -161,7 +158,7 @@ def _wording(stream: Stream, row: int) -> Wording:
     log = stream.log
     variant = log.variants[log.variant[row]]
     return Wording(
-        log.templates[log.base[row]],
+        log.bases[log.base[row]],
         None if variant == REWORDING else variant,
         VARIANT_CLASSES[log.variant_class[row]],
     )

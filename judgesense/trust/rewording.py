@@ -142,11 +142,20 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     difference lies above zero. It fails if the whole interval of the ratio lies below the
     threshold. It also fails if the difference may be zero and most inverted wordings, whose answer
     should always change, are ignored; and so for contrasts, if the ratio is below the threshold.
+    Contrasts that show another item of another gold label are no other question; the check fails if
+    most of these are ignored.
     """
     log, pairs = stream.log, stream.pairs
     follows, follow_clusters, n_inverted, n_items = _contrasts(stream, mislabelled)
     used = same_polarity(stream, mislabelled) & stream.known
     used &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
+    items_followed = _item_contrasts(stream)
+    if items_followed is not None and _ignored(*items_followed):
+        rate = float(items_followed[0].mean())
+        text = f"another item of another gold label hardly changes its answer ({percent(rate)})"
+        return Check(
+            "fail", None, None, None, threshold, n_items, text, details={"follows_item": rate}
+        )
     if not len(follows):
         text = (
             "not measured whether another question gets another answer: add an inverted or a "
@@ -173,6 +182,8 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         state = "open"
         text = f"whether another question changes its answer is not settled ({figures}): add items"
     details = {"follows": found.rate, "moves": found.other}
+    if items_followed is not None:
+        details["follows_item"] = float(items_followed[0].mean())
     return Check(
         state, found.ratio, found.low, found.high, threshold, n_items, text, details=details
     )
@@ -203,6 +214,10 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
         return follows, clusters, len(follows), len(items)
     base, changed = contrast
     both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
+    turned = np.unique(log.variant[changed][both & (log.raw != log.decision)[changed]])
+    # As above: an inverted variant leaves the middle of a scale.
+    middle = np.isin(log.variant[changed], turned) & (log.raw == log.decision)[changed]
+    both &= ~(middle & (log.raw[base] == log.raw[changed]))
     base, changed = base[both], changed[both]
     items |= {log.items[code] for code in np.unique(log.item[base])}
     # The clusters of pairs and of the log are coded apart: keep them apart.
@@ -213,6 +228,17 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
         len(follows),
         len(items),
     )
+
+
+def _item_contrasts(stream: Stream) -> tuple[Bools, Codes] | None:
+    """Whether the raw answer changed with the item, at each contrast of items, and its cluster."""
+    log = stream.log
+    if stream.item_contrast is None:
+        return None
+    base, changed = stream.item_contrast
+    both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
+    base, changed = base[both], changed[both]
+    return (log.raw[base] != log.raw[changed], log.cluster[base]) if len(base) else None
 
 
 def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Mask:

@@ -100,7 +100,7 @@ def test_planned_pairs_leave_contrast_prompts_beside_them() -> None:
     (stream,) = view(LOG, pa.Table.from_pylist([plan])).judged
     assert stream.agreement("mapped").n_pairs == 1
     assert [place[:3] for place in beside(stream, stream.contrast)] == [
-        ("1", "a", "a"), ("2", "a", "a"), ("1", "a", "other"), ("1", "b", "other"),
+        ("1", "a", "a+negated"), ("2", "a", "a+negated"), ("1", "a", "other"), ("1", "b", "other"),
     ]  # fmt: skip
 
 

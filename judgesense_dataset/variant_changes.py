@@ -1,0 +1,247 @@
+"""Apply a variant to a template and to an item.
+
+A change that does not fit a task (option labels where there are no options) gives None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from types import MappingProxyType
+
+import numpy as np
+
+from judgesense.tasks import Item, Task, Template, render
+from judgesense_dataset.pairing import JUDGED
+from judgesense_dataset.templates import TaskTemplates
+from judgesense_dataset.variants import Variant
+
+EXAMPLES = "variant_examples"
+"""The field that few-shot examples are shown as."""
+
+_SHOWN = re.compile(r"(\s*)([^\s{}:][^{}:\n]*)(:[ \t]*)\{(\w+)\}")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+_SPACE = tuple(
+    product((": ", " - ", ":: ", ":\n"), ("\n", "\n\n", " ; "), ("", "upper", "lower"), ("", "- "))
+)
+"""Separator, spacing, casing and enumeration mark: the formats that ``sampled`` draws from."""
+
+
+def base_of(entry: TaskTemplates) -> Template:
+    """The wording that variants start from: the first one that is not inverted."""
+    return next((t for t in entry.templates if not t.inverted), entry.templates[0])
+
+
+def applied(variant: Variant, task: Task, base: Template, seed: int = 0) -> Template | None:
+    """The base wording changed by a variant; None if the variant does not fit the task.
+
+    The template keeps the base's id. ``seed`` fixes which format ``sampled`` draws.
+
+    >>> from judgesense_dataset.embedded import embedded_templates
+    >>> from judgesense_dataset.variants import load_variants
+    >>> entry = embedded_templates()["relevance"]
+    >>> changed = applied(load_variants()["labels-digits"], entry.task, base_of(entry))
+    >>> changed.text, dict(changed.label_map)
+    ('Which passage is more relevant to the query? Answer 1 or 2.', {'1': 'A', '2': 'B'})
+    """
+    found: Template | None = base
+    if variant.texts:
+        if base.task not in variant.texts:
+            return None
+        identity = {label: label for label in task.labels}
+        own = variant.label_maps.get(base.task, identity)
+        found = replace(base, text=variant.texts[base.task], label_map=MappingProxyType(dict(own)))
+    if variant.option_labels:
+        found = _relabelled(found, task, variant.option_labels)
+    if found is not None and _changes_layout(variant):
+        found = _laid_out(found, task, variant, seed)
+    if found is None:
+        return None
+    text = " ".join(part for part in (variant.before, found.text, variant.after) if part)
+    layout = found.layout
+    if variant.few_shot:
+        layout = layout.replace("{instruction}", f"{{instruction}}\n\n{{{EXAMPLES}}}", 1)
+    return replace(found, text=text, layout=layout)
+
+
+def changed_item(
+    variant: Variant, task: Task, base: Template, item: Item, order: str, pool: Sequence[Item],
+    seed: int = 0,
+) -> Item | None:  # fmt: skip
+    """The item as a variant shows it in an option order; None if the variant does not fit it.
+
+    ``pool`` are the task's items: examples and opposite items are drawn from it by the seed.
+    """
+    if variant.few_shot:
+        shots = _shots(variant.few_shot, task, item, pool, seed)
+        if len(shots) < variant.few_shot:
+            return None
+        if variant.examples == "reversed":
+            shots.reverse()
+        text = "\n\n".join(
+            f"Example {number}:\n{_example(task, base, shot)}"
+            for number, shot in enumerate(shots, 1)
+        )
+        return replace(item, fields={**item.fields, EXAMPLES: text})
+    if variant.item:
+        return _opposite(task, item, pool, seed)
+    if variant.append or variant.keep:
+        name = _judged_field(task, item, order)
+        text = item.fields[name]
+        if variant.append:
+            text = f"{text} {variant.append}"
+        else:
+            parts = _SENTENCE_END.split(text)
+            text = " ".join(parts[: max(1, int(len(parts) * variant.keep))])
+        return None if text == item.fields[name] else _with(item, {name: text})
+    return item
+
+
+def _with(item: Item, fields: Mapping[str, str]) -> Item:
+    return replace(item, fields=MappingProxyType({**item.fields, **fields}))
+
+
+def _changes_layout(variant: Variant) -> bool:
+    return bool(
+        variant.fields or variant.instruction or variant.separator or variant.spacing
+        or variant.casing or variant.enumeration or variant.sampled
+    )  # fmt: skip
+
+
+def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Template | None:
+    """The template with another layout of its fields; None if its layout is not a list of them."""
+    before, mark, rest = template.layout.partition("{instruction}")
+    shown = _SHOWN.findall(rest)
+    if before or not mark or "".join(f"{g}{n}{s}{{{f}}}" for g, n, s, f in shown) != rest:
+        return None
+    if not shown:
+        return None
+    gap, default = shown[0][0], (shown[1][0] if len(shown) > 1 else "\n")
+    separator, spacing = variant.separator, variant.spacing or default
+    casing, mark = variant.casing, variant.enumeration
+    if variant.sampled:
+        rng = np.random.default_rng([seed, 811, *task.name.encode()])
+        own_format = (shown[0][2], default, "", "")
+        # A format that differs on one axis alone is a variant of its own.
+        drawn = [
+            space
+            for space in _SPACE
+            if (len(shown) > 1 or space[1] == "\n")
+            and sum(a != b for a, b in zip(space, own_format, strict=True)) > 1
+        ]
+        at = rng.permutation(len(drawn))[(variant.sampled - 1) % len(drawn)]
+        separator, spacing, casing, mark = drawn[int(at)]
+    if (variant.spacing or variant.fields) and len(shown) < 2:
+        return None
+    order = shown
+    if variant.fields:
+        options = [one for one in shown if one[3] in task.options.values()]
+        others = [one for one in shown if one not in options]
+        order = [*options, *reversed(others)]
+    lines = [
+        f"{mark}{_cased(name, casing, task.labels)}{separator or own}{{{field}}}"
+        for _, name, own, field in order
+    ]
+    body = spacing.join(lines)
+    layout = f"{{instruction}}{gap}{body}"
+    if variant.instruction:
+        layout = f"{body}{gap}{{instruction}}"
+    return replace(template, layout=layout)
+
+
+def _cased(name: str, casing: str, labels: Sequence[str]) -> str:
+    """The field's name in another case; the name of an option stays."""
+    if not casing or name in labels:
+        return name
+    return str(getattr(name, casing)())
+
+
+def _relabelled(template: Template | None, task: Task, labels: Sequence[str]) -> Template | None:
+    """The template with other names of the two options; None without options or their names."""
+    if template is None or not task.comparative or set(labels) == set(task.labels):
+        return None
+    one, two = (re.escape(label) for label in task.labels)
+    named = re.compile(rf"\b{one}(\s*(?:,?\s*(?:or|and)|/|,)\s*){two}\b")
+    text, n_named = named.subn(
+        lambda found: f"{labels[0]}{found.group(1)}{labels[1]}", template.text
+    )
+    layout, n_shown = template.layout, 0
+    for label, new in zip(task.labels, labels, strict=True):
+        layout, count = re.subn(
+            rf"(?m)^{re.escape(label)}(?=[:.)\s-])", lambda _, new=new: new, layout
+        )
+        n_shown += count
+    if not n_named or n_shown != len(task.labels):
+        return None
+    meant = {
+        template.label_map.get(old, old): new for old, new in zip(task.labels, labels, strict=True)
+    }
+    label_map = {new: label for label, new in meant.items()}
+    return replace(template, text=text, layout=layout, label_map=MappingProxyType(label_map))
+
+
+def _judged_field(task: Task, item: Item, order: str) -> str:
+    """The judged field; of two options the one that is shown second."""
+    if task.comparative:
+        first, second = (task.options[label] for label in task.labels)
+        return first if order == "BA" else second
+    return next((name for name in JUDGED if name in item.fields), list(item.fields)[-1])
+
+
+def _opposite(task: Task, item: Item, pool: Sequence[Item], seed: int) -> Item | None:
+    """The same item with its options exchanged, or what another item of opposite gold shows.
+
+    On a scale, opposite means at least two levels away. An item that shares every field but the
+    judged one is preferred.
+    """
+    if item.gold is None:
+        return None
+    if task.comparative:
+        first, second = (task.options[label] for label in task.labels)
+        swapped = {first: item.fields[second], second: item.fields[first]}
+        gold = task.labels[1 - task.labels.index(item.gold)]
+        return replace(_with(item, swapped), gold=gold)
+    place, least = task.labels.index(item.gold), 2 if task.ordinal else 1
+    others = [
+        other
+        for other in pool
+        if other.gold is not None and abs(task.labels.index(other.gold) - place) >= least
+    ]
+    if not others:
+        return None
+    judged = _judged_field(task, item, "-")
+
+    def same(other: Item) -> bool:
+        return len(item.fields) > 1 and all(
+            other.fields.get(name) == text for name, text in item.fields.items() if name != judged
+        )
+
+    others = [other for other in others if same(other)] or others
+    rng = np.random.default_rng([seed, 7, *item.item_id.encode()])
+    donor = others[int(rng.integers(len(others)))]
+    return replace(item, fields=donor.fields, gold=donor.gold)
+
+
+def _shots(k: int, task: Task, item: Item, pool: Sequence[Item], seed: int) -> list[Item]:
+    """k examples with gold labels from other clusters, the labels in turn."""
+    rng = np.random.default_rng([seed, 29, *task.name.encode()])
+    able = [pool[n] for n in rng.permutation(len(pool)).tolist()]
+    able = [o for o in able if o.gold is not None and o.cluster_id != item.cluster_id]
+    groups = [[other for other in able if other.gold == label] for label in task.labels]
+    first = [group[0] for group in groups if group]
+    if task.ordinal and k <= len(first):
+        # Two examples from a scale of five show its ends, not its first two levels.
+        return [first[n] for n in np.linspace(0, len(first) - 1, k).round().astype(int).tolist()]
+    turns = range(max(map(len, groups), default=0))
+    return [group[turn] for turn in turns for group in groups if turn < len(group)][:k]
+
+
+def _example(task: Task, base: Template, shot: Item) -> str:
+    """An item as the base shows it, without the instruction, and its right answer."""
+    layout = base.layout.replace("{instruction}", "").strip()
+    shown = render(task, replace(base, text="", layout=layout), shot, task.orders[0])
+    raw = next(raw for raw, label in base.label_map.items() if label == shot.gold)
+    return f"{shown.text}\nAnswer: {raw}"

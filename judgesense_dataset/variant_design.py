@@ -1,0 +1,222 @@
+"""Add variants to a benchmark: a star around the base wording, checked before judging."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.benchmark import PAIR_SCHEMA, VARIANT_SCHEMA, Benchmark, table_of_pairs
+from judgesense.decisions import CONTRAST, EQUIVALENT
+from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, render
+from judgesense_dataset.polarity import INVERTED, cue
+from judgesense_dataset.templates import TaskTemplates
+from judgesense_dataset.variant_changes import EXAMPLES, applied, base_of, changed_item
+from judgesense_dataset.variants import Variant
+
+Made = tuple[Variant, Template]
+Row = dict[str, object]
+
+
+def with_variants(
+    benchmark: Benchmark,
+    templates: Mapping[str, TaskTemplates],
+    items: Sequence[Item],
+    variants: Sequence[Variant],
+    *,
+    reworded: bool = True,
+    orders: Sequence[str] | None = None,
+    named: Sequence[str] = (),
+    seed: int = 0,
+) -> Benchmark:
+    """The benchmark with every variant of the base wording of its tasks and items.
+
+    The base and its variants are asked in both option orders, and the base twice. A pair of the
+    base and each equivalent variant joins the benchmark's pairs. A variant that fits a task or an
+    item in no way (option labels where there are no options) is left out there.
+
+    Args:
+        benchmark: the tasks and items, with the pairs and prompts of the rewordings.
+        templates: the tasks' wordings.
+        items: the tasks' items; those that are not in the benchmark serve as examples.
+        variants: what to add (see :func:`judgesense_dataset.variants.chosen_variants`).
+        reworded: whether the benchmark's own pairs and wordings are kept.
+        orders: the option orders of comparative tasks; both by default.
+        named: the variants asked for by name, which must fit at least one task.
+        seed: fixes sampled formats, examples and opposite items.
+
+    Raises:
+        JudgeSenseError: for a variant that :func:`made_variants` refuses, or that fits no task.
+
+    >>> from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
+    >>> from judgesense_dataset.variants import chosen_variants
+    >>> whole = load_embedded().select(["relevance"], limit=2)
+    >>> _, found = chosen_variants(["json"])
+    >>> with_variants(whole, embedded_templates(), embedded_items(), found).pairs.num_rows
+    14
+    """
+    rows: list[Row] = []
+    pairs: list[Pair] = []
+    wordings = {name: dict(texts) for name, texts in benchmark.wordings.items()}
+    used: set[str] = set()
+    for name, task in benchmark.tasks.items():
+        entry = templates[name]
+        base = base_of(entry)
+        pool = [item for item in items if item.task == name]
+        here = pc.filter(benchmark.prompts["item_id"], pc.equal(benchmark.prompts["task"], name))
+        wanted = set(pc.unique(here).to_pylist())
+        asked = [item for item in pool if item.item_id in wanted]
+        shown = [order for order in task.orders if not orders or order in orders] or task.orders
+        made = made_variants(entry, asked[:1], pool, variants, seed)
+        used |= {variant.name for variant, _ in made}
+        wordings.setdefault(name, {})
+        for variant, template in made:
+            wordings[name][_named(template, variant)] = template.text
+        for item in asked:
+            for order in shown:
+                plain = render(task, base, item, order)
+                rows.append(_row(plain, None, again=True))
+                for variant, prompt in _prompts(task, base, made, item, order, pool, seed):
+                    rows.append(_row(prompt, variant))
+                    if variant.variant_class == EQUIVALENT:
+                        other = replace(prompt, template_id=f"{base.template_id}+{variant.name}")
+                        pairs.append(pair_up(plain, other))
+    if absent := [name for name in named if name not in used]:
+        raise next(v for v in variants if v.name == absent[0]).fail(
+            f"fits none of the tasks {', '.join(benchmark.tasks)}: they lack what it changes, or "
+            "it has no text for them"
+        )
+    star = pa.Table.from_pylist(rows, schema=VARIANT_SCHEMA)
+    own = benchmark.prompts if reworded else benchmark.prompts.slice(0, 0)
+    kept = benchmark.pairs if reworded else PAIR_SCHEMA.empty_table()
+    return replace(
+        benchmark,
+        prompts=pa.concat_tables([star, _others(own, star)]),
+        pairs=pa.concat_tables([kept, table_of_pairs(pairs)]),
+        source={**benchmark.source, "variants": ",".join(sorted(used))},
+        wordings=wordings,
+    )
+
+
+def made_variants(
+    entry: TaskTemplates,
+    sample: Sequence[Item],
+    pool: Sequence[Item],
+    variants: Sequence[Variant],
+    seed: int = 0,
+) -> list[Made]:
+    """The variants that fit a task with their templates, checked on a sample of its items.
+
+    Raises JudgeSenseError, naming the variant and its place, for one that loses a field, an option
+    or an answer, changes the answers without a map, is inverted but not declared contrast, or
+    renders as another.
+    """
+    task, base = entry.task, base_of(entry)
+    made = [
+        (variant, template)
+        for variant in variants
+        if (template := applied(variant, task, base, seed)) is not None
+    ]
+    for variant, template in made:
+        _check(variant, template, task, base)
+    for item in sample:
+        order = task.orders[0]
+        seen = {render(task, base, item, order).text: "the base wording"}
+        for variant, prompt in _prompts(task, base, made, item, order, pool, seed):
+            if prompt.text in seen:
+                raise variant.fail(
+                    f"renders like {seen[prompt.text]} on task {task.name!r} (item "
+                    f"{item.item_id!r}); leave out one of the two, or change what it does"
+                )
+            seen[prompt.text] = f"the variant {variant.name!r}"
+    return made
+
+
+def _prompts(
+    task: Task, base: Template, made: Sequence[Made], item: Item, order: str,
+    pool: Sequence[Item], seed: int,
+) -> Iterator[tuple[Variant, Prompt]]:  # fmt: skip
+    """The prompts of an item's variants in an order. Gold is unknown under another criterion."""
+    for variant, template in made:
+        shown = changed_item(variant, task, base, item, order, pool, seed)
+        if shown is None:
+            continue
+        prompt = render(task, template, shown, order)
+        if variant.variant_class == CONTRAST and not (template.inverted or variant.changes_item):
+            prompt = replace(prompt, gold=None)
+        yield variant, prompt
+
+
+def _check(variant: Variant, template: Template, task: Task, base: Template) -> None:
+    where = f"on task {task.name!r}"
+    if lost := sorted(base.placeholders - template.placeholders):
+        raise variant.fail(f"loses the field {{{lost[0]}}} {where}")
+    if new := sorted(template.placeholders - base.placeholders - {EXAMPLES}):
+        raise variant.fail(f"shows {{{new[0]}}} {where}, which the base wording does not")
+    answers, labels = template.label_map, set(task.labels)
+    if strange := [label for label in answers.values() if label not in labels]:
+        raise variant.fail(
+            f"maps to {strange[0]!r} {where}, whose labels are {', '.join(task.labels)}"
+        )
+    if unreached := [label for label in task.labels if label not in answers.values()]:
+        raise variant.fail(f"has no answer that means {unreached[0]!r} {where}")
+    shown = f"{template.text}\n{template.layout}"
+    known = f"{base.text}\n{base.layout}"
+    for raw in answers:
+        if raw in base.label_map and not _names(known, raw):
+            continue  # A scale "from 1 to 5" does not name its 3.
+        if not _names(shown, raw) and (raw in base.label_map or not task.ordinal):
+            raise variant.fail(
+                f"never names the answer {raw!r} {where}: name it in the text, or give a label_map "
+                "from the answers that it asks for"
+            )
+    turned = any(raw in labels and raw != label for raw, label in answers.items())
+    if variant.variant_class != CONTRAST and turned and not base.inverted:
+        raise variant.fail(f"inverts the answers {where}: declare it as class: contrast")
+    if (
+        variant.variant_class != CONTRAST
+        and cue(template.text, task.labels) == INVERTED
+        and cue(base.text, task.labels) != INVERTED
+    ):
+        raise variant.fail(
+            f"asks the opposite {where} ({template.text!r}): declare it as class: contrast"
+        )
+
+
+def _names(text: str, answer: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text) is not None
+
+
+def _named(template: Template, variant: Variant) -> str:
+    return f"{template.template_id}+{variant.name}"
+
+
+def _row(prompt: Prompt, variant: Variant | None, *, again: bool = False) -> Row:
+    own = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
+    return {
+        **own,
+        "variant": variant.name if variant else None,
+        "variant_class": variant.variant_class if variant else None,
+        "again": again,
+    }
+
+
+_CELL = ("task", "item_id", "order", "template_id")
+
+
+def _others(prompts: pa.Table, star: pa.Table) -> pa.Table:
+    """The prompts that the star does not have, with its columns."""
+    base = star.filter(pc.is_null(star["variant"]))
+
+    def cells(table: pa.Table) -> pa.Array:
+        joined = pc.binary_join_element_wise(*(table[name] for name in _CELL), "\n")
+        return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+    left = prompts.filter(pc.invert(pc.is_in(cells(prompts), value_set=cells(base))))
+    for name in ("variant", "variant_class"):
+        left = left.append_column(name, pa.nulls(left.num_rows, pa.string()))
+    again = pa.array([False] * left.num_rows, pa.bool_())
+    return left.append_column("again", again).cast(VARIANT_SCHEMA)

@@ -1,0 +1,225 @@
+"""Variants of a prompt: what each changes, declared in a YAML file, and how one is chosen.
+
+``data/variants.yaml`` has those of the package and documents the format; `applied` in
+:mod:`judgesense_dataset.variant_changes` makes a variant's template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from judgesense.decisions import (
+    CONTRAST,
+    EQUIVALENT,
+    INTERVENTION,
+    OTHER_ITEM,
+    REWORDING,
+    VARIANT_CLASSES,
+)
+from judgesense.errors import JudgeSenseError
+from judgesense.yaml_files import YamlNode, read_nodes
+from judgesense_dataset.templates import DATA
+
+VARIANTS = DATA / "variants.yaml"
+ALL = "all"
+GROUPS = (REWORDING, "format", "order", "structure", CONTRAST, INTERVENTION)
+"""The groups that variants are chosen by; `rewording` stands for the templates themselves."""
+
+_CHOICES = {
+    "fields": ("reversed",),
+    "instruction": ("last",),
+    "casing": ("upper", "lower", "title"),
+    "examples": ("forward", "reversed"),
+    "item": ("opposite",),
+}
+_TEXTS = {"separator", "spacing", "enumeration", "before", "after", "append"}
+_KEYS = {
+    "class", "group", "option_labels", "texts", "few_shot", "keep", "sampled", *_CHOICES, *_TEXTS,
+}  # fmt: skip
+_TEXT_KEYS = {"text", "label_map"}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One declared change of the base wording. "" and 0 stand for "leaves it as it is".
+
+    ``texts`` has a wording for each task that the variant exists for, ``label_maps`` what its
+    answers mean (raw answer -> label; the identity for a task without a map).
+    """
+
+    name: str
+    variant_class: str
+    group: str
+    where: str
+    fields: str = ""
+    instruction: str = ""
+    separator: str = ""
+    spacing: str = ""
+    casing: str = ""
+    enumeration: str = ""
+    sampled: int = 0
+    option_labels: tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+    texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    label_maps: Mapping[str, Mapping[str, str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    few_shot: int = 0
+    examples: str = "forward"
+    item: str = ""
+    append: str = ""
+    keep: float = 0.0
+
+    def fail(self, reason: str) -> JudgeSenseError:
+        """The error to raise for this variant: its place, its name and the reason."""
+        return JudgeSenseError(f"{self.where}: the variant {self.name!r} {reason}")
+
+    @property
+    def changes_item(self) -> bool:
+        """Whether it changes what is judged, not how it is asked."""
+        return bool(self.item or self.append or self.keep)
+
+
+def load_variants(path: str | Path = VARIANTS) -> dict[str, Variant]:
+    """The variants of a file by name.
+
+    Raises JudgeSenseError naming file and line for invalid YAML, an unknown key, class, group or
+    value, a variant that changes nothing, and a name that is a group's.
+
+    >>> load_variants()["json"].variant_class
+    'equivalent'
+    """
+    root = read_nodes(Path(path))
+    listed = root.mapping("a file of variants", {"variants"}).get("variants")
+    assert listed is not None
+    return {name: _variant(name, node) for name, node in listed.mapping("variants").items()}
+
+
+def chosen_variants(
+    names: Sequence[str], known: Mapping[str, Variant] | None = None
+) -> tuple[bool, list[Variant]]:
+    """Whether the rewordings are asked, and the variants, that a choice names.
+
+    Args:
+        names: ``all``, groups (`GROUPS`), names of variants, and YAML files, whose variants are
+            all chosen and which may replace one of the package.
+        known: the variants of the package by name; read from their file by default.
+
+    Raises:
+        JudgeSenseError: for an unknown name, or a file that cannot be read.
+
+    >>> reworded, found = chosen_variants(["rewording", "order"])
+    >>> reworded, [variant.name for variant in found]
+    (True, ['fields-reversed', 'instruction-last'])
+    """
+    own = {path: load_variants(path) for path in variant_files(names)}
+    whole = dict(load_variants() if known is None else known)
+    for variants in own.values():
+        whole.update(variants)
+    wanted: dict[str, None] = {}
+    for name in names:
+        if name in own:
+            wanted.update(dict.fromkeys(own[name]))
+        elif name == ALL:
+            wanted.update(dict.fromkeys(whole))
+        elif name in GROUPS:
+            wanted.update(dict.fromkeys(v.name for v in whole.values() if v.group == name))
+        elif name in whole:
+            wanted[name] = None
+        else:
+            raise JudgeSenseError(
+                f"unknown variant {name!r}; choose from {ALL}, the groups {', '.join(GROUPS)}, the "
+                f"variants {', '.join(whole)}, or a YAML file of your own"
+            )
+    reworded = ALL in names or REWORDING in names
+    return reworded, [whole[name] for name in whole if name in wanted]
+
+
+def variant_files(names: Sequence[str]) -> list[str]:
+    """Those of the names that are files."""
+    return [name for name in names if name.endswith((".yaml", ".yml"))]
+
+
+def _variant(name: str, node: YamlNode) -> Variant:
+    entries = node.mapping(f"the variant {name!r}", _KEYS)
+    if name in (ALL, *GROUPS):
+        raise node.fail(f"{name!r} is the name of a group; choose another name for the variant")
+    if "class" not in entries:
+        raise node.fail(f"missing key 'class' in the variant {name!r}")
+    kind = _one_of(entries["class"], "class", VARIANT_CLASSES)
+    group = "structure" if kind == EQUIVALENT else kind
+    if "group" in entries:
+        group = _one_of(entries["group"], "group", GROUPS[1:])
+    if not set(entries) - {"class", "group", "examples"}:
+        raise node.fail(f"the variant {name!r} changes nothing; add one of the keys of a change")
+    if ("item" in entries and kind == CONTRAST) != name.endswith(OTHER_ITEM):
+        raise node.fail(
+            f"the name of a contrast that shows another item, and no other, ends with "
+            f"{OTHER_ITEM!r}: rename the variant {name!r}"
+        )
+    found = {key: _one_of(entries[key], key, _CHOICES[key]) for key in _CHOICES if key in entries}
+    found |= {key: _verbatim(entries[key], key) for key in _TEXTS if key in entries}
+    texts: dict[str, str] = {}
+    maps: dict[str, Mapping[str, str]] = {}
+    if "texts" in entries:
+        for task, each in entries["texts"].mapping("texts").items():
+            own = each.mapping(f"the text of task {task!r}", _TEXT_KEYS)
+            if "text" not in own:
+                raise each.fail(f"missing key 'text' of task {task!r}")
+            texts[task] = own["text"].text("text")
+            if "label_map" in own:
+                pairs = own["label_map"].mapping("label_map")
+                maps[task] = MappingProxyType({r: n.text("a label") for r, n in pairs.items()})
+    labels: tuple[str, ...] = ()
+    if "option_labels" in entries:
+        listed = entries["option_labels"].sequence("option_labels")
+        labels = tuple(each.text("an option label") for each in listed)
+        if len(set(labels)) != 2 or len(labels) != 2:
+            raise entries["option_labels"].fail("option_labels must be two different labels")
+    return Variant(
+        name=name,
+        variant_class=kind,
+        group=group,
+        where=node.where,
+        option_labels=labels,
+        texts=MappingProxyType(texts),
+        label_maps=MappingProxyType(maps),
+        sampled=int(_number(entries, "sampled", 1, 999, whole=True)),
+        few_shot=int(_number(entries, "few_shot", 1, 64, whole=True)),
+        keep=_number(entries, "keep", 0, 1),
+        **found,
+    )
+
+
+def _one_of(node: YamlNode, key: str, known: Sequence[str]) -> str:
+    value = node.text(key)
+    if value not in known:
+        raise node.fail(f"unknown {key} {value!r}; choose from {', '.join(known)}")
+    return value
+
+
+def _verbatim(node: YamlNode, key: str) -> str:
+    """Text that may be white space alone, such as a separator."""
+    if not isinstance(node.value, str) or not node.value:
+        raise node.fail(f"{key} must be text")
+    return node.value
+
+
+def _number(
+    entries: Mapping[str, YamlNode], key: str, low: float, high: float, *, whole: bool = False
+) -> float:
+    if key not in entries:
+        return 0.0
+    text = entries[key].text(key)
+    try:
+        value = float(int(text)) if whole else float(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high or value == 0:
+        kind = "a whole number" if whole else "a number"
+        raise entries[key].fail(f"{key} must be {kind} above 0, at most {high:g}, got {text!r}")
+    return value
