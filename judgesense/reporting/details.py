@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from judgesense.decisions.frames import Codes, Log, Pairs
+from judgesense.decisions.frames import Codes, Log
 from judgesense.decisions.streams import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.cells import CellPart
@@ -54,7 +54,8 @@ def wordings(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]
     """Each template by itself: its agreement with the others (mapped), and with gold.
 
     ``agreement`` is the mean JSS of the template's pairs in ``table``, ``accuracy`` the share of
-    its decided prompts that match gold, ``inverted`` whether its label map inverts answers.
+    its decided prompts that match gold, ``inverted`` whether an answer means the
+    opposite of what it means to most templates.
     """
     log, stream = part.log, part.stream
     graded = _graded(stream)
@@ -64,7 +65,6 @@ def wordings(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]
     hits = graded & (stream.decision == log.gold[stream.rows])
     right = np.bincount(template[hits], minlength=size)
     total = np.bincount(template[graded], minlength=size)
-    inverted = _inverted(log, part.pairs)
     mapped = [row for row in table if row["labels"] == "mapped" and row["jss"] is not None]
     result = []
     for code in np.flatnonzero(shown):
@@ -82,22 +82,11 @@ def wordings(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]
                 "template": name,
                 "agreement": sum(r["jss"] * r["n_pairs"] for r in own) / weight if weight else None,
                 "accuracy": float(right[code] / total[code]) if total[code] else None,
-                "inverted": name in inverted,
+                "inverted": name in stream.inverted,
                 "n_prompts": int(shown[code]),
             }
         )
     return sorted(result, key=lambda row: str(row["template"]))
-
-
-def _inverted(log: Log, pairs: Pairs) -> set[str]:
-    """Templates whose label map sends some answer to another label."""
-    moved = (pairs.forward != np.arange(pairs.forward.shape[1])).any(axis=1)
-    found: set[str] = set()
-    for maps, templates in ((pairs.map_a, pairs.template_a), (pairs.map_b, pairs.template_b)):
-        found.update(
-            log.templates[code] for code in np.flatnonzero(np.bincount(templates[moved[maps]]))
-        )
-    return found
 
 
 def _graded(stream: Stream) -> npt.NDArray[np.bool_]:

@@ -93,6 +93,16 @@ def test_a_steady_judge_that_overlooks_the_inversion_does_not_respond(make) -> N
     assert (found["trust"], found["because"]) == ("avoid", ["responsive"])
 
 
+def test_other_words_for_the_same_labels_are_no_contrast(make) -> None:
+    maps = [make.PLAIN, make.PLAIN, {"FALSE": "NO", "TRUE": "YES"}]
+    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 40)
+    first = {"w1": "YES", "w2": "YES", "w3": "FALSE"}
+    found = card(make, benchmark, lambda prompt: first[prompt["template_id"]])
+    assert found["checks"]["responsive"]["state"] == "unmeasured"
+    assert found["checks"]["steady"]["estimate"] == pytest.approx(1 / 3)
+    assert found["because"] == ["right", "steady"]
+
+
 def test_a_rare_flip_does_not_make_a_judge_responsive(make) -> None:
     maps = [make.PLAIN, make.PLAIN, make.INVERTED]
     benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 40)
