@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgesense.reporting.beside import side_tables
-from judgesense.reporting.style import CSS, LOWEST_AGREEMENT, MARKS, TEMPLATES
+from judgesense.reporting.style import CSS, FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
 from judgesense.reporting.table import (
     BASELINE_NOTE,
     COLUMNS,
@@ -47,6 +47,7 @@ def environment(templates: Path = TEMPLATES) -> Environment:
         "marks": MARKS,
         "threshold": STEADY_JSS,
         "lowest": LOWEST_AGREEMENT,
+        "fewest": FEWEST_PAIRS,
     }
     return made
 

@@ -5,20 +5,28 @@ Python prepares plain data; ``templates/`` lays it out and escapes it.
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from hashlib import sha256
 from html import escape
 from typing import Any
 
-from judgesense.decisions.streams import BASELINES
-from judgesense.report_file import identity, task_rank
+from judgesense.report_file import Key, identity, task_rank
 from judgesense.reporting.document import environment, render
+from judgesense.reporting.screen import first_screen
+from judgesense.reporting.style import TEMPLATES
 from judgesense.reporting.table import advice_by_case, rows
-from judgesense.text import number, same_start, short_names, short_templates
+from judgesense.text import number, same_start, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
 LONGEST_ANSWER = 300
 
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+
 Data = dict[str, Any]
+Parts = list[tuple[str, bool]]
 
 
 def h(text: object) -> str:
@@ -27,14 +35,32 @@ def h(text: object) -> str:
 
 
 def render_html(report: Mapping[str, Any]) -> str:
-    """The report as a page without scripts or requests."""
+    """The report as a page without requests; its one script copies texts, and none other runs."""
+    script = (TEMPLATES / "copy.js").read_text("utf-8")
+    screen = first_screen(report)
     return render(
         "report.html",
         report,
-        title=_title(report),
+        screen=screen,
+        folded=[row["key"] for row in screen["others"]],
         heatmaps=list(_heatmaps(report)),
+        wordings=list(_wordings(report)),
+        remedies=list(_remedies(report)),
         flips=list(_flips(report)),
+        script=_markup(script),
+        script_hash=_hash(script),
     )
+
+
+def _markup(text: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _hash(script: str) -> str:
+    """A script as a source of a Content-Security-Policy."""
+    return f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}"
 
 
 def _part(name: str, data: Any) -> str:
@@ -62,17 +88,34 @@ def heatmaps(report: Mapping[str, Any]) -> str:
 
 
 def flips(report: Mapping[str, Any]) -> str:
-    """Verdicts that flipped, both prompts side by side."""
+    """Verdicts that flipped, folded by case: both prompts side by side, differing words marked."""
     return _part("flips", list(_flips(report)))
 
 
-def _title(report: Mapping[str, Any]) -> str:
-    names = short_names({c["judge"] for c in report["cells"] if c["judge"] not in BASELINES})
-    shown = sorted(names.values())
-    if not shown:
-        return "JudgeSense report"
-    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return f"How much does the wording move {', '.join(shown[:3])}{more}?"
+def _cases(report: Mapping[str, Any], name: str) -> Iterator[tuple[Data, list[Data]]]:
+    """The entries of a list by case, in the order of the table."""
+    found: dict[Key, list[Data]] = {}
+    for entry in report[name]:
+        found.setdefault(identity(entry), []).append(dict(entry))
+    names = short_names({key[1] for key in found})
+    order = [identity(row.cell) for row in rows(report)]
+    for key in sorted(found, key=order.index):
+        yield {"key": key, "judge": names[key[1]], "task": key[2], "scoring": key[3]}, found[key]
+
+
+def _wordings(report: Mapping[str, Any]) -> Iterator[Data]:
+    said = {identity(entry): entry["text"] for entry in report["recommendation"]}
+    for case, entries in _cases(report, "wordings"):
+        yield {**case, "rows": entries, "said": said.get(case["key"], "no recommendation")}
+
+
+def _remedies(report: Mapping[str, Any]) -> Iterator[Data]:
+    for case, entries in _cases(report, "remedies"):
+        for entry in entries:
+            gain = [entry[key] for key in ("gain", "gain_ci_low", "gain_ci_high")]
+            mid, *ends = (signed(None if value is None else 100 * value, 1) for value in gain)
+            entry["said"] = mid if entry["gain_ci_low"] is None else f"{mid} [{', '.join(ends)}]"
+        yield {**case, "rows": entries}
 
 
 def _heatmaps(report: Mapping[str, Any]) -> Iterator[Data]:
@@ -85,10 +128,12 @@ def _heatmaps(report: Mapping[str, Any]) -> Iterator[Data]:
     for key in sorted(by_case, key=order.index):
         words = [row for row in report["templates"] if identity(row) == key]
         yield {
+            "key": key,
             "judge": names[key[1]],
             "task": key[2],
             "scoring": key[3],
             "wide": len(words) > MANY_TEMPLATES,
+            "pairs": f"{sum(row['n_pairs'] for row in by_case[key])} pairs of verdicts",
             **_heatmap(by_case[key], words),
         }
 
@@ -119,24 +164,49 @@ def _flips(report: Mapping[str, Any]) -> Iterator[Data]:
     for example in sorted(report["examples"], key=lambda each: task_rank(each["task"])):
         pair = (example["a"]["prompt_id"], example["b"]["prompt_id"])
         distinct.setdefault((example["judge"], example["task"], example["item_id"], pair), example)
+    cases: dict[str, list[Data]] = {}
     for example in distinct.values():
         where = [names[example["judge"]], example["task"], f"{example['scoring']} scoring"]
+        case = cases.setdefault(" · ".join(where), [])
         where += [f"item {example['item_id']}"]
         where += [] if example["order"] == "-" else [f"order {example['order']}"]
         where += [] if example["gold"] is None else [f"gold {example['gold']}"]
         sides = (example["a"], example["b"])
-        tail = _shared_tail(*(side["text"] or "" for side in sides))
-        yield {
-            "where": " · ".join(where),
-            "sides": [
-                {
-                    **side,
-                    "cut": len(side["text"] or "") - tail,
-                    "notes": ", ".join(_side_notes(side, example["gold"])),
-                }
-                for side in sides
-            ],
-        }
+        texts = [side["text"] or "" for side in sides]
+        tail = _shared_tail(*texts)
+        parts = _differing(*(text[: len(text) - tail] for text in texts))
+        case.append(
+            {
+                "where": " · ".join(where),
+                "sides": [
+                    {
+                        **side,
+                        "cut": len(side["text"] or "") - tail,
+                        "parts": own,
+                        "notes": ", ".join(_side_notes(side, example["gold"])),
+                    }
+                    for side, own in zip(sides, parts, strict=True)
+                ],
+            }
+        )
+    for name, found in cases.items():
+        yield {"name": name, "examples": found}
+
+
+def _differing(first: str, second: str) -> tuple[Parts, Parts]:
+    """Two texts in pieces, each with whether the other text lacks it; words are compared.
+
+    >>> _differing("Is it", "Is this")[0]
+    [('Is ', False), ('it', True)]
+    """
+    one, two = (_WORD.findall(text) for text in (first, second))
+    left: Parts = []
+    right: Parts = []
+    for kind, a, b, c, d in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+        for side, words in ((left, one[a:b]), (right, two[c:d])):
+            if words:
+                side.append(("".join(words), kind != "equal"))
+    return left, right
 
 
 def _shared_tail(first: str, second: str) -> int:

@@ -25,6 +25,9 @@ SHAPES = {"use": "o", "care": "^", "unknown": "X", "avoid": "s", "baseline": "D"
 LOWEST_AGREEMENT = 0.5
 """Heatmaps show agreement from here to 1, neutral at the threshold."""
 
+FEWEST_PAIRS = 5
+"""Heatmaps grey the agreement of fewer pairs."""
+
 TEMPLATES = Path(__file__).parent / "templates"
 LIGHT, DARK, _PAGE = (
     (TEMPLATES / f"{name}.css").read_text("utf-8") for name in ("light", "dark", "page")

@@ -142,13 +142,14 @@ def _figure(name: str, check: Mapping[str, Any]) -> str:
 
 
 def advice_by_case(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The findings of each judge, task and scoring: its names, a ``tone`` and the ``texts``."""
+    """The findings of each judge, task and scoring: key, names, ``tone`` and ``texts``."""
     names = short_names({f["judge"] for f in report["findings"]} | set(BASELINES))
     found = []
     for key, group in groupby(report["findings"], key=identity):
         findings = list(group)
         found.append(
             {
+                "key": key,
                 "judge": names[key[1]],
                 "task": key[2],
                 "scoring": key[3],

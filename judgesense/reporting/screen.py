@@ -1,0 +1,384 @@
+"""The first screen of a report's page: may you use the judge, for what, and with which change."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from judgesense.decisions.streams import BASELINES
+from judgesense.report_file import Key, identity, main_cells, task_rank
+from judgesense.text import brackets, join, percent, short_names, span
+from judgesense.trust.card import TRUST
+
+AS_ASKED = "as asked"
+MOST_IN_TITLE = 4
+MOST_WORDINGS = 8
+"""More wordings than that are shown below the first screen only."""
+
+Data = dict[str, Any]
+Entry = Mapping[str, Any]
+
+_SETTLE = {
+    "readable": "readable share not settled yet",
+    "steady": "steadiness not settled yet",
+    "responsive": "may ignore what is asked",
+    "right": "better than chance not settled",
+    "fair": "effect of order not settled",
+}
+_MISSING = {
+    "readable": "no answer to read",
+    "steady": "fewer than two wordings compared",
+    "responsive": "no contrast wording was asked",
+    "right": "no gold labels to compare",
+    "fair": "asked in one order only",
+}
+_TITLE_FAILS = {
+    "fair": "it follows the order of the options",
+    "right": "it is hardly more right than chance",
+    "responsive": "it ignores what the question asks",
+}
+
+
+def first_screen(report: Mapping[str, Any]) -> Data:
+    """What the first screen shows: ``title``, ``rows``, ``others``, ``matrix`` and what to do next.
+
+    Of a judge and task that were scored in two ways, the better one is in ``rows`` and the other
+    in ``others``.
+    """
+    cases = [_Case(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
+    names = short_names({case.judge for case in cases})
+    for case in cases:
+        case.name = names[case.judge]
+    cases.sort(key=lambda case: (task_rank(case.task), case.rank, case.name, case.key))
+    best: dict[tuple[str, str, str], _Case] = {}
+    for case in sorted(cases, key=lambda case: case.rank):
+        best.setdefault(case.key[:3], case)
+    chosen = set(map(id, best.values()))
+    first = [case for case in cases if id(case) in chosen]
+    return {
+        "title": _title(first),
+        "rows": [case.row() for case in first],
+        "others": [case.row() for case in cases if id(case) not in chosen],
+        "matrix": _matrix(first),
+        "remedies": _remedies(first),
+        "wordings": list(_wordings(first)),
+        "next": _next(first),
+        "one_judge": len(names) == 1,
+    }
+
+
+class _Case:
+    """One card, and what a report has on the same judge, task and scoring."""
+
+    def __init__(self, report: Mapping[str, Any], card: Entry) -> None:
+        self.card = card
+        self.key: Key = identity(card)
+        _, self.judge, self.task, self.scoring = self.key
+        self.name = self.judge
+        self.checks: Mapping[str, Entry] = card["checks"]
+        self.remedies = self._own(report["remedies"])
+        self.wordings = self._own(report["wordings"])
+        self.named = next(iter(self._own(report["recommendation"])), None)
+        self.cell = main_cells(report).get(self.key, {}).get("mapped", {})
+        wanted = card.get("remedy")
+        self.remedy = next(
+            (row for row in self.remedies if row["remedy"] == wanted != AS_ASKED), None
+        )
+
+    def _own(self, entries: Sequence[Entry]) -> list[Entry]:
+        return [entry for entry in entries if identity(entry) == self.key]
+
+    @property
+    def trust(self) -> str:
+        return str(self.card["trust"])
+
+    @property
+    def usable(self) -> str | None:
+        """``use`` or ``care`` if it can be used, with its remedy if it has one."""
+        if self.trust in ("use", "care"):
+            return self.trust
+        return str(self.remedy["trust"]) if self.remedy else None
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Sort key: what can be used first, then the better check `right`."""
+        word = TRUST.index(self.usable or self.trust)
+        readable, right = (self.checks[name]["estimate"] for name in ("readable", "right"))
+        return word, TRUST.index(self.trust), -(right or 0.0), -(readable or 0.0)
+
+    def row(self) -> Data:
+        """The row of the table."""
+        right, checks = self.checks["right"], self.checks
+        known = right["details"]
+        first = self.cell.get("first_position_rate")
+        return {
+            "key": self.key,
+            "judge": self.name,
+            "task": self.task,
+            "scoring": self.scoring,
+            "trust": self.trust,
+            "text": self.card["text"],
+            "why": self.reason(),
+            "remedy": _changed(self.remedy) if self.remedy else None,
+            "bars": [
+                _bar("same verdict after rewording", checks["steady"], "steady"),
+                _bar(
+                    "right",
+                    {
+                        **right,
+                        "estimate": known.get("accuracy"),
+                        "ci_low": known.get("accuracy_ci_low"),
+                        "ci_high": known.get("accuracy_ci_high"),
+                        "threshold": known.get("constant_accuracy"),
+                    },
+                    "right",
+                    f"; constant {percent(known.get('constant_accuracy'))}",
+                ),
+                _bar(
+                    "same choice in both orders",
+                    checks["fair"],
+                    "fair",
+                    "" if first is None else f"; first {percent(first)}",
+                ),
+            ],
+            "readable": percent(checks["readable"]["estimate"]),
+            "n_items": checks["readable"]["n_items"],
+        }
+
+    def chip(self) -> Data:
+        """Its place in the matrix."""
+        change = f"{self.remedy['trust']} with {self.remedy['remedy']}" if self.remedy else None
+        return {"trust": self.trust, "text": self.card["text"], "remedy": change}
+
+    def reason(self) -> str:
+        """The worst reason in about six words."""
+        if not self.card["because"]:
+            return "passes every check that applies"
+        worst = self.card["because"][0]
+        check = self.checks[worst]
+        if check["state"] == "open":
+            return _SETTLE[worst]
+        if check["state"] == "unmeasured":
+            return _MISSING[worst]
+        share = percent(check["estimate"])
+        return {
+            "readable": f"{share} of answers can be read",
+            "steady": f"rewording changes {percent(1 - check['estimate'])} of verdicts",
+            "fair": f"same choice in both orders: {share}",
+            "right": "hardly more right than by chance",
+            "responsive": "ignores what the question asks",
+        }[worst]
+
+
+def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
+    """A figure from 0 to 1 with its interval, in percent of the bar, and its reference line."""
+    value = check["estimate"]
+    if value is None:
+        said = "does not apply" if not check["applies"] else "not measured"
+        return {"name": name, "value": None, "said": said, "why": _MISSING[key], "tone": ""}
+    low, high = check["ci_low"], check["ci_high"]
+    return {
+        "name": name,
+        "value": 100 * value,
+        "low": 100 * (value if low is None else low),
+        "width": 100 * ((value if high is None else high) - (value if low is None else low)),
+        "line": None if check["threshold"] is None else 100 * check["threshold"],
+        "said": percent(value),
+        "interval": brackets(low, high, percent),
+        "why": f"{check['n_items']} items{more}",
+        "tone": check["state"],
+    }
+
+
+def _changed(remedy: Entry) -> str:
+    """A remedy in words: what it costs, and what it buys."""
+    cost = remedy["prompts_per_item"]
+    gain = (
+        f": right on {percent(remedy['accuracy'])} instead of {percent(remedy['accuracy_before'])}"
+        if remedy["accuracy"] is not None
+        else ""
+    )
+    return f"{remedy['remedy']} ({cost} prompt{'' if cost == 1 else 's'} per item){gain}"
+
+
+def _title(cases: Sequence[_Case]) -> str:
+    """The conclusion in one sentence."""
+    if not cases:
+        return "JudgeSense report"
+    judges = list(dict.fromkeys(case.name for case in cases))
+    return _of_one(judges[0], cases) if len(judges) == 1 else _of_several(judges, cases)
+
+
+def _of_one(judge: str, cases: Sequence[_Case]) -> str:
+    usable = [case for case in cases if case.usable]
+    unknown = [case for case in cases if not case.usable and case.trust == "unknown"]
+    avoid = [case for case in cases if not case.usable and case.trust == "avoid"]
+    parts: list[str] = []
+    for word, lead in (("use", "use {} for"), ("care", "use {} with care for")):
+        found = [case for case in usable if case.usable == word]
+        if found:
+            said = [
+                case.task if case.trust in ("use", "care") or case.remedy is None
+                else f"{case.task} (with {case.remedy['remedy']})"
+                for case in found
+            ]  # fmt: skip
+            parts.append(f"{lead.format('it' if parts else judge)} {join(said)}")
+    if avoid:
+        whole = len(avoid) == len(cases)
+        tasks = "" if whole else f" for {join([case.task for case in avoid])}"
+        parts.append(f"do not use {'it' if parts else judge}{tasks}: {_why_not(avoid)}")
+    if unknown:
+        tasks = join([case.task for case in unknown])
+        parts.append(f"{tasks}: not known yet" if parts else f"{judge}: not known yet")
+    text = "; ".join(parts)
+    return text if text.startswith(judge) else text[:1].upper() + text[1:]
+
+
+def _why_not(cases: Sequence[_Case]) -> str:
+    """The failed checks of cases to avoid, the two commonest ones."""
+    failed = [name for case in cases for name in case.card["because"]]
+    common = sorted(dict.fromkeys(failed), key=lambda name: -failed.count(name))[:2]
+    return join([_fails(name, cases) for name in common])
+
+
+def _fails(name: str, cases: Sequence[_Case]) -> str:
+    own = [case for case in cases if name in case.card["because"]]
+    values = [case.checks[name]["estimate"] for case in own]
+    if name == "readable":
+        return f"only {span(values, percent)} of its answers can be read"
+    if name == "steady":
+        return f"rewording changes {span([1 - value for value in values], percent)} of its verdicts"
+    first = [case.cell.get("first_position_rate") for case in own]
+    known = [value for value in first if value is not None]
+    if name == "fair" and known and min(known) > 0.5:
+        return f"it takes the first option in {span(known, percent)} of verdicts"
+    return _TITLE_FAILS[name]
+
+
+def _of_several(judges: Sequence[str], cases: Sequence[_Case]) -> str:
+    able = list(dict.fromkeys(case.name for case in cases if case.usable))
+    if not able:
+        unknown = any(case.trust == "unknown" for case in cases)
+        return (
+            f"None of {len(judges)} judges {'is known to be usable yet' if unknown else 'passes'}"
+        )
+    parts = []
+    for word in ("use", "care"):
+        found: dict[str, list[str]] = {}
+        for case in cases:
+            if case.usable == word:
+                changed = case.remedy is not None and case.trust not in ("use", "care")
+                change = f" ({case.remedy['remedy']})" if changed and case.remedy else ""
+                found.setdefault(f"{case.task}{change}", []).append(case.name)
+        care = " with care" if word == "care" else ""
+        for task, names in found.items():
+            more = len(names) - MOST_IN_TITLE
+            shown = [*names[:MOST_IN_TITLE], *([f"{more} more"] if more > 0 else [])]
+            parts.append(f"use {join(shown, 'or')}{care} for {task}")
+    left = len(judges) - len(able)
+    rest = f"; no other judge of {len(judges)} yet" if left else ""
+    text = "; ".join(parts[:MOST_IN_TITLE])
+    return f"{text[:1].upper()}{text[1:]}{rest}"
+
+
+def _matrix(cases: Sequence[_Case]) -> Data | None:
+    """Judges by tasks, a trust value in each place; None for one judge."""
+    judges = list(dict.fromkeys((case.key[0], case.name) for case in cases))
+    if len(judges) < 2:
+        return None
+    tasks = list(dict.fromkeys(case.task for case in cases))
+    found = {(case.key[0], case.name, case.task): case.chip() for case in cases}
+    return {
+        "tasks": tasks,
+        "lines": [
+            {"judge": judge, "cells": [found.get((run, judge, task)) for task in tasks]}
+            for run, judge in judges
+        ],
+    }
+
+
+def _remedies(cases: Sequence[_Case]) -> Data:
+    """The changes that pass, or how many were measured without one."""
+    passing = [
+        {"judge": case.name, "task": case.task, "text": _changed(case.remedy)}
+        for case in cases
+        if case.remedy
+    ]
+    tried = {row["remedy"] for case in cases for row in case.remedies if row["n_items"]}
+    return {
+        "passing": passing[:MOST_IN_TITLE],
+        "more": len(passing) - len(passing[:MOST_IN_TITLE]),
+        "tried": len(tried - {AS_ASKED}),
+        "needed": any(case.trust in ("avoid", "unknown") for case in cases),
+    }
+
+
+def _wordings(cases: Sequence[_Case]) -> Iterator[Data]:
+    """The wording to use for each case that has one; cases without one are left out."""
+    shown = 0
+    for case in cases:
+        named = case.named
+        if named is None or (named["template"] is None and case.trust == "avoid"):
+            continue
+        if not named["best_set"] or shown == MOST_WORDINGS:
+            continue
+        best = [row for row in case.wordings if row["template"] in named["best_set"]]
+        best.sort(key=lambda row: (-(row["accuracy"] or 0), -(row["agreement"] or 0)))
+        own = [row for row in case.wordings if row["template"] == named["template"]] or best
+        if not own:
+            continue
+        shown += 1
+        yield {
+            "judge": case.name,
+            "task": case.task,
+            "template": own[0]["template"],
+            "text": own[0]["text"],
+            "is_best": named["template"] is not None,
+            "equal": len(named["best_set"]),
+            "said": named["text"],
+        }
+
+
+def _next(cases: Sequence[_Case]) -> Data | None:
+    """The next step in words and as one command."""
+    if not cases:
+        return None
+    order = {"use": 0, "care": 1, None: 2}
+    case = min(cases, key=lambda case: (order[case.usable], case.rank))
+    who = f"--judge {shlex.quote(case.judge.partition('@')[0])}"
+    task = shlex.quote(case.task)
+    if case.trust not in ("use", "care") and case.remedy:
+        return {
+            "text": f"Write {case.remedy['remedy']} on {case.task} as a judge of its own:",
+            "command": f"judgesense stabilise DIR {who} --task {task} "
+            f"--scoring {case.scoring} --out stable.yaml",
+        }
+    if case.trust == "use":
+        return {
+            "text": f"Judge your own items on {case.task}:",
+            "command": f"judgesense judge ITEMS {who} --task {task} --out verdicts.jsonl",
+        }
+    fair = case.checks["fair"]
+    if case.trust != "avoid" and fair["applies"] and fair["state"] == "unmeasured":
+        return {
+            "text": "Ask in both orders of the options:",
+            "command": f"judgesense run {who} --tasks {task} --orders AB,BA --out DIR2",
+        }
+    unsettled = "open" in {check["state"] for check in case.checks.values()}
+    if case.trust == "unknown" or (case.trust == "care" and unsettled):
+        return {
+            "text": "See how many items and wordings settle it:",
+            "command": "judgesense plan DIR",
+        }
+    if case.trust == "care":
+        return {
+            "text": "Write it as a judge that asks a person where it is unsure:",
+            "command": f"judgesense stabilise DIR {who} --task {task} "
+            f"--scoring {case.scoring} --out stable.yaml",
+        }
+    tasks = ",".join(dict.fromkeys(case.task for case in cases))
+    return {
+        "text": "Measure another judge on the same tasks:",
+        "command": f"judgesense run --judge ANOTHER --tasks {shlex.quote(tasks)} --out DIR2",
+    }

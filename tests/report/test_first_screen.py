@@ -1,0 +1,87 @@
+"""The first screen of a report's page, on logs made by rule."""
+
+from __future__ import annotations
+
+import zlib
+
+import pyarrow as pa
+
+from judgesense.reporting.build import measure
+from judgesense.reporting.html import render_html
+from judgesense.reporting.screen import first_screen
+
+
+def _first(prompt) -> str:
+    return "A"
+
+
+def test_a_judge_that_follows_the_order_is_not_to_be_used(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB", "BA"))
+    screen = first_screen(measure(make.log(benchmark, _first), benchmark.pairs, run={}))
+    assert screen["title"].startswith("Do not use rule: ")
+    assert "takes the first option in 100% of verdicts" in screen["title"]
+    (row,) = screen["rows"]
+    steady, right, fair = row["bars"]
+    assert (row["trust"], row["why"]) == ("avoid", "same choice in both orders: 0%")
+    assert (steady["value"], steady["line"], steady["tone"]) == (100, 80, "pass")
+    assert (right["value"], right["line"], right["tone"]) == (50, 50, "fail")
+    assert (fair["value"], fair["line"], fair["tone"]) == (0, 70, "fail")
+    assert screen["matrix"] is None
+    assert screen["wordings"] == []
+    assert "--judge ANOTHER --tasks preference" in screen["next"]["command"]
+
+
+def test_a_remedy_that_passes_is_in_the_title_and_the_command(make) -> None:
+    """The item's better option by 1 nat, the first place by 2: both orders undo the place."""
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 40, orders=("AB", "BA"))
+
+    def scores(prompt):
+        lean = 2.0 + (1.0 if prompt["gold"] == "A" else -1.0)
+        noise = zlib.crc32(prompt["text"].encode()) % 7 / 100
+        return {"A": -0.1, "B": -0.1 - lean - noise}
+
+    log = make.log(benchmark, _first, scoring="options", logprobs=scores, mass=1.0)
+    screen = first_screen(measure(log, benchmark.pairs, run={}))
+    (row,) = screen["rows"]
+    assert row["trust"] == "avoid"
+    assert row["remedy"].endswith("right on 100% instead of 50%")
+    name = row["remedy"].split(" (")[0]
+    assert f"preference (with {name})" in screen["title"]
+    assert screen["next"]["command"].startswith("judgesense stabilise DIR --judge rule ")
+    assert "--scoring options" in screen["next"]["command"]
+
+
+def test_the_better_scoring_is_first_and_two_judges_make_a_matrix(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 5, ["YES", "NO"] * 40)
+    logs = [
+        make.log(benchmark, make.oracle, judge="good@1", scoring="options"),
+        make.log(benchmark, lambda prompt: "UNCLEAR", judge="good@1"),
+        make.log(benchmark, lambda prompt: "YES", judge="j" * 200),
+    ]
+    report = measure(pa.concat_tables(logs), benchmark.pairs, run={})
+    screen = first_screen(report)
+    assert [(row["judge"], row["scoring"]) for row in screen["rows"]] == [
+        ("good", "options"),
+        ("j" * 200, "generate"),
+    ]
+    assert [(row["judge"], row["scoring"]) for row in screen["others"]] == [("good", "generate")]
+    chips = [line["cells"][0]["trust"] for line in screen["matrix"]["lines"]]
+    assert chips == ["care", "avoid"]
+    assert screen["title"].startswith("Use good with care for factuality; no other judge of 2")
+    (wording,) = screen["wordings"]
+    assert (wording["is_best"], wording["equal"]) == (False, 5)
+    assert len(render_html(report).encode()) < 300_000
+
+
+def test_what_is_missing_is_said_in_its_place(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB",))
+    log = make.log(benchmark, make.oracle)
+    no_gold = log.set_column(
+        log.column_names.index("gold"), "gold", pa.nulls(len(log), pa.string())
+    )
+    screen = first_screen(measure(no_gold, benchmark.pairs, run={}))
+    (row,) = screen["rows"]
+    assert [bar["value"] for bar in row["bars"][1:]] == [None, None]
+    assert row["bars"][1]["why"] == "no gold labels to compare"
+    assert row["bars"][2]["why"] == "asked in one order only"
+    assert "--orders AB,BA" in screen["next"]["command"]
