@@ -41,8 +41,8 @@ class Benchmark:
     ``prompts`` has the columns of :class:`~judgesense.tasks.Prompt` (with variants those of
     `VARIANT_SCHEMA`), ``pairs`` those of :class:`~judgesense.tasks.Pair`; every pair's prompts are
     among the prompts. ``source`` identifies the content (name or path, revision, hash) and is
-    recorded in ``run.json``, as are ``wordings``: the text of each template by task, where known.
-    ``aliases`` are the templates' further texts for an answer, by template id.
+    recorded in ``run.json``, as are ``wordings`` and ``layouts``: those of each template by task,
+    where known. ``aliases`` are the templates' further texts for an answer, by template id.
     """
 
     tasks: Mapping[str, Task]
@@ -51,6 +51,7 @@ class Benchmark:
     source: Mapping[str, str]
     aliases: Mapping[str, Aliases] = field(default_factory=dict)
     wordings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    layouts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, table, schemas in (

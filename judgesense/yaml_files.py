@@ -121,16 +121,20 @@ def read_nodes(path: Path) -> YamlNode:
 
     Raises JudgeSenseError as :func:`read_yaml`, and for an empty file or a key that is not text.
     """
-    text = read_text(path)
-    _bounded(text, str(path))
+    return parse_nodes(read_text(path), str(path))
+
+
+def parse_nodes(text: str, where: str) -> YamlNode:
+    """The value of YAML text with the place of each part. Raises as :func:`read_nodes`."""
+    _bounded(text, where)
     try:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
-        raise _invalid(error, str(path)) from error
+        raise _invalid(error, where) from error
     if root is None:
-        raise JudgeSenseError(f"{path}: the file is empty")
-    _check(root, str(path), {})
-    return _converted(root, str(path))
+        raise JudgeSenseError(f"{where}: the file is empty")
+    _check(root, where, {})
+    return _converted(root, where)
 
 
 def _bounded(text: str, where: str) -> None:

@@ -104,6 +104,10 @@ def build(
         wordings={
             name: {one.template_id: one.text for one in templates[name].templates} for name in tasks
         },
+        layouts={
+            name: {one.template_id: one.layout for one in templates[name].templates}
+            for name in tasks
+        },
     )
 
 

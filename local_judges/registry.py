@@ -102,7 +102,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
         engine = "api"
-    if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and path.is_file():
+    if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
         return _of_stabilised(path, engine, model, given)
     named = entries().get(judge)
     if named is not None:
@@ -236,11 +236,24 @@ def _of_stabilised(
         spec = resolve(named, **values)
     except JudgeSenseError as error:
         raise JudgeSenseError(f"{path}, key judge: {error}") from error
+    _require_probabilities(stabilised, spec)
     limits = {
         key for key, (each, _) in table(ENGINES[kind]).items() if not each.metadata["fixes_answers"]
     }
     own_name = str(own.get("judge") or spec.name)
     return replace(spec, name=own_name, stabilised=stabilised, same_judge=not (changed - limits))
+
+
+def _require_probabilities(stabilised: Stabilised, spec: JudgeSpec) -> None:
+    """Raise JudgeSenseError if the rule needs log-probabilities and the endpoint gives none."""
+    if spec.engine != "api" or not stabilised.rule.needs_probabilities:
+        return
+    absent = spec.options.get("answer_format") or not spec.options.get("logprobs", True)
+    if absent:
+        raise JudgeSenseError(
+            f"{stabilised.where} needs log-probabilities, and judge {spec.name} gives none "
+            f"({'answer_format is set' if spec.options.get('answer_format') else 'logprobs=false'})"
+        )
 
 
 def _names(wanted: str) -> str:

@@ -10,37 +10,23 @@ import hashlib
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import Item, Template, prompt_id, render
+from judgesense.tasks import Template
+from judgesense.trust.grid import log_of_shares
 from judgesense.trust.rules import AS_ASKED, Decided, Rule
 from local_judges.parsing import parse
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.stabilised_file import Stabilised
+from local_judges.stabilised_messages import Asked, Messages, key_of
 
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 128
 """Messages per batch: their prompts are asked together."""
-
-
-_WORDING = "_wording"
-"""The field that holds a wording which the file does not have."""
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What one message stands for: the requests behind its verdict, by wording and order."""
-
-    members: tuple[tuple[Request, ...], ...]
-    templates: tuple[Template, ...]
-    template: Template
-    rule: Rule
 
 
 class StabilisedJudge:
@@ -69,14 +55,15 @@ class StabilisedJudge:
             if same_judge:
                 raise JudgeSenseError(f"{differs}. Use the same ones, or stabilise this judge")
             log.warning("%s; the file's card and expected accuracy are not about it", differs)
-        scoring = "options" if stabilised.rule.needs_probabilities else "generate"
-        if scoring not in inner.scorings:
+        if stabilised.scoring not in inner.scorings:
             raise JudgeSenseError(
-                f"{stabilised.where} needs {scoring} scoring, and judge {inner.name} offers "
-                f"{', '.join(sorted(inner.scorings))}"
+                f"{stabilised.where} needs {stabilised.scoring} scoring, and judge {inner.name} "
+                f"offers {', '.join(sorted(inner.scorings))}"
             )
         self.stabilised, self.inner = stabilised, inner
-        self.scorings = frozenset({scoring})
+        self._messages = Messages(stabilised)
+        # A verdict read from probabilities can also be given as text.
+        self.scorings = frozenset({stabilised.scoring, "generate"})
         digest = hashlib.sha256(f"{inner.name} {stabilised.digest}".encode()).hexdigest()[:8]
         changed = stabilised.rule.remedy != AS_ASKED
         self.name = f"{inner.name.split('@')[0]}-stabilised@{digest}" if changed else inner.name
@@ -107,15 +94,24 @@ class StabilisedJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all its prompts."""
         for index, requests in batches:
-            prompts = self._prompts(requests)
-            plan = self.inner.plan(prompts, self.scorings)
-            asked = ((n, [prompts[at] for at in batch]) for n, batch in enumerate(plan))
-            told: dict[str, Answer] = {}
-            for number, answers in self.inner.judge(asked, self.scorings):
-                for at, answer in zip(plan[number], answers, strict=True):
-                    told[_key(prompts[at])] = answer
+            told = self._told(self._prompts(requests), self.stabilised.scoring)
+            # Without options it is no verdict: a request for a paraphrase, say.
+            told |= self._told([request for request in requests if not request.options], "generate")
             counted: set[str] = set()
             yield index, [self._answer(request, told, counted) for request in requests]
+
+    def _told(self, prompts: Sequence[Request], scoring: str) -> dict[str, Answer]:
+        """The answers of the judge that is asked."""
+        told: dict[str, Answer] = {}
+        if not prompts:
+            return told
+        how = frozenset({scoring})
+        plan = self.inner.plan(prompts, how)
+        asked = ((n, [prompts[at] for at in batch]) for n, batch in enumerate(plan))
+        for number, answers in self.inner.judge(asked, how):
+            for at, answer in zip(plan[number], answers, strict=True):
+                told[key_of(prompts[at])] = answer
+        return told
 
     def close(self) -> None:
         """Free the judge that is asked."""
@@ -126,118 +122,49 @@ class StabilisedJudge:
         found: dict[str, Request] = {}
         for request in requests:
             asked = self.asked(request)
-            if isinstance(asked, _Asked):
-                found.update((_key(m), m) for row in asked.members for m in row)
+            if isinstance(asked, Asked):
+                found.update((key_of(m), m) for row in asked.members for m in row)
         return list(found.values())
 
-    def asked(self, request: Request) -> _Asked | str:
+    def asked(self, request: Request) -> Asked | str:
         """The prompts behind a message, or why it cannot be judged."""
-        task, rule = self.stabilised.entry.task, self.stabilised.rule
-        if set(request.options) != set(task.labels) and not any(
-            set(request.options) == set(t.label_map) for t in self.stabilised.entry.templates
-        ):
-            return (
-                f"the message allows {', '.join(request.options)}, and the task {task.name} of "
-                f"{self.stabilised.where} has the labels {', '.join(task.labels)}"
-            )
-        taken = self._taken(request)
-        if isinstance(taken, str):
-            return taken
-        template, fields = taken
-        templates: tuple[Template, ...] = (template,)
-        if len(rule.wordings) > 1:
-            by_id = {t.template_id: t for t in self.stabilised.entry.templates}
-            templates = tuple(by_id[wording] for wording in rule.wordings)
-            shown = frozenset().union(*(own.placeholders for own in templates))
-            if lacking := sorted(shown - set(fields)):
-                return f"the message does not show {lacking[0]}, which the panel's wordings show"
-        # The message shows its options in the order that counts as AB here.
-        item = Item("message", task.name, fields)
-        members = tuple(
-            tuple(
-                Request(prompt_id(text), text, tuple(own.label_map), request.repeat)
-                for order in rule.orders
-                for text in [render(task, own, item, order).text]
-            )
-            for own in templates
-        )
-        return _Asked(members, templates, template, self._rule_for(templates))
-
-    def _rule_for(self, templates: Sequence[Template]) -> Rule:
-        rule = self.stabilised.rule
-        names = tuple(template.template_id for template in templates)
-        if names == rule.wordings:
-            return rule
-        offsets = {name: rule.offsets_for(name) for name in names} if rule.offsets else {}
-        return Rule(rule.remedy, names, rule.orders, rule.labels, rule.read, offsets)
-
-    def _taken(self, request: Request) -> tuple[Template, dict[str, str]] | str:
-        """The template of a message and the item's fields in it."""
-        for template, patterns in self._patterns:
-            found = [pattern.fullmatch(request.text) for pattern in patterns]
-            if found[0] is None or set(request.options) != set(template.label_map):
-                continue
-            own = [match.groupdict() for match in found if match is not None]
-            instruction = own[0].pop("instruction", None)
-            if instruction is not None and own[1].pop("instruction", None) != instruction:
-                return _AMBIGUOUS
-            if own[0] != own[1]:
-                return _AMBIGUOUS
-            if instruction is not None:
-                if set(request.options) != set(template.label_map.values()):
-                    return "a wording that the file does not have must allow the task's own labels"
-                # As a field, so that braces in the wording are not read as placeholders.
-                own[0][_WORDING] = instruction
-                name = f"wording {prompt_id(instruction)}"
-                template = replace(template, template_id=name, text=f"{{{_WORDING}}}")
-            return template, own[0]
-        return (
-            f"the message is not laid out as the templates of {self.stabilised.where}; judge items "
-            f"of the task {self.stabilised.entry.task.name}"
-        )
-
-    @cached_property
-    def _patterns(self) -> list[tuple[Template, tuple[re.Pattern[str], re.Pattern[str]]]]:
-        """The file's wordings as patterns, then their layouts with any wording.
-
-        Each is there twice, matching as little and as much as possible per field: where the two
-        differ, a field's text looks like the layout, and the message cannot be taken apart.
-        """
-        found = [
-            (t, _both_patterns(t.layout.replace("{instruction}", t.text)))
-            for t in self.stabilised.entry.templates
-        ]
-        layouts = {t.layout: t for t in self.stabilised.entry.templates if not t.inverted}
-        return found + [(t, _both_patterns(layout)) for layout, t in layouts.items()]
+        return self._messages.asked(request)
 
     def _answer(self, request: Request, told: Mapping[str, Answer], counted: set[str]) -> Answer:
+        if not request.options:
+            return told[key_of(request)]
         asked = self.asked(request)
         if isinstance(asked, str):
             return Answer(error=asked)
-        rows = [[told[_key(member)] for member in row] for row in asked.members]
+        rows = [[told[key_of(member)] for member in row] for row in asked.members]
         answers = [answer for row in rows for answer in row]
         # Several messages share prompts: each prompt's cost counts once.
-        new = {_key(m): told[_key(m)] for row in asked.members for m in row}
+        new = {key_of(m): told[key_of(m)] for row in asked.members for m in row}
         fresh = [answer for key, answer in new.items() if key not in counted]
         counted.update(new)
-        costs = [answer.cost_usd for answer in fresh if answer.cost_usd is not None]
         common: dict[str, Any] = {
-            "input_tokens": sum(answer.input_tokens or 0 for answer in fresh),
-            "output_tokens": sum(answer.output_tokens or 0 for answer in fresh),
-            "latency_s": sum(answer.latency_s or 0.0 for answer in answers),
-            "cost_usd": sum(costs) if costs else None,
+            "input_tokens": _total(answer.input_tokens for answer in fresh),
+            "output_tokens": _total(answer.output_tokens for answer in fresh),
+            "latency_s": _total(answer.latency_s for answer in answers),
+            "cost_usd": _total(answer.cost_usd for answer in fresh),
         }
         if failed := [answer.error for answer in answers if answer.error is not None]:
             return Answer(error=failed[0], **common)
         if all(answer.refused for answer in answers):
             return Answer(refused=True, **common)
-        decided = asked.rule.decide(_told(rows, asked, self.stabilised.rule))
+        told_by = _told(rows, asked, self.stabilised.rule)
+        decided = asked.rule.decide(told_by)
         own = _as_raw(decided, asked.template, self.stabilised.rule.labels, request.options)
         if own is None:
             return Answer(text="", **common)
         masses = [answer.option_mass for answer in answers if answer.option_mass is not None]
+        said = ""
+        if decided.codes[0] >= 0:
+            said = request.options[int(np.argmax(own))]
+            if asked.rule.read == "vote" and len(answers) > 1:
+                said += _votes(decided, told_by, asked.template, asked.rule.labels)
         return Answer(
-            text=request.options[int(np.argmax(own))] if decided.codes[0] >= 0 else "",
+            text=said,
             option_logprobs=own if "options" in self.scorings else None,
             option_mass=float(np.mean(masses)) if masses else None,
             **common,
@@ -282,38 +209,20 @@ def stabilised_judge(
     return kind(stabilised, inner, same_judge=same_judge)
 
 
-_AMBIGUOUS = (
-    "a field of the item contains text that looks like the layout, so the message cannot be taken "
-    "apart; change that text"
-)
+def _total(values: Iterable[float | None]) -> float | None:
+    """The sum of what is known; None if nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
-def _key(request: Request) -> str:
-    return f"{request.prompt_id} {request.options} {request.repeat}"
-
-
-def _both_patterns(whole: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    parts = re.split(r"\{(\w+)\}", whole)
-    made = []
-    for much in ("*?", "*"):
-        seen: set[str] = set()
-        pattern = re.escape(parts[0])
-        for name, literal in zip(parts[1::2], parts[2::2], strict=True):
-            pattern += f"(?P={name})" if name in seen else f"(?P<{name}>.{much})"
-            pattern += re.escape(literal)
-            seen.add(name)
-        made.append(re.compile(pattern, re.DOTALL))
-    return made[0], made[1]
-
-
-def _told(rows: list[list[Answer]], asked: _Asked, rule: Rule) -> np.ndarray:
+def _told(rows: list[list[Answer]], asked: Asked, rule: Rule) -> np.ndarray:
     """The answers as log-probabilities of the labels as shown, shape (1, wordings, orders, L)."""
     told = np.full((1, len(rows), len(rule.orders), len(rule.labels)), np.nan)
     for w, (row, template) in enumerate(zip(rows, asked.templates, strict=True)):
         options = tuple(template.label_map)
         for o, answer in enumerate(row):
             if rule.read == "vote":
-                said = template.label_map.get(parse(answer.text or "", options))
+                said = template.label_map.get(parse(answer.text or "", options, template.aliases))
                 if said is not None and not answer.refused:
                     told[0, w, o] = -np.inf
                     told[0, w, o, rule.labels.index(said)] = 0.0
@@ -322,9 +231,36 @@ def _told(rows: list[list[Answer]], asked: _Asked, rule: Rule) -> np.ndarray:
                 values = np.array(answer.option_logprobs)
                 for option, share in zip(options, np.exp(values - values.max()), strict=True):
                     shares[rule.labels.index(template.label_map[option])] += share
-                with np.errstate(divide="ignore"):
-                    told[0, w, o] = np.log(shares)
+                told[0, w, o] = log_of_shares(shares[None])[0]
     return told
+
+
+def _votes(decided: Decided, told: np.ndarray, template: Template, labels: tuple[str, ...]) -> str:
+    """The readable votes by option, in a verdict's text: what :func:`margin_of_votes` reads."""
+    readable = int((~np.isnan(told[..., 0])).sum())
+    counts = np.rint(decided.shares[0] * readable).astype(int)
+    told_by = [
+        f"{option} {counts[labels.index(label)]}" for option, label in template.label_map.items()
+    ]
+    return f"\n\nvotes: {', '.join(told_by)}"
+
+
+def margin_of_votes(text: str, template: Template) -> float:
+    """The share of votes between the two best labels of a vote's text; 1 for a single verdict.
+
+    >>> one = Template("r1", "relevance", "Which?", "{instruction}", {"A": "A", "B": "B"})
+    >>> margin_of_votes("A\\n\\nvotes: A 2, B 1", one).__round__(3), margin_of_votes("A", one)
+    (0.333, 1.0)
+    """
+    _, found, listed = text.partition("\n\nvotes: ")
+    if not found:
+        return 1.0
+    counts: dict[str, int] = {}
+    for option, label in template.label_map.items():
+        if match := re.search(rf"(?:^|, ){re.escape(option)} (\d+)(?=, |$)", listed):
+            counts[label] = int(match.group(1))
+    ranked = sorted(counts.values(), reverse=True)
+    return (ranked[0] - ranked[1]) / sum(ranked)
 
 
 def _as_raw(

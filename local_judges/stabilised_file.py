@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
-from judgesense.trust.rules import Rule
-from judgesense.yaml_files import YamlNode, read_nodes, read_yaml
+from judgesense.trust.rules import OTHER_WORDINGS, Rule
+from judgesense.yaml_files import YamlNode, parse_nodes, parse_yaml, read_text
 from judgesense_dataset.templates import TaskTemplates, read_tasks
+
+log = logging.getLogger(__name__)
 
 VERSION = 1
 """The version of the file that is written; others are refused."""
@@ -47,16 +49,17 @@ class Stabilised:
     ``judge``, ``engine``, ``model`` and ``options`` as in a run's record; without an engine it is a
     Python function that the caller must pass. ``ask_person`` has the margin below which a person
     is to be asked (``threshold``, None if none holds ``max_error``). ``expected``, ``data`` and
-    ``card`` say what it was measured on and what is expected of it.
+    ``card`` say what it was measured on and what is expected of it; ``data["rule"]`` is the digest
+    of the rule and wordings that they are about.
     """
 
     judge: Plain
     entry: TaskTemplates
     rule: Rule
-    ask_person: Plain = field(default_factory=lambda: MappingProxyType({}))
-    expected: Plain = field(default_factory=lambda: MappingProxyType({}))
-    data: Plain = field(default_factory=lambda: MappingProxyType({}))
-    card: Plain = field(default_factory=lambda: MappingProxyType({}))
+    ask_person: Plain = field(default_factory=dict)
+    expected: Plain = field(default_factory=dict)
+    data: Plain = field(default_factory=dict)
+    card: Plain = field(default_factory=dict)
     where: str = "the stabilised judge"
 
     def __post_init__(self) -> None:
@@ -72,6 +75,11 @@ class Stabilised:
                 f"{self.where}: the rule asks the wording {absent[0]!r}, which is not among the "
                 f"templates {', '.join(sorted(known))}"
             )
+        if absent := [key for key in rule.offsets if key not in known | {OTHER_WORDINGS}]:
+            raise JudgeSenseError(
+                f"{self.where}: the rule has offsets for the wording {absent[0]!r}, which is not "
+                f"among the templates {', '.join(sorted(known))}"
+            )
         if absent := [order for order in rule.orders if order not in task.orders]:
             raise JudgeSenseError(
                 f"{self.where}: the task {task.name} has the orders {', '.join(task.orders)}, "
@@ -81,17 +89,32 @@ class Stabilised:
     @property
     def digest(self) -> str:
         """Eight hex digits of everything that fixes the verdicts, apart from the judge asked."""
-        templates = {
-            t.template_id: (t.text, t.layout, dict(t.label_map)) for t in self.entry.templates
-        }
-        fixed = json.dumps([self.rule.to_dict(), templates], sort_keys=True)
-        return hashlib.sha256(fixed.encode()).hexdigest()[:8]
+        return digest_of(self.entry, self.rule)
+
+    @property
+    def scoring(self) -> str:
+        """How the judge is asked: ``options``, or ``generate`` for votes."""
+        return "options" if self.rule.needs_probabilities else "generate"
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields of an item that the rule's wordings show."""
+        own = [t.placeholders for t in self.entry.templates if t.template_id in self.rule.wordings]
+        return frozenset().union(*own)
+
+    @property
+    def edited(self) -> bool:
+        """Whether the rule or a wording was changed after the card was measured."""
+        return self.data.get("rule") not in (None, self.digest)
 
     @property
     def threshold(self) -> float | None:
-        """The margin below which a person is asked; None if no margin is good enough."""
+        """The margin below which a person is asked.
+
+        None if no margin is good enough, and in an edited file, whose error nobody measured.
+        """
         found: float | None = self.ask_person.get("threshold")
-        return found
+        return None if self.edited else found
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of the file."""
@@ -110,6 +133,8 @@ class Stabilised:
                 own["layout"] = template.layout
             if dict(template.label_map) != {label: label for label in task.labels}:
                 own["label_map"] = dict(template.label_map)
+            if template.aliases:
+                own["aliases"] = {key: list(texts) for key, texts in template.aliases.items()}
             listed["templates"].append(own)
         rule = self.rule.to_dict()
         del rule["labels"]
@@ -126,25 +151,93 @@ class Stabilised:
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all. Raises JudgeSenseError if it cannot be written."""
-        text = yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True, width=100)
         try:
-            write_text(path, text)
+            write_text(path, self.text())
         except OSError as error:
             raise JudgeSenseError(f"cannot write {path}: {error.strerror or error}") from error
 
+    def text(self) -> str:
+        """The file's text: a comment on how to use it, then :meth:`to_dict` as YAML."""
+        body = yaml.dump(
+            self.to_dict(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
+        )
+        return _HEAD + body
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Templates hold read-only mappings, which cannot be pickled (for Ray's actors); the text
+        # is also checked where it arrives.
+        return parse_stabilised, (self.text(), self.where)
+
+
+def digest_of(entry: TaskTemplates, rule: Rule) -> str:
+    """Eight hex digits of a rule and the wordings that it may ask."""
+    templates = {t.template_id: (t.text, t.layout, dict(t.label_map)) for t in entry.templates}
+    task = [entry.task.name, list(entry.task.labels), dict(entry.task.options)]
+    fixed = json.dumps([task, rule.to_dict(), templates], sort_keys=True)
+    return hashlib.sha256(fixed.encode()).hexdigest()[:8]
+
+
+_HEAD = """\
+# A judge made by judgesense stabilise. Judge items with it:
+#   judgesense judge ITEMS --judge THIS_FILE --out verdicts.parquet
+# Offsets and margins are in nats. data.rule is the fingerprint of the rule and the wordings.
+"""
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML for people: short lists and mappings on one line, long texts as they read."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+def _short(values: Any) -> bool:
+    return not any(isinstance(each, (dict, list)) for each in values) and len(str(values)) < 90
+
+
+def _represent_mapping(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.Node:
+    flow = _short(list(value.values())) and len(str(value)) < 120 and "text" not in value
+    return dumper.represent_mapping("tag:yaml.org,2002:map", value, flow_style=flow)
+
+
+def _represent_list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=_short(value))
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(dict, _represent_mapping)
+_Dumper.add_representer(list, _represent_list)
+
 
 def read_stabilised(path: str | Path) -> Stabilised:
-    """Read and check the file of a stabilised judge.
+    """Read and check the file of a stabilised judge; warn of one that was edited by hand.
 
     Raises JudgeSenseError naming the file, the line and what differs: another version, a missing or
     unknown key, labels of the offsets that are not the task's, a wording that is not there, a
     number out of range.
     """
-    path = Path(path)
-    root = read_nodes(path)
+    found = parse_stabilised(read_text(Path(path)), str(path))
+    if found.edited:
+        log.warning(
+            "%s: the rule or a wording was edited, so its card, its expected accuracy and its "
+            "ask_person threshold are not about it; ask_person stays empty",
+            path,
+        )
+    return found
+
+
+def parse_stabilised(text: str, where: str) -> Stabilised:
+    """The stabilised judge in the text of a file; ``where`` names it. Raises as
+    :func:`read_stabilised`."""
+    root = parse_nodes(text, where)
     if not isinstance(root.value, dict) or MARK not in root.value:
         raise JudgeSenseError(
-            f"{path} is not a stabilised judge: it lacks the key {MARK}; make one with "
+            f"{where} is not a stabilised judge: it lacks the key {MARK}; make one with "
             "judgesense stabilise DIR --judge J --task T --out FILE.yaml"
         )
     version = root.value[MARK]
@@ -161,7 +254,7 @@ def read_stabilised(path: str | Path) -> Stabilised:
     if len(tasks) != 1:
         raise nodes["tasks"].fail(f"a stabilised judge has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()
-    plain = read_yaml(path)
+    plain = parse_yaml(text, where)
     nodes["judge"].mapping("judge", _JUDGE_KEYS)
     judge = plain["judge"]
     if not isinstance(judge.get("name"), str) or not isinstance(judge.get("options", {}), dict):
@@ -174,7 +267,7 @@ def read_stabilised(path: str | Path) -> Stabilised:
         expected=_mapping(plain, "expected", nodes),
         data=_mapping(plain, "data", nodes),
         card=_mapping(plain, "card", nodes),
-        where=str(path),
+        where=where,
     )
 
 

@@ -14,7 +14,8 @@ def judge(
     items: Annotated[
         str,
         typer.Argument(
-            metavar="ITEMS", help="JSONL, CSV or Parquet, or a Hub set ID[:CONFIG[:SPLIT]]."
+            metavar="ITEMS",
+            help="JSONL, CSV or Parquet; or a Hub set or its folder, ID[:CONFIG[:SPLIT]].",
         ),
     ],
     out: Annotated[
@@ -44,6 +45,10 @@ def judge(
         str | None, opt.option("ID", "Template to ask then; the task's first.", panel=opt.DATA)
     ] = None,
     templates: opt.Templates = None,
+    columns: Annotated[
+        str | None,
+        opt.option("OURS=YOURS,...", "Columns, such as query=question.", panel=opt.DATA),
+    ] = None,
     scoring: Annotated[
         Literal["generate", "options"] | None,
         opt.option(None, "Read text or option probabilities then; options.", panel=opt.RUN),
@@ -68,6 +73,7 @@ def judge(
         wording=wording,
         templates=templates,
         scoring=scoring,
+        columns=opt.pairs(columns, "--columns"),
         note=opt.note,
         **opt.judge_options(
             settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
@@ -76,6 +82,8 @@ def judge(
     typer.echo(f"{found.out}: {found.decided} verdicts on {found.items} items")
     if found.ask_person is not None:
         typer.echo(f"  ask a person: {found.ask_person}")
+    else:
+        typer.echo("  ask_person is empty: the judge has no threshold that holds an error")
     if found.cost_usd is not None:
         typer.echo(f"  cost: ${found.cost_usd:.4f}")
     if failed := failed_prompts(found.run_folder):

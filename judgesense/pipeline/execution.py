@@ -247,7 +247,9 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
                 "labels": list(task.labels),
                 "ordinal": task.ordinal,
                 "comparative": task.comparative,
+                "options": dict(task.options),
                 "wordings": dict(benchmark.wordings.get(name, {})),
+                "layouts": dict(benchmark.layouts.get(name, {})),
             }
             for name, task in benchmark.tasks.items()
         },
@@ -258,14 +260,15 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
     )
     run.record["hardware"]["processes"] = work.ranks.size
     for spec in specs:
-        _require_same_task(spec, benchmark)
+        _require_fitting(spec, benchmark, settings)
     run.write_data(benchmark.pairs, benchmark.prompts)
     for index, spec in enumerate(specs):
         _judge_one(work, spec, index, benchmark)
 
 
-def _require_same_task(spec: Any, benchmark: Benchmark) -> None:
-    """Raise JudgeSenseError if a stabilised judge is to judge another task than its own."""
+def _require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None:
+    """Raise JudgeSenseError if a stabilised judge is to judge another task than its own, or with
+    another scoring."""
     stabilised = getattr(spec, "stabilised", None)
     if stabilised is None:
         return
@@ -281,6 +284,8 @@ def _require_same_task(spec: Any, benchmark: Benchmark) -> None:
             f"{stabilised.where} judges {own.name} with the labels {', '.join(own.labels)}, and "
             f"the data has {', '.join(labels)}"
         )
+    if settings.strict and "options" in settings.scorings and stabilised.scoring == "generate":
+        raise JudgeSenseError(f"{stabilised.where} counts votes: it has no options scoring")
 
 
 def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None:
@@ -303,7 +308,12 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
         if price := spec.options.get("price") if isinstance(spec, JudgeSpec) else _price_of(spec):
             facts["price"] = {"input": price[0], "output": price[1]}
         run.enter(judge.name, **facts)
-        scorings = _scorings_for(judge, settings, work.note)
+        stabilised = getattr(spec, "stabilised", None)
+        scorings = (
+            (stabilised.scoring,)
+            if stabilised is not None and not settings.strict
+            else _scorings_for(judge, settings, work.note)
+        )
         if "options" in scorings and (reading := facts["describe"].get("options")):
             work.note(f"{judge.name} reads option probabilities from {reading}")
         asked: dict[str, Any] = {
@@ -312,6 +322,11 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
             "seed": settings.seed,
             "begin": run.begin,
         }
+        if stabilised is not None and len(stabilised.rule.wordings) > 1 and len(benchmark.pairs):
+            work.note(
+                f"{judge.name} asks its own {len(stabilised.rule.wordings)} wordings whatever the "
+                "wording of the run, so it is steady by construction"
+            )
         if isinstance(judge, Budgeted):
             before, judge.spent = judge.spent, judge.spent + work.spent
         if isinstance(judge, RayJudge):

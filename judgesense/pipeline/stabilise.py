@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions import EQUIVALENT
@@ -31,12 +31,12 @@ from judgesense.trust.remedy import (
     order_groups,
     remedy_named,
 )
-from judgesense.trust.rules import AS_ASKED, Rule
+from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, Rule
 from judgesense.trust.thresholds import Thresholds
 from judgesense.trust.wordings import Wordings, wordings
-from judgesense_dataset.published import recognise
+from judgesense_dataset.published import known_tasks, recognise
 from judgesense_dataset.templates import TaskTemplates, load_templates
-from local_judges.stabilised_file import Stabilised
+from local_judges.stabilised_file import Stabilised, digest_of
 
 CONFIDENCE = 0.95
 """The confidence of the bound of wrong verdicts."""
@@ -77,6 +77,8 @@ def stabilise(
         JudgeSenseError: no such judge, task or remedy; no remedy passes; or wordings whose texts
             cannot be found.
     """
+    if Path(out).suffix not in (".yaml", ".yml"):
+        raise JudgeSenseError(f"--out {out}: a stabilised judge is a .yaml file")
     if not 0 < max_error < 1:
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     run = read_run(Path(run_dir))
@@ -94,13 +96,26 @@ def stabilise(
     rule = fit(grid, plain, panel, order)
     held_out = decide(*_held_out(grid, chosen, panel, order, folds))
     row = next((r for r in rows if r["remedy"] == chosen.name), None)
+    offsets = {name: own for name, own in rule.offsets.items() if name != OTHER_WORDINGS}
+    if offsets and len(panel) == 1:
+        # In a run each wording is asked as it is: it needs its own offsets.
+        for n in range(len(grid.wordings)):
+            own = fit(grid, plain, (n,), order).offsets
+            offsets.setdefault(grid.wordings[n].name, own[grid.wordings[n].name])
+        offsets[OTHER_WORDINGS] = fit(grid, plain, grid.of(EQUIVALENT), order).offsets[
+            OTHER_WORDINGS
+        ]
+    entry = _entry(run, stream, grid, rule, offsets, templates)
+    known = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
+    offsets = {name: _short(own) for name, own in offsets.items() if name in known}
+    rule = Rule(chosen.name, rule.wordings, rule.orders, rule.labels, rule.read, offsets)
     made = Stabilised(
         judge=_judge_of(run, stream.judge),
-        entry=_entry(run, stream, grid, rule, templates),
-        rule=Rule(chosen.name, rule.wordings, rule.orders, rule.labels, rule.read, rule.offsets),
-        ask_person=_ask(grid, held_out, max_error),
+        entry=entry,
+        rule=rule,
+        ask_person=_ask(grid, held_out, max_error, rule),
         expected=_expected(grid, held_out, rule, chosen),
-        data=_data(run, stream),
+        data={**_data(run, stream), "rule": digest_of(entry, rule)},
         card=_cards(rows[0] if rows else None, row),
         where=str(out),
     )
@@ -184,7 +199,7 @@ def _held_out(
     return own, panel, fit(own, Remedy(expected=remedy.expected), panel, order)
 
 
-def _ask(grid: Grid, decided: Any, max_error: float) -> dict[str, Any]:
+def _ask(grid: Grid, decided: Any, max_error: float, rule: Rule) -> dict[str, Any]:
     """The threshold of ask_person, from the verdicts on items with gold."""
     known = (grid.gold >= 0) & (decided.codes >= 0)
     if not known.any():
@@ -198,9 +213,11 @@ def _ask(grid: Grid, decided: Any, max_error: float) -> dict[str, Any]:
     )
     told = asdict(found)
     told["verdicts"] = told.pop("n")
-    # A file that people read: a threshold rounded up answers no more than was tested.
+    # A file that people read. A threshold rounded up answers no more than was tested; margins of
+    # votes are a few shares far apart, and the one that was tested is to be answered.
     if found.threshold is not None:
-        told["threshold"] = float(np.ceil(found.threshold * 1e6) / 1e6)
+        rounded = np.floor if rule.read == "vote" else np.ceil
+        told["threshold"] = float(rounded(found.threshold * 1e6) / 1e6)
     return {"max_error": max_error, "confidence": CONFIDENCE, **_short(told)}
 
 
@@ -274,19 +291,27 @@ def _judge_of(run: Run, name: str) -> dict[str, Any]:
 
 
 def _entry(
-    run: Run, stream: Stream, grid: Grid, rule: Rule, templates: str | Path | None
+    run: Run,
+    stream: Stream,
+    grid: Grid,
+    rule: Rule,
+    more: Collection[str],
+    templates: str | Path | None,
 ) -> TaskTemplates:
-    """The task and the rule's wordings with their texts."""
+    """The task and the rule's wordings with their texts; ``more`` wordings where known."""
     known = _own_templates(run, stream.task.name, templates)
-    prompts = run.prompts
-    if prompts is None and known is None:
+    if run.prompts is None and known is None:
         raise JudgeSenseError(
             f"{run.folder} is an import and does not have the wordings' texts; give the template "
             "file: --templates FILE"
         )
-    found = [_template(stream, wording, known, prompts) for wording in rule.wordings]
+    found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]
+    for wording in (name for name in more if name not in (*rule.wordings, OTHER_WORDINGS)):
+        # Not asked by the file itself, so it may be absent.
+        with suppress(JudgeSenseError):
+            found.append(_template(run, stream.task.name, wording, known))
     kept = {template.template_id: template for template in found}
-    task = known.task if known is not None else _task(run, stream, found[0], grid)
+    task = known.task if known is not None else _task(run, stream.task.name, grid)
     if task.labels != rule.labels:
         raise JudgeSenseError(
             f"the template file's task {task.name} has the labels {join(task.labels)}, and the "
@@ -295,18 +320,15 @@ def _entry(
     return TaskTemplates(task, tuple(kept.values()))
 
 
-def _own_templates(run: Run, task: str, templates: str | Path | None) -> TaskTemplates | None:
-    """The task in the run's own template file; None if it used a dataset."""
-    recorded = ((run.record.get("asked") or {}).get("data") or {}).get("templates")
-    place = templates or (recorded or {}).get("path")
-    if place is None:
+def _own_templates(run: Run, task: str, path: str | Path | None) -> TaskTemplates | None:
+    """The task in a template file that the user names."""
+    if path is None:
         return None
-    path = Path(place)
-    if not path.is_file():
-        raise JudgeSenseError(f"the run's template file {path} is gone: give --templates FILE")
-    if recorded is not None and sha256_of(path) != recorded["sha256"]:
+    recorded = ((run.record.get("asked") or {}).get("data") or {}).get("templates")
+    if recorded is not None and sha256_of(Path(path)) != recorded["sha256"]:
         raise JudgeSenseError(
-            f"{path} is not the template file of the run: its contents differ. Restore it"
+            f"{path} is not the template file of the run: its contents differ. Restore it, or "
+            "leave out --templates"
         )
     tasks = load_templates(path, at_least=1)
     if task not in tasks:
@@ -314,39 +336,42 @@ def _own_templates(run: Run, task: str, templates: str | Path | None) -> TaskTem
     return tasks[task]
 
 
-def _template(
-    stream: Stream, wording: str, known: TaskTemplates | None, prompts: pa.Table | None
-) -> Template:
+def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) -> Template:
+    """A wording from the user's template file, the run's record, or JudgeSense's own wordings."""
     if known is not None:
         for template in known.templates:
             if template.template_id == wording:
                 return template
         raise JudgeSenseError(f"the template file has no template {wording!r}")
+    prompts = run.prompts
     assert prompts is not None
-    own = prompts.filter(
-        pc.and_(
-            pc.equal(prompts["task"], stream.task.name), pc.equal(prompts["template_id"], wording)
-        )
-    )
-    found = None
-    if own.num_rows:
-        found = recognise(stream.task.name, own["text"][0].as_py())
-    if found is None or dict(found[0].label_map) != dict(
-        load_label_map(own["label_map"][0].as_py())
-    ):
+    same = pc.and_(pc.equal(prompts["task"], task), pc.equal(prompts["template_id"], wording))
+    rows = prompts.filter(same).slice(0, 1).to_pylist()
+    label_map = dict(load_label_map(rows[0]["label_map"])) if rows else {}
+    recorded = _recorded(run, task)
+    text, layout = (recorded.get(key, {}).get(wording) for key in ("wordings", "layouts"))
+    if rows and text and layout:
+        aliases = (run.record.get("aliases") or {}).get(wording) or {}
+        told = {answer: tuple(texts) for answer, texts in aliases.items()}
+        return Template(wording, task, text, layout, label_map, told)
+    found = recognise(task, rows[0]["text"]) if rows else None
+    if found is None or dict(found[0].label_map) != label_map:
         raise JudgeSenseError(
             f"the text of the wording {wording!r} is not among JudgeSense's own: give the template "
             "file that the dataset was built with: --templates FILE"
         )
-    template = found[0]
-    return Template(wording, template.task, template.text, template.layout, template.label_map)
+    return Template(wording, task, found[0].text, found[0].layout, label_map)
 
 
-def _task(run: Run, stream: Stream, template: Template, grid: Grid) -> Task:
-    from judgesense_dataset.published import known_tasks
-
-    name = stream.task.name
-    recorded = (run.record.get("tasks") or {}).get(name) or {}
-    own = known_tasks().get(name)
-    options = dict(own.task.options) if own is not None and grid.comparative else {}
+def _task(run: Run, name: str, grid: Grid) -> Task:
+    recorded, own = _recorded(run, name), known_tasks().get(name)
+    options = dict(recorded.get("options") or {})
+    if not options and own is not None and grid.comparative:
+        options = dict(own.task.options)
     return Task(name, grid.labels, bool(recorded.get("ordinal")), options)
+
+
+def _recorded(run: Run, task: str) -> Mapping[str, Any]:
+    """What the run's record says of a task."""
+    found: Mapping[str, Any] = (run.record.get("tasks") or {}).get(task) or {}
+    return found

@@ -2,70 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from judgesense.benchmark import PAIR_SCHEMA, Benchmark, table_of_prompts
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.files import replacing
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.execution import execute, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.run_folder import sha256_of
-from judgesense.tasks import Item, Template, render
+from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
+from judgesense.tasks import Item, Template
 from judgesense.trust.rules import AS_ASKED, Rule
 from judgesense_dataset.items import items_from_rows, load_items
 from judgesense_dataset.published import known_tasks
-from judgesense_dataset.sources.loader import Reader
-from judgesense_dataset.sources.own import OwnData, collect
 from judgesense_dataset.templates import TaskTemplates, load_templates
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decide
 from local_judges.runner import ask_all
+from local_judges.stabilised import margin_of_votes
 from local_judges.stabilised_file import Stabilised, read_stabilised
-
-FORMATS = (".parquet", ".jsonl", ".csv")
-
-
-@dataclass(frozen=True)
-class ItemVerdict:
-    """The verdict on one item.
-
-    ``verdict`` is a label of the task, in the item's own order, or UNCLEAR, REFUSED or ERROR.
-    ``probability`` is that of the label after the remedy, ``margin`` the nats between it and the
-    next label, ``score`` the expected score on a scale; None where the rule has none.
-    ``ask_person`` is true for a margin below the file's threshold and without a verdict, and None
-    where the file has no threshold. ``cost_usd`` is in US dollars, None if unknown.
-    """
-
-    item_id: str
-    verdict: str
-    probability: float | None
-    margin: float | None
-    score: float | None
-    ask_person: bool | None
-    cost_usd: float | None
-    error: str | None = None
-
-
-SCHEMA = pa.schema([
-    ("item_id", pa.string()), ("verdict", pa.string()), ("probability", pa.float64()),
-    ("margin", pa.float64()), ("score", pa.float64()), ("ask_person", pa.bool_()),
-    ("cost_usd", pa.float64()), ("error", pa.string()),
-])  # fmt: skip
-"""The columns of a file of verdicts: the fields of `ItemVerdict`."""
+from local_judges.stabilised_messages import Messages
 
 
 @dataclass(frozen=True)
@@ -89,6 +53,7 @@ def judge_items(
     wording: str | None = None,
     scoring: str | None = None,
     templates: str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
     note: Note | None = None,
     **judge_options: Any,
 ) -> Judged:
@@ -98,14 +63,16 @@ def judge_items(
     kept in the folder ``OUT.run``, which ``judgesense report`` reads.
 
     Args:
-        items: JSONL, CSV or Parquet with the columns that the wording shows (``item_id`` and
-            ``gold`` may be left out), or a Hub set ``ID:CONFIG:SPLIT``.
+        items: JSONL, CSV or Parquet with the columns that the wordings show (``item_id`` and
+            ``gold`` may be left out); or a Hub set or a dataset's folder,
+            ``ID[:CONFIG[:SPLIT]]``.
         judge: a stabilised judge's file, or any other judge with ``task``.
         out: the file to write: .parquet, .jsonl or .csv.
         task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
         wording: the template to ask then; the task's first by default.
         scoring: ``options`` or ``generate``, for a judge that is not stabilised (options).
         templates: your own template file, for a judge that is not stabilised.
+        columns: your names of the columns: ``{"query": "question"}``.
         note: called with progress notes; they go to stderr by default.
         judge_options: the engine's.
 
@@ -118,16 +85,17 @@ def judge_items(
     target = Path(out)
     if target.suffix not in FORMATS:
         raise JudgeSenseError(f"{target}: unknown file type; use {', '.join(FORMATS)}")
+    if target.is_dir():
+        raise JudgeSenseError(f"{target} is a folder; give a file")
     spec = _resolved(judge, task, wording, scoring, templates, judge_options)
     stabilised: Stabilised = spec.stabilised
-    read, identity = _items(items, stabilised.entry)
+    read, identity = read_items(items, stabilised, columns or {})
     data = DataReference(
         {"items": identity, "stabilised": stabilised.digest},
         lambda: benchmark_of(stabilised, read),
     )
-    kind = "options" if stabilised.rule.needs_probabilities else "generate"
     folder = target.with_name(f"{target.name}.run")
-    execute([spec], data, Settings.of(kind), folder, note or to_stderr)
+    execute([spec], data, Settings.of(stabilised.scoring), folder, note or to_stderr)
     found = verdicts_of(read_log(folder), stabilised, read)
     write_verdicts(found, target)
     asked = [v.ask_person for v in found if v.ask_person is not None]
@@ -158,23 +126,23 @@ class ItemJudge:
         Raises JudgeSenseError naming the row and the field for an item that lacks one.
         """
         if isinstance(items, (str, Path)):
-            read = load_items(items, self.stabilised.entry.task, self.stabilised.entry.fields)
+            read = load_items(items, self.stabilised.entry.task, self.stabilised.fields)
         else:
-            entry = self.stabilised.entry
-            read = items_from_rows(enumerate(items, 1), "items", entry.task, entry.fields)
+            task, fields = self.stabilised.entry.task, self.stabilised.fields
+            read = items_from_rows(enumerate(items, 1), "items", task, fields)
         prompts = benchmark_of(self.stabilised, read).prompts
         rows = list(zip(prompts["prompt_id"].to_pylist(), prompts["text"].to_pylist(), strict=True))
-        template = base_template(self.stabilised)
+        template = Messages(self.stabilised).base
         options = tuple(template.label_map)
         requests = {key: Request(key, text, options) for key, text in rows}
         answers = dict(
             zip(
                 requests,
-                ask_all(self.judge, list(requests.values()), self.judge.scorings),
+                ask_all(self.judge, list(requests.values()), frozenset({self.stabilised.scoring})),
                 strict=True,
             )
         )
-        (kind,) = self.judge.scorings
+        kind = self.stabilised.scoring
         return [
             _verdict(item.item_id, answers[key], options, template, self.stabilised, kind)
             for item, (key, _) in zip(read, rows, strict=True)
@@ -233,8 +201,7 @@ def load_judge(
         loaded = found.load() if isinstance(found, JudgeSpec) else found
         return ItemJudge(found.stabilised, loaded)
     stabilised = read_stabilised(file)
-    kind = "options" if stabilised.rule.needs_probabilities else "generate"
-    (inner,) = resolve_all([judge], kind, judge_options)
+    (inner,) = resolve_all([judge], stabilised.scoring, judge_options)
     loaded = inner.load() if isinstance(inner, JudgeSpec) else inner
     return ItemJudge(stabilised, stabilised_judge(stabilised, loaded, same_judge=False))
 
@@ -292,16 +259,10 @@ def _as_asked(
     return Stabilised({}, TaskTemplates(entry.task, (chosen,)), rule)
 
 
-def base_template(stabilised: Stabilised) -> Template:
-    """The template that the messages of items are rendered with: the rule's first."""
-    wanted = stabilised.rule.wordings[0]
-    return next(t for t in stabilised.entry.templates if t.template_id == wanted)
-
-
 def benchmark_of(stabilised: Stabilised, items: Sequence[Item]) -> Benchmark:
     """One message per item, which the stabilised judge asks in its own wordings and orders."""
-    task, template = stabilised.entry.task, base_template(stabilised)
-    prompts = [render(task, template, item, task.orders[0]) for item in items]
+    task, messages = stabilised.entry.task, Messages(stabilised)
+    prompts = [messages.of_item(item) for item in items]
     return Benchmark(
         {task.name: task},
         table_of_prompts(prompts),
@@ -310,28 +271,14 @@ def benchmark_of(stabilised: Stabilised, items: Sequence[Item]) -> Benchmark:
     )
 
 
-def _items(items: str | Path, entry: TaskTemplates) -> tuple[list[Item], dict[str, str]]:
-    """The items of a file or a Hub set, and what identifies them."""
-    path = Path(items)
-    if path.is_file():
-        read = load_items(path, entry.task, entry.fields)
-        return read, {"path": str(path.resolve()), "sha256": sha256_of(path)}
-    if path.suffix in (".jsonl", ".csv", ".parquet") or str(items).count("/") != 1:
-        raise JudgeSenseError(f"no file {items}; give a file of items or a Hub set (org/name)")
-    hub_id, config, split = [*str(items).split(":"), "", ""][:3]
-    own = OwnData(hub_id=hub_id, config=config or None, split=split or "test")
-    read = collect(own, entry, Reader(), None, 0).items
-    return list(read), {"hub": str(items), "revision": read[0].revision}
-
-
 def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) -> list[ItemVerdict]:
     """The verdicts in a log of :func:`benchmark_of`, in the items' order."""
-    template = base_template(stabilised)
+    template = Messages(stabilised).base
     found: dict[str, ItemVerdict] = {}
     for row in log.to_pylist():
         told = row["option_logprobs"]
         answer = Answer(
-            text=row["raw_decision"],
+            text=row["raw_text"],
             option_logprobs=tuple(each["logprob"] for each in told) if told else None,
             cost_usd=row["cost_usd"],
             error=row["error"],
@@ -356,7 +303,9 @@ def _verdict(
     verdict = template.label_map.get(raw, raw)
     probability = margin = score = None
     rule = stabilised.rule
-    if answer.option_logprobs is not None and verdict in rule.labels:
+    if rule.read == "vote" and verdict in rule.labels:
+        margin = margin_of_votes(answer.text or "", template)
+    elif answer.option_logprobs is not None and verdict in rule.labels:
         shares: dict[str, float] = dict.fromkeys(rule.labels, 0.0)
         for option, value in zip(options, answer.option_logprobs, strict=True):
             shares[template.label_map[option]] += math.exp(value)
@@ -386,28 +335,4 @@ def _ask_person(decided: bool, margin: float | None, stabilised: Stabilised) -> 
         return True
     if stabilised.threshold is None:
         return None
-    # A rule without probabilities has one threshold: whether there is a verdict.
-    return margin is not None and margin < stabilised.threshold
-
-
-def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path) -> None:
-    """Write verdicts as Parquet, JSONL or CSV, whole or not at all.
-
-    Raises JudgeSenseError if the file cannot be written.
-    """
-    rows = [asdict(verdict) for verdict in verdicts]
-    try:
-        with replacing(out) as temporary:
-            if out.suffix == ".parquet":
-                pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
-            elif out.suffix == ".jsonl":
-                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-                temporary.write_text("".join(lines), encoding="utf-8")
-            else:
-                text = io.StringIO()
-                writer = csv.DictWriter(text, SCHEMA.names, lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
-                temporary.write_text(text.getvalue(), encoding="utf-8")
-    except OSError as error:
-        raise JudgeSenseError(f"cannot write {out}: {error.strerror or error}") from error
+    return margin is None or margin < stabilised.threshold

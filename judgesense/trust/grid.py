@@ -223,12 +223,23 @@ def _told(
         target = np.where(columns >= 0, code_of[forward[columns]], UNDECIDED)
         for column in np.flatnonzero(target >= 0):
             moved[own, target[column]] += np.nan_to_num(shares[own, column])
-    with np.errstate(divide="ignore"):
-        told = np.log(moved)
-    seen = np.where(moved > 0, told, np.inf).min(axis=1, keepdims=True)
-    told = np.where(moved > 0, told, np.minimum(seen, _UNSEEN))
+    told = log_of_shares(moved)
     told[np.isnan(shares[:, 0]) | (moved.sum(axis=1) <= 0)] = np.nan
     return told
+
+
+def log_of_shares(shares: Floats) -> Floats:
+    """The logs of probabilities of labels, shape (n, L); an unseen label (0) is a millionth, or as
+    improbable as the least probable one that was seen.
+
+    >>> log_of_shares(np.array([[0.5, 0.0]])).round(1).tolist()
+    [[-0.7, -13.8]]
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(shares)
+    seen = np.where(shares > 0, logs, np.inf).min(axis=1, keepdims=True)
+    found: Floats = np.where(shares > 0, logs, np.minimum(seen, _UNSEEN))
+    return found
 
 
 def _gold(gold: Codes, item: Codes, order: Codes, orders: tuple[str, ...], n: int) -> Codes:

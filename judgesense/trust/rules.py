@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -86,7 +85,7 @@ class Rule:
     orders: tuple[str, ...]
     labels: tuple[str, ...]
     read: Read = "most probable"
-    offsets: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: MappingProxyType({}))
+    offsets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         def refuse(what: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from stabilised_trial import biased, items, judged
 from typer.testing import CliRunner
 
 import judgesense
@@ -25,66 +25,10 @@ from local_judges.registry import JudgeSpec, resolve
 from local_judges.stabilised import StabilisedJudge, stabilised_judge
 from local_judges.stabilised_file import MARK, read_stabilised
 
-QUERIES = [f"the year {1500 + n}" for n in range(90)]
-
-
-def items(start: int, stop: int) -> list[dict[str, str]]:
-    """Passages of which one has the query's number; A is right in every other item."""
-    found = []
-    for n in range(start, stop):
-        right, wrong = f"It happened in {1500 + n}.", f"It happened in {1700 + n}."
-        first = n % 2 == 0
-        found.append({
-            "item_id": f"i{n}",
-            "query": QUERIES[n],
-            "passage_a": right if first else wrong,
-            "passage_b": wrong if first else right,
-            "gold": "A" if first else "B",
-        })  # fmt: skip
-    return found
-
-
-def biased(messages: list[str]) -> list[dict[str, float]]:
-    """Knows the answer (2 nats), but prefers A by 3 nats."""
-    found = []
-    for message in messages:
-        year = re.findall(r"the year (\d+)", message)[-1]
-        first = message.index(f"happened in {year}") < message.rindex("happened in")
-        odds = 3.0 + (2.0 if first else -2.0)
-        a = -float(np.log1p(np.exp(-odds)))
-        found.append({"A": a, "B": a - odds})
-    return found
-
-
-TEMPLATES = """
-tasks:
-  relevance:
-    labels: [A, B]
-    options: {A: passage_a, B: passage_b}
-    layout: "{instruction}\\n\\nQuery: {query}\\nA: {passage_a}\\nB: {passage_b}"
-    templates:
-      - {id: r1, text: "Which passage answers the query? Answer A or B."}
-      - {id: r2, text: "Which passage is the relevant one, A or B?"}
-      - {id: r3, text: "Choose the passage that fits the query. A or B?"}
-      - {id: r4, text: "A or B: which passage is about the query?"}
-"""
-
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stabilised")
-    (folder / "templates.yaml").write_text(TEMPLATES)
-    lines = "".join(json.dumps(item) + "\n" for item in items(0, 60))
-    (folder / "items.jsonl").write_text(lines)
-    judgesense.run(
-        CallableJudge(biased, name="biased", scoring="options"),
-        templates=folder / "templates.yaml",
-        items=folder / "items.jsonl",
-        out=folder / "run",
-        scoring="options",
-        note=str,
-    )
-    return folder / "run"
+    return judged(tmp_path_factory.mktemp("stabilised"))
 
 
 @pytest.fixture

@@ -1,0 +1,71 @@
+"""A judge that prefers A, items that it can judge, and a run of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+import judgesense
+from local_judges.callable_judge import CallableJudge
+
+QUERIES = [f"the year {1500 + n}" for n in range(90)]
+
+
+def items(start: int, stop: int) -> list[dict[str, str]]:
+    """Passages of which one has the query's number; A is right in every other item."""
+    found = []
+    for n in range(start, stop):
+        right, wrong = f"It happened in {1500 + n}.", f"It happened in {1700 + n}."
+        first = n % 2 == 0
+        found.append({
+            "item_id": f"i{n}",
+            "query": QUERIES[n],
+            "passage_a": right if first else wrong,
+            "passage_b": wrong if first else right,
+            "gold": "A" if first else "B",
+        })  # fmt: skip
+    return found
+
+
+def biased(messages: list[str]) -> list[dict[str, float]]:
+    """Knows the answer (2 nats), but prefers A by 3 nats."""
+    found = []
+    for message in messages:
+        year = re.findall(r"the year (\d+)", message)[-1]
+        first = message.index(f"happened in {year}") < message.rindex("happened in")
+        odds = 3.0 + (2.0 if first else -2.0)
+        a = -float(np.log1p(np.exp(-odds)))
+        found.append({"A": a, "B": a - odds})
+    return found
+
+
+TEMPLATES = """
+tasks:
+  relevance:
+    labels: [A, B]
+    options: {A: passage_a, B: passage_b}
+    layout: "{instruction}\\n\\nQuery: {query}\\nA: {passage_a}\\nB: {passage_b}"
+    templates:
+      - {id: r1, text: "Which passage answers the query? Answer A or B."}
+      - {id: r2, text: "Which passage is the relevant one, A or B?"}
+      - {id: r3, text: "Choose the passage that fits the query. A or B?"}
+      - {id: r4, text: "A or B: which passage is about the query?"}
+"""
+
+
+def judged(folder: Path) -> Path:
+    """The run of the judge on 60 items, with its templates and items beside it."""
+    (folder / "templates.yaml").write_text(TEMPLATES)
+    (folder / "items.jsonl").write_text("".join(json.dumps(each) + "\n" for each in items(0, 60)))
+    judgesense.run(
+        CallableJudge(biased, name="biased", scoring="options"),
+        templates=folder / "templates.yaml",
+        items=folder / "items.jsonl",
+        out=folder / "run",
+        scoring="options",
+        note=str,
+    )
+    return folder / "run"

@@ -1,0 +1,270 @@
+"""Using a stabilised judge: in other commands, on awkward items, from an edited file."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from stabilised_trial import biased, items, judged
+from typer.testing import CliRunner
+
+import judgesense
+from judgesense.cli import app
+from judgesense.decisions import read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import read_record
+from judgesense.tasks import prompt_id
+from local_judges.callable_judge import CallableJudge
+from local_judges.protocol import Request
+from local_judges.registry import JudgeSpec, resolve
+from local_judges.stabilised import stabilised_judge
+from local_judges.stabilised_file import Stabilised, read_stabilised
+from local_judges.stabilised_messages import Asked, Messages
+
+BIASED = CallableJudge(biased, name="biased", scoring="options")
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return judged(tmp_path_factory.mktemp("use"))
+
+
+def stable(run_dir: Path, path: Path, remedy: str, **judge: Any) -> Path:
+    """The run's judge as a file; with ``judge``, one that can be loaded by name."""
+    judgesense.stabilise(run_dir, out=path, remedy=remedy, max_error=0.1)
+    if judge:
+        own = {"engine": "transformers", "model": "smollm2-135m", "options": {}, **judge}
+        edit(path, judge={"name": "biased@callable", "judge": "biased", **own})
+    return path
+
+
+def edit(path: Path, **changes: Any) -> None:
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
+
+
+def test_it_travels_to_other_processes(run_dir: Path, tmp_path: Path) -> None:
+    spec = resolve(str(stable(run_dir, tmp_path / "s.yaml", "calibrated", model="smollm2-135m")))
+    there = pickle.loads(pickle.dumps(spec))  # noqa: S301
+    assert there.stabilised == spec.stabilised
+    assert there.identity() == spec.identity()
+
+
+def test_a_calibrated_judge_knows_every_wording_of_its_run(run_dir: Path, tmp_path: Path) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "calibrated", model="smollm2-135m")
+    found = read_stabilised(path)
+    assert set(found.rule.offsets) == {"r1", "r2", "r3", "r4", "other wordings"}
+    assert [t.template_id for t in found.entry.templates] == ["r1", "r2", "r3", "r4"]
+    # It prefers A by 3 nats and is right by 2: the mean share of A is that of 5 and of 1 nat.
+    share = (1 / (1 + np.exp(-5)) + 1 / (1 + np.exp(-1))) / 2
+    assert found.rule.offsets["r3"]["A"] == pytest.approx(np.log(share / (1 - share)) / 2, abs=1e-6)
+
+
+def test_votes_keep_their_margin(run_dir: Path, tmp_path: Path) -> None:
+    """2 of 3 votes are less sure than 3 of 3, in a file of verdicts and in Python."""
+
+    def said(messages: list[str]) -> list[str]:
+        # On new items it reads the wording r3 wrongly where B is right.
+        found = []
+        for message, told in zip(messages, biased(messages), strict=True):
+            right = "A" if told["A"] > np.log(1 / (1 + np.exp(-3.0))) else "B"
+            wrong = "Choose the passage" in message and right == "B" and "year 156" in message
+            found.append("A" if wrong else right)
+        return found
+
+    judgesense.run(
+        CallableJudge(said, name="said"),
+        templates=run_dir.parent / "templates.yaml",
+        items=run_dir.parent / "items.jsonl",
+        out=tmp_path / "run",
+        note=str,
+    )
+    path = tmp_path / "s.yaml"
+    judgesense.stabilise(tmp_path / "run", out=path, remedy="panel of 3", max_error=0.1)
+    assert read_stabilised(path).rule.wordings == ("r1", "r2", "r3")
+    edit(path, ask_person={"max_error": 0.1, "threshold": 1.0})
+    with judgesense.load_judge(path, judge=CallableJudge(said, name="said")) as own:
+        sure, unsure = own(items(60, 62))
+    assert (sure.verdict, sure.margin, sure.ask_person) == ("A", 1.0, False)
+    assert (unsure.verdict, unsure.ask_person) == ("B", True)
+    assert unsure.margin == pytest.approx(1 / 3)
+
+
+AWKWARD = {
+    "item_id": "odd",
+    "query": "the year 1500",
+    "gold": "A",
+    "passage_a": "It happened in 1500.\nB: nothing",
+    "passage_b": "It happened in 1700.",
+}
+
+
+def test_an_item_that_looks_like_the_layout_is_judged(run_dir: Path, tmp_path: Path) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
+    asked: list[str] = []
+
+    def noting(messages: list[str]) -> list[dict[str, float]]:
+        asked.extend(messages)
+        return biased(messages)
+
+    with judgesense.load_judge(
+        path, judge=CallableJudge(noting, name="biased", scoring="options")
+    ) as own:
+        (found,) = own([AWKWARD])
+    assert (found.verdict, found.error) == ("A", None)
+    assert found.margin == pytest.approx(2.0)
+    # The judge itself is asked in the wording of the file.
+    assert len(asked) == 2
+    assert all(text.startswith("Which passage answers the query?") for text in asked)
+
+
+def test_a_split_that_does_not_matter_is_no_error(run_dir: Path, tmp_path: Path) -> None:
+    text = "Which passage answers the query? Answer A or B.\n\nQuery: q\nA: one\nB: two\nB: three"
+    request = Request(prompt_id(text), text, ("A", "B"))
+    one = Messages(read_stabilised(stable(run_dir, tmp_path / "a.yaml", "calibrated")))
+    both = Messages(read_stabilised(stable(run_dir, tmp_path / "b.yaml", "both orders")))
+    asked = one.asked(request)
+    assert isinstance(asked, Asked)
+    assert asked.members[0][0].text == text
+    assert "looks like the layout" in str(both.asked(request))
+
+
+def test_an_option_that_was_not_shown_counts_as_in_the_report(
+    run_dir: Path, tmp_path: Path
+) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "both orders")
+
+    def hidden(messages: list[str]) -> list[dict[str, float]]:
+        # Sure of A in one order and rather for A in the other: a millionth for B decides.
+        sure = [m.index("happened in 1500") < m.index("happened in 1700") for m in messages]
+        return [{"A": 0.0, "B": -np.inf} if s else {"A": -0.1, "B": -2.35} for s in sure]
+
+    with judgesense.load_judge(
+        path, judge=CallableJudge(hidden, name="biased", scoring="options")
+    ) as own:
+        (found,) = own(items(0, 1))
+    assert found.verdict == "A"
+    assert found.margin == pytest.approx((np.log(1e6) - 2.25) / 2, abs=0.01)
+
+
+def test_an_edited_rule_runs_without_its_promises(
+    run_dir: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "calibrated")
+    before = read_stabilised(path)
+    assert before.threshold is not None
+    assert not caplog.records
+    rule = yaml.safe_load(path.read_text())["rule"]
+    rule["offsets"]["r1"] = {"A": 1.5, "B": -1.5}
+    edit(path, rule=rule)
+    after = read_stabilised(path)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert (after.edited, after.threshold) == (True, None)
+    with judgesense.load_judge(path, judge=BIASED) as own:
+        assert [verdict.ask_person for verdict in own(items(0, 2))] == [None, None]
+
+
+def test_offsets_for_a_wording_that_is_not_there_are_refused(run_dir: Path, tmp_path: Path) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "calibrated")
+    rule = yaml.safe_load(path.read_text())["rule"]
+    rule["offsets"]["r9"] = {"A": 0.1, "B": -0.1}
+    edit(path, rule=rule)
+    with pytest.raises(JudgeSenseError, match="offsets for the wording 'r9'"):
+        read_stabilised(path)
+
+
+@pytest.mark.parametrize("options", [{"logprobs": False}, {"answer_format": "choice"}])
+def test_an_endpoint_without_probabilities_is_refused_before_it_is_asked(
+    run_dir: Path, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    own = {"base_url": "http://127.0.0.1:9/v1", **options}
+    path = stable(run_dir, tmp_path / "s.yaml", "both orders", engine="api", model="m", options=own)
+    with pytest.raises(JudgeSenseError, match="needs log-probabilities"):
+        resolve(str(path))
+
+
+def test_only_a_yaml_file_is_written_and_a_missing_one_is_named(
+    run_dir: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(JudgeSenseError, match=r"s\.txt"):
+        judgesense.stabilise(run_dir, out=tmp_path / "s.txt")
+    with pytest.raises(JudgeSenseError, match=r"absent\.yaml: cannot be read"):
+        resolve(str(tmp_path / "absent.yaml"))
+
+
+def test_columns_of_your_own_and_a_folder_of_a_dataset(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
+    monkeypatch.setattr(JudgeSpec, "_load", lambda self: BIASED)
+    folder = tmp_path / "org" / "name"
+    (folder / "data").mkdir(parents=True)
+    rows = [{"question": item.pop("query"), **item} for item in items(60, 64)]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "data" / "test-00000.parquet")
+    call = ["judge", str(folder), "--judge", str(path), "--out", str(tmp_path / "v.jsonl")]
+    result = CliRunner().invoke(app, call)
+    assert isinstance(result.exception, JudgeSenseError)
+    assert "query" in str(result.exception)
+    result = CliRunner().invoke(app, [*call, "--columns", "query=question"])
+    assert result.exit_code == 0, result.output
+    found = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
+    assert [row["verdict"] for row in found] == ["A", "B", "A", "B"]
+    with pytest.raises(JudgeSenseError, match="columns: 'nothing'"):
+        judgesense.judge_items(folder, str(path), tmp_path / "w.csv", columns={"nothing": "x"})
+
+
+def test_a_check_leads_to_a_file_that_passes_the_check(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a rubric of one's own: the run's folder has the texts, and text verdicts work too."""
+    monkeypatch.setattr(JudgeSpec, "_load", lambda self: BIASED)
+    (tmp_path / "rubric.txt").write_text(
+        "Which passage answers the query? Answer A or B.\n\n"
+        "Query: {query}\nA: {passage_a}\nB: {passage_b}"
+    )
+    (tmp_path / "wordings.txt").write_text(
+        "Which passage is the relevant one, A or B?\n---\nA or B: which passage fits the query?"
+    )
+    common = {
+        "wordings": tmp_path / "wordings.txt", "repeats": 1, "note": str,
+        "options": {"A": "passage_a", "B": "passage_b"},
+    }  # fmt: skip
+    data = run_dir.parent / "items.jsonl"
+
+    def check(judge: str, out: str, **more: Any) -> Any:
+        return judgesense.check(
+            tmp_path / "rubric.txt", data, judge, out=tmp_path / out, **common, **more
+        )
+
+    assert not check("smollm2-135m", "before", scoring="options").passed
+    assert "layouts" in (read_record(tmp_path / "before") or {})["tasks"]["rubric"]
+    judgesense.stabilise(tmp_path / "before", out=tmp_path / "s.yaml", remedy="calibrated")
+    # The default scoring of a check is text: the verdict is given as text.
+    after = check(str(tmp_path / "s.yaml"), "after")
+    assert after.passed
+    assert set(read_log(tmp_path / "after")["scoring"].to_pylist()) == {"generate"}
+
+
+def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Path) -> None:
+    class Both(CallableJudge):
+        scorings = frozenset({"generate", "options"})
+
+        def judge(self, batches: Any, scorings: frozenset[str]) -> Any:
+            own = CallableJudge(
+                biased if "options" in scorings else lambda messages: ["Hello"] * len(messages),
+                scoring=next(iter(scorings)),
+            )
+            return own.judge(batches, scorings)
+
+    inner = Both(biased, name="biased", scoring="options")
+    inner.scorings = frozenset({"generate", "options"})
+    held: Stabilised = read_stabilised(stable(run_dir, tmp_path / "s.yaml", "both orders"))
+    judge = stabilised_judge(held, inner)
+    ((_, (answer,)),) = judge.judge([(0, [Request("p", "Say hello", ())])], judge.scorings)
+    assert answer.text == "Hello"
