@@ -181,7 +181,8 @@ def _panel(
     """
     if remedy.chosen:
         return (best_wording(grid, remedy, np.arange(len(grid)), order),)
-    pool = grid.of(EQUIVALENT)
+    # Variants of a wording come last: they have no text of their own.
+    pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
     good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
     usable = good if len(good) >= remedy.panel else pool
     if len(usable) < remedy.panel:
@@ -355,6 +356,11 @@ def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) ->
         told = {answer: tuple(texts) for answer, texts in aliases.items()}
         return Template(wording, task, text, layout, label_map, told)
     found = recognise(task, rows[0]["text"]) if rows else None
+    if found is None and "+" in wording:
+        raise JudgeSenseError(
+            f"{wording!r} is a variant of a wording, without a text of its own: choose a --remedy "
+            "of one wording, or use a run with more wordings"
+        )
     if found is None or dict(found[0].label_map) != label_map:
         raise JudgeSenseError(
             f"the text of the wording {wording!r} is not among JudgeSense's own: give the template "
