@@ -76,6 +76,19 @@ def stabilise(
     Raises:
         JudgeSenseError: no such judge, task or remedy; no remedy passes; or wordings whose texts
             cannot be found.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> from local_judges.callable_judge import CallableJudge
+    >>> def prefers_a(messages):
+    ...     return [{"A": -0.1, "B": -2.4} for _ in messages]
+    >>> own = CallableJudge(prefers_a, scoring="options")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     told = {"tasks": ["relevance"], "limit": 4, "scoring": "options", "note": str}
+    ...     _ = run(own, out=f"{folder}/run", **told)
+    ...     made = stabilise(f"{folder}/run", out=f"{folder}/stable.yaml", remedy="both orders")
+    >>> made.rule.wordings, made.rule.prompts_per_item
+    (('relevance-1',), 2)
     """
     if Path(out).suffix not in (".yaml", ".yml"):
         raise JudgeSenseError(f"--out {out}: a stabilised judge is a .yaml file")

@@ -81,6 +81,19 @@ def judge_items(
 
     Raises:
         JudgeSenseError: bad input, before a model is loaded where possible.
+
+    >>> import tempfile
+    >>> from local_judges.callable_judge import CallableJudge
+    >>> judge = CallableJudge(lambda messages: ["A"] * len(messages), name="first")
+    >>> row = '{"query": "sun", "passage_a": "a star", "passage_b": "a moon"}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     items, out = Path(folder, "items.jsonl"), Path(folder, "verdicts.csv")
+    ...     _ = items.write_text(row)
+    ...     told = judge_items(
+    ...         items, judge, out, task="relevance", scoring="generate", note=str
+    ...     )
+    ...     print(out.read_text().splitlines()[1])
+    relevance-1,A,,1.0,,,,
     """
     target = Path(out)
     if target.suffix not in FORMATS:
