@@ -130,7 +130,27 @@ class Stream:
         if self.others is None:
             return None
         log, code = self.log, VARIANT_CLASSES.index(variant_class)
-        changed = self.others[log.variant_class[self.others] == code]
+        return self._with_base(self.others[log.variant_class[self.others] == code])
+
+    @cached_property
+    def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
+        """The rows of each variant of the log by name, and its (base, variant) rows beside a base.
+
+        The base is that of `contrast`; rewordings are no variant here.
+        """
+        log = self.log
+        rows = self.rows if self.others is None else np.concatenate([self.rows, self.others])
+        found = {}
+        for code, name in enumerate(log.variants):
+            own = rows[log.variant[rows] == code]
+            if name != REWORDING and len(own):
+                nothing = own[:0]
+                base, beside = self._with_base(own) or (nothing, nothing)
+                found[name] = (own, base, beside)
+        return found
+
+    def _with_base(self, changed: Codes) -> tuple[Codes, Codes] | None:
+        log = self.log
         place = log.item * len(log.orders) + log.order
         own = place * (int(log.base.max()) + 1) + log.base
         plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]

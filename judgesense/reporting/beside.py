@@ -1,4 +1,4 @@
-"""Tables below the main one: prompts that were asked again, and published figures of a judge."""
+"""Tables below the main one: prompts asked again, variants, and published figures of a judge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class SideTable:
 
 def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
     """The tables that have rows."""
-    return [table for table in (_repeated(report), _published(report)) if table.rows]
+    return [
+        table for table in (_repeated(report), _variants(report), _published(report)) if table.rows
+    ]
 
 
 def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -47,7 +49,10 @@ def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[st
     draw = log.stimulus[rows] * (int(log.repeat.max()) + 1) + log.repeat[rows]
     _, once = np.unique(draw, return_index=True)
     rows = rows[once]
-    n_draws = int(np.bincount(log.stimulus[rows]).max())
+    drawn = np.bincount(log.stimulus[rows])
+    n_draws = int(drawn.max())
+    if stream.variants and drawn[drawn > 0].min() < n_draws:
+        return  # Only the base wording was asked again: see jss_repeat.
     undecided = log.undecided[log.raw[rows]]
     rows = rows[~undecided]
     counts = np.zeros((log.n_stimuli, len(log.labels)))
@@ -112,6 +117,47 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
             "JSS over every pair of draws, one of each wording. Undecided: draws without a "
             "decision, which are left out. Noise floor: flips when simply asked again. Net flip "
             "rate: flips of rewording beyond that."
+        ],
+    )  # fmt: skip
+
+
+def _variants(report: Mapping[str, Any]) -> SideTable:
+    found = report.get("variants", [])
+    names = short_names({entry["judge"] for entry in found})
+    rows = []
+    for entry in sorted(found, key=lambda e: (task_rank(e["task"]), e["task"], names[e["judge"]])):
+        prefix = {"contrast": "follows_", "intervention": "shift_"}.get(entry["variant_class"], "")
+        ends = {key: entry[f"{prefix}{key}"] for key in ("ci_low", "ci_high")}
+        moved = [
+            f"{label} {gain:+.0%}" for label, gain in (entry["net_shift"] or {}).items() if gain
+        ]
+        rows.append(
+            (
+                names[entry["judge"]],
+                entry["task"],
+                entry["scoring"],
+                entry["variant"] or "all equivalent",
+                entry["variant_class"],
+                number(entry["jss"]),
+                percent(entry["follows"]),
+                percent(entry["shift_rate"]),
+                interval(ends, 2),
+                " ".join(moved) or "-",
+                percent(entry["unreadable"]),
+                str(entry["n_pairs"]),
+            )
+        )
+    return SideTable(
+        "Variants beside the base wording",
+        ("judge", "task", "scoring", "variant", "class", "JSS", "follows", "shift rate",
+         "95% interval", "net shift", "unreadable", "pairs"),
+        5,
+        rows,
+        [
+            "JSS: same verdict as under the base wording (equivalent). Follows: the answer changes "
+            "when the question or the item does (contrast). Shift rate: verdicts that an "
+            "intervention changes, and by how much each label gains. Unreadable: answers without a "
+            "verdict."
         ],
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a report concludes of a judge on a task: the lists ``trust`` to ``remedies``."""
+"""What a report concludes of a judge on a task: the lists ``trust`` to ``variants``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from judgesense.trust.checks import trust_card
 from judgesense.trust.recommendation import recommendation
 from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
 from judgesense.trust.thresholds import Thresholds
+from judgesense.trust.variants import variants
 from judgesense.trust.wordings import Wordings, wordings
 
 Rows = list[dict[str, Any]]
@@ -18,7 +19,7 @@ Rows = list[dict[str, Any]]
 def conclusions(
     stream: Stream, thresholds: Thresholds, texts: Mapping[str, str] | None = None
 ) -> dict[str, Rows]:
-    """The rows of ``trust``, ``wordings``, ``recommendation`` and ``remedies`` of a stream.
+    """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies`` and ``variants``.
 
     The wordings are looked at one by one first, so that the card leaves out those whose label map
     is wrong; the recommendation and the remedies then start from the card. Where a remedy makes a
@@ -38,5 +39,6 @@ def conclusions(
         "wordings": wordings(table, texts),
         "recommendation": [recommendation(table, card)],
         "remedies": remedied,
+        "variants": variants(stream, table.mislabelled),
     }
     return found

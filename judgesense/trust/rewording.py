@@ -150,12 +150,14 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     used = same_polarity(stream, mislabelled) & stream.known
     used &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
     items_followed = _item_contrasts(stream)
-    if items_followed is not None and _ignored(*items_followed):
-        rate = float(items_followed[0].mean())
-        text = f"another item of another gold label hardly changes its answer ({percent(rate)})"
-        return Check(
-            "fail", None, None, None, threshold, n_items, text, details={"follows_item": rate}
-        )
+    details = {} if items_followed is None else {"follows_item": float(items_followed[0].mean())}
+    item_ignored = items_followed is not None and _ignored(*items_followed)
+    item_text = (
+        f"an item of another gold label hardly changes its answer "
+        f"({percent(details.get('follows_item'))})"
+    )
+    if item_ignored and not (len(follows) and used.any()):
+        return Check("fail", None, None, None, threshold, n_items, item_text, details=details)
     if not len(follows):
         text = (
             "not measured whether another question gets another answer: add an inverted or a "
@@ -181,9 +183,9 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     else:
         state = "open"
         text = f"whether another question changes its answer is not settled ({figures}): add items"
-    details = {"follows": found.rate, "moves": found.other}
-    if items_followed is not None:
-        details["follows_item"] = float(items_followed[0].mean())
+    if item_ignored and state != "fail":
+        state, text = "fail", item_text
+    details = {"follows": found.rate, "moves": found.other, **details}
     return Check(
         state, found.ratio, found.low, found.high, threshold, n_items, text, details=details
     )
@@ -212,13 +214,7 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     follows, clusters = stream.raw_a[index] != stream.raw_b[index], pairs.cluster[index]
     if (contrast := stream.contrast) is None:
         return follows, clusters, len(follows), len(items)
-    base, changed = contrast
-    both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
-    turned = np.unique(log.variant[changed][both & (log.raw != log.decision)[changed]])
-    # As above: an inverted variant leaves the middle of a scale.
-    middle = np.isin(log.variant[changed], turned) & (log.raw == log.decision)[changed]
-    both &= ~(middle & (log.raw[base] == log.raw[changed]))
-    base, changed = base[both], changed[both]
+    base, changed = answered(stream, *contrast)
     items |= {log.items[code] for code in np.unique(log.item[base])}
     # The clusters of pairs and of the log are coded apart: keep them apart.
     offset = int(pairs.cluster.max(initial=-1)) + 1
@@ -235,10 +231,19 @@ def _item_contrasts(stream: Stream) -> tuple[Bools, Codes] | None:
     log = stream.log
     if stream.item_contrast is None:
         return None
-    base, changed = stream.item_contrast
-    both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
-    base, changed = base[both], changed[both]
+    base, changed = answered(stream, *stream.item_contrast)
     return (log.raw[base] != log.raw[changed], log.cluster[base]) if len(base) else None
+
+
+def answered(stream: Stream, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
+    """The contrasts with two readable answers, where a judge that reads them answers otherwise."""
+    log = stream.log
+    both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
+    turned = np.unique(log.variant[changed][both & (log.raw != log.decision)[changed]])
+    # An inverted variant leaves the middle of a scale.
+    middle = np.isin(log.variant[changed], turned) & (log.raw == log.decision)[changed]
+    both &= ~(middle & (log.raw[base] == log.raw[changed]))
+    return base[both], changed[both]
 
 
 def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Mask:

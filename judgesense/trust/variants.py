@@ -1,0 +1,147 @@
+"""The variants of a judge and task one by one: the list ``variants`` of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from judgesense.decisions import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.frames import Codes, Log
+from judgesense.decisions.streams import Mask, Stream, distinct
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.ratios import rate_ratio
+from judgesense.statistics.shift import shift
+from judgesense.tasks import ERROR
+from judgesense.trust.rewording import answered, same_polarity
+
+KEYS = (
+    "variant", "variant_class", "n_prompts", "n_items", "unreadable", "unreadable_ci_low",
+    "unreadable_ci_high", "jss", "ci_low", "ci_high", "follows", "follows_ci_low",
+    "follows_ci_high", "ratio", "ratio_ci_low", "ratio_ci_high", "shift_rate", "shift_ci_low",
+    "shift_ci_high", "net_shift", "score_shift", "score_shift_ci_low", "score_shift_ci_high",
+    "n_pairs",
+)  # fmt: skip
+"""Keys of a row; those of another class are None.
+
+``jss`` is the agreement of an equivalent variant with the base wording, ``follows`` how often the
+answer follows a contrast and ``ratio`` that rate over the rate of rewording, ``shift_rate`` to
+``score_shift`` what an intervention does. ``unreadable`` is the share of prompts that were answered
+without a verdict.
+"""
+
+
+def variants(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The figures of each variant of a stream; nothing if it has rewordings alone.
+
+    The first row is that of the rewordings; ``variant`` None pools all equivalent variants with
+    them. ``mislabelled`` are wordings to leave out of the rewordings.
+    """
+    if not stream.variants:
+        return []
+    log = stream.log
+    plain = stream.rows[log.variant[stream.rows] == _code(log, REWORDING)]
+    pairs = same_polarity(stream, mislabelled) & stream.known
+    pairs &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
+    reworded = pairs & ~_of_variants(stream)
+    found = [
+        {**_row(log, REWORDING, plain), **_agreed(stream, reworded)},
+        {**_row(log, None, stream.rows), **_agreed(stream, pairs)},
+    ]
+    classes = log.variant_class
+    by_class = sorted(stream.variants, key=lambda name: classes[stream.variants[name][0][0]])
+    for name in by_class:
+        rows, base, beside = stream.variants[name]
+        row = _row(log, name, rows)
+        if row["variant_class"] == EQUIVALENT:
+            both = ~(log.undecided[log.decision[base]] | log.undecided[log.decision[beside]])
+            one, two = base[both], beside[both]
+            same = log.decision[one] == log.decision[two]
+            found.append({**row, **_jss(same, log.cluster[one])})
+        elif row["variant_class"] == CONTRAST:
+            found.append({**row, **_followed(stream, base, beside, reworded)})
+        else:
+            found.append({**row, **_shifted(stream, base, beside)})
+    return found
+
+
+def _code(log: Log, name: str) -> int:
+    return log.variants.index(name) if name in log.variants else -1
+
+
+def _of_variants(stream: Stream) -> Mask:
+    """The pairs with a variant on either side."""
+    log, no = stream.log, np.zeros(len(stream.pairs), bool)
+    if stream.row_a is None or stream.row_b is None:
+        return no
+    own = np.append(np.array([name != REWORDING for name in log.variants])[log.variant], False)
+    found: Mask = own[stream.row_a] | own[stream.row_b]
+    return found
+
+
+def _row(log: Log, name: str | None, rows: Codes) -> dict[str, Any]:
+    """A row with what every variant has; an error is no answer, so it is not unreadable."""
+    kinds = log.variant_class[rows]
+    asked = rows[log.labels[log.raw[rows]] != ERROR]
+    unread = log.undecided[log.raw[asked]]
+    ends = wilson_cluster(unread, log.cluster[asked]) if len(asked) else None
+    return {
+        **dict.fromkeys(KEYS),
+        "variant": name,
+        "variant_class": VARIANT_CLASSES[int(kinds[0])] if len(kinds) else EQUIVALENT,
+        "n_prompts": len(rows),
+        "n_items": distinct(log.item[rows]),
+        "unreadable": float(unread.mean()) if len(asked) else None,
+        "unreadable_ci_low": ends.low if ends else None,
+        "unreadable_ci_high": ends.high if ends else None,
+        "n_pairs": 0,
+    }
+
+
+def _agreed(stream: Stream, used: Mask) -> dict[str, Any]:
+    return _jss(stream.mapped_a[used] == stream.mapped_b[used], stream.pairs.cluster[used])
+
+
+def _jss(same: Mask, clusters: Codes) -> dict[str, Any]:
+    if not len(same):
+        return {}
+    ends = wilson_cluster(same, clusters)
+    figures = {"jss": float(same.mean()), "ci_low": ends.low, "ci_high": ends.high}
+    return {**figures, "n_pairs": len(same)}
+
+
+def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Mask) -> dict[str, Any]:
+    log = stream.log
+    base, beside = answered(stream, base, beside)
+    if not len(base):
+        return {}
+    follows = log.raw[base] != log.raw[beside]
+    ends = wilson_cluster(follows, log.cluster[base])
+    figures: dict[str, Any] = {
+        "follows": float(follows.mean()),
+        "follows_ci_low": ends.low,
+        "follows_ci_high": ends.high,
+        "n_pairs": len(base),
+    }
+    if reworded.any():
+        moves = stream.mapped_a[reworded] != stream.mapped_b[reworded]
+        ratio = rate_ratio(follows, log.cluster[base], moves, stream.pairs.cluster[reworded])
+        figures |= {"ratio": ratio.ratio, "ratio_ci_low": ratio.low, "ratio_ci_high": ratio.high}
+    return figures
+
+
+def _shifted(stream: Stream, base: Codes, beside: Codes) -> dict[str, Any]:
+    log, labels = stream.log, stream.task.labels
+    known = np.isin(log.labels, labels)
+    both = known[log.decision[base]] & known[log.decision[beside]]
+    base, beside = base[both], beside[both]
+    found = shift(
+        log.labels[log.decision[base]].tolist(),
+        log.labels[log.decision[beside]].tolist(),
+        labels,
+        log.cluster[base],
+        ordinal=stream.task.ordinal,
+    ).to_dict()
+    figures = {"shift_ci_low": found.pop("ci_low"), "shift_ci_high": found.pop("ci_high")}
+    return {**figures, **found}
