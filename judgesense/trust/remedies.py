@@ -19,6 +19,9 @@ from judgesense.trust.thresholds import DEFAULTS, Thresholds
 MOST_ITEMS = 2_000
 """Remedies are measured on at most this many items, drawn at random: enough for 2 points."""
 
+_SHOWN_UNDECIDED = 0.02
+"""With more verdicts undecided, a remedy's text says how many."""
+
 PASSING = ("use", "care")
 """The values of ``trust`` with which a remedy can be recommended, if it is right as well."""
 
@@ -32,7 +35,8 @@ def remedies(
 
     The first row is ``as asked``; the others follow by the prompts that a verdict costs. Figures
     are cross-fitted over clusters, on the items that both ways of asking share; ``accuracy`` counts
-    an undecided verdict as wrong and averages wordings (and panels) per item. ``jss`` compares
+    an undecided verdict as wrong and averages wordings (and panels) per item;
+    ``accuracy_decided`` leaves undecided verdicts out. ``jss`` compares
     wordings of one polarity, or disjoint panels. ``trust``, ``because`` and ``checks`` are the
     card of the remedied verdicts. What the log cannot measure has a row without figures whose text
     says what to run.
@@ -76,6 +80,7 @@ def _row(grid: Grid, found: Measured, plain: Measured) -> dict[str, Any]:
         "usd_per_item": cost,
         "accuracy_before": gain.before if gain else None,
         "accuracy": gain.after if gain else None,
+        "accuracy_decided": found.accuracy_decided,
         "gain": gain.gain if gain and changed else None,
         "gain_ci_low": gain.ci_low if gain and changed else None,
         "gain_ci_high": gain.ci_high if gain and changed else None,
@@ -108,6 +113,11 @@ def _text(found: Measured, plain: Measured) -> str:
         )
     elif gain:
         parts.append(f"right on {percent(gain.after)}")
+    if found.readable is not None and found.readable < 1 - _SHOWN_UNDECIDED:
+        undecided = f"undecided on {percent(1 - found.readable)}"
+        if found.accuracy_decided is not None:
+            undecided += f", right on {percent(found.accuracy_decided)} of the others"
+        parts.append(undecided)
     jss, before = found.figure("steady"), plain.figure("steady")
     if jss is not None:
         was = "" if remedy == Remedy() or before is None else f", was {number(before)}"
@@ -136,8 +146,9 @@ def _absent(grid: Grid) -> list[tuple[str, str]]:
 
 def _unmeasured(remedy: str, run: str) -> dict[str, Any]:
     empty = dict.fromkeys((
-        "prompts_per_item", "usd_per_item", "accuracy_before", "accuracy", "gain", "gain_ci_low",
-        "gain_ci_high", "jss_before", "jss", "same_choice_before", "same_choice", "readable",
+        "prompts_per_item", "usd_per_item", "accuracy_before", "accuracy", "accuracy_decided",
+        "gain", "gain_ci_low", "gain_ci_high", "jss_before", "jss", "same_choice_before",
+        "same_choice", "readable",
     ))  # fmt: skip
     return {
         "remedy": remedy,

@@ -84,6 +84,7 @@ class Measured:
     card: TrustCard | None
     readable: float | None
     n_items: int
+    accuracy_decided: float | None = None
 
     def figure(self, check: str) -> float | None:
         """The estimate of one of the card's checks."""
@@ -351,7 +352,14 @@ def measured(
         found,
         float((told[asked] >= 0).mean()) if asked.any() else None,
         int(asked.any(axis=1).sum()),
+        _decided_accuracy(grid, told),
     )
+
+
+def _decided_accuracy(grid: Grid, told: Codes) -> float | None:
+    """The share of right verdicts among those that were given, on items with gold."""
+    given = (told >= 0) & (grid.gold >= 0)[:, None]
+    return float((told == grid.gold[:, None])[given].mean()) if given.any() else None
 
 
 def _gain(grid: Grid, before: list[Unit], after: list[Unit]) -> Gain | None:
