@@ -15,19 +15,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense_dataset.embedded import load_embedded
+from judgesense.trust.rules import Rule
+from judgesense_dataset.embedded import embedded_templates, load_embedded
 from local_judges.answer_format import obeys
 from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
 from local_judges.local.option_scoring import build_trie, path_to, scores_of, tokens_asked
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.local.vllm_judge import VllmJudge
 from local_judges.parsing import parse
+from local_judges.plan import Requests
 from local_judges.registry import resolve
 from local_judges.runner import ask_all, run_judge
+from local_judges.stabilised import stabilised_judge
+from local_judges.stabilised_file import Stabilised
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = Path(".venv-vllm/.ready")
@@ -360,3 +365,27 @@ def test_the_gpu_benchmark_says_that_there_is_no_gpu() -> None:
     done = gpu_benchmark(CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 2
     assert "needs a GPU" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_stabilised_judge_gives_the_same_verdicts_through_a_server(
+    server: str, local: TransformersJudge
+) -> None:
+    entry = embedded_templates()["relevance"]
+    wording = entry.templates[0].template_id
+    rule = Rule("both orders", (wording,), ("AB", "BA"), entry.task.labels)
+    held = Stabilised({}, entry, rule)
+    prompts = load_embedded().select(["relevance"], limit=20).prompts
+    requests = list(Requests(prompts))
+    ours, theirs = (
+        ask_all(stabilised_judge(held, judge), requests, ["options"])
+        for judge in (local, ApiJudge("served", base_url=server))
+    )
+    sure = 0
+    for one, two in zip(ours, theirs, strict=True):
+        assert one.option_logprobs is not None
+        assert two.option_logprobs is not None
+        if abs(one.option_logprobs[0] - one.option_logprobs[1]) > SURE:
+            sure += 1
+            assert np.argmax(one.option_logprobs) == np.argmax(two.option_logprobs)
+    assert sure > len(requests) / 2
