@@ -25,6 +25,7 @@ from judgesense.cli import robustness as robustness_commands
 from judgesense.cli import run as run_command
 from judgesense.cli import stabilise as stabilise_command
 from judgesense.cli import study as study_commands
+from judgesense.cli import training as training_command
 from judgesense.cli.options import App
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
@@ -52,6 +53,7 @@ for _name, _command in (
     ("check", check_command.check),
     ("stabilise", stabilise_command.stabilise),
     ("judge", judge_command.judge),
+    ("export-training", training_command.export_training),
     ("report", report_commands.report),
     ("compare", report_commands.compare),
     ("plan", plan_command.plan),

@@ -1,0 +1,45 @@
+"""``judgesense export-training``: consistency data for training a judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from judgesense.cli import options as opt
+
+
+def export_training(
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    out: Annotated[
+        Path, opt.option("FILE.jsonl", "Training examples.", "--out", "-o", panel=opt.RUN)
+    ],
+    judge: Annotated[
+        str | None, opt.option("JUDGE", "A judge of the run.", "--judge", "-j", panel=opt.MODEL)
+    ] = None,
+    target: Annotated[
+        Literal["consensus", "gold"],
+        opt.option(None, "The verdict every wording should get.", panel=opt.RUN),
+    ] = "consensus",
+    format: Annotated[
+        Literal["sft", "dpo"], opt.option(None, "TRL's chat format.", panel=opt.RUN)
+    ] = "sft",
+    holdout: Annotated[
+        float, opt.option("SHARE", "Clusters of items kept for evaluation.", panel=opt.RUN)
+    ] = 0.3,
+    seed: opt.Seed = 0,
+) -> None:
+    """Write prompts with the verdict that every wording should get, for TRL's SFT or DPO.
+
+    Items that are held out have no prompt in the file; FILE.held-out.json lists them.
+
+    Exit codes: 0 done; 2 bad usage or input.
+    """
+    from judgesense.pipeline.training import export_training as export
+
+    found = export(run, out, judge=judge, target=target, format=format, holdout=holdout, seed=seed)
+    typer.echo(
+        f"{found.out}: {found.examples} examples of {found.items} items; "
+        f"{len(found.held_out)} items held out"
+    )
