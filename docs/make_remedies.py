@@ -22,7 +22,7 @@ from judgesense.run_folder import read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.text import join, number, percent, short_names
-from judgesense.trust.grid import Grid, grid_of
+from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedies import cheapest_that_passes, remedies
 from judgesense.trust.remedy import Remedy, crossfitted, decide, fit, order_groups
 from judgesense.trust.wordings import Wordings
@@ -46,14 +46,18 @@ def main() -> None:
         "\n| data | judge | task | remedy | promised, half of the items | found, the other half |"
     )
     print("| --- | --- | --- | --- | ---: | ---: |")
+    kept = promises = 0
     for data, judge, stream in streams:
         grid = grid_of(stream, frozenset(Wordings.of(stream).mislabelled))
         for remedy in PROMISES:
             if remedy.both and not grid.both_orders:
                 continue
-            told = _promise(grid, remedy)
+            *told, held = _promise(grid, remedy)
+            kept += held
+            promises += 1
             cells = (data, judge, stream.task.name, remedy.name, *told)
             print(f"| {' | '.join(cells)} |")
+    print(f"\nThe two intervals overlap in {kept} of {promises} rows.")
 
 
 def _streams(folders: list[str]) -> Iterator[tuple[str, str, Stream]]:
@@ -88,7 +92,9 @@ def _line(data: str, judge: str, task: str, row: Mapping[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _promise(grid: Grid, remedy: Remedy) -> tuple[str, str]:
+def _promise(grid: Grid, remedy: Remedy) -> tuple[str, str, bool]:
+    """What half of the items promise, what the other half shows, and whether the intervals of the
+    two overlap."""
     clusters = np.unique(grid.clusters)
     chosen = np.random.default_rng(0).permutation(clusters)[: len(clusters) // 2]
     inside = np.isin(grid.clusters, chosen)
@@ -96,16 +102,19 @@ def _promise(grid: Grid, remedy: Remedy) -> tuple[str, str]:
     group, panel = order_groups(grid, remedy)[0], (0,)
     held = crossfitted(old, folds_of(old.clusters)) if remedy.calibrated else old
     plain = Remedy(both=remedy.both)
-    promised = decide(held, panel, fit(held, plain, panel, group))
-    found = decide(new, panel, fit(old, remedy, panel, group))
-    return _right(old, promised.codes), _right(new, found.codes)
+    promised, first = _right(old, decide(held, panel, fit(held, plain, panel, group)).codes)
+    found, second = _right(new, decide(new, panel, fit(old, remedy, panel, group)).codes)
+    return promised, found, first[0] <= second[1] and second[0] <= first[1]
 
 
-def _right(grid: Grid, codes: np.ndarray) -> str:
-    known = (codes != -2) & (grid.gold >= 0)
+def _right(grid: Grid, codes: np.ndarray) -> tuple[str, tuple[float, float]]:
+    known = (codes != NOT_ASKED) & (grid.gold >= 0)
     hits = codes[known] == grid.gold[known]
     ends = wilson_cluster(hits, grid.clusters[known])
-    return f"{percent(hits.mean())} [{percent(ends.low)}, {percent(ends.high)}], n = {len(hits)}"
+    assert ends.low is not None
+    assert ends.high is not None
+    told = f"{percent(hits.mean())} [{percent(ends.low)}, {percent(ends.high)}], n = {len(hits)}"
+    return told, (ends.low, ends.high)
 
 
 if __name__ == "__main__":

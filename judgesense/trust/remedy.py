@@ -101,7 +101,7 @@ def candidates(grid: Grid) -> list[Remedy]:
     scale = is_scale(grid.labels) and len(grid.labels) > 2 and grid.has_probabilities
     orders = [False, True] if grid.both_orders else [False]
     found = []
-    for panel in _panel_sizes(wordings):
+    for panel in _panel_sizes(wordings, grid.has_probabilities):
         for both in orders:
             plain = Remedy(panel=panel, both=both)
             found.append(plain)
@@ -117,10 +117,11 @@ def candidates(grid: Grid) -> list[Remedy]:
     return sorted(found, key=lambda remedy: remedy.prompts)
 
 
-def _panel_sizes(wordings: int) -> list[int]:
+def _panel_sizes(wordings: int, probabilities: bool) -> list[int]:
     """1, and the sizes of panels worth a look: at most half of the wordings (two disjoint panels
-    show how steady a panel is), or 3."""
-    return [1, *(k for k in (2, 3, 5) if k <= wordings / 2 or (k == 3 and wordings >= 3))]
+    show how steady a panel is), or 3. Two votes that differ decide nothing."""
+    sizes = (2, 3, 5) if probabilities else (3, 5)
+    return [1, *(k for k in sizes if k <= wordings / 2 or (k == 3 and wordings >= 3))]
 
 
 def remedy_named(name: str, grid: Grid) -> Remedy:
