@@ -312,7 +312,7 @@ def _verdict(
     stabilised: Stabilised,
     scoring: str,
 ) -> ItemVerdict:
-    raw = decide(answer, scoring, options)
+    raw = decide(answer, scoring, options, template.aliases)
     verdict = template.label_map.get(raw, raw)
     probability = margin = score = None
     rule = stabilised.rule
