@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
 
     Parts = Callable[[], tuple[Mapping[str, TaskTemplates], Sequence[Item]]]
+    """Reads templates by task, and the items of all tasks."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,11 @@ def data_reference(
     >>> data_reference(None, None, None).identity["dataset"]
     'embedded'
     """
-    found = _reference(dataset, templates, items)
+    return varied(_reference(dataset, templates, items), variants)
+
+
+def varied(found: DataReference, variants: Sequence[str] | None) -> DataReference:
+    """The same data with variants, as in :func:`data_reference`; without any, as it was."""
     if not variants:
         return found
     from judgesense_dataset.variants import chosen_variants, variant_files

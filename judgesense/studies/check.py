@@ -141,6 +141,7 @@ def check(
     confidence: float = 0.95,
     inconclusive: Inconclusive | None = None,
     scoring: str = "generate",
+    variants: Sequence[str] | None = None,
     repeats: int = 2,
     seed: int = 0,
     limit: int | None = None,
@@ -169,6 +170,8 @@ def check(
             threshold passes in at most 5% of runs.
         inconclusive: ``pass`` or ``fail``: what a run counts as that settles neither.
         scoring: ``generate`` (text) or ``options`` (log-probabilities).
+        variants: other ways to ask the rubric, as in :func:`judgesense.run`, beside the wordings
+            (``["rewording", "format", "contrast"]``).
         repeats: times each prompt is asked; 2 or more give a noise floor.
         seed: fixes every random draw.
         limit: judge only the first ``limit`` items.
@@ -234,6 +237,7 @@ def check(
     }  # fmt: skip
     if out is None:
         asked = [identity, identity_of(spec), scoring, repeats, seed, limit]
+        asked += [list(variants)] if variants else []
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode())
         out = RUNS / f"{rubric.stem}-{digest.hexdigest()[:8]}"
     out = Path(out)
@@ -245,7 +249,10 @@ def check(
             spec, _requests(benchmark, settings), scoring, note,
             f"{', '.join([*quicker, '--limit N'])} (each is a check of its own)",
         )  # fmt: skip
-    report = judged([spec], benchmark, identity, settings, out, note, spent)
+    report = judged(
+        [spec], benchmark, identity, settings, out, note, spent, variants or (),
+        lambda: ({entry.task.name: entry}, items),
+    )  # fmt: skip
     report = _with_thresholds(report, out, {"steady": threshold, "confidence": confidence})
     ((_, _, cell),) = cases(report)
     (card,) = report["trust"]

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
+from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings, to_stderr
 from judgesense.report_file import identity
 from judgesense.reporting.plots import ForestRow
@@ -49,7 +50,7 @@ RANKED_JUDGES = 3
 
 _KEYS = {
     "title", "items", "templates", "tasks", "judges", "scoring", "orders", "repeats", "design",
-    "pairs", "limit", "seed", "measures",
+    "pairs", "limit", "seed", "measures", "variants",
 }  # fmt: skip
 _JUDGE_KEYS = {"name", "engine", "system_prompt", "max_tokens", "temperature", "dtype", "base_url",
                "model", "revision"}  # fmt: skip
@@ -68,6 +69,7 @@ class CustomPlan:
     pairs: int | None
     measures: tuple[str, ...]
     identity: Mapping[str, Any]
+    variants: tuple[str, ...] = ()
 
 
 def load_plan(path: str | Path) -> CustomPlan:
@@ -134,6 +136,7 @@ def load_plan(path: str | Path) -> CustomPlan:
         identity={
             "templates": wordings, "items": sha256_of(items), "design": design, "pairs": pairs
         },
+        variants=_variants(path, keys),
     )  # fmt: skip
 
 
@@ -143,6 +146,23 @@ def _beside(path: Path, node: YamlNode) -> Path:
     if not found.is_file():
         raise node.fail(f"no file {found}")
     return found
+
+
+def _variants(path: Path, keys: Mapping[str, YamlNode]) -> tuple[str, ...]:
+    """The names under ``variants``; a file of variants is relative to the study file."""
+    from judgesense_dataset.variants import chosen_variants, variant_files
+
+    if "variants" not in keys:
+        return ()
+    nodes = keys["variants"].sequence("variants")
+    named = [node.text("a variant") for node in nodes]
+    files = variant_files(named)
+    found = [str(_beside(path, n)) if t in files else t for n, t in zip(nodes, named, strict=True)]
+    try:
+        chosen_variants(found)
+    except JudgeSenseError as error:
+        raise keys["variants"].fail(str(error)) from error
+    return tuple(found)
 
 
 def _whole(keys: Mapping[str, YamlNode], key: str, default: Any, least: int) -> Any:
@@ -195,7 +215,10 @@ def run_plan(plan: CustomPlan, out: Path, note: Callable[[str], None] = to_stder
     ]
     group_items(plan.templates, rows)
     benchmark = build(plan.templates, rows, plan.design, plan.pairs, plan.settings.seed)
-    report = judged(plan.judges, benchmark, plan.identity, plan.settings, out / "run", note)
+    report = judged(
+        plan.judges, benchmark, plan.identity, plan.settings, out / "run", note,
+        variants=plan.variants, parts=lambda: (plan.templates, rows),
+    )  # fmt: skip
     log = read_log(out / "run")
     result = Result(
         "run",

@@ -15,16 +15,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings, execute, resolve_all
-from judgesense.pipeline.data import DataReference
+from judgesense.pipeline.data import DataReference, varied
 from judgesense.reporting.markdown import escape
 from judgesense.run_folder import require_writable, versions, writing
 from judgesense.text import number, p_value, sentence
 from judgesense.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from judgesense.pipeline.data import Parts
 
 RESULT_FILE, PAGE_FILE = "study.json", "study.md"
 QUICK_ITEMS = 12
@@ -279,16 +282,20 @@ def judged(
     out: Path,
     note: Callable[[str], None],
     spent: float = 0.0,
+    variants: Sequence[str] = (),
+    parts: Parts | None = None,
 ) -> dict[str, Any]:
     """Judge a study's grid into ``out``, as ``judgesense run`` does, and return its report.
 
     ``identity`` holds JSON values that fix the benchmark's content (names, hashes, seed). A
     finished run is read, and an interrupted one is resumed. ``spent`` US dollars already count
-    against the judges' ``max_cost``.
+    against the judges' ``max_cost``. ``variants`` are chosen as in ``judgesense run`` and made from
+    the templates and items of ``parts``.
     """
     specs = resolve_all(judges, None, {})
     load = benchmark if callable(benchmark) else lambda: benchmark
-    return execute(specs, DataReference(dict(identity), load), settings, out, note, spent=spent)
+    data = varied(DataReference(dict(identity), load, parts), variants)
+    return execute(specs, data, settings, out, note, spent=spent)
 
 
 @dataclass(frozen=True)
