@@ -15,9 +15,10 @@ from judgesense.trust import compare as conclusions
 class Comparison(ResultMapping):
     """Two runs' judges on the pairs that both judged.
 
-    ``advice`` says which judge to prefer on each task. ``comparisons`` has one entry per couple of
-    judges, task, scoring and measure, with the keys ``task``, ``judge_a``, ``judge_b``,
-    ``scoring_a``, ``scoring_b``, ``measure`` (``jss`` or ``accuracy``), ``a``, ``b``,
+    ``advice`` says which judge to prefer on each task; a judge whose trust card says ``avoid`` is
+    never preferred. ``comparisons`` has one entry per couple of judges, task, scoring and measure,
+    with the keys ``task``, ``judge_a``, ``judge_b``, ``scoring_a``, ``scoring_b``, ``trust_a``,
+    ``trust_b`` (from the trust cards), ``measure`` (``jss`` or ``accuracy``), ``a``, ``b``,
     ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not corrected), ``p_value``,
     ``p_holm`` (corrected by Holm's method over all comparisons, which are one family),
     ``smallest_difference`` (that the sample shows with 80% probability at an uncorrected 5%),

@@ -18,13 +18,19 @@ from judgesense.run_folder import read_run
 from judgesense.statistics.comparison import PairedDifference, holm, paired_test
 from judgesense.statistics.settling import error_of, smallest_difference
 from judgesense.text import join, number, p_value, percent, short_names, signed
+from judgesense.trust.card import TrustCard
+from judgesense.trust.checks import trust_card
 from judgesense.trust.thresholds import SIGNIFICANT
+from judgesense.trust.wordings import Wordings
 
 WORDS = {
     "jss": ("pairs", "agrees with itself on", "is steadier under rewording"),
     "accuracy": ("prompts", "matches gold on", "is more often right"),
 }
 """Unit, figure and advantage of each measure."""
+
+Cards = dict[tuple[str, str, str], TrustCard]
+"""Task, judge and scoring -> trust card."""
 
 NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, "permutation", 0, 0)
 """The difference of two judges without a row that both decided."""
@@ -55,10 +61,13 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
         entry["p_holm"] = adjusted
     names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
+    cards = {"a": _cards(first)}
+    cards["b"] = cards["a"] if same_run else _cards(second)
     for entry in found:
+        entry |= {f"trust_{side}": cards[side][_identity(entry, side)].trust for side in "ab"}
         entry["text"] = _sentence(entry, names)
     return {
-        "advice": list(_recommend(found, names)),
+        "advice": list(_recommend(found, names, cards)),
         "comparisons": found,
         "n_tests": sum(entry["p_value"] is not None for entry in found),
         "correction": "holm",
@@ -70,6 +79,20 @@ def _streams(run_dir: Path) -> list[Stream]:
     run = read_run(run_dir)
     found = view(run.log, run.pairs, run.record).judged
     return sorted(found, key=lambda stream: (task_rank(stream.task.name), stream.judge))
+
+
+def _cards(streams: list[Stream]) -> Cards:
+    """The trust cards of a run, which are those of its report."""
+    return {
+        (stream.task.name, stream.judge, stream.scoring): trust_card(
+            stream, mislabelled=Wordings.of(stream).mislabelled
+        )
+        for stream in streams
+    }
+
+
+def _identity(entry: Mapping[str, Any], side: str) -> tuple[str, str, str]:
+    return entry["task"], entry[f"judge_{side}"], entry[f"scoring_{side}"]
 
 
 def _couples(
@@ -233,7 +256,9 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
     return f"{entry['task']}: {said} ({figures})."
 
 
-def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterator[str]:
+def _recommend(
+    found: list[dict[str, Any]], names: Mapping[str, str], cards: Mapping[str, Cards]
+) -> Iterator[str]:
     """Which judge to prefer on each task, for each couple of judges."""
     keys = ("task", "judge_a", "judge_b", "scoring_a", "scoring_b")
     couples: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
@@ -241,29 +266,75 @@ def _recommend(found: list[dict[str, Any]], names: Mapping[str, str]) -> Iterato
         couples.setdefault(tuple(entry[k] for k in keys), {})[entry["measure"]] = entry
     for couple in couples.values():
         jss, accuracy = couple["jss"], couple.get("accuracy")
+        own = {side: cards[side][_identity(jss, side)] for side in "ab"}
         name = {side: _name(jss, side, names) for side in "ab"}
-        steady = winner(jss)
-        right = None if accuracy is None else winner(accuracy)
-        best = right or steady
-        if best is None:
-            text = f"{name['a']} and {name['b']} cannot be told apart{_shown(jss)}."
-        elif steady and right and steady != right:
-            text = (
-                f"{name[steady]} is steadier, but {name[right]} is more often right: prefer "
-                f"{name[right]}, and keep to one wording."
-            )
+        best = (winner(accuracy) if accuracy else None) or winner(jss)
+        avoided = [side for side in "ab" if own[side].trust == "avoid"]
+        if len(avoided) == 2 or (avoided and best in (None, avoided[0])):
+            text = f"{_ahead(jss, accuracy, name)}. {_warning(avoided, name, own)}"
         else:
-            unknown = "without gold labels" if accuracy is None else "from their accuracy"
-            why = (
-                "steadier under rewording and more often right"
-                if steady and right
-                else "more often right; which is steadier cannot be told"
-                if right
-                else f"steadier; which is more often right cannot be told {unknown}"
-            )
-            other = name["b" if best == "a" else "a"]
-            text = f"prefer {name[best]} to {other}: it is {why}."
-        yield f"{jss['task']}: {text}"
+            text = f"{_preference(jss, accuracy, name)}{_reservation(name, own)}"
+        yield f"{jss['task']}: {text}."
+
+
+def _ahead(
+    jss: Mapping[str, Any], accuracy: Mapping[str, Any] | None, name: Mapping[str, str]
+) -> str:
+    """Which judge is steadier and which is more often right."""
+    steady = winner(jss)
+    right = None if accuracy is None else winner(accuracy)
+    if steady is None and right is None:
+        return f"{name['a']} and {name['b']} cannot be told apart"
+    if steady and right:
+        if steady != right:
+            return f"{name[steady]} is steadier, but {name[right]} is more often right"
+        return f"{name[steady]} is steadier under rewording and more often right"
+    if right:
+        return f"{name[right]} is more often right; which is steadier cannot be told"
+    unknown = "without gold labels" if accuracy is None else "from their accuracy"
+    return f"{name[steady or 'a']} is steadier; which is more often right cannot be told {unknown}"
+
+
+def _preference(
+    jss: Mapping[str, Any], accuracy: Mapping[str, Any] | None, name: Mapping[str, str]
+) -> str:
+    """The advice where the judge that is ahead, if any, is not one to avoid."""
+    steady = winner(jss)
+    right = None if accuracy is None else winner(accuracy)
+    ahead = _ahead(jss, accuracy, name)
+    best = right or steady
+    if best is None:
+        return f"{ahead}{_shown(jss)}"
+    if steady and right and steady != right:
+        return f"{ahead}: prefer {name[right]}, and keep to one wording"
+    other = name["b" if best == "a" else "a"]
+    return f"prefer {name[best]} to {other}: {ahead.replace(name[best], 'it', 1)}"
+
+
+def _warning(avoided: list[str], name: Mapping[str, str], own: Mapping[str, TrustCard]) -> str:
+    """The advice where the judge that is ahead, or one of two equals, is to be avoided."""
+    failed = {side: join(list(own[side].because)) for side in avoided}
+    if len(avoided) == 2:
+        return (
+            f"Avoid both: {name['a']} fails {failed['a']}, and {name['b']} fails {failed['b']}. "
+            "`judgesense report` shows whether a remedy helps"
+        )
+    (bad,) = avoided
+    good = "b" if bad == "a" else "a"
+    said = f"Avoid {name[bad]}, which fails {failed[bad]}"
+    if own[good].trust == "unknown":
+        return f"{said}; whether you can trust {name[good]} is not known yet"
+    return f"{said}: prefer {name[good]}, whose trust card says {own[good].trust}"
+
+
+def _reservation(name: Mapping[str, str], own: Mapping[str, TrustCard]) -> str:
+    """What the trust cards say of judges that are not simply to be used."""
+    said = [
+        f"{name[side]}: {own[side].trust} ({join(list(own[side].because))})"
+        for side in "ab"
+        if own[side].trust != "use"
+    ]
+    return f". Trust: {'; '.join(said)}" if said else ""
 
 
 def _shown(entry: Mapping[str, Any]) -> str:

@@ -92,6 +92,41 @@ def test_a_steady_judge_that_is_wrong_is_not_preferred(make, benchmark, tmp_path
     assert advice[0].startswith("factuality: flat (generate) is steadier, but right (generate)")
 
 
+def test_a_judge_to_avoid_is_never_preferred(make, benchmark, tmp_path) -> None:
+    def folder(name: str, decide) -> Path:
+        return make.folder(tmp_path / name, benchmark, make.log(benchmark, decide, f"{name}@1"))
+
+    flat, shaky = folder("flat", lambda p: "YES"), folder("shaky", noisy(make, 1, 0.9))
+    result = judgesense.compare(flat, shaky)
+    found = entry(result, "jss")
+    assert found["ci_high"] < 0  # flat is clearly steadier
+    assert (found["trust_a"], found["trust_b"]) == ("avoid", "avoid")
+    assert "prefer" not in result["advice"][0]
+    assert "flat (generate) fails right" in result["advice"][0]
+
+    steady = folder("steady", noisy(make, 2, 0.05))
+    (advice,) = judgesense.compare(flat, steady)["advice"]
+    assert "prefer steady (generate)" in advice
+    assert "flat (generate): avoid (right" in advice
+
+
+def test_of_equals_the_one_to_avoid_is_not_preferred(make, tmp_path) -> None:
+    # One is always right but mostly silent: what both decided shows no difference.
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * 20)
+    rng = np.random.default_rng(0)
+
+    def silent(prompt) -> str:
+        return "UNCLEAR" if rng.random() < 0.5 else make.oracle(prompt)
+
+    runs = [
+        make.folder(tmp_path / name, benchmark, make.log(benchmark, decide, f"{name}@1"))
+        for name, decide in [("silent", silent), ("clear", make.oracle)]
+    ]
+    result = judgesense.compare(*runs)
+    assert [entry(result, m)["difference"] for m in ("jss", "accuracy")] == [0.0, 0.0]
+    assert "silent (generate), which fails readable: prefer clear" in result["advice"][0]
+
+
 def test_only_what_both_judged_is_compared_and_the_undecided_are_counted(
     make, benchmark, tmp_path
 ) -> None:
