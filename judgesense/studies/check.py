@@ -29,10 +29,10 @@ from judgesense.studies.common.measures import (
     ranking_finding,
     sensitivity,
     systems_table,
+    wordings_table,
 )
 from judgesense.studies.common.pace import TimedSpec
 from judgesense.studies.common.result import Record, Result, Table, judged
-from judgesense.text import short_names
 from judgesense.trust.gate import Gate, gate
 from judgesense.trust.thresholds import STEADY_JSS, Thresholds
 from local_judges.plan import Requests
@@ -331,7 +331,7 @@ def _result(
 ) -> Result:
     result = Result("check", f"Check of {cell['judge']}", {})
     systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
-    tables = [jss_table(report), _wordings(report)]
+    tables = [jss_table(report), wordings_table(report)]
     if ranked:
         tables.append(systems)
     elif systems.rows:
@@ -357,33 +357,6 @@ def _trust(report: Mapping[str, Any]) -> str:
     return (
         f"{told}: {'; '.join(card['checks'][name]['text'] for name in others)}" if others else told
     )
-
-
-def _wordings(report: Mapping[str, Any]) -> Table:
-    """Every wording beside the others, and the one to use, if one is recommended."""
-    use = {row["template"] for row in report["recommendation"]}
-    short = short_names({row["judge"] for row in report["wordings"]})
-    rows = [
-        {
-            "judge": short[row["judge"]], "task": row["task"], "scoring": row["scoring"],
-            "template": row["template"],
-            "score_type": "agreement" if row["accuracy"] is None else "accuracy",
-            "score": row["agreement"] if row["accuracy"] is None else row["accuracy"],
-            **{key: row[key] for key in ("agreement", "kappa", "flag", "jss_without", "n_prompts",
-                                         "in_best_set")},
-            "use": row["template"] in use,
-        }
-        for row in report["wordings"]
-    ]  # fmt: skip
-    return Table.from_records(
-        "wordings", "Which wording to use", rows,
-        "Score: accuracy, or agreement with the consensus of the other wordings if there is no "
-        "gold; an answer without a verdict counts as wrong. Best set: the wordings that cannot be "
-        "told from the best one. Use: only where one wording is clearly better, and not for a "
-        "judge to avoid unless that wording passes.",
-        template="wording", score_type="score is", jss_without="JSS without it",
-        in_best_set="in best set",
-    )  # fmt: skip
 
 
 def _equivalence(entry: TaskTemplates, limits: list[str]) -> Table:

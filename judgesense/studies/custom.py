@@ -34,7 +34,7 @@ from judgesense.studies.common.measures import (
     jss_table,
     ranking_finding,
     systems_table,
-    wording_table,
+    wordings_table,
 )
 from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
 from judgesense.tasks import UNDECIDED
@@ -260,8 +260,7 @@ def _measure(plan: CustomPlan, report: Mapping[str, Any], log: pa.Table, result:
             for judge, _, cell in found
         ]
     if "wordings" in plan.measures:
-        table, _ = wording_table(log)
-        result.tables.append(table)
+        result.tables.append(wordings_table(report))
         names = {cell["judge"]: judge for judge, _, cell in cases(report)}
         result.findings += [
             f"wording for {names[each['judge']]} on {each['task']} ({each['scoring']} scoring): "

@@ -1,4 +1,4 @@
-"""Which wording to use: one that gets no verdict out of a judge is no better for it."""
+"""The studies' table of wordings: the report's figures, and the wording that it recommends."""
 
 from __future__ import annotations
 
@@ -9,57 +9,75 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions import SCHEMA
-from judgesense.studies.common.measures import wording_table
+from judgesense.decisions.streams import view
+from judgesense.reporting.conclusions import conclusions
+from judgesense.studies.common.measures import wordings_table
+from judgesense.trust.thresholds import DEFAULTS
 
 N = 50
+GOLD = ["YES", "NO"] * (N // 2)
 
 
-def _log(said: Mapping[str, list[str]], gold: str | None = "YES") -> pa.Table:
-    """A judge's decisions on the same items under each wording."""
+def _report(answers: Mapping[str, Mapping[str, list[str]]], gold: bool = True) -> dict[str, Any]:
+    """The conclusions of a report on judges' answers under each wording."""
     rows: list[dict[str, Any]] = [
         {
-            "judge": "a@1", "task": "fact", "scoring": "generate", "item_id": f"i{n}",
+            "judge": judge, "task": "fact", "scoring": "generate", "item_id": f"i{n}",
             "cluster_id": f"i{n}", "template_id": template, "order": "-", "repeat": 0,
             "prompt_id": f"{template} {n}", "raw_decision": word, "decision": word,
-            "status": word.lower() if word == "UNCLEAR" else "ok", "gold": gold,
-            "truncated": False,
+            "status": word.lower() if word == "UNCLEAR" else "ok",
+            "gold": GOLD[n] if gold else None, "truncated": False,
         }
+        for judge, said in answers.items()
         for template, words in said.items()
         for n, word in enumerate(words)
     ]  # fmt: skip
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    report: dict[str, Any] = {"wordings": [], "recommendation": []}
+    for stream in view(pa.Table.from_pylist(rows, schema=SCHEMA)).judged:
+        ids = {"run_id": "r", "judge": stream.judge, "task": "fact", "scoring": "generate"}
+        for name, found in conclusions(stream, DEFAULTS).items():
+            if name in report:
+                report[name] += [{**ids, **row} for row in found]
+    return report
 
 
-ALMOST_RIGHT = ["NO" if n == 7 else "YES" for n in range(N)]
-SELDOM_HEARD = ["YES" if n % 3 == 0 else "UNCLEAR" for n in range(N)]
+def _swap(words: list[str], every: int) -> list[str]:
+    return [
+        {"YES": "NO", "NO": "YES"}[word] if n % every == 0 else word for n, word in enumerate(words)
+    ]
 
 
-def _columns(log: pa.Table, *names: str) -> dict[str, tuple[Any, ...]]:
-    table, _ = wording_table(log)
-    return {row["template"]: tuple(row[name] for name in names) for row in table.rows}
+SELDOM = [word if n % 5 == 0 else "UNCLEAR" for n, word in enumerate(GOLD)]
 
 
-def test_a_wording_that_mostly_gets_no_verdict_is_not_the_one_to_use() -> None:
-    log = _log({"seldom": SELDOM_HEARD, "plain": ALMOST_RIGHT})
-    assert wording_table(log)[1] == {("a", "fact", "generate"): "plain"}
-    assert _columns(log, "score", "undecided", "n_prompts", "use") == {
-        "seldom": (pytest.approx(17 / N), pytest.approx(33 / N), N, False),
-        "plain": (pytest.approx(49 / N), 0.0, N, True),
+def test_each_judge_has_the_wording_that_its_report_recommends() -> None:
+    good, bad = _swap(GOLD, 25), _swap(GOLD, 3)
+    report = _report({"a@1": {"one": good, "two": bad}, "b@1": {"one": bad, "two": good}})
+    rows = wordings_table(report).rows
+    assert [(row["judge"], row["template"]) for row in rows if row["use"]] == [
+        ("a", "one"),
+        ("b", "two"),
+    ]
+    scores = {(row["judge"], row["template"]): row["score"] for row in rows}
+    assert scores["a", "one"] == scores["b", "two"] == pytest.approx(48 / N)
+    assert {row["score_type"] for row in rows} == {"accuracy"}
+
+
+def test_equal_wordings_and_unreadable_ones_are_not_recommended() -> None:
+    equal = _report({"a@1": {"one": GOLD, "two": GOLD, "three": GOLD}})
+    assert not any(row["use"] for row in wordings_table(equal).rows)
+    mute = _report({"a@1": {"seldom": SELDOM, "mute": ["UNCLEAR"] * N}})
+    rows = wordings_table(mute).rows
+    assert {row["template"]: row["flag"] for row in rows} == {
+        "seldom": "unreadable",
+        "mute": "unreadable",
     }
+    assert not any(row["use"] for row in rows)
 
 
-def test_without_gold_an_undecided_answer_disagrees_with_the_majority_of_the_others() -> None:
-    right = ["YES"] * N
-    log = _log({"one": right, "two": right, "seldom": SELDOM_HEARD, "off": ALMOST_RIGHT}, gold=None)
-    assert _columns(log, "score_type", "score", "n_prompts") == {
-        "one": ("agreement", 1.0, N - 1),  # of item 7 the others have two opinions, one each
-        "two": ("agreement", 1.0, N - 1),
-        "seldom": ("agreement", pytest.approx(17 / N), N),
-        "off": ("agreement", pytest.approx(49 / N), N),
-    }
-
-
-def test_where_the_best_wording_leaves_most_undecided_none_is_recommended() -> None:
-    table, chosen = wording_table(_log({"seldom": SELDOM_HEARD, "mute": ["UNCLEAR"] * N}))
-    assert chosen == {}
-    assert not any(row["use"] for row in table.rows)
+def test_without_gold_the_score_is_agreement_with_the_consensus() -> None:
+    report = _report({"a@1": {"one": GOLD, "two": GOLD, "off": _swap(GOLD, 5)}}, gold=False)
+    rows = {row["template"]: row for row in wordings_table(report).rows}
+    assert {row["score_type"] for row in rows.values()} == {"agreement"}
+    assert rows["off"]["score"] == pytest.approx(40 / N)
+    assert rows["off"]["jss_without"] == 1.0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
-from statistics import fmean
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,14 +15,11 @@ from judgesense.decisions.streams import BASELINES, view
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.consequence import Consequence, consequence
-from judgesense.statistics.ranking import competition_ranks, ranking_stability
+from judgesense.statistics.ranking import competition_ranks
 from judgesense.studies.common.result import Record, Table
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
 from judgesense.text import join, p_value, percent, short_names
-from judgesense.trust.thresholds import LEAST_COVERAGE, SIGNIFICANT
-
-FOLDS = 5
-"""The clusters are split into this many parts to see how much a wording's score varies."""
+from judgesense.trust.thresholds import SIGNIFICANT
 
 LONGEST_EXCERPT = 160
 
@@ -95,82 +90,31 @@ def sensitivity(cell: Mapping[str, Any]) -> str:
     return f"{said}, asking the same prompt again changes {percent(cell['noise_floor'])}"
 
 
-def wording_table(log: pa.Table, z: float = 1.0) -> tuple[Table, dict[Ids, str]]:
-    """Each wording's score, and the wording to use by its lower confidence bound.
-
-    The score is the wording's accuracy if every item has a gold label, or its agreement with the
-    majority of the other wordings. An undecided answer counts as wrong, or as disagreement. The
-    clusters are split into five parts; the wording with the highest mean - z * sd / sqrt(5) over
-    them is chosen (Prompt ranking stability, the LCB rule). With fewer than ten clusters there is
-    no bound and no choice. A wording that leaves most of its answers undecided is never chosen.
-    """
-    rows: list[Record] = []
-    chosen = {}
-    for ids, said in answers_by_case(log).items():
-        templates = list(dict.fromkeys(said.template))
-        gold = has_gold(said)
-        scores = _scores(said, gold)
-        clusters = list(dict.fromkeys(cluster for _, cluster, _ in scores))
-        fold = {cluster: at % FOLDS for at, cluster in enumerate(clusters)}
-        parts: dict[tuple[int, str], list[float]] = defaultdict(list)
-        whole: dict[str, list[float]] = defaultdict(list)
-        for (template, cluster, _), value in scores.items():
-            parts[fold[cluster], template].append(value)
-            whole[template].append(value)
-        no_verdict = np.isin(said.label, UNDECIDED)
-        undecided = {name: float(no_verdict[said.template == name].mean()) for name in templates}
-        bounds: dict[str, float | None] = dict.fromkeys(templates)
-        complete = all((n, t) in parts for n in range(FOLDS) for t in templates)
-        if len(clusters) >= 2 * FOLDS and complete:
-            table = [[fmean(parts[n, template]) for template in templates] for n in range(FOLDS)]
-            found = ranking_stability(table, k=1, z=z)
-            if found.lcb is not None and found.selected_lcb is not None:
-                bounds.update(zip(templates, found.lcb, strict=True))
-                best = templates[found.selected_lcb]
-                if undecided[best] <= 1 - LEAST_COVERAGE:
-                    chosen[ids] = best
-        rows += [
-            {
-                "judge": ids[0], "task": ids[1], "scoring": ids[2], "template": template,
-                "score_type": "accuracy" if gold else "agreement",
-                "score": fmean(whole[template]) if whole[template] else None,
-                "lower_bound": bounds[template], "undecided": undecided[template],
-                "n_prompts": len(whole[template]), "use": chosen.get(ids) == template,
-            }
-            for template in templates
-        ]  # fmt: skip
+def wordings_table(report: Mapping[str, Any]) -> Table:
+    """Every wording beside the others, and the one to use, if the report recommends one."""
+    use = {identity(row): row["template"] for row in report["recommendation"]}
+    short = short_names({row["judge"] for row in report["wordings"]})
+    rows = [
+        {
+            "judge": short[row["judge"]], "task": row["task"], "scoring": row["scoring"],
+            "template": row["template"],
+            "score_type": "agreement" if row["accuracy"] is None else "accuracy",
+            "score": row["agreement"] if row["accuracy"] is None else row["accuracy"],
+            **{key: row[key] for key in ("agreement", "kappa", "flag", "jss_without", "n_prompts",
+                                         "in_best_set")},
+            "use": row["template"] == use[identity(row)],
+        }
+        for row in report["wordings"]
+    ]  # fmt: skip
     return Table.from_records(
         "wordings", "Which wording to use", rows,
-        f"Lower bound: mean − {z:g}·sd/√{FOLDS} over {FOLDS} parts of the items; undefined with "
-        f"fewer than {2 * FOLDS} items. Undecided: the share of answers without a verdict, which "
-        "count as wrong or as disagreement; a wording that leaves most answers undecided is never "
-        "recommended. Prompts: item × order (for agreement, those with a majority of the other "
-        "wordings).",
-        template="wording", score_type="score is",
-    ), chosen  # fmt: skip
-
-
-def _scores(said: Answers, gold: bool) -> dict[tuple[str, int, tuple[str, str]], float]:
-    """A score for each (template, cluster, item and order), repeats averaged.
-
-    Without gold, there is none if the other wordings have no majority.
-    """
-    asked: dict[Any, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    truths: dict[Any, str] = {}
-    for cluster, item, order, template, label, truth in zip(
-        said.cluster.tolist(), said.item, said.order, said.template, said.label, said.gold,
-        strict=True,
-    ):  # fmt: skip
-        asked[cluster, (item, order)][template].append(label)
-        truths[cluster, (item, order)] = truth
-    scores = {}
-    for (cluster, prompt), by_template in asked.items():
-        for template, own in by_template.items():
-            others = (each for name, each in by_template.items() if name != template)
-            truth = truths[cluster, prompt] if gold else majority([*chain(*others)])
-            if truth is not None:
-                scores[template, cluster, prompt] = fmean(label == truth for label in own)
-    return scores
+        "Score: accuracy, or agreement with the consensus of the other wordings if there is no "
+        "gold; an answer without a verdict counts as wrong. Best set: the wordings that cannot be "
+        "told from the best one. Use: only where one wording is clearly better, and not for a "
+        "judge to avoid unless that wording passes.",
+        template="wording", score_type="score is", jss_without="JSS without it",
+        in_best_set="in best set",
+    )  # fmt: skip
 
 
 def majority(labels: Sequence[str]) -> str | None:
