@@ -20,7 +20,10 @@ from judgesense.cli import app
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import read_record
+from judgesense.studies.judge_sensitivity.grid import make_plan
 from judgesense.tasks import prompt_id
+from judgesense_dataset.embedded import TEMPLATES, embedded_items
+from judgesense_dataset.templates import load_templates
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
@@ -251,6 +254,14 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     assert set(read_log(tmp_path / "after")["scoring"].to_pylist()) == {"generate"}
 
 
+def test_a_study_asks_only_what_the_file_allows(run_dir: Path, tmp_path: Path) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
+    more = {"dataset": None, "scoring": None, "limit": None, "validators": ()}
+    plan = make_plan([str(path)], questions=None, tasks=["relevance"], long_tokens=None,
+                     draws=None, quick=False, seed=0, **more)  # fmt: skip
+    assert not {"tokens", "temperature", "scale", "language"} & set(plan.questions)
+
+
 def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Path) -> None:
     class Both(CallableJudge):
         scorings = frozenset({"generate", "options"})
@@ -268,3 +279,41 @@ def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Pa
     judge = stabilised_judge(held, inner)
     ((_, (answer,)),) = judge.judge([(0, [Request("p", "Say hello", ())])], judge.scorings)
     assert answer.text == "Hello"
+
+
+@pytest.mark.slow
+def test_a_real_model_judges_new_items_as_its_log_says(tmp_path: Path) -> None:
+    """SmolLM2: stabilised on some items, then new items by the command; all figures by hand."""
+    entry = load_templates(TEMPLATES)["factuality"]
+    every = [item for item in embedded_items() if item.task == "factuality"]
+    for name, part in (("old", every[:12]), ("new", every[12:18])):
+        rows = [{"task": i.task, "item_id": i.item_id, "gold": i.gold, **i.fields} for i in part]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    settings = {"templates": TEMPLATES, "tasks": ["factuality"], "scoring": "options", "note": str}
+    for name in ("old", "new"):
+        judgesense.run(
+            "smollm2-135m", items=tmp_path / f"{name}.jsonl", out=tmp_path / name, **settings
+        )
+    path, out = tmp_path / "stable.yaml", tmp_path / "verdicts.jsonl"
+    made = judgesense.stabilise(tmp_path / "old", out=path, remedy="calibrated")
+    call = ["judge", str(tmp_path / "new.jsonl"), "--judge", str(path), "--out", str(out)]
+    assert CliRunner().invoke(app, call).exit_code == 0
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+
+    (wording,) = made.rule.wordings
+    offsets = made.rule.offsets[wording]
+    log = read_log(tmp_path / "new").to_pylist()
+    told = {row["item_id"]: row["option_logprobs"] for row in log if row["template_id"] == wording}
+    label_map = next(t.label_map for t in entry.templates if t.template_id == wording)
+    for row in found:
+        shares = {
+            label_map[each["option"]]: np.exp(each["logprob"]) for each in told[row["item_id"]]
+        }
+        odds = np.log(shares["YES"] / shares["NO"]) - (offsets["YES"] - offsets["NO"])
+        # Other batches: float32 logits move by less than a hundredth.
+        assert row["verdict"] == ("YES" if odds > 0 else "NO")
+        assert row["margin"] == pytest.approx(abs(odds), abs=0.01)
+        assert row["probability"] == pytest.approx(1 / (1 + np.exp(-abs(odds))), abs=0.005)
+    with judgesense.load_judge(path) as own:
+        again = own(tmp_path / "new.jsonl")
+    assert [each.verdict for each in again] == [row["verdict"] for row in found]

@@ -141,6 +141,10 @@ def _obstacle(
     embedded = dataset in (None, "embedded")
     if question == "consensus" and len(specs) < 2:
         return "needs at least 2 judges; repeat --judge to add one"
+    if question in ("tokens", "temperature", "scale", "language") and any(
+        getattr(spec, "stabilised", None) for spec in specs
+    ):
+        return "changes the decoding, the labels or the language, which a stabilised judge fixes"
     if question in ("tokens", "temperature"):
         if not all(isinstance(spec, JudgeSpec) for spec in specs):
             return "needs judges given by name, so that their decoding can be changed"
