@@ -22,8 +22,8 @@ _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")
 def embed(run_dir: Path, to: Path = DEMO) -> None:
     """Measure a run from its decisions and write the parts that the pages need to one small file.
 
-    Left out are cells of single option orders, raw template pairs, third examples and the
-    machine's details.
+    Left out are cells of single option orders, raw template pairs, third examples, the remedies and
+    wordings (the pages show neither) and the machine's details.
     """
     report = measure_run(run_dir)
     run = report["runs"][0]
@@ -36,6 +36,8 @@ def embed(run_dir: Path, to: Path = DEMO) -> None:
         "schema": report["schema"],
         **{name: report[name] for name in LISTS},
         "advice": [],
+        "remedies": [],
+        "wordings": [],
         "diagnostics": [],
         "to_settle": [],
         "examples": list(_first(report["examples"], 2)),

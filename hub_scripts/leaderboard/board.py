@@ -62,6 +62,21 @@ class BoardEntry:
     trust: Mapping[str, Any] | None = None
 
     @property
+    def checks(self) -> Mapping[str, Mapping[str, Any]]:
+        """The checks of its trust card by name; empty without a card."""
+        found: Mapping[str, Mapping[str, Any]] = (self.trust or {}).get("checks", {})
+        return found
+
+    def figure(self, labels: str) -> Mapping[str, Any] | None:
+        """The cell of a kind of label; its mapped JSS and interval are those of the trust card."""
+        cell = self.cells.get(labels)
+        steady = self.checks.get("steady")
+        if cell is None or labels != "mapped" or steady is None or steady["estimate"] is None:
+            return cell
+        own = {"jss": steady["estimate"], **{key: steady[key] for key in ("ci_low", "ci_high")}}
+        return {**cell, **own}
+
+    @property
     def is_baseline(self) -> bool:
         """Whether this is the score of a perfect judge, or of one that always answers first."""
         return self.judge in BASELINES

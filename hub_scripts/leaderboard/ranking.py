@@ -38,10 +38,24 @@ def why_unranked(entry: BoardEntry, cell: Mapping[str, Any] | None) -> str | Non
         return "no interval"
     if cell["coverage"] is not None and cell["coverage"] < LEAST_COVERAGE:
         return "fewer than half of its pairs are decided"
-    if entry.trust is not None and entry.trust["trust"] == "avoid":
-        # A rank is by steadiness: a judge that fails in another way has no place among the others.
-        failed = [name for name in entry.trust["because"] if name != "steady"]
-        return f"it fails {join(failed)}" if failed else None
+    return None if entry.trust is None else _why_not_trusted(entry)
+
+
+def _why_not_trusted(entry: BoardEntry) -> str | None:
+    """Why a judge has no place among the others: a rank presumes that it is right and fair."""
+    card, checks = entry.trust or {}, entry.checks
+    failed = [name for name in card["because"] if name != "steady"]
+    if card["trust"] == "avoid" and failed:
+        return f"it fails {join(failed)}"
+    if not checks:
+        return None
+    right, fair = checks["right"], checks["fair"]
+    if right["estimate"] is None:
+        return "no gold labels, so it is not compared with a constant answer"
+    if (right["details"].get("beats_constant_ci_low") or 0) <= 0:
+        return "not shown to be more right than a constant answer"
+    if fair["applies"] and fair["state"] != "pass":
+        return "not shown to choose the same in both orders"
     return None
 
 
@@ -79,9 +93,10 @@ def standings(entries: Iterable[BoardEntry], labels: str) -> list[list[Standing]
 
 
 def _ranked(members: Sequence[BoardEntry], labels: str) -> list[Standing]:
-    reasons = [why_unranked(entry, entry.cells.get(labels)) for entry in members]
+    reasons = [why_unranked(entry, entry.figure(labels)) for entry in members]
     able = [entry for entry, why in zip(members, reasons, strict=True) if why is None]
-    low, high = ([entry.cells[labels][end] for entry in able] for end in ("ci_low", "ci_high"))
+    cells = [entry.figure(labels) or {} for entry in able]
+    low, high = ([cell[end] for cell in cells] for end in ("ci_low", "ci_high"))
     ranks = iter(interval_ranks(low, high, [entry.judge for entry in able]).tolist())
     return [
         Standing(entry, next(ranks) if why is None else None, why)
@@ -90,7 +105,7 @@ def _ranked(members: Sequence[BoardEntry], labels: str) -> list[Standing]:
 
 
 def _place(standing: Standing, labels: str) -> tuple[Any, ...]:
-    jss = (standing.entry.cells.get(labels) or {}).get("jss")
+    jss = (standing.entry.figure(labels) or {}).get("jss")
     return (
         standing.entry.is_baseline,
         standing.rank is None,

@@ -13,7 +13,12 @@ from hub_scripts.leaderboard.unpack import LARGEST_UPLOAD
 from judgesense.errors import MissingExtraError
 
 TITLE = "JudgeSense leaderboard"
-PAGES = (("Judge", "judge"), ("Compare", "compare"), ("Submit", "submit"))
+PAGES = (
+    ("Judge", "judge"),
+    ("Compare", "compare"),
+    ("Published", "published"),
+    ("Submit", "submit"),
+)
 
 
 def build(source: RunSource) -> Any:
@@ -22,12 +27,13 @@ def build(source: RunSource) -> Any:
         import gradio as gr
     except ImportError:
         raise MissingExtraError("gradio", "hub", "the leaderboard") from None
-    from hub_scripts.leaderboard.pages import compare, judge, submit, table
+    from hub_scripts.leaderboard.pages import compare, judge, published, submit, table
 
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Navbar(main_page_name="Leaderboard")
         table.page(gr, demo, source)
-    for (name, path), module in zip(PAGES, (judge, compare, submit), strict=True):
+    modules = (judge, compare, published, submit)
+    for (name, path), module in zip(PAGES, modules, strict=True):
         with demo.route(name, path):
             gr.Navbar(main_page_name="Leaderboard")
             module.page(gr, demo, source)

@@ -12,10 +12,12 @@ import yaml
 from hub_scripts.leaderboard import FILES, space_files
 from hub_scripts.leaderboard.board import Board, BoardEntry, billions, published_entries
 from hub_scripts.leaderboard.pages.judge import choices, judge_page, key_of
-from hub_scripts.leaderboard.pages.table import table
+from hub_scripts.leaderboard.pages.published import published_page
+from hub_scripts.leaderboard.pages.table import asked_for, table
 from hub_scripts.leaderboard.ranking import standings
 from hub_scripts.leaderboard.sources import DEMO, EmbeddedSource, open_results
 from judgesense.errors import JudgeSenseError
+from judgesense.published import figures, v2_figures
 from judgesense.report_file import CELL_KEYS
 from judgesense.trust.card import TRUST
 
@@ -140,14 +142,82 @@ def test_published_figures_are_labelled_and_have_no_trust():
         assert f"> {trust}</span>" not in shown
 
 
+def card(trust="use", because=(), *, beats=0.2, fair="pass", right=0.8, jss=(0.85, 0.95)):
+    details = {"beats_constant": None if beats is None else beats + 0.1}
+    checks = {
+        name: {"state": "pass", "estimate": 0.9, "ci_low": 0.85, "ci_high": 0.95, "applies": True,
+               "details": {}}
+        for name in ("readable", "steady", "responsive", "right", "fair")
+    }  # fmt: skip
+    checks["steady"] |= {"estimate": sum(jss) / 2, "ci_low": jss[0], "ci_high": jss[1]}
+    checks["fair"]["state"] = fair
+    checks["right"] |= {
+        "estimate": right,
+        "details": {**details, "beats_constant_ci_low": beats, "beats_constant_ci_high": 0.5},
+    }
+    return {"trust": trust, "because": list(because), "text": f"{trust}: ...", "checks": checks}
+
+
 def test_a_judge_to_avoid_is_ranked_only_if_its_one_fault_is_its_steadiness():
-    trust = {"trust": "avoid", "text": "avoid: ..."}
-    first = replace(entry("first", 0.97, 1.0), trust={**trust, "because": ["fair", "right"]})
-    shaky = replace(entry("shaky", 0.3, 0.5), trust={**trust, "because": ["steady"]})
+    first = replace(entry("first", 0.97, 1.0), trust=card("avoid", ["fair", "right"]))
+    shaky = replace(entry("shaky", 0.3, 0.5), trust=card("avoid", ["steady"], jss=(0.3, 0.5)))
     assert ranks(first, shaky, entry("good", 0.8, 0.9)) == {"good": 1, "shaky": 2, "first": None}
     shown = table(board(first, shaky), "coherence")
     assert shown.count("avoid</span>") == 2
     assert "it fails fair and right" in shown
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"beats": -0.01}, "more right than a constant"),
+        ({"beats": None, "right": None}, "no gold labels"),
+        ({"fair": "open"}, "same in both orders"),
+        ({"fair": "unmeasured"}, "same in both orders"),
+    ],
+)
+def test_no_rank_without_beating_the_constant_answer_and_fair_order(facts, why):
+    judge = replace(entry("judge", 0.97, 1.0), trust=card("care", ["right"], **facts))
+    others = [replace(entry(name, 0.8, 0.9), trust=card()) for name in ("one", "two")]
+    assert ranks(judge, *others) == {"one": 1, "two": 1, "judge": None}
+    assert why in table(board(judge, *others), "coherence")
+
+
+def test_a_group_of_one_shows_no_rank():
+    alone = replace(entry("alone", 0.8, 0.9), trust=card())
+    assert 'class="rank" data-v="1"' not in table(board(alone), "coherence")
+    other = replace(entry("other", 0.8, 0.9), trust=card())
+    assert table(board(alone, other), "coherence").count('class="rank" data-v="1"') == 2
+
+
+def test_the_chart_draws_a_judge_by_what_it_adds_to_a_constant_answer():
+    fair = replace(entry("fair", 0.8, 0.9), trust=card())
+    biased = replace(entry("biased", 0.8, 0.9), trust=card("avoid", ["fair"], fair="fail"))
+    shown = table(board(fair, biased), "coherence")
+    at = f'cx="{470 + 800 * 0.3:.1f}" cy="{20 + 200 * 0.1:.1f}"'
+    assert shown.count(f'class="dot" {at}') == shown.count(f'class="hollow" {at}') == 1
+    no_gold = replace(entry("bare", 0.8, 0.9), trust=card(beats=None))
+    assert "<svg" not in table(board(no_gold), "coherence")
+
+
+def test_the_table_shows_the_interval_of_the_trust_card():
+    judge = replace(entry("judge", 0.9, 1.0), trust=card("unknown", ["steady"], jss=(0.7, 0.98)))
+    assert "[0.70, 0.98]" in table(board(judge), "coherence")
+    assert "[0.90, 1.00]" in table(board(judge), "coherence", labels="raw")
+
+
+def test_a_url_sets_the_filters_that_it_names_and_no_others():
+    now = ("coherence", "mapped", "any", "any", "any", "", False)
+    here = board(entry("a", 0.8, 0.9))
+    asked = {"labels": "raw", "find": "a", "published": "1", "scoring": "<b>", "task": "none"}
+    assert asked_for(here, asked, now) == ("coherence", "raw", "any", "any", "any", "a", True)
+    assert asked_for(here, {}, now) == now
+
+
+def test_the_page_of_published_figures_has_both_versions_and_the_withdrawal():
+    shown = published_page()
+    assert shown.index("Second version") < shown.index("withdrew it in August 2026")
+    assert shown.count("<tr><td") == len(v2_figures()) + len(figures())
 
 
 def test_published_figures_of_one_answer_throughout_are_degenerate():

@@ -189,6 +189,11 @@ def test_filters_leave_the_judges_that_fit(visit):
     settled(
         page,
         lambda: box.fill(""),
+        "document.querySelectorAll('#table tr[data-row]').length > 1",
+    )
+    settled(
+        page,
+        lambda: page.get_by_label("Published figures").check(),
         "document.querySelectorAll('#table tr.published').length === 13",
     )
     settled(
@@ -207,6 +212,10 @@ def test_filters_leave_the_judges_that_fit(visit):
         lambda: page.get_by_role("option", name="10B to 100B").click(),
         "document.querySelectorAll('#table tr[data-row]').length === 1",
     )
+    assert judges(page) == ["steady-70b"]
+    assert "labels=raw&parameters=10B" in page.url
+    page.reload()
+    page.wait_for_selector("#table caption:has-text('raw')")
     assert judges(page) == ["steady-70b"]
     picture(page, "table-filtered")
 
@@ -304,6 +313,7 @@ def test_a_bad_run_is_refused_with_the_reason(visit, tmp_path):
         ("", "#table .board", "table"),
         ("judge?run=steady-70b&judge=steady-70b%40callable", "#about .card", "judge"),
         ("compare", "button:has-text('Compare')", "compare"),
+        ("published", "#published table", "published"),
         ("submit", "#upload", "submit"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,8 +28,8 @@ SIZE_CHOICES = (ANY, *SIZES, NOT_STATED)
 COLUMNS = (
     ("Rank", "up"),
     ("Judge", "text"),
-    ("JSS and its 95% interval", "down"),
     ("Trust", "text"),
+    ("JSS and its 95% interval", "down"),
     ("Accuracy", "down"),
     ("First position", "down"),
     ("No verdict", "up"),
@@ -40,12 +40,25 @@ COLUMNS = (
 )
 """The title of each column, and the direction in which a first click sorts it (or text)."""
 
+REMEMBER = """(...values) => {
+  const names = ['task', 'labels', 'scoring', 'weights', 'parameters', 'find', 'published'];
+  const start = [null, 'mapped', 'any', 'any', 'any', '', false];
+  const query = new URLSearchParams();
+  names.forEach((name, at) => {
+    const value = values[at] ?? '';
+    if (value !== start[at]) query.set(name, value === true ? '1' : value);
+  });
+  history.replaceState(history.state, '', location.pathname + '?' + query);
+  return values;
+}"""
+"""Keeps the filters in the URL, so that a link shows what its sender saw."""
+
 _UNKNOWN = dict.fromkeys(CELL_KEYS)
 
 
 def hero(board: Board) -> str:
     """What the page is about, and where its runs come from."""
-    judges = {entry.judge for entry in board.entries if not entry.is_baseline}
+    judges = {e.judge for e in board.entries if not (e.is_baseline or e.is_published)}
     return render("hero", board=board, judges=len(judges), runs=len(board.runs))
 
 
@@ -104,6 +117,7 @@ def table(
             groups.append(_group(group, shown, labels, other))
     return render(
         "table",
+        chart=points(row["entry"] for group in groups for row in group["rows"]),
         task=task,
         labels=labels,
         other=other,
@@ -115,10 +129,61 @@ def table(
     )
 
 
+def points(entries: Iterable[BoardEntry]) -> list[dict[str, Any]]:
+    """Judges on the chart: x is right less a constant answer, y the same verdict after rewording.
+
+    Judges without gold labels or JSS have no place on it.
+    """
+    found: list[dict[str, Any]] = []
+    for entry in entries:
+        if not entry.checks:
+            continue
+        steady, fair, right = (entry.checks[name] for name in ("steady", "fair", "right"))
+        x, y = right["details"].get("beats_constant"), steady["estimate"]
+        if x is None or y is None:
+            continue
+        ends = [right["details"].get(f"beats_constant_{end}") for end in ("ci_low", "ci_high")]
+        found.append(
+            {
+                "entry": entry,
+                "x": _across(x),
+                "x_low": None if ends[0] is None else _across(ends[0]),
+                "x_high": None if ends[1] is None else _across(ends[1]),
+                "y": _down(y),
+                "y_low": None if steady["ci_low"] is None else _down(steady["ci_low"]),
+                "y_high": None if steady["ci_high"] is None else _down(steady["ci_high"]),
+                "hollow": fair["state"] == "fail",
+                "tone": (entry.trust or {})["trust"],
+            }
+        )
+    found.sort(key=lambda point: point["y"])
+    for at, point in enumerate(found):
+        # A name moves down until it is clear of those above it.
+        near = [each for each in found[:at] if abs(each["x"] - point["x"]) < NAME_WIDTH]
+        lowest = max((each["name_y"] for each in near), default=0.0)
+        point["name_y"] = max(point["y"] + 4, lowest + 13)
+    return found
+
+
+NAME_WIDTH = 150
+"""Width of a name on the chart, in its units."""
+
+
+def _across(points: float) -> float:
+    """Where a difference from a constant answer (-0.5 to 0.5) lies on the chart."""
+    return 470 + 800 * min(max(points, -0.5), 0.5)
+
+
+def _down(jss: float) -> float:
+    """Where a JSS lies on the chart, from 0.2 at the foot."""
+    return 20 + 200 * (1 - max(jss, 0.2))
+
+
 def _group(
     group: Sequence[Standing], shown: Sequence[Standing], labels: str, other: str
 ) -> dict[str, Any]:
     ranks = [standing.rank for standing in group]
+    ranked = {standing.entry.judge for standing in group if standing.rank is not None}
     names = short_names({standing.entry.judge for standing in group})
     cells = [each.entry.cells[labels] for each in group if labels in each.entry.cells]
     sums = [c["n_pairs"] + _lost(c) for c in cells if not group[0].entry.is_published]
@@ -128,6 +193,8 @@ def _group(
         "rows": [
             {
                 **_row(standing, labels, other),
+                # A first place among one judge says nothing.
+                **({"rank": None} if len(ranked) < 2 else {}),
                 "called": names[standing.entry.judge],
                 "tied": ranks.count(standing.rank) > 1,
             }
@@ -143,7 +210,7 @@ def _lost(cell: Any) -> int:
 
 def _row(standing: Standing, labels: str, other: str) -> dict[str, Any]:
     entry = standing.entry
-    cell, second = entry.cells.get(labels), entry.cells.get(other)
+    cell, second = entry.figure(labels), entry.figure(other)
     known = cell or second
     tone = "published" if entry.is_published else "unknown"
     tone = tone if entry.trust is None else str(entry.trust["trust"])
@@ -185,8 +252,9 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
             max_length=200,
             min_width=150,
         )
-        published = gr.Checkbox(True, label="Published figures", min_width=150)
-    shown = gr.HTML(table(board, first), js_on_load=SORT, apply_default_css=False, elem_id="table")
+        published = gr.Checkbox(False, label="Published figures too", min_width=150)
+    start = table(board, first, published=False)
+    shown = gr.HTML(start, js_on_load=SORT, apply_default_css=False, elem_id="table")
 
     def filtered(*filters: Any) -> str:
         return table(source.board(), *filters)
@@ -194,28 +262,54 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     built = board.stamp
     filters = [task, labels, scoring, weights, sizes, find, published]
 
-    def opened(asked: str, *others: Any) -> tuple[Any, Any, Any]:
+    def opened(request: gr.Request, *now_set: Any) -> tuple[Any, ...]:
+        """The board of this moment, with the filters that the URL names."""
         now = source.board()
-        if now.stamp == built:
-            return gr.skip(), gr.skip(), gr.skip()
-        start = asked if asked in now.tasks else now.tasks[0]
-        return (
-            hero(now),
-            gr.Radio(choices=_choices(now.tasks), value=start),
-            table(now, start, *others),
-        )
+        asked = asked_for(now, request.query_params, now_set)
+        if now.stamp == built and asked == now_set:
+            return tuple(gr.skip() for _ in range(2 + len(filters)))
+        changed = [
+            gr.skip() if new == old else new for new, old in zip(asked, now_set, strict=True)
+        ]
+        changed[0] = gr.Radio(choices=_choices(now.tasks), value=asked[0])
+        return hero(now), table(now, *asked), *changed
 
+    # Gradio finds gr.Request by its annotation, which is a string here.
+    opened.__annotations__["request"] = gr.Request
     reading = {"queue": False, "show_progress": "hidden"}
     gr.on(
-        [each.change for each in filters],
+        [each.input for each in filters if each is not find],
         filtered,
         filters,
         shown,
         api_name="table",
         trigger_mode="always_last",
+        js=REMEMBER,
         **reading,
     )
-    demo.load(opened, filters, [top, task, shown], api_visibility="private", **reading)
+    # A pasted text is a change only, and so is one from the URL: wait for the other filters then.
+    typed = find.change(None, js="() => new Promise((done) => setTimeout(done, 150))")
+    typed.then(filtered, filters, shown, js=REMEMBER, api_visibility="private", **reading)
+    demo.load(opened, filters, [top, shown, *filters], api_visibility="private", **reading)
+
+
+def asked_for(board: Board, query: Mapping[str, str], now: Sequence[Any]) -> tuple[Any, ...]:
+    """The filters that a URL's query names; those that it lacks, or has wrong, are ``now``'s."""
+    allowed = {
+        "task": tuple(board.tasks[:MOST_TASKS]),
+        "labels": LABELS,
+        "scoring": SCORINGS,
+        "weights": WEIGHTS,
+        "parameters": SIZE_CHOICES,
+    }
+    found = [
+        query[name] if query.get(name) in values else old
+        for (name, values), old in zip(allowed.items(), now, strict=False)
+    ]
+    if found[0] not in allowed["task"]:
+        found[0] = board.tasks[0]
+    published = {"1": True, "0": False}.get(query.get("published", ""), now[6])
+    return (*found, query.get("find", now[5])[:200], published)
 
 
 def _choices(tasks: Sequence[str]) -> list[tuple[str, str]]:
