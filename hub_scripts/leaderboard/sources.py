@@ -20,10 +20,10 @@ from hub_scripts.leaderboard.board import (
     entries_of,
     published_entries,
 )
-from hub_scripts.report_shape import LARGEST_REPORT, read_report
+from hub_scripts.report_shape import LARGEST_REPORT, check_report, read_report, strict_json
 from judgesense.decisions import PARTS, part_files
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import REPORT_FILE
+from judgesense.report_file import REPORT_FILE, VERSION
 from judgesense.run_folder import PAIRS_FILE, RUN_FILE
 from judgesense.text import sentence
 
@@ -90,7 +90,7 @@ def _read(
 ) -> tuple[BoardRun, tuple[BoardEntry, ...]] | str:
     """A run and its entries, or why it is refused; ``stamp`` (time, size) detects a change."""
     try:
-        report = read_report(path)
+        report = _whole(path, stamp)
     except JudgeSenseError as error:
         return str(error)
     return BoardRun(key, path, decisions), tuple(entries_of(report, key))
@@ -103,7 +103,20 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=32)
 def _whole(path: Path, stamp: tuple[int, int]) -> dict[str, Any]:
+    """A report; one of an earlier schema is measured anew if its decisions lie beside it."""
+    if part_files(path.parent) and _is_older(path):
+        from judgesense.reporting.build import measure_run
+
+        report = measure_run(path.parent)
+        check_report(report, path.name)
+        return report
     return read_report(path)
+
+
+def _is_older(path: Path) -> bool:
+    found = strict_json(path)
+    schema = found.get("schema") if isinstance(found, dict) else None
+    return isinstance(schema, int) and schema < VERSION
 
 
 def report_of(run: BoardRun) -> dict[str, Any]:

@@ -7,10 +7,11 @@ import stat
 import zipfile
 
 import pytest
+from rule_run import make_run
 
 from hub_scripts.leaderboard.pages.judge import judge_page, key_of
 from hub_scripts.leaderboard.pages.table import table
-from hub_scripts.leaderboard.sources import DEMO, open_results
+from hub_scripts.leaderboard.sources import DEMO, open_results, report_of
 from hub_scripts.leaderboard.unpack import unpack
 from hub_scripts.report_shape import check_lists, read_report
 from judgesense.errors import JudgeSenseError
@@ -109,6 +110,22 @@ def test_a_report_that_cannot_be_shown_is_left_out_and_named(report, tmp_path):
     assert set(board.runs) == {"good"}
     assert board.refused == (("bad", "report.json: cells[0].jss has the invalid value 7"),)
     assert "1 run is left out" in table(board, "coherence")
+
+
+def test_a_report_of_an_earlier_schema_is_measured_anew_if_its_decisions_are_there(tmp_path):
+    with_log = make_run(tmp_path / "with-log")
+    older = json.dumps({"schema": 1, "cells": []})
+    (with_log / "report.json").write_text(older, "utf-8")
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "report.json").write_text(older, "utf-8")
+    board = open_results(str(tmp_path)).board()
+    assert set(board.runs) == {"with-log"}
+    assert {e.trust["trust"] for e in board.entries if e.run == "with-log" and e.trust}
+    ((key, why),) = board.refused
+    assert key == "bare"
+    assert "schema 1, written by an earlier JudgeSense" in why
+    assert report_of(board.runs["with-log"])["schema"] == 2
+    assert json.loads((with_log / "report.json").read_text("utf-8"))["schema"] == 1
 
 
 HOSTILE = '"><script>alert(1)</script>\u202e' + "x" * 10_000
