@@ -203,8 +203,9 @@ def _sample(case: AdviceCase) -> str | None:
 
 def _missed(case: AdviceCase) -> str | None:
     """What so few wordings can miss; of interest for a judge that may be used."""
-    steady = case.card["checks"]["steady"]
-    return _say("missed", case, **steady["details"]) if steady["state"] == "pass" else None
+    if case.card["trust"] not in ("use", "care"):
+        return None
+    return _say("missed", case, **case.card["checks"]["steady"]["details"])
 
 
 def _s(names: Sequence[str]) -> str:

@@ -123,6 +123,17 @@ class TrustCard:
         }
 
 
+def no_interval(n_items: int) -> str:
+    """Why an open check has no interval, and what to add.
+
+    >>> no_interval(1)
+    'a single item has no interval: add items'
+    """
+    if n_items == 1:
+        return "a single item has no interval: add items"
+    return "items of a single cluster have no interval: add items of other clusters"
+
+
 def conclude(checks: Mapping[str, Check]) -> TrustCard:
     """The card that follows from the five checks.
 

@@ -21,29 +21,14 @@ from judgesense.statistics.settling import (
 )
 from judgesense.text import interval, number, percent, signed
 from judgesense.trust.card import Check
-from judgesense.trust.checks import same_polarity, trust_card
+from judgesense.trust.checks import trust_card
 from judgesense.trust.compare import compare
-from judgesense.trust.settle import Plan, steady_plan
+from judgesense.trust.settle import Plan
 from judgesense.trust.thresholds import Thresholds
+from judgesense.trust.wordings import Wordings
 
 PLANNED = ("steady", "right", "fair")
 """The checks that `plan_run` plans for."""
-
-
-def plan_steady(stream: Stream, *, threshold: float, confidence_level: float = 0.95) -> Plan | None:
-    """`steady_plan` of a stream's decided pairs over equivalent wordings of one polarity."""
-    log, pairs = stream.log, stream.pairs
-    used = same_polarity(stream) & stream.known
-    used &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
-    return steady_plan(
-        stream.mapped_a[used] == stream.mapped_b[used],
-        pairs.cluster[used],
-        pairs.item[used],
-        pairs.template_a[used],
-        pairs.template_b[used],
-        threshold=threshold,
-        confidence_level=confidence_level,
-    )
 
 
 def plan_run(
@@ -70,7 +55,8 @@ def plan_run(
     limits = Thresholds().but(run.record.get("thresholds")).but(thresholds)
     found = []
     for stream in view(run.log, run.pairs, run.record).judged:
-        card = trust_card(stream, thresholds=limits)
+        mislabelled = Wordings.of(stream).mislabelled
+        card = trust_card(stream, thresholds=limits, mislabelled=mislabelled)
         for name in PLANNED:
             check = card.checks[name]
             if check.estimate is None or check.ci_low is None or check.ci_high is None:
@@ -89,7 +75,7 @@ def _check_plan(stream: Stream, name: str, check: Check) -> dict[str, Any]:
     plan: Plan | None = None
     if check.state == "open":
         if name == "steady":
-            plan = plan_steady(stream, threshold=check.threshold)
+            plan = Plan.of(check.details) if "items_needed" in check.details else None
         elif error > 0:
             needed = items_for_estimate(check.estimate, error, k, threshold=check.threshold)
             plan = Plan(needed.scaled(check.n_items / k, least=check.n_items + 1))

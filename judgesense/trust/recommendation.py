@@ -79,6 +79,8 @@ def _named(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         if distinct(table.clusters[cells]) < FEW_CLUSTERS:
             return None, f"too few items to recommend a wording ({n_items})"
         return best[0], f"use {best[0]}: every other wording is flagged"
+    if choice.p_any_difference is None:
+        return None, f"too few independent items to compare wordings ({choice.n_clusters})"
     shown = f"{p_value(choice.p_any_difference)}, {n_items} item{'' if n_items == 1 else 's'}"
     rest = len(able) - len(best)
     apart = _apart(table)

@@ -175,10 +175,16 @@ def passes(row: Mapping[str, Any]) -> bool:
 def cheapest_that_passes(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The row of the remedy to use: the cheapest whose card passes (see :func:`passes`).
 
-    Among equally cheap ones, the better trust and then the higher accuracy come first. None if
-    none passes.
+    It has to pass each check that the first row, ``as asked``, fails: a check that a remedy leaves
+    unmeasured is not put right. Among equally cheap ones, the better trust and then the higher
+    accuracy come first. None if none passes.
     """
-    passing = [row for row in rows if passes(row)]
+    failed = rows[0]["because"] if rows and rows[0]["trust"] == "avoid" else ()
+    passing = [
+        row
+        for row in rows
+        if passes(row) and all(row["checks"][name]["state"] == "pass" for name in failed)
+    ]
     passing.sort(
         key=lambda row: (
             row["prompts_per_item"],
@@ -193,7 +199,8 @@ def cheapest_that_passes(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 def first_line(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """How a report begins where a remedy makes a judge usable that is not usable as asked.
 
-    >>> rows = [{"remedy": "as asked", "trust": "avoid", "prompts_per_item": 1},
+    >>> rows = [{"remedy": "as asked", "trust": "avoid", "because": ["right"],
+    ...          "prompts_per_item": 1},
     ...         {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9,
     ...          "jss": 0.95, "checks": {"right": {"state": "pass"}}}]
     >>> first_line(rows)

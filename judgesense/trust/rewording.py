@@ -20,7 +20,7 @@ from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.kappa import contingency, kappa_from_table
 from judgesense.statistics.ratios import rate_ratio
 from judgesense.text import brackets, number, percent
-from judgesense.trust.card import Check, State
+from judgesense.trust.card import Check, State, no_interval
 from judgesense.trust.settle import steady_plan
 from judgesense.trust.thresholds import FEWEST_RANDOM, IGNORED_CONTRAST, LEAST_COVERAGE
 
@@ -90,7 +90,7 @@ def steady(
     if found.state != "open":
         return found
     if ends.low is None:
-        return replace(found, text=f"{text}; a single item has no interval: add items")
+        return replace(found, text=f"{text}; {no_interval(n_items)}")
     plan = steady_plan(
         agree, clusters, items, one, two, threshold=threshold, confidence_level=confidence_level
     )

@@ -15,7 +15,7 @@ from judgesense.statistics.gold import GoldAgreement, gold_agreement
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
 from judgesense.text import brackets, join, number, percent
-from judgesense.trust.card import Check
+from judgesense.trust.card import Check, no_interval
 from judgesense.trust.thresholds import EVEN_FIRST, LEAST_COVERAGE
 
 Bools = npt.NDArray[np.bool_]
@@ -29,13 +29,22 @@ _RIGHT_DETAILS = (
 
 
 def readable(stream: Stream, threshold: float) -> Check:
-    """Prompts with a verdict among those that got an answer; failed requests do not count."""
+    """Prompts with a verdict among those that got an answer; failed requests do not count.
+
+    With `options` scoring the verdict is the most probable option, so every prompt has one by
+    construction: there is nothing to estimate, and the interval is [1, 1]. Where an endpoint hid the
+    options' probabilities for some prompts, the share is estimated as for text.
+    """
     log = stream.log
     answered = ~_is(stream, ERROR)
     rows, decision = stream.rows[answered], stream.decision[answered]
     if not len(rows):
         return Check.unmeasured(threshold, "no prompt got an answer: rerun to ask again")
     decided = ~log.undecided[decision]
+    n_items = distinct(log.item[rows])
+    if stream.scoring == "options" and decided.all():
+        text = "every answer has a verdict: it is read off the options' probabilities"
+        return Check.of(1.0, 1.0, 1.0, threshold=threshold, n_items=n_items, text=text)
     ends = wilson_cluster(decided, log.cluster[rows])
     share = float(decided.mean())
     figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
@@ -45,7 +54,7 @@ def readable(stream: Stream, threshold: float) -> Check:
         ends.low,
         ends.high,
         threshold=threshold,
-        n_items=distinct(log.item[rows]),
+        n_items=n_items,
         text=text,
     )
     if found.state == "pass":
@@ -199,9 +208,11 @@ def position(stream: Stream) -> BothOrders:
 
 
 def _if_open(check: Check) -> Check:
-    """The check, whose text says so if the interval includes the threshold."""
+    """The check, whose text says so if the interval includes the threshold, or why there is none."""
     if check.state != "open":
         return check
+    if check.ci_low is None:
+        return replace(check, text=f"{check.text}; {no_interval(check.n_items)}")
     return replace(check, text=f"{check.text}, and the interval includes {check.threshold:g}")
 
 

@@ -15,10 +15,14 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.trust.card import CHECKS
+from judgesense.trust.plans import plan_run
 
 pytestmark = pytest.mark.usefixtures("without_matplotlib")
 NOT = {"YES": "NO", "NO": "YES"}
-COLUMNS = ("judge", "task", "item_id", "cluster_id", "template_id", "order", "raw_decision", "gold")
+COLUMNS = (
+    "judge", "task", "scoring", "item_id", "cluster_id", "template_id", "order", "raw_decision",
+    "gold", "variant", "variant_class",
+)  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -240,3 +244,57 @@ def test_one_cluster_has_no_intervals_and_settles_nothing(tmp_path: Path) -> Non
     report = imported(tmp_path, log)
     assert report["trust"][0]["trust"] == "unknown"
     assert set(states(report).values()) <= {"open", "unmeasured"}
+    recommended = report["recommendation"][0]
+    assert (recommended["template"], recommended["p_any_difference"]) == (None, None)
+    assert "–" not in recommended["text"]
+
+
+def test_a_remedy_does_not_excuse_a_judge_that_ignores_the_question(tmp_path: Path) -> None:
+    def decide(item: int, wording: int, order: str, gold: str) -> str:
+        wrong = item % 8 == 0 or (item + wording * 7) % 25 == 0
+        return NOT[gold] if wrong else gold
+
+    log = rows(100, 5, decide)
+    log += [
+        {**row, "variant": "stricter", "variant_class": "contrast"}
+        for row in log
+        if row["template_id"] == "w1"
+    ]
+    report = imported(tmp_path, log)
+    (card,) = report["trust"]
+    assert (card["trust"], card["because"], card["remedy"]) == ("avoid", ["responsive"], None)
+    # A panel's verdicts pass what they are checked for, but no panel was asked the contrast.
+    panel = next(row for row in report["remedies"] if row["remedy"] == "panel of 2")
+    assert panel["checks"]["right"]["state"] == "pass"
+    assert panel["checks"]["responsive"]["state"] == "unmeasured"
+
+
+@pytest.mark.parametrize(("scoring", "state"), [("options", "pass"), ("generate", "open")])
+def test_a_verdict_read_off_probabilities_is_readable_by_construction(
+    tmp_path: Path, scoring: str, state: str
+) -> None:
+    log = [{**row, "scoring": scoring} for row in rows(25, 3, lambda item, w, o, gold: gold)]
+    readable = imported(tmp_path, log)["trust"][0]["checks"]["readable"]
+    assert (readable["state"], readable["estimate"], readable["ci_high"]) == (state, 1, 1)
+    assert (readable["ci_low"] == 1) is (scoring == "options")
+
+
+def test_options_that_an_endpoint_hid_are_counted_as_unreadable(tmp_path: Path) -> None:
+    log = [{**row, "scoring": "options"} for row in rows(25, 3, lambda item, w, o, gold: gold)]
+    log[0]["raw_decision"] = "UNCLEAR"
+    readable = imported(tmp_path, log)["trust"][0]["checks"]["readable"]
+    assert readable["estimate"] == pytest.approx(74 / 75)
+    assert readable["ci_low"] < 0.95
+
+
+def test_the_plan_is_for_the_wordings_of_the_card(tmp_path: Path) -> None:
+    def decide(item: int, wording: int, order: str, gold: str) -> str:
+        said = NOT[gold] if (item + wording * 7) % 20 == 0 else gold
+        return NOT[said] if wording == 3 else said
+
+    report = imported(tmp_path, rows(80, 6, decide))
+    steady = report["trust"][0]["checks"]["steady"]
+    assert steady["state"] == "pass"
+    (planned,) = (row for row in plan_run(tmp_path / "run") if row["check"] == "steady")
+    for key in ("state", "estimate", "ci_low", "ci_high", "n_items"):
+        assert planned[key] == steady[key]
