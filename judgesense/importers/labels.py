@@ -55,6 +55,9 @@ def decision_space(
     if len(found) < 2 or is_scale(found):
         for label in _said(mine, set(found)):
             found.setdefault(label.casefold(), label)
+    elif other := _other_vocabulary(mine, set(found)):
+        # The gold labels are of another vocabulary: the verdicts are still verdicts.
+        found = {**other, **found}
     ordered = any(row["order"] != NO_ORDER for row in mine)
     named = [label for label in found.values() if label not in UNDECIDED]
     if ordered and set(named) <= {"A", "B"}:
@@ -88,6 +91,24 @@ def _said(rows: Sequence[Mapping[str, Any]], known: set[str]) -> list[str]:
     kept = _of_one_kind(counts, known)
     total = sum(counts.values())
     return [spelling[label] for label in kept if label in known or counts[label] >= RARE * total]
+
+
+def _other_vocabulary(rows: Sequence[Mapping[str, Any]], known: set[str]) -> dict[str, str]:
+    """The answers' spellings, if they are of a usual decision space that is not that of gold."""
+    counts: Counter[str] = Counter()
+    spelling: dict[str, str] = {}
+    for row in rows:
+        said = (row["raw_decision"] or row["raw_text"] or "").strip()
+        if len(said) <= _LONGEST and said not in UNDECIDED and said:
+            spelling.setdefault(said.casefold(), said)
+            counts[said.casefold()] += 1
+    if known & set(counts) or any(row["decision"] is not None for row in rows):
+        return {}
+    for kind in _KINDS:
+        inside = {label: spelling[label] for label in counts if label in kind}
+        if len(inside) > 1 and 2 * sum(counts[label] for label in inside) > len(rows):
+            return inside
+    return {}
 
 
 def _of_one_kind(counts: Mapping[str, int], known: set[str]) -> list[str]:

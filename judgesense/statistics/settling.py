@@ -274,7 +274,7 @@ def items_for_share(
         needed(replace(design, share=float(p), icc=float(icc), wording_variance=float(extra)))
         for p, icc, extra in zip(shares, iccs, spreads, strict=True)
     ]
-    return Needed(found, *_quantiles(drawn))
+    return Needed(found, *_range(drawn, found))
 
 
 def items_for_estimate(
@@ -330,7 +330,7 @@ def items_for_estimate(
     errors = error * np.sqrt((seen - 1) / rng.chisquare(seen - 1, _DRAWS))
     values = estimate + errors * rng.standard_normal(_DRAWS)
     drawn = [needed(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
-    return Needed(found, *_quantiles(drawn))
+    return Needed(found, *_range(drawn, found))
 
 
 def smallest_difference(
@@ -381,9 +381,11 @@ def _quantiles_sum(k: int, level: float, probability: float) -> float:
     return float(stdtrit(k - 1, (1 + level) / 2)) + float(ndtri(probability))
 
 
-def _quantiles(drawn: list[int | None]) -> tuple[int | None, int | None]:
-    values = np.array([math.inf if each is None else each for each in drawn])
-    low, high = np.quantile(values, _RANGE, method="nearest")
+def _range(drawn: list[int | None], found: int | None) -> tuple[int | None, int | None]:
+    """The middle of the draws, as far as the number found: it can lie outside with few clusters."""
+    values = np.array([math.inf if each is None else each for each in (*drawn, found)])
+    low, high = np.quantile(values[:-1], _RANGE, method="nearest")
+    low, high = min(low, values[-1]), max(high, values[-1])
     return tuple(None if math.isinf(end) else int(end) for end in (low, high))  # type: ignore[return-value]
 
 

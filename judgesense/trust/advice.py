@@ -113,7 +113,10 @@ def _wording(case: AdviceCase) -> str | None:
     texts = []
     for flag in ("inverted", "outlier", "unreadable"):
         names = [row["template"] for row in case.wordings if row["flag"] == flag]
-        if names and not (flag == "inverted" and set(names) <= set(case.inverted)):
+        if flag == "inverted" and len(names) > 1 and len(names) == len(case.wordings):
+            # Two camps, and no gold labels to tell which of them is mislabelled.
+            texts.append(sentence(_say("inverted_all", case, names=join(names))))
+        elif names and not (flag == "inverted" and set(names) <= set(case.inverted)):
             number = "one" if len(names) == 1 else "many"
             texts.append(sentence(_say(f"{flag}_{number}", case, names=join(names))))
     return " ".join(texts) or None

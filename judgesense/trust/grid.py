@@ -15,7 +15,8 @@ from judgesense.decisions.frames import Codes
 from judgesense.decisions.shares import option_shares
 from judgesense.decisions.streams import Stream, view
 from judgesense.statistics.calibration import UNDECIDED
-from judgesense.tasks import UNCLEAR
+from judgesense.tasks import ERROR, UNCLEAR
+from judgesense.trust.verdicts import has_foreign_gold
 
 Floats = npt.NDArray[np.float64]
 
@@ -124,7 +125,10 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
         code_of[np.flatnonzero(log.labels == label)] = code
     shape = (len(items), len(found), len(orders))
     verdicts = np.full(shape, NOT_ASKED)
-    verdicts[item, wording, order] = code_of[log.decision[rows]]
+    # A failed request is no verdict: the prompt can be asked again.
+    failed = log.labels[log.decision[rows]] == ERROR
+    verdicts[item, wording, order] = np.where(failed, NOT_ASKED, code_of[log.decision[rows]])
+    gold = np.full(len(rows), -1) if has_foreign_gold(stream) else log.gold[rows]
     meaning = [_meaning(stream, rows[wording == n]) for n in range(len(found))]
     told = _told(stream, rows, wording, meaning, code_of, len(labels))
     logprobs = np.full((*shape, len(labels)), np.nan)
@@ -142,7 +146,7 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
         comparative=stream.task.comparative and set(orders) <= {"AB", "BA"},
         items=np.array(log.items, dtype=object)[items],
         clusters=log.cluster[rows][first],
-        gold=_gold(code_of[log.gold[rows]], item, order, orders, len(items)),
+        gold=_gold(code_of[gold], item, order, orders, len(items)),
         wordings=wordings,
         orders=orders,
         verdicts=verdicts,

@@ -71,8 +71,9 @@ def _named(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     if (~table.turned).sum() < 2:
         return None, "no wording to compare: judge each item under at least two wordings"
     if not able:
-        return None, "none: every wording is flagged"
-    if choice is None and len(able) > 1:
+        asked = any(row.n_prompts for row in table.figures)
+        return None, "none: every wording is flagged" if asked else "none: no prompt got an answer"
+    if choice is None and (len(able) > 1 or len(_left_out(table)) > 0):
         return None, "no wording to compare: no item was judged under all of them"
     n_items = distinct(table.items[cells])
     if choice is None:
@@ -121,13 +122,17 @@ def _count(n: int) -> str:
 
 def _apart(table: Wordings) -> str:
     """Fine wordings that could not be compared, because they were judged on other items."""
+    left_out = _left_out(table)
+    return f"; {join(left_out)} not compared: judged on too few of these items" if left_out else ""
+
+
+def _left_out(table: Wordings) -> list[str]:
     able, _ = table.compared
-    left_out = [
+    return [
         name
         for j, (name, row) in enumerate(zip(table.templates, table.figures, strict=True))
         if row.flag == "fine" and not table.turned[j] and row.n_prompts and j not in able
     ]
-    return f"; {join(left_out)} not compared: judged on too few of these items" if left_out else ""
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:

@@ -12,7 +12,7 @@ from judgesense.decisions.streams import Stream
 from judgesense.statistics.calibration import folds_of
 from judgesense.text import number, percent
 from judgesense.trust.card import CHECKS, TRUST
-from judgesense.trust.grid import Grid, grid_of
+from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedy import Measured, Remedy, candidates, measured, units_of
 from judgesense.trust.thresholds import DEFAULTS, Thresholds
 
@@ -49,7 +49,9 @@ def remedies(
     if len(stream.task.labels) < 2:
         return []
     grid = _sampled(grid_of(stream, frozenset(mislabelled)))
-    if not len(grid) or not grid.of(EQUIVALENT) or len(np.unique(grid.clusters)) < 2:
+    if not grid.of(EQUIVALENT) or len(np.unique(grid.clusters)) < 2:
+        return []
+    if (grid.verdicts == NOT_ASKED).all():
         return []
     folds = folds_of(grid.clusters)
     before = units_of(grid, Remedy(), folds)

@@ -90,8 +90,10 @@ def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -
     n_items = distinct(log.item[rows])
     if not len(rows):
         text = "not measured whether it agrees with people: add gold labels"
+        if (log.gold[stream.rows] >= 0).any():
+            text = "no prompt with a gold label has a verdict: see readable"
         return Check.unmeasured(threshold, text)
-    if reason := _foreign_gold(stream, gold, decision):
+    if reason := _why_not_comparable(stream, gold, decision):
         return Check.unmeasured(threshold, reason, n_items=n_items)
     words = log.labels
     found = gold_agreement(
@@ -104,16 +106,34 @@ def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -
     return _right(found, threshold, n_items)
 
 
-def _foreign_gold(stream: Stream, gold: Codes, decision: Codes) -> str | None:
-    """Why the gold labels cannot be compared with the verdicts; None if they can."""
-    log, labels = stream.log, stream.task.labels
+def has_foreign_gold(stream: Stream) -> bool:
+    """Whether a log has gold labels, but those of another vocabulary than its verdicts."""
+    gold = stream.log.gold[stream.rows]
+    known = gold >= 0
+    return bool(known.any()) and _apart(*_vocabularies(stream, gold[known], stream.decision[known]))
+
+
+def _vocabularies(stream: Stream, gold: Codes, decision: Codes) -> tuple[list[str], ...]:
+    """The gold labels, the verdicts and the task's labels."""
+    log = stream.log
     wanted = [str(log.labels[code]) for code in np.unique(gold)]
     said = [str(log.labels[code]) for code in np.unique(decision) if not log.undecided[code]]
-    apart = len(said) > 1 and not set(wanted) & set(said) and not is_scale([*wanted, *said])
-    if apart or not set(wanted) & set(labels):
+    return wanted, said, list(stream.task.labels)
+
+
+def _apart(wanted: list[str], said: list[str], labels: list[str]) -> bool:
+    if len(said) > 1 and not set(wanted) & set(said) and not is_scale([*wanted, *said]):
+        return True
+    return not set(wanted) & set(labels)
+
+
+def _why_not_comparable(stream: Stream, gold: Codes, decision: Codes) -> str | None:
+    """Why the gold labels cannot be compared with the verdicts; None if they can."""
+    wanted, said, labels = _vocabularies(stream, gold, decision)
+    if _apart(wanted, said, labels):
         return (
             f"the gold labels ({join(wanted[:5])}) are not those of the verdicts "
-            f"({join((said or list(labels))[:5])}): rename them"
+            f"({join((said or labels)[:5])}): rename them"
         )
     if len(wanted) == 1:
         hits = percent(float((decision == gold).mean()))

@@ -21,6 +21,7 @@ from judgesense.statistics.wordings import (
 )
 from judgesense.tasks import ERROR
 from judgesense.trust.thresholds import WORDING_RULES
+from judgesense.trust.verdicts import has_foreign_gold
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -78,7 +79,8 @@ class Wordings:
         decisions = np.full((len(names), len(cells)), NOT_JUDGED, np.int64)
         decisions[row, column] = code_of[stream.decision]
         gold = np.full(len(cells), -1, np.int64)
-        np.maximum.at(gold, column, gold_of[log.gold[rows]])
+        if not has_foreign_gold(stream):
+            np.maximum.at(gold, column, gold_of[log.gold[rows]])
         order = np.argsort([log.templates[code] for code in names], kind="stable")
         return cls(
             stream=stream,

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("without_matplotlib")
 NOT = {"YES": "NO", "NO": "YES"}
 COLUMNS = (
     "judge", "task", "scoring", "item_id", "cluster_id", "template_id", "order", "raw_decision",
-    "gold", "variant", "variant_class",
+    "gold", "variant", "variant_class", "raw_text", "status", "error",
 )  # fmt: skip
 Row = dict[str, Any]
 
@@ -50,15 +50,16 @@ def rows(
     return found
 
 
-def imported(tmp_path: Path, log: list[Row], labels: str = "YES,NO") -> dict[str, Any]:
+def imported(tmp_path: Path, log: list[Row], labels: str | None = "YES,NO") -> dict[str, Any]:
     with (tmp_path / "log.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
         writer.writerows(log)
     out = str(tmp_path / "run")
     source = str(tmp_path / "log.csv")
+    named = [] if labels is None else ["--labels", labels]
     for arguments in (
-        ["import", source, "-f", "table", "-o", out, "--labels", labels],
+        ["import", source, "-f", "table", "-o", out, *named],
         ["report", out],
     ):
         done = CliRunner().invoke(app, arguments, catch_exceptions=False)
@@ -298,3 +299,58 @@ def test_the_plan_is_for_the_wordings_of_the_card(tmp_path: Path) -> None:
     (planned,) = (row for row in plan_run(tmp_path / "run") if row["check"] == "steady")
     for key in ("state", "estimate", "ci_low", "ci_high", "n_items"):
         assert planned[key] == steady[key]
+
+
+@pytest.mark.parametrize("text", ["raw_decision", "raw_text"])
+def test_gold_of_another_vocabulary_is_not_the_decision_space(tmp_path: Path, text: str) -> None:
+    log = rows(40, 3, lambda item, w, order, gold: gold)
+    for row in log:
+        row[text] = row.pop("raw_decision")
+        row["gold"] = {"YES": "correct", "NO": "incorrect"}[row["gold"]]
+    report = imported(tmp_path, log, None)
+    assert report["trust"][0]["trust"] == "care"
+    assert states(report)["readable"] == "pass"
+    assert states(report)["right"] == "unmeasured"
+    # Nothing else rests on gold labels that match no verdict.
+    assert {row["accuracy"] for row in report["wordings"]} == {None}
+    assert {row["accuracy"] for row in report["remedies"]} == {None}
+    assert report["recommendation"][0]["measure"] == "consensus"
+
+
+def test_wordings_on_disjoint_items_are_not_compared(tmp_path: Path) -> None:
+    log = [
+        row
+        for row in rows(60, 3, lambda item, w, order, gold: gold)
+        if int(row["item_id"][1:]) % 3 == int(row["template_id"][1:]) - 1
+    ]
+    report = imported(tmp_path, log)
+    assert {row["flag"] for row in report["wordings"]} == {"fine"}
+    recommended = report["recommendation"][0]
+    assert recommended["template"] is None
+    assert "flagged" not in recommended["text"]
+
+
+@pytest.mark.parametrize("failed", [0.5, 1.0])
+def test_failed_requests_are_not_unreadable_answers(tmp_path: Path, failed: float) -> None:
+    log = rows(60, 5, lambda item, w, order, gold: gold)
+    for row in log[: int(failed * len(log))]:
+        row.update(raw_decision="", status="error", error="HTTP 500")
+    report = imported(tmp_path, log)
+    trust = "care" if failed < 1 else "unknown"
+    assert report["trust"][0]["trust"] == trust
+    assert [row["trust"] for row in report["remedies"] if row["remedy"] == "as asked"] == (
+        [trust] if failed < 1 else []
+    )
+    assert report["recommendation"][0]["template"] is None
+    assert "flagged" not in report["recommendation"][0]["text"]
+
+
+def test_two_camps_of_wordings_are_not_all_called_inverted(tmp_path: Path) -> None:
+    def decide(item: int, wording: int, order: str, gold: str) -> str:
+        said = ("YES", "NO")[item % 2]
+        return NOT[said] if wording > 2 else said
+
+    report = imported(tmp_path, rows(60, 4, decide, golds=[""]))
+    assert {row["flag"] for row in report["wordings"]} == {"inverted"}
+    assert report["trust"][0]["trust"] == "unknown"
+    assert "gold labels" in advice(report, "wording")

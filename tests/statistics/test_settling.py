@@ -107,3 +107,9 @@ def test_bad_plans_are_refused() -> None:
         items_for_estimate(0.1, 0.1, 1)
     with pytest.raises(ValueError, match="error is nan"):
         smallest_difference(float("nan"), 10)
+
+
+def test_the_range_includes_the_number_of_few_clusters() -> None:
+    # With three clusters, most draws of the share are further from 0.8 than 0.78 is.
+    needed = items_for_share(ShareDesign(0.78, 3, 0.3, wordings=3), threshold=0.8, seen=3)
+    assert needed.low < needed.clusters <= needed.high
