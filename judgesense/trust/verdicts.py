@@ -32,8 +32,8 @@ def readable(stream: Stream, threshold: float) -> Check:
     """Prompts with a verdict among those that got an answer; failed requests do not count.
 
     With `options` scoring the verdict is the most probable option, so every prompt has one by
-    construction: there is nothing to estimate, and the interval is [1, 1]. Where an endpoint hid the
-    options' probabilities for some prompts, the share is estimated as for text.
+    construction: there is nothing to estimate, and the interval is [1, 1]. Where an endpoint hid
+    the options' probabilities for some prompts, the share is estimated as for text.
     """
     log = stream.log
     answered = ~_is(stream, ERROR)
@@ -228,7 +228,7 @@ def position(stream: Stream) -> BothOrders:
 
 
 def _if_open(check: Check) -> Check:
-    """The check, whose text says so if the interval includes the threshold, or why there is none."""
+    """The check, whose text says so if the interval includes the threshold, or is missing."""
     if check.state != "open":
         return check
     if check.ci_low is None:
