@@ -255,7 +255,7 @@ def test_a_remedy_does_not_excuse_a_judge_that_ignores_the_question(tmp_path: Pa
         wrong = item % 8 == 0 or (item + wording * 7) % 25 == 0
         return NOT[gold] if wrong else gold
 
-    log = rows(100, 5, decide)
+    log = rows(100, 6, decide)
     log += [
         {**row, "variant": "stricter", "variant_class": "contrast"}
         for row in log
@@ -265,7 +265,7 @@ def test_a_remedy_does_not_excuse_a_judge_that_ignores_the_question(tmp_path: Pa
     (card,) = report["trust"]
     assert (card["trust"], card["because"], card["remedy"]) == ("avoid", ["responsive"], None)
     # A panel's verdicts pass what they are checked for, but no panel was asked the contrast.
-    panel = next(row for row in report["remedies"] if row["remedy"] == "panel of 2")
+    panel = next(row for row in report["remedies"] if row["remedy"] == "panel of 3")
     assert panel["checks"]["right"]["state"] == "pass"
     assert panel["checks"]["responsive"]["state"] == "unmeasured"
 
