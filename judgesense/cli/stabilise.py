@@ -37,7 +37,7 @@ def stabilise(
     ] = 0.05,
     templates: Annotated[
         Path | None,
-        opt.option("FILE", "The run's template file, if it is not found.", panel=opt.DATA),
+        opt.option("FILE", "Texts of the wordings, if the run does not have them.", panel=opt.DATA),
     ] = None,
 ) -> None:
     """Write the cheapest remedy that passes the trust card as a judge of its own.

@@ -68,7 +68,8 @@ def stabilise(
         remedy: the name of a remedy of the report; by default the cheapest whose card passes.
         scoring: ``options`` or ``generate``; by default options if the run has it.
         max_error: the share of wrong verdicts that the ``ask_person`` threshold holds.
-        templates: the run's template file, if it has moved.
+        templates: the file with the wordings' texts, for an import, and for a dataset with
+            wordings that are not JudgeSense's own.
 
     Returns:
         What the file holds.

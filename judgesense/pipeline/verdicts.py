@@ -95,12 +95,15 @@ def judge_items(
     ...     print(out.read_text().splitlines()[1])
     relevance-1,A,,1.0,,,,
     """
+    from local_judges.distributed.ray_cluster import cluster_of
+
     target = Path(out)
     if target.suffix not in FORMATS:
         raise JudgeSenseError(f"{target}: unknown file type; use {', '.join(FORMATS)}")
     if target.is_dir():
         raise JudgeSenseError(f"{target} is a folder; give a file")
-    spec = _resolved(judge, task, wording, scoring, templates, judge_options)
+    cluster, options = cluster_of(judge_options)
+    spec = _resolved(judge, task, wording, scoring, templates, options)
     stabilised: Stabilised = spec.stabilised
     read, identity = read_items(items, stabilised, columns or {})
     data = DataReference(
@@ -108,7 +111,7 @@ def judge_items(
         lambda: benchmark_of(stabilised, read),
     )
     folder = target.with_name(f"{target.name}.run")
-    execute([spec], data, Settings.of(stabilised.scoring), folder, note or to_stderr)
+    execute([spec], data, Settings.of(stabilised.scoring), folder, note or to_stderr, cluster)
     found = verdicts_of(read_log(folder), stabilised, read)
     write_verdicts(found, target)
     asked = [v.ask_person for v in found if v.ask_person is not None]
