@@ -33,9 +33,8 @@ class SideTable:
 
 def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
     """The tables that have rows."""
-    return [
-        table for table in (_repeated(report), _variants(report), _published(report)) if table.rows
-    ]
+    made = (_repeated(report), _variants(report), _budget(report), _published(report))
+    return [table for table in made if table.rows]
 
 
 def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -160,6 +159,32 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
             "verdict."
         ],
     )  # fmt: skip
+
+
+def _budget(report: Mapping[str, Any]) -> SideTable:
+    found = report.get("variance_budget", [])
+    names = short_names({entry["judge"] for entry in found})
+    rows = []
+    for entry in sorted(found, key=lambda e: (task_rank(e["task"]), e["task"], names[e["judge"]])):
+        case = (names[entry["judge"]], entry["task"], entry["scoring"], entry["source"])
+        figures = (number(entry["variance"]), interval(entry, 2), percent(entry["noise_share"]))
+        rows.append((*case, *figures, str(entry["n_pairs"] or "-")))
+    notes = [
+        f"{names[e['judge']]} on {e['task']}, {e['scoring']} scoring: {e['text']}."
+        for e in found
+        if e["text"]
+    ]
+    return SideTable(
+        "Where the variance of a verdict comes from",
+        ("judge", "task", "scoring", "source", "variance", "95% interval", "of the noise", "pairs"),
+        4,
+        rows,
+        [
+            "Variance: the chance that two verdicts differ for this reason, on a scale squared "
+            "levels. Noise: all but the item.",
+            *notes,
+        ],
+    )
 
 
 def _published(report: Mapping[str, Any]) -> SideTable:

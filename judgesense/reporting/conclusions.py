@@ -1,4 +1,4 @@
-"""What a report concludes of a judge on a task: the lists ``trust`` to ``variants``."""
+"""What a report concludes of a judge on a task: the lists ``trust`` to ``variance_budget``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judgesense.decisions.streams import Stream
+from judgesense.trust.budget import budget
 from judgesense.trust.checks import trust_card
 from judgesense.trust.recommendation import recommendation
 from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
@@ -40,5 +41,6 @@ def conclusions(
         "recommendation": [recommendation(table, card)],
         "remedies": remedied,
         "variants": variants(stream, table.mislabelled),
+        "variance_budget": budget(stream, table.mislabelled),
     }
     return found
