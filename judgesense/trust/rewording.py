@@ -153,7 +153,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     details = {} if items_followed is None else {"follows_item": float(items_followed[0].mean())}
     item_ignored = items_followed is not None and _ignored(*items_followed)
     item_text = (
-        f"an item of another gold label hardly changes its answer "
+        f"an item with another gold label hardly changes its answer "
         f"({percent(details.get('follows_item'))})"
     )
     if item_ignored and not (len(follows) and used.any()):

@@ -86,7 +86,7 @@ def sensitivity(cell: Mapping[str, Any]) -> str:
     """The effect of rewording and of asking again, as a sentence."""
     said = f"rewording changes {percent(cell['flip_rate'])} of the verdicts"
     if cell["noise_floor"] is None:
-        return f"{said}; the noise floor is unknown (it needs repeats)"
+        return f"{said}; ask again with --repeats 2 to see how much of that is noise"
     return f"{said}, asking the same prompt again changes {percent(cell['noise_floor'])}"
 
 
