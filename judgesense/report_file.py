@@ -95,7 +95,7 @@ def load_report(run_dir: Path) -> dict[str, Any]:
 def saved_report(run_dir: Path) -> dict[str, Any] | None:
     """The ``report.json`` of a folder; None if it is missing, damaged, no report, or older.
 
-    A report of an earlier schema is to be measured anew. Raises JudgeSenseError if it has a newer
+    A report of an earlier schema has to be measured again. Raises JudgeSenseError if it has a newer
     schema.
     """
     try:

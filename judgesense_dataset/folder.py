@@ -31,7 +31,7 @@ ALL, PROMPTS = "all", "prompts"
 
 README = "README.md"
 ROW_GROUP = 2000
-"""Rows per row group; so many are in memory while a config is written or streamed."""
+"""Rows per row group: the number in memory while a config is written or streamed."""
 
 _TYPES = {"semantic_equivalence_score": pa.float64(), "valid": pa.bool_()}
 

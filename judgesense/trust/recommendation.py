@@ -97,8 +97,8 @@ def _named(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         return None, f"too few items to recommend a wording ({shown}){apart}"
     what = "is right" if table.graded else "agrees with the consensus of the other wordings"
     return best[0], (
-        f"use {best[0]}: it is better than {others} ({shown}){apart}. A wording chosen this way {what} on "
-        f"{percent(choice.score)} of prompts [{percent(choice.ci_low)}, "
+        f"use {best[0]}: it is better than {others} ({shown}){apart}. A wording chosen this way "
+        f"{what} on {percent(choice.score)} of prompts [{percent(choice.ci_low)}, "
         f"{percent(choice.ci_high)}], scored on items not used to choose"
     )
 
