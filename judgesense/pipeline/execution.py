@@ -182,7 +182,7 @@ def execute(
     }
     if twice := [each for each in asked["judges"] if asked["judges"].count(each) > 1]:
         raise JudgeSenseError(
-            f"the judge {twice[0]['judge']!r} appears twice, and the log could not tell the two "
+            f"the judge {twice[0]['judge']!r} is given twice, and the log could not tell the two "
             "apart. Name each function: CallableJudge(function, name=...)"
         )
     with (

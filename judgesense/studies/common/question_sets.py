@@ -92,7 +92,7 @@ def check_models(models: Sequence[Any]) -> None:
             resolve(str(model))
     names = folder_names(models)
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise JudgeSenseError(f"{repeated[0]} appears twice; each model needs its own name")
+        raise JudgeSenseError(f"{repeated[0]} is given twice; each model needs its own name")
 
 
 def folder_name(model: Any) -> str:

@@ -253,7 +253,7 @@ def _require_distinct(judges: Sequence[Any]) -> None:
         identity = identity_of(spec)
         if identity in seen:
             raise JudgeSenseError(
-                f"the judge {identity['judge']} appears twice; a panel needs different judges"
+                f"the judge {identity['judge']} is given twice; a panel needs different judges"
             )
         seen.append(identity)
 
