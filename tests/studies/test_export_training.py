@@ -82,7 +82,7 @@ def test_bad_input_is_refused(run_dir: Path, tmp_path: Path, more: Any, said: st
 
 @pytest.mark.slow
 def test_a_small_lora_run_loads_the_file_and_lowers_the_loss(run_dir: Path, tmp_path: Path) -> None:
-    """Adapters of rank 4 on the attention's queries and values; twelve steps of four examples."""
+    """Adapters of rank 4 on queries and values of the last three layers; six steps."""
     import torch
     from torch import nn
 
@@ -110,14 +110,14 @@ def test_a_small_lora_run_loads_the_file_and_lowers_the_loss(run_dir: Path, tmp_
             return self.inner(x) + self.up(self.down(x))
 
     torch.manual_seed(0)
-    for layer in model.model.layers:
+    for layer in model.model.layers[-3:]:
         layer.self_attn.q_proj = Adapted(layer.self_attn.q_proj)
         layer.self_attn.v_proj = Adapted(layer.self_attn.v_proj)
     trained = [p for p in model.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(trained, lr=2e-3)
+    optimiser = torch.optim.AdamW(trained, lr=1e-2)
     losses = []
-    examples = rows(found.out)[:4]
-    for _ in range(12):
+    examples = rows(found.out)[:2]
+    for _ in range(6):
         total = torch.zeros(())
         for example in examples:
             whole = tokenizer.apply_chat_template(example["messages"], return_dict=False)
@@ -131,5 +131,5 @@ def test_a_small_lora_run_loads_the_file_and_lowers_the_loss(run_dir: Path, tmp_
         optimiser.zero_grad()
         total.backward()
         optimiser.step()
-        losses.append(float(total))
-    assert losses[-1] < 0.5 * losses[0]
+        losses.append(total.item())
+    assert losses[-1] < 0.7 * losses[0]
