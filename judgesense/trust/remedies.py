@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -216,6 +217,7 @@ def first_line(rows: Sequence[Mapping[str, Any]]) -> str | None:
     cost = best["prompts_per_item"]
     said = best["remedy"].replace("both orders", "both orders averaged")
     said = said.replace("calibrated", "its prior taken out")
+    said = re.sub(r"panel of (\d+)", r"a panel of \1 wordings", said)
     return f"{was}; {now} with {said} ({cost} prompt{'s' if cost > 1 else ''} per item)"
 
 

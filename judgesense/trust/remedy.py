@@ -239,9 +239,11 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
 
     The first `n_disjoint` panels come first; each panel's units lie together.
     """
+    groups = order_groups(grid, remedy)
+    if remedy == Remedy():
+        return _as_logged(grid, groups)
     if remedy.calibrated:
         grid, remedy = crossfitted(grid, folds), replace(remedy, calibrated=False)
-    groups = order_groups(grid, remedy)
     if remedy.repeats > 1:
         return _repeated(grid, groups)
     if remedy.chosen:
@@ -266,6 +268,17 @@ def _chosen(grid: Grid, remedy: Remedy, group: tuple[str, ...], folds: Codes) ->
         rule = fit(grid.take(outside), remedy, panel, group)
         codes[inside] = decide(grid.take(inside), panel, rule).codes
     return Unit("chosen wording", group, codes)
+
+
+def _as_logged(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:
+    """The verdicts as logged: of two options with the same probability the log took the first."""
+    found = []
+    for wording in grid.of(EQUIVALENT):
+        for (order,) in groups:
+            codes = grid.verdicts[:, wording, grid.orders.index(order)]
+            codes = _turned(codes) if order == "BA" else codes
+            found.append(Unit(grid.wordings[wording].name, (order,), codes, wording))
+    return found
 
 
 def _repeated(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:

@@ -88,6 +88,19 @@ def test_an_unbiased_judge_gains_nothing_and_needs_no_remedy():
     assert first_line(rows) is None
 
 
+def test_as_asked_are_the_verdicts_of_the_log_even_in_ties():
+    table = judged(n=40).log.table.to_pylist()
+    for row in table:
+        for told in row["option_logprobs"]:
+            told["logprob"] = -0.6931
+        row["raw_decision"] = row["decision"] = "A"
+    record = {"tasks": {"relevance": {"labels": ["A", "B"], "comparative": True}}}
+    stream = view(pa.Table.from_pylist(table, schema=SCHEMA), None, record).judged[0]
+    plain = by_name(remedies(stream))["as asked"]
+    assert plain["accuracy"] == 0.5
+    assert plain["same_choice"] == 0.0
+
+
 def test_the_columns_of_the_contract_are_there():
     keys = {
         "remedy", "prompts_per_item", "accuracy_before", "accuracy", "gain", "gain_ci_low",
