@@ -33,6 +33,7 @@ from judgesense_dataset.folder import (
     ConfigWriter,
     new_folder,
 )
+from judgesense_dataset.matching import match_items
 from judgesense_dataset.pairing import (
     DESIGNS,
     Cell,
@@ -45,7 +46,7 @@ from judgesense_dataset.pairing import (
 from judgesense_dataset.similarity import MODEL, Embedder
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
-from judgesense_dataset.sources.loader import DataSource, Reader
+from judgesense_dataset.sources.loader import Collected, DataSource, Reader
 from judgesense_dataset.templates import TaskTemplates, load_templates
 from judgesense_dataset.validators import (
     POLARITY,
@@ -92,6 +93,7 @@ def build_dataset(
     own: own_source.OwnData | None = None,
     own_task: str | None = None,
     verdicts: bool = True,
+    match: bool = True,
 ) -> BuiltDataset:
     """Build a Hub dataset folder at ``out``; if anything fails, ``out`` is unchanged.
 
@@ -101,6 +103,7 @@ def build_dataset(
         mirror: a folder of ``<org>/<name>`` sets to read instead of the Hub.
         revisions: Hub commits by set.
         items: items per task, None for all that a source has (``pairs`` is then an upper limit).
+            With ``match``, fewer if no larger number could be balanced.
         pairs: pairs per task of the balanced design. By default one per item, or up to 125 if
             there are fewer items.
         design: ``balanced``, ``full`` (all template pairs of every item) or ``prompts`` (none).
@@ -110,6 +113,9 @@ def build_dataset(
         own, own_task: your data and its task, for the source ``own``.
         verdicts: give every pair the verdicts that need no judge: polarity, the recorded reading
             by hand, and surface if the embedding model is available (a note says if not).
+        match: choose a public source's items such that no shallow rule finds the gold label
+            (:mod:`judgesense_dataset.matching`). Your own items and ``items=None`` are taken as
+            they are.
 
     Raises:
         JudgeSenseError: for an unknown source, design or order plan, an error in a source's data,
@@ -129,7 +135,7 @@ def build_dataset(
     facts = card.Facts(design=design, orders=orders, seed=seed)
     collected: list[Item] = []
     for source in [_source(name, known, own, own_task) for name in names]:
-        got = source.collect(reader, items, seed)
+        got = _collected(source, known, reader, items, seed, match and source.public)
         collected += got.items
         facts.add_source(source.title, source.citation, got)
     groups = group_items(known, collected)
@@ -160,6 +166,22 @@ def build_dataset(
         if 0 < sum(counts.get("pairs", 0) for counts in built.tasks.values()) <= AUDITED:
             card.set_audit(folder, _audited(folder))
     return built
+
+
+def _collected(
+    source: DataSource,
+    known: Mapping[str, TaskTemplates],
+    reader: Reader,
+    n: int | None,
+    seed: int,
+    match: bool,
+) -> Collected:
+    """A source's items: n drawn at random, n matched, or all if n is None."""
+    if n is None or not match:
+        return source.collect(reader, n, seed)
+    every = source.collect(reader, None, seed)
+    matched = match_items(known[source.task], every.items, n, seed)
+    return Collected(matched.items, [*every.notes, matched.note])
 
 
 def _audited(folder: Path) -> str:
@@ -227,7 +249,7 @@ def _source(
             f"the source own needs --task, one of {', '.join(known)}; got {task!r}"
         )
     title = own.path.name if own.path else own.hub_id
-    return DataSource(task, title, partial(own_source.collect, own, known[task]), "")
+    return DataSource(task, title, partial(own_source.collect, own, known[task]), "", False)
 
 
 def _pairs_wanted(

@@ -68,6 +68,14 @@ def build(
     verdicts: Annotated[
         bool, opt.option(None, "Add the equivalence checks that need no LLM.")
     ] = True,
+    match: Annotated[
+        bool,
+        opt.option(
+            None,
+            "Choose items such that length, shared words, sentences, punctuation and source system "
+            "do not give the gold label away; fewer than --limit if need be.",
+        ),
+    ] = True,
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     seed: opt.Seed = 0,
@@ -122,6 +130,7 @@ def build(
         own=own,
         own_task=task,
         verdicts=verdicts,
+        match=match,
     )
     for name, counts in built.tasks.items():
         typer.echo(f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))

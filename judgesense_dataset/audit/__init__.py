@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from judgesense_dataset.audit import checks, texts
+from judgesense_dataset.audit.chance import Shortcut
 from judgesense_dataset.audit.findings import ERROR, SEVERITIES, Finding, oracle
 from judgesense_dataset.audit.rows import TaskRows, content_roots, distinct_pairs, read_audit_rows
 
@@ -19,7 +20,8 @@ class TaskAudit:
 
     ``items`` counts different contents, ``prompts`` different texts, and ``pairs`` different
     pairs of texts, whatever their ids. The oracle knows every gold label and understands every
-    wording; its JSS is None if no row has a gold label.
+    wording; its JSS is None if no row has a gold label. ``shortcuts`` holds, by name, what shallow
+    rules and a small cross-validated model achieve.
     """
 
     rows: int
@@ -30,6 +32,7 @@ class TaskAudit:
     oracle_jss_raw: float | None
     oracle_jss_mapped: float | None
     findings: tuple[Finding, ...]
+    shortcuts: dict[str, Shortcut] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Audit:
         tasks = {name: asdict(task) for name, task in self.tasks.items()}
         for task in tasks.values():
             task["findings"] = list(task["findings"])
+        for name, measured in self.tasks.items():
+            tasks[name]["shortcuts"] = {m.name: m.to_dict() for m in measured.shortcuts.values()}
         return {"tasks": tasks}
 
     @property
@@ -73,6 +78,8 @@ def audit(
 
 def _audit(task: TaskRows) -> TaskAudit:
     found = [finding for look in (*checks.CHECKS, *texts.CHECKS) for finding in look(task)]
+    shortcuts = texts.measure_shortcuts(task)
+    found += texts.shortcut_findings(task, shortcuts)
     gold = Counter(row.gold for row in task.rows if row.gold is not None)
     score = oracle(task.rows)
     order = [*task.labels, *sorted(set(gold) - set(task.labels))]
@@ -85,4 +92,5 @@ def _audit(task: TaskRows) -> TaskAudit:
         oracle_jss_raw=score.raw,
         oracle_jss_mapped=score.mapped,
         findings=tuple(sorted(found, key=lambda f: SEVERITIES.index(f.severity))),
+        shortcuts=shortcuts,
     )

@@ -120,6 +120,11 @@ def _gold(task: TaskRows) -> Iterator[Finding]:
         yield finding(code, label=label, most=most, rows=len(graded), share=share)
     if absent := [name for name in task.labels if name not in counts]:
         yield finding("gold_labels_unused", labels=some(absent))
+    owners: dict[str, set[str]] = defaultdict(set)
+    for row in graded:
+        owners[str(row.gold)].add(row.item_id)
+    if len(task.labels) > 2 and max(map(len, owners.values())) == 1:
+        yield finding("gold_one_item_each", labels=len(owners))
     # One label throughout contradicts swapped orders too, but is a finding of its own.
     if torn := _torn_items(task):
         yield finding("gold_conflict", items=count(len(torn), "item"), names=some(torn))
@@ -211,6 +216,15 @@ def _licences(task: TaskRows) -> Iterator[Finding]:
         yield finding("licenses", named=", ".join(named))
 
 
+def _provenance(task: TaskRows) -> Iterator[Finding]:
+    unproven = [row for row in task.rows if row.source and not row.revision]
+    if unproven:
+        sources = some(sorted({row.source for row in unproven}))
+        yield finding("source_unproven", rows=count(len(unproven), "row"), sources=sources)
+    if len(raters := set(task.raters.values())) == 1:
+        yield finding("one_rater", file=some(sorted(task.raters)), rater=raters.pop())
+
+
 def _judges(task: TaskRows) -> Iterator[Finding]:
     """The scores of an imagined perfect judge, and of one that does not read."""
     score = oracle(task.rows)
@@ -236,4 +250,4 @@ def _judges(task: TaskRows) -> Iterator[Finding]:
     yield finding("constant_judge", answer=answer, score=always, accuracy=accuracy)
 
 
-CHECKS = (_repeats, _items, _gold, _maps, _templates, _licences, _judges)
+CHECKS = (_repeats, _items, _gold, _maps, _templates, _licences, _provenance, _judges)

@@ -10,8 +10,21 @@ from typing import Any
 from judgesense.reporting.markdown import escape
 from judgesense.text import aligned
 from judgesense_dataset.audit import Audit, TaskAudit
+from judgesense_dataset.audit.chance import (
+    BAND,
+    FEATURES,
+    MODEL,
+    POSITION,
+    SYSTEM,
+    Shortcut,
+)
 
 FORMATS = ("text", "md", "json")
+_RULES_TITLE = (
+    "Accuracy of rules that do not read. Chance is 0.5 on this scale, intervals are 95% over "
+    f"clusters, and {BAND[0]} to {BAND[1]} counts as chance. The model combines length, overlap, "
+    "sentences and punctuation, cross-validated over clusters:"
+)
 _COLUMNS = ("task", "rows", "items", "prompts", "pairs", "oracle raw", "oracle mapped", "gold")
 
 
@@ -27,6 +40,8 @@ def _json(audit: Audit) -> str:
 def _text(audit: Audit) -> str:
     table = [_COLUMNS, *(_cells(name, task) for name, task in audit.tasks.items())]
     lines = [f"Audit of {audit.dataset}: {_summary(audit)}", "", *aligned(table)]
+    if rules := _rules(audit):
+        lines += ["", _RULES_TITLE, "", *aligned(rules)]
     for name, task in audit.tasks.items():
         lines += ["", f"{name}:"]
         for finding in task.findings:
@@ -50,10 +65,34 @@ def _markdown(audit: Audit) -> str:
         "| --- " * len(_COLUMNS) + "|",
     ]
     lines += ["| " + " | ".join(_cells(*entry)) + " |" for entry in audit.tasks.items()]
+    if rules := _rules(audit):
+        head, *body = ["| " + " | ".join(row) + " |" for row in rules]
+        lines += ["", _RULES_TITLE, "", head, "| --- " * len(rules[0]) + "|", *body]
     for name, task in audit.tasks.items():
         lines += ["", f"**{name}**", ""]
         lines += [f"- {f.severity} `{f.code}`: {escape(f.message)}" for f in task.findings]
     return "\n".join(lines)
+
+
+def _rules(audit: Audit) -> list[tuple[str, ...]]:
+    """The table of what shallow rules achieve: a row a task, a column a rule."""
+    present = {name for task in audit.tasks.values() for name in task.shortcuts}
+    names = [name for name in (POSITION, *FEATURES, SYSTEM, MODEL) if name in present]
+    if not names:
+        return []
+    rows = [
+        (task, *(_rule(found.shortcuts.get(name)) for name in names))
+        for task, found in audit.tasks.items()
+    ]
+    return [("task", *names), *rows]
+
+
+def _rule(found: Shortcut | None) -> str:
+    if found is None:
+        return "-"
+    if found.ci_low is None or found.ci_high is None:
+        return f"{found.accuracy:.2f}"
+    return f"{found.accuracy:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]"
 
 
 def render_validation(record: Mapping[str, Any]) -> str:

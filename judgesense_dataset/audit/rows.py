@@ -64,6 +64,9 @@ class AuditRow:
     license: str
     valid: bool | None
     by_system: bool
+    systems: tuple[str, ...] = ()
+    source: str = ""
+    revision: str = ""
 
     @property
     def sides(self) -> tuple[PromptSide, PromptSide]:
@@ -79,7 +82,10 @@ class AuditRow:
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The rows of one task, its labels, and the verdict files beside it."""
+    """The rows of one task, its labels, and the verdict files beside it.
+
+    ``raters`` names the people behind the verdicts, by file, joined where a file has several.
+    """
 
     name: str
     labels: tuple[str, ...]
@@ -87,6 +93,7 @@ class TaskRows:
     rows: tuple[AuditRow, ...]
     verdicts: Mapping[str, Mapping[str, bool | None]] = field(default_factory=dict)
     left_out: tuple[AuditRow, ...] = ()
+    raters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_audit_rows(
@@ -97,7 +104,7 @@ def read_audit_rows(
     ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for unreadable input, naming
     file and row, and for an excluded id that does not exist.
     """
-    full, verdicts = _rows_and_verdicts(dataset, revision)
+    full, verdicts, raters = _rows_and_verdicts(dataset, revision)
     known = {str(row["pair_id"]) for row in full}
     if unknown := [pair for pair in exclude if pair not in known]:
         raise JudgeSenseError(f"--exclude {unknown[0]}: the dataset has no such pair")
@@ -105,15 +112,15 @@ def read_audit_rows(
     for row in full:
         by_task[row["task_type"]].append(row)
     return {
-        name: _task_rows(name, rows, _of_task(verdicts, rows), frozenset(exclude))
+        name: _task_rows(name, rows, _of_task(verdicts, rows), frozenset(exclude), raters)
         for name, rows in by_task.items()
     }
 
 
 def _rows_and_verdicts(
     dataset: str | Path | None, revision: str | None
-) -> tuple[list[dict[str, Any]], dict[str, dict[str, bool | None]]]:
-    """The completed rows with their recorded label maps, and the verdict files beside them."""
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, bool | None]], dict[str, str]]:
+    """The completed rows with their recorded label maps, the verdict files, and their raters."""
     if dataset is not None and str(dataset) not in EMBEDDED_SETS:
         folder = locate(dataset, revision).folder
         if not is_hub_folder(folder):
@@ -121,21 +128,36 @@ def _rows_and_verdicts(
                 {**row, **{f"recorded_{side}": _as_text(own, side) for side in "ab"}}
                 for own, row in jsonl_pairs(folder)
             ]
-            return rows, _verdict_files(folder)
+            files = _verdict_files(folder)
+            return rows, {path.name: read_verdicts(path) for path in files}, _raters(files)
     rows = load_pairs(dataset, revision).to_pylist()
+    return (
+        [
+            {**row, "recorded_a": row["label_map_a"], "recorded_b": row["label_map_b"]}
+            for row in rows
+        ],
+        {},
+        {},
+    )
+
+
+def _verdict_files(folder: Path) -> list[Path]:
     return [
-        {**row, "recorded_a": row["label_map_a"], "recorded_b": row["label_map_b"]} for row in rows
-    ], {}
-
-
-def _verdict_files(folder: Path) -> dict[str, dict[str, bool | None]]:
-    return {
-        path.name: read_verdicts(path)
+        path
         for path in data_files(folder)
         if any(
             verdict_column(row) and "prompt_a" not in row for _, row in islice(read_rows(path), 1)
         )
+    ]
+
+
+def _raters(files: Iterable[Path]) -> dict[str, str]:
+    """Who gave the verdicts, by file, where the file says so."""
+    named = {
+        path.name: {str(row["reviewer"]) for _, row in read_rows(path) if row.get("reviewer")}
+        for path in files
     }
+    return {file: ", ".join(sorted(found)) for file, found in named.items() if found}
 
 
 def _as_text(row: Mapping[str, Any], side: str) -> str | None:
@@ -158,6 +180,7 @@ def _task_rows(
     rows: Sequence[Mapping[str, Any]],
     verdicts: Mapping[str, Mapping[str, bool | None]],
     exclude: frozenset[str],
+    raters: Mapping[str, str],
 ) -> TaskRows:
     labels, comparative = _labels(name, rows)
     kept: list[AuditRow] = []
@@ -188,11 +211,21 @@ def _task_rows(
             license=row["license"] or "",
             valid=row["valid"],
             by_system=bool(row["system_id"]),
+            systems=_systems(row["system_id"] or "", str(row["order"])),
+            source=row["source_benchmark"] or "",
+            revision=row["source_revision"] or "",
         )
         (left_out if read.pair_id in exclude else kept).append(read)
     if not kept:
         raise JudgeSenseError(f"task {name!r}: --exclude leaves no row")
-    return TaskRows(name, labels, comparative, tuple(kept), verdicts, tuple(left_out))
+    said_by = {file: rater for file, rater in raters.items() if file in verdicts}
+    return TaskRows(name, labels, comparative, tuple(kept), verdicts, tuple(left_out), said_by)
+
+
+def _systems(names: str, order: str) -> tuple[str, ...]:
+    """The systems that wrote the judged texts, in the order shown."""
+    systems = tuple(names.split("|")) if names else ()
+    return systems[::-1] if order == "BA" else systems
 
 
 def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], bool]:

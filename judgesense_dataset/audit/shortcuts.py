@@ -24,12 +24,16 @@ MIN_ITEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """The judged text of an item (or the two options of a comparison) with its gold label."""
+    """The judged text of an item (or the two options of a comparison) with its gold label.
+
+    ``context`` are the words of the query; ``systems`` wrote the texts, in their order.
+    """
 
     cluster_id: str
     gold: str
     texts: tuple[str, ...]
     context: frozenset[str]
+    systems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def rules(cases: Sequence[GradedText], labels: Sequence[str]) -> list[Rule]:
     comparative = len(cases[0].texts) == 2
     found = []
     lengths = [[float(len(text)) for text in case.texts] for case in cases]
-    overlaps = [[_overlap(text, case.context) for text in case.texts] for case in cases]
+    overlaps = [[overlap(text, case.context) for text in case.texts] for case in cases]
     if comparative:
         found.append(_compared("length", cases, lengths, labels))
         found.append(_compared("overlap", cases, overlaps, labels))
@@ -80,7 +84,7 @@ def rules(cases: Sequence[GradedText], labels: Sequence[str]) -> list[Rule]:
     return [rule for rule in found if rule is not None]
 
 
-def _overlap(text: str, context: frozenset[str]) -> float:
+def overlap(text: str, context: frozenset[str]) -> float:
     """The share of the context's words that occur in the text."""
     return len(context & set(words(text))) / len(context) if context else 0.0
 
@@ -115,15 +119,39 @@ def _nearest(
     return _rule(name, cases, guesses)
 
 
+def word_scores(cases: Sequence[GradedText], labels: Sequence[str]) -> np.ndarray | None:
+    """Each case's score by single words, learnt on other clusters; None with too few of them.
+
+    Scores rise towards the first option, the first of two labels, or the higher level.
+    """
+    if len({case.cluster_id for case in cases}) < MIN_ITEMS:
+        return None
+    folds = _folds(cases)
+    if len(cases[0].texts) == 2:
+        return _word_margins(cases, labels, folds)
+    golds = np.array([labels.index(case.gold) for case in cases])
+    seen, scores = _naive_bayes([case.texts[0] for case in cases], golds, folds)
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    expected: np.ndarray = scores @ seen / scores.sum(axis=1)
+    return -expected if len(labels) == 2 else expected
+
+
 def _chosen_by_words(
     cases: Sequence[GradedText], labels: Sequence[str], folds: np.ndarray
 ) -> np.ndarray:
-    """Naive Bayes on chosen against rejected options; guesses the more chosen-like option."""
+    """The more chosen-like option."""
+    return np.where(_word_margins(cases, labels, folds) >= 0, labels[0], labels[1])
+
+
+def _word_margins(
+    cases: Sequence[GradedText], labels: Sequence[str], folds: np.ndarray
+) -> np.ndarray:
+    """Naive Bayes on chosen against rejected options: the first option's lead."""
     texts = [text for case in cases for text in case.texts]
     gold = np.array([case.gold == label for case in cases for label in labels])
     _, scores = _naive_bayes(texts, gold, folds.repeat(2))
-    margin = scores[:, 1] - scores[:, 0]
-    return np.where(margin[::2] >= margin[1::2], labels[0], labels[1])
+    margin: np.ndarray = scores[:, 1] - scores[:, 0]
+    return margin[::2] - margin[1::2]
 
 
 def _labels_by_words(cases: Sequence[GradedText], folds: np.ndarray) -> np.ndarray:
@@ -162,12 +190,12 @@ def _naive_bayes(
 
 def _folds(cases: Sequence[GradedText]) -> np.ndarray:
     """The fold of each case; the cases of one cluster share it."""
-    clusters = sorted({case.cluster_id for case in cases}, key=_stable)
+    clusters = sorted({case.cluster_id for case in cases}, key=stable_key)
     fold = {cluster: at % _FOLDS for at, cluster in enumerate(clusters)}
     return np.array([fold[case.cluster_id] for case in cases])
 
 
-def _stable(text: str) -> str:
+def stable_key(text: str) -> str:
     """A sort key by hash, so that a file's order (say by label) does not decide the folds."""
     return hashlib.sha256(text.encode()).hexdigest()
 

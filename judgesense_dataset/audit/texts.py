@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from judgesense.text import p_value
+from judgesense_dataset.audit.chance import (
+    BAND,
+    FAIL,
+    OPEN,
+    POSITION,
+    Shortcut,
+    position,
+    shortcuts,
+)
 from judgesense_dataset.audit.findings import ERROR, WARNING, Finding, count, finding, some
 from judgesense_dataset.audit.rows import AuditRow, TaskRows
 from judgesense_dataset.audit.shortcuts import GradedText, near_duplicates, rules, words
@@ -46,22 +55,58 @@ def _near_duplicates(task: TaskRows) -> Iterator[Finding]:
         yield finding("near_duplicates", pairs=number, first=first, second=second, index=index)
 
 
-def _shortcuts(task: TaskRows) -> Iterator[Finding]:
+def graded_texts(task: TaskRows) -> list[GradedText]:
+    """One case an item: its judged texts and gold label as its first row shows them."""
     context = _contexts(task)
-    cases = []
-    for row in _one_row_an_item(task):
-        texts = _judged(row)
-        if row.gold in task.labels and len(texts) == (2 if task.comparative else 1):
-            cases.append(GradedText(row.cluster_id, row.gold, texts, context[row.item_id]))
-    if not task.comparative and len({case.gold for case in cases}) < 2:
-        return
-    for rule in rules(cases, task.labels):
-        if rule.notable:
-            yield finding(
-                f"{rule.name}_shortcut",
-                what=_rule(rule.name, task.comparative), items=count(rule.n, "item"),
-                accuracy=rule.accuracy, baseline=rule.baseline, p=p_value(rule.p),
-            )  # fmt: skip
+    places = 2 if task.comparative else 1
+    return [
+        GradedText(
+            row.cluster_id, row.gold, texts, context[row.item_id],
+            row.systems if len(row.systems) == places else (),
+        )
+        for row in _one_row_an_item(task)
+        if row.gold in task.labels and len(texts := _judged(row)) == places
+    ]  # fmt: skip
+
+
+def measure_shortcuts(task: TaskRows) -> dict[str, Shortcut]:
+    """The rules of :mod:`~judgesense_dataset.audit.chance`, and the position of the gold option."""
+    found = shortcuts(graded_texts(task), task.labels)
+    graded = [row for row in task.rows if row.gold in task.labels]
+    if task.comparative and graded:
+        clusters = [row.cluster_id for row in graded]
+        first = position([row.gold == task.labels[0] for row in graded], clusters)
+        found = {POSITION: first, **found}
+    return found
+
+
+def shortcut_findings(task: TaskRows, measured: Mapping[str, Shortcut]) -> Iterator[Finding]:
+    """Rules that guess the gold label, and those whose band the items cannot settle."""
+    flagged = set()
+    cases = graded_texts(task)
+    if task.comparative or len({case.gold for case in cases}) > 1:
+        for rule in rules(cases, task.labels):
+            if rule.notable:
+                flagged.add(rule.name)
+                yield finding(
+                    f"{rule.name}_shortcut",
+                    what=_rule(rule.name, task.comparative), items=count(rule.n, "item"),
+                    accuracy=rule.accuracy, baseline=rule.baseline, p=p_value(rule.p),
+                )  # fmt: skip
+    for state, code in ((FAIL, "shortcut_outside_band"), (OPEN, "shortcut_unsettled")):
+        found = [m for m in measured.values() if m.state == state and m.name not in flagged]
+        if found:
+            low, high = BAND
+            yield finding(code, rules="; ".join(map(_said, found)), low=low, high=high)
+
+
+def _said(shortcut: Shortcut) -> str:
+    """A rule's name, accuracy and interval."""
+    interval = ""
+    if shortcut.ci_low is not None and shortcut.ci_high is not None:
+        interval = f" [{shortcut.ci_low:.2f}, {shortcut.ci_high:.2f}]"
+    number = count(shortcut.items, "row" if shortcut.name == POSITION else "item")
+    return f"{shortcut.name} {shortcut.accuracy:.2f}{interval} of {number}"
 
 
 def _rule(name: str, comparative: bool) -> str:
@@ -114,4 +159,4 @@ def _wording_words(wording: str) -> list[str]:
     return words(wording) if " " in wording else []
 
 
-CHECKS = (_truncation, _near_duplicates, _shortcuts)
+CHECKS = (_truncation, _near_duplicates)

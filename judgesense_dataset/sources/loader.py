@@ -34,13 +34,14 @@ class DataSource:
     """A public set as a source of items for one task.
 
     ``collect(reader, n, seed)`` returns n items, or all of them if n is None; ``citation`` is
-    BibTeX.
+    BibTeX. ``public`` is false for your own data, whose items are never matched.
     """
 
     task: str
     title: str
     collect: Callable[[Reader, int | None, int], Collected]
     citation: str
+    public: bool = True
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from judgesense_dataset.sources.own import OwnData
 
 @pytest.fixture(scope="session")
 def four_tasks(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All four sources from the mirror, 125 items a task, not yet validated."""
+    """All four sources from the mirror, 125 items a task as drawn, not yet validated."""
     folder = tmp_path_factory.mktemp("dataset") / "four"
-    build_dataset(["all"], folder, mirror=mirror, verdicts=False)
+    build_dataset(["all"], folder, mirror=mirror, verdicts=False, match=False)
     return folder
 
 

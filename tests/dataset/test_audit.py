@@ -236,8 +236,14 @@ def test_the_published_set_is_described_as_it_is(published: Path) -> None:
     assert "raw JSS 0.6303 (kappa 0.2420) and mapped JSS 1.0000 on 119 rows that" in said
     assert set(tasks["coherence"]) == {
         "rows", "items", "prompts", "pairs", "gold", "oracle_jss_raw", "oracle_jss_mapped",
-        "findings",
+        "findings", "shortcuts",
     }  # fmt: skip
+    reasons = {f["code"] for task in tasks.values() for f in task["findings"]}
+    assert reasons >= {
+        "duplicate_pairs", "few_items", "gold_one_item_each", "source_unproven", "one_rater",
+        "gold_one_label", "length_shortcut", "overlap_shortcut", "effective_sample_size",
+    }  # fmt: skip
+    assert tasks["preference"]["shortcuts"]["position"]["accuracy"] == 1.0
 
 
 def test_excluded_pairs_change_the_oracle_and_both_figures_are_said(published: Path) -> None:

@@ -124,6 +124,7 @@ def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_pa
             "--limit",
             "125",
             "--no-verdicts",
+            "--no-match",
             "--out",
             str(tmp_path / "again"),
         ],

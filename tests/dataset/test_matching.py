@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from judgesense.tasks import Item
+from judgesense_dataset.audit import audit
+from judgesense_dataset.audit.chance import BAND, FAIL, PASS, Shortcut, shortcuts
+from judgesense_dataset.audit.shortcuts import GradedText
+from judgesense_dataset.build import build_dataset
+from judgesense_dataset.embedded import TEMPLATES
+from judgesense_dataset.matching import match_items
+from judgesense_dataset.templates import TaskTemplates, load_templates
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, TaskTemplates]:
+    return load_templates(TEMPLATES)
+
+
+def text(rng: np.random.Generator, n: int) -> str:
+    return " ".join("".join(rng.choice(list(LETTERS), 5)) for _ in range(n)) + "."
+
+
+def longer_wins(n: int, share: float, seed: int = 0) -> list[Item]:
+    """Preferences for the longer of two answers with this probability; A wins half of them."""
+    rng = np.random.default_rng(seed)
+    items = []
+    for at in range(n):
+        short, long = (text(rng, int(k)) for k in sorted(rng.choice(np.arange(5, 40), 2, False)))
+        best, other = (long, short) if rng.random() < share else (short, long)
+        gold = "AB"[at % 2]
+        a, b = (best, other) if gold == "A" else (other, best)
+        fields = {"query": text(rng, 6), "response_a": a, "response_b": b}
+        items.append(Item(f"i{at}", "preference", fields, gold))
+    return items
+
+
+def cases(items: list[Item]) -> list[GradedText]:
+    return [
+        GradedText(
+            item.item_id, item.gold or "",
+            (item.fields["response_a"], item.fields["response_b"]), frozenset(),
+        )
+        for item in items
+    ]  # fmt: skip
+
+
+def test_a_length_shortcut_is_measured_by_rule_and_model() -> None:
+    found = shortcuts(cases(longer_wins(200, 0.8)), ("A", "B"))
+    assert {name: found[name].state for name in ("length", "model")} == {
+        "length": FAIL, "model": FAIL,
+    }  # fmt: skip
+    length = found["length"]
+    assert length.accuracy == pytest.approx(0.8, abs=0.06)
+    assert length.ci_low is not None
+    # Independent items: Wilson's interval on 200.
+    assert length.accuracy - length.ci_low == pytest.approx(0.06, abs=0.01)
+
+
+def test_the_model_is_at_chance_where_nothing_is_to_be_learnt() -> None:
+    covered = 0
+    scores = []
+    for seed in range(20):
+        model = shortcuts(cases(longer_wins(80, 0.5, seed)), ("A", "B"))["model"]
+        assert model.ci_low is not None
+        assert model.ci_high is not None
+        covered += model.ci_low <= 0.5 <= model.ci_high
+        scores.append(model.accuracy)
+    assert covered >= 16
+    assert np.mean(scores) == pytest.approx(0.5, abs=0.03)
+
+
+def test_single_texts_are_scored_by_pairs_of_items() -> None:
+    # Of the nine pairs YES x NO, the longer text is YES in five and ties in one.
+    lengths = {"YES": (4, 6, 8), "NO": (3, 6, 7)}
+    graded = [
+        GradedText(f"{gold}{n}", gold, ("x" * n,), frozenset())
+        for gold, found in lengths.items()
+        for n in found
+    ]
+    assert shortcuts(graded, ("YES", "NO"))["length"].accuracy == pytest.approx(5.5 / 9)
+
+
+@pytest.mark.parametrize(
+    ("ends", "state"), [((0.5, 0.7), "open"), ((0.51, 0.7), FAIL), ((None, None), "open")]
+)
+def test_a_rule_outside_the_band_fails_only_if_its_interval_says_so(
+    ends: tuple[float | None, float | None], state: str
+) -> None:
+    assert Shortcut("length", 0.6, *ends, 50).state == state
+    assert Shortcut("length", BAND[1], *ends, 50).state == PASS
+
+
+def test_matching_takes_the_shortcut_away_and_keeps_what_was_asked(
+    known: dict[str, TaskTemplates],
+) -> None:
+    pool = longer_wins(400, 0.75)
+    matched = match_items(known["preference"], pool, 120, 0)
+    assert len({item.item_id for item in matched.items}) == 120
+    assert Counter(item.gold for item in matched.items) == {"A": 60, "B": 60}
+    found = shortcuts(cases(matched.items), ("A", "B"))
+    assert {shortcut.state for shortcut in found.values()} == {PASS}
+    assert match_items(known["preference"], pool, 120, 0) == matched
+    assert match_items(known["preference"], pool, 120, 1) != matched
+
+
+def test_matching_gives_fewer_items_where_no_more_can_be_balanced(
+    known: dict[str, TaskTemplates],
+) -> None:
+    pool = longer_wins(200, 0.8)
+    short = sum(
+        (len(i.fields["response_a"]) < len(i.fields["response_b"])) == (i.gold == "A") for i in pool
+    )
+    matched = match_items(known["preference"], pool, 150, 0)
+    # The rarer kind is at most 1 - 0.535 of a set that is balanced to within 0.035.
+    assert 40 <= len(matched.items) <= short / 0.465
+    assert f"{len(matched.items)} of 200" in matched.note
+    assert "150 were requested" in matched.note
+
+
+@pytest.mark.slow
+def test_built_sets_have_every_rule_at_chance(mirror: Path, tmp_path: Path) -> None:
+    build_dataset(["all"], tmp_path / "d", mirror=mirror, items=250, verdicts=False)
+    found = audit(tmp_path / "d")
+    assert not found.failed
+    for task in found.tasks.values():
+        assert set(task.shortcuts) >= {"length", "sentences", "punctuation", "model"}
+        for shortcut in task.shortcuts.values():
+            assert BAND[0] <= shortcut.accuracy <= BAND[1]
+            assert shortcut.ci_low is not None
+            assert shortcut.ci_high is not None
+            assert shortcut.ci_low <= 0.5 <= shortcut.ci_high
+        assert not any("shortcut" in finding.code for finding in task.findings)
