@@ -15,7 +15,7 @@ from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, render
 from judgesense_dataset.polarity import INVERTED, cue
 from judgesense_dataset.templates import TaskTemplates
 from judgesense_dataset.variant_changes import EXAMPLES, applied, base_of, changed_item
-from judgesense_dataset.variants import Variant
+from judgesense_dataset.variants import VARIANTS, Variant
 
 Made = tuple[Variant, Template]
 Row = dict[str, object]
@@ -120,6 +120,7 @@ def made_variants(
         for variant in variants
         if (template := applied(variant, task, base, seed)) is not None
     ]
+    made = [one for one in made if not _for_other_labels(*one, task)]
     for variant, template in made:
         _check(variant, template, task, base)
     for item in sample:
@@ -184,6 +185,15 @@ def _check(variant: Variant, template: Template, task: Task, base: Template) -> 
         raise variant.fail(
             f"asks the opposite {where} ({template.text!r}): declare it as class: contrast"
         )
+
+
+def _for_other_labels(variant: Variant, template: Template, task: Task) -> bool:
+    """Whether a text of the package is for a task of the same name with other labels."""
+    if not (variant.texts and variant.where.startswith(str(VARIANTS))):
+        return False
+    ends = (task.labels[0], task.labels[-1])
+    named = [raw for raw, label in template.label_map.items() if label in ends]
+    return not all(_names(template.text, raw) for raw in named) or len(named) < len(ends)
 
 
 def _names(text: str, answer: str) -> bool:

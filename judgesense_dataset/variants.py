@@ -79,6 +79,12 @@ class Variant:
         return JudgeSenseError(f"{self.where}: the variant {self.name!r} {reason}")
 
     @property
+    def in_english(self) -> bool:
+        """Whether it is one of the package with a text, all of which are English."""
+        spoken = self.texts or self.before or self.after or self.append or self.few_shot
+        return bool(spoken) and self.where.startswith(str(VARIANTS))
+
+    @property
     def changes_item(self) -> bool:
         """Whether it changes what is judged, not how it is asked."""
         return bool(self.item or self.append or self.keep)

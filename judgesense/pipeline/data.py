@@ -29,7 +29,8 @@ class DataReference:
 
     ``parts`` reads the templates and items behind it, which variants need; None for a dataset of
     prompts. ``variants`` are the names of `data_reference`. ``twice`` is whether a run with
-    variants asks the base wording twice.
+    variants asks the base wording twice. In another ``language`` than English, the package's
+    variants with a text are left out.
     """
 
     identity: Mapping[str, Any]
@@ -37,6 +38,7 @@ class DataReference:
     parts: Parts | None = None
     variants: tuple[str, ...] = ()
     twice: bool = True
+    language: str = "en"
 
     def selected(self, settings: Settings) -> Benchmark:
         """The prompts and pairs that the settings choose, with the variants.
@@ -55,6 +57,14 @@ class DataReference:
                 "use the embedded benchmark, or --templates FILE --items FILE"
             )
         reworded, variants = chosen_variants(self.variants)
+        if self.language != "en":
+            wrong = [v for v in variants if v.in_english]
+            if named := [v.name for v in wrong if v.name in self.variants]:
+                raise JudgeSenseError(
+                    f"the variant {named[0]!r} has no text in the data's language "
+                    f"({self.language}): write it in a YAML file of your own"
+                )
+            variants = [v for v in variants if v not in wrong]
         templates, items = self.parts()
         whole = with_variants(
             chosen,
@@ -146,7 +156,7 @@ def _reference(
 
         return load_benchmark(dataset)
 
-    from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, EMBEDDED_VERSION
+    from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, EMBEDDED_VERSION, GERMAN
 
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         name = str(dataset or EMBEDDED)
@@ -156,7 +166,9 @@ def _reference(
 
             return embedded_templates(name), embedded_items(name)
 
-        return DataReference({"dataset": name, "version": EMBEDDED_VERSION}, published, embedded)
+        identity = {"dataset": name, "version": EMBEDDED_VERSION}
+        language = "de" if name == GERMAN else "en"
+        return DataReference(identity, published, embedded, language=language)
     folder = Path(dataset)
     if folder.is_dir():
         content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.data import data_reference
+from judgesense.pipeline.settings import Settings
 from judgesense.tasks import Item, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
 from judgesense_dataset.variant_changes import applied, base_of, changed_item
@@ -212,3 +214,17 @@ def test_a_variant_asked_for_by_name_must_fit_a_task() -> None:
             load_embedded().select(["coherence"], limit=2), ENTRIES, ITEMS, found,
             named=["labels-digits"],
         )  # fmt: skip
+
+
+def test_english_texts_stay_out_of_german_data_and_of_other_labels() -> None:
+    settings = Settings.of(limit=2)
+    german = data_reference("embedded-de", None, None, ["all"]).selected(settings)
+    asked = set(german.prompts["variant"].to_pylist()) - {None}
+    assert {"separators", "opposite-item"} <= asked
+    assert not asked & {"json", "inverted", "rubric", "longer", "few-shot"}
+    with pytest.raises(JudgeSenseError, match=r"'json' has no text in the data's language \(de\)"):
+        data_reference("embedded-de", None, None, ["json"]).selected(settings)
+    scale = data_reference("embedded-scale", None, None, ["all"]).selected(settings)
+    asked = set(scale.prompts["variant"].to_pylist())
+    assert "json" in asked
+    assert not asked & {"inverted", "rubric"}
