@@ -192,7 +192,9 @@ def _newcombe(hits: npt.NDArray[Any], sizes: Floats, level: float) -> Interval:
 
 def _clustered_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:
     """Sign flips, or the bootstrap-t for many clusters of several rows."""
-    if len(gaps) < _FEWEST_BOOTSTRAPPED or sizes.max() == 1:
+    # A difference that is the same in every cluster has no spread to resample.
+    constant = np.ptp(gaps / sizes) < 1e-9
+    if len(gaps) < _FEWEST_BOOTSTRAPPED or sizes.max() == 1 or constant:
         return _sign_flip_p(gaps, sizes, n_resamples, seed)
     return _bootstrap_t_p(gaps, sizes, n_resamples, seed)
 

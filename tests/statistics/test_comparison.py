@@ -270,3 +270,13 @@ def test_chi_square_leaves_out_empty_rows_and_needs_two_left() -> None:
     assert chi_square([[3, 4], [0, 0]]).statistic is None
     with pytest.raises(ValueError, match=r"table\[1\]\[0\] is -1"):
         chi_square([[3, 4], [-1, 2]])
+
+
+def test_a_difference_that_is_the_same_in_every_cluster_is_certain() -> None:
+    clusters = np.repeat(np.arange(40), 4)
+    result = paired_test(np.tile([1, 0, 0, 0], 40), np.tile([1, 1, 1, 0], 40), clusters)
+    assert result.difference == 0.5
+    assert result.p_value is not None
+    assert result.p_value < 0.001
+    none = paired_test(np.tile([1, 0], 80), np.tile([0, 1], 80), clusters)
+    assert (none.difference, none.p_value) == (0.0, 1.0)
