@@ -273,7 +273,7 @@ def _recommend(
         if len(avoided) == 2 or (avoided and best in (None, avoided[0])):
             text = f"{_ahead(jss, accuracy, name)}. {_warning(avoided, name, own)}"
         else:
-            text = f"{_preference(jss, accuracy, name)}{_reservation(name, own)}"
+            text = f"{_preference(jss, accuracy, name, own)}{_reservation(name, own)}"
         yield f"{jss['task']}: {text}."
 
 
@@ -296,7 +296,10 @@ def _ahead(
 
 
 def _preference(
-    jss: Mapping[str, Any], accuracy: Mapping[str, Any] | None, name: Mapping[str, str]
+    jss: Mapping[str, Any],
+    accuracy: Mapping[str, Any] | None,
+    name: Mapping[str, str],
+    own: Mapping[str, TrustCard],
 ) -> str:
     """The advice where the judge that is ahead, if any, is not one to avoid."""
     steady = winner(jss)
@@ -304,7 +307,8 @@ def _preference(
     ahead = _ahead(jss, accuracy, name)
     best = right or steady
     if best is None:
-        return f"{ahead}{_shown(jss)}"
+        usable = all(card.trust in ("use", "care") for card in own.values())
+        return f"{ahead}{_shown(jss, usable)}"
     if steady and right and steady != right:
         return f"{ahead}: prefer {name[right]}, and keep to one wording"
     other = name["b" if best == "a" else "a"]
@@ -337,14 +341,14 @@ def _reservation(name: Mapping[str, str], own: Mapping[str, TrustCard]) -> str:
     return f". Trust: {'; '.join(said)}" if said else ""
 
 
-def _shown(entry: Mapping[str, Any]) -> str:
-    """What this sample could have shown, and how many items there were."""
+def _shown(entry: Mapping[str, Any], usable: bool) -> str:
+    """What this sample could have shown, and what to do; either of two usable judges will do."""
     if entry["smallest_difference"] is None:
         return ": add items"
     return (
         f": {entry['n_items']} items show a difference in JSS of "
         f"{number(entry['smallest_difference'])} with 80% probability, and no smaller one; "
-        "add items, or take either"
+        f"add items{', or take either' if usable else ''}"
     )
 
 

@@ -81,6 +81,22 @@ def test_a_judge_against_itself_shows_no_difference(make, benchmark, tmp_path) -
     assert (found["difference"], found["p_value"]) == (0.0, 1.0)
     assert "rule (A)" in found["text"]
     assert "difference +0.000" in found["text"]
+    assert found["trust_a"] == found["trust_b"] == "avoid"
+
+
+def test_of_two_equals_either_will_do_only_if_both_can_be_trusted(make, tmp_path) -> None:
+    for n_items, trust, either in [(120, "care", True), (10, "unknown", False)]:
+        data = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * (n_items // 2))
+        runs = [
+            make.folder(
+                tmp_path / f"{name}{n_items}", data, make.log(data, noisy(make, seed, 0.04))
+            )
+            for seed, name in enumerate("ab")
+        ]
+        result = judgesense.compare(*runs)
+        found = entry(result, "jss")
+        assert (found["trust_a"], found["trust_b"]) == (trust, trust)
+        assert ("take either" in result["advice"][0]) == either
 
 
 def test_a_steady_judge_that_is_wrong_is_not_preferred(make, benchmark, tmp_path) -> None:
