@@ -27,6 +27,8 @@ class Report(ResultMapping):
     wordings: list[dict[str, Any]]
     recommendation: list[dict[str, Any]]
     remedies: list[dict[str, Any]]
+    variants: list[dict[str, Any]]
+    variance_budget: list[dict[str, Any]]
     cells: list[dict[str, Any]]
     advice: list[str]
     findings: list[dict[str, Any]]
