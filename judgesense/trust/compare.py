@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.frames import Codes
+from judgesense.decisions.frames import Codes, Words
 from judgesense.decisions.streams import Mask, Stream, distinct, view
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
@@ -39,7 +39,8 @@ NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, "permuta
 def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
     """The fields of a `judgesense.reporting.compare.Comparison`, which says what they hold.
 
-    Raises JudgeSenseError for a folder without decisions, no pair in common, or one judge alone.
+    Raises JudgeSenseError for a folder without decisions, no pair in common, one judge alone, or
+    gold labels that differ.
     """
     dirs = [Path(a), Path(b)]
     same_run = dirs[0].resolve() == dirs[1].resolve()
@@ -125,13 +126,33 @@ def _compare(one: Stream, two: Stream) -> Iterator[dict[str, Any]]:
     if matched is None:
         return
     left, right, clusters, items = matched
-    gold = one.log.labels[one.log.gold[one.rows[left]]]
+    gold = _common_gold(one, two, left, right)
     decided = [side.decision[rows] for side, rows in ((one, left), (two, right))]
     undecided = one.log.undecided[decided[0]] | two.log.undecided[decided[1]]
     if undecided.all():
         return
     hits = [side.log.labels[codes] == gold for side, codes in zip((one, two), decided, strict=True)]
     yield _entry(one, two, "accuracy", hits, undecided, clusters, items)
+
+
+def _common_gold(one: Stream, two: Stream, left: Codes, right: Codes) -> Words:
+    """The gold labels of the prompts that both judged.
+
+    Raises JudgeSenseError if the runs disagree on one: the judges would be held to two standards.
+    """
+    gold, other = (
+        side.log.labels[side.log.gold[side.rows[places]]]
+        for side, places in ((one, left), (two, right))
+    )
+    if len(differing := np.flatnonzero(gold != other)):
+        first = differing[0]
+        item = one.log.items[one.log.item[one.rows[left[first]]]]
+        raise JudgeSenseError(
+            f"{one.task.name}: the runs have different gold labels for {len(differing)} of "
+            f"{len(gold)} prompts; item {item!r} is {gold[first]} in the first and {other[first]} "
+            "in the second. Judge both on the same data"
+        )
+    return gold
 
 
 def _pair_table(side: Stream) -> pa.Table:

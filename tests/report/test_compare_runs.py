@@ -197,6 +197,16 @@ def test_pairs_are_the_same_pairs_whichever_prompt_comes_first(make, benchmark, 
     assert straight["n"] == 240
 
 
+def test_runs_with_other_gold_labels_are_refused(make, benchmark, tmp_path) -> None:
+    swapped = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["NO", "YES"] + ["YES", "NO"] * 19)
+    runs = [
+        make.folder(tmp_path / name, data, make.log(data, make.oracle, f"{name}@1"))
+        for name, data in (("one", benchmark), ("two", swapped))
+    ]
+    with pytest.raises(JudgeSenseError, match="different gold labels for 8 of 160 prompts"):
+        judgesense.compare(*runs)
+
+
 def test_the_judges_of_one_run_are_compared_with_each_other(make, benchmark, tmp_path) -> None:
     logs = [make.log(benchmark, noisy(make, seed, 0.2), f"j{seed}@1") for seed in range(3)]
     folder = make.folder(tmp_path / "run", benchmark, *logs)
