@@ -17,6 +17,7 @@ import numpy.typing as npt
 from judgesense.statistics.intervals import cluster_codes, wilson_from_sums
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table
 from judgesense.statistics.permutation import lower_than_rest
+from judgesense.statistics.wording_rules import Rules
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -30,24 +31,6 @@ _AT_ONCE = 1_000_000
 
 _TESTS = 2
 """Each wording is tested for being inverted and for being an outlier: p-values are doubled."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """When a wording is flagged.
-
-    `unreadable`: share of answers without a decision above which it is unreadable. `opposite`:
-    kappa of the reversed decisions above which it may be inverted. `lower`: how much lower than
-    the others' median the agreement of an outlier is, at least. `significant`: corrected p-value
-    below which a wording is inverted or an outlier. `fewest`: clusters needed to say so.
-    """
-
-    unreadable: float = 0.5
-    opposite: float = 0.2
-    lower: float = 0.1
-    significant: float = 0.05
-    fewest: int = 10
-
 
 _DEFAULTS = Rules()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.wordings import Rules
+from judgesense.statistics.wording_rules import Rules
 
 STEADY_JSS = 0.8
 """JSS from which a judge counts as steady (JudgeSense, section 3.1)."""

@@ -1,0 +1,22 @@
+"""When `judgesense.statistics.wordings.screen` flags a wording; the command line reads it fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a wording is flagged.
+
+    `unreadable`: share of answers without a decision above which it is unreadable. `opposite`:
+    kappa of the reversed decisions above which it may be inverted. `lower`: how much lower than
+    the others' median the agreement of an outlier is, at least. `significant`: corrected p-value
+    below which a wording is inverted or an outlier. `fewest`: clusters needed to say so.
+    """
+
+    unreadable: float = 0.5
+    opposite: float = 0.2
+    lower: float = 0.1
+    significant: float = 0.05
+    fewest: int = 10
