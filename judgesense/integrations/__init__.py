@@ -1,0 +1,1 @@
+"""Adapters for Inspect, pytest, GitHub, promptfoo, DeepEval and MLflow, one file each."""
