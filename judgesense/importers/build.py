@@ -15,8 +15,8 @@ import pyarrow as pa
 from judgesense.decisions import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.columns import ColumnMap
-from judgesense.importers.files import Record
 from judgesense.importers.labels import decision_space
+from judgesense.table_files import Record
 from judgesense.tasks import (
     ERROR,
     NO_ORDER,

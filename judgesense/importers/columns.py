@@ -9,7 +9,7 @@ from typing import Any
 
 from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import Record
+from judgesense.table_files import Record
 
 EXTRA = ("prompt", "gold_ab")
 """Targets beside the decision log's columns: the user message, whose hash is ``prompt_id``, and a

@@ -19,8 +19,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import read_json, require_file
-from judgesense.importers.shapes import Shape, fit
+from judgesense.shapes import Shape, fit
+from judgesense.table_files import read_json, require_file
 
 _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""

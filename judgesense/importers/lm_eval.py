@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import Record, read_json, read_json_lines, require_columns
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.importers.shapes import Shape, fit
+from judgesense.shapes import Shape, fit
+from judgesense.table_files import Record, read_json, read_json_lines, require_columns
 
 _NAME = re.compile(r"^samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)$")
 _INVALID = "[invalid]"

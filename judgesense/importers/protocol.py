@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import Record
 from judgesense.importers.items import Items
+from judgesense.table_files import Record
 
 
 @dataclass(frozen=True)

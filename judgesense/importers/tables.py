@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from judgesense.importers.files import SUFFIXES, read_table
 from judgesense.importers.protocol import Importer
+from judgesense.table_files import SUFFIXES, read_table
 
 IMPORTER = Importer(
     name="table",

@@ -32,7 +32,7 @@ def read_questions(path: Path) -> Iterator[Question]:
 
     Raises JudgeSenseError naming file, row and column.
     """
-    from judgesense.importers.files import read_table
+    from judgesense.table_files import read_table
     from local_judges.responder import Question
 
     for record in read_table(path):
@@ -91,7 +91,7 @@ def read_rows(
     finished, and for a log in which every row failed.
     """
     from judgesense.importers.columns import ColumnMap
-    from judgesense.importers.files import read_table
+    from judgesense.table_files import read_table
 
     require_finished(source.parent if source.name == PARTS else source)
     log = source / PARTS if (source / PARTS).is_dir() else source
@@ -140,7 +140,7 @@ class _References:
 
     def __init__(self, path: Path, columns: Mapping[str, str], encoding: str) -> None:
         from judgesense.importers.columns import ColumnMap
-        from judgesense.importers.files import read_table
+        from judgesense.table_files import read_table
 
         self._path = path
         self._by_key: dict[tuple[str, str | None], dict[str, Any]] = {}

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.files import read_table
 from judgesense.matching.choice import match_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.numbers import match_number
@@ -25,6 +24,7 @@ from judgesense.studies.common.question_sets import (
     read_wordings,
     require_fields,
 )
+from judgesense.table_files import read_table
 from judgesense.yaml_files import read_yaml
 from local_judges.responder import Question
 
