@@ -4,49 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import pyarrow as pa
+from typing import Any
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import SCORINGS, read_log
-from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.decisions import read_log
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
 from judgesense.reporting.build import write_report
 from judgesense.reporting.report import Report
 from judgesense.run_folder import read_record, save_run, sha256_of
 from judgesense.statistics.result import ResultMapping
+from judgesense.studies.check_question import (
+    RUNS,
+    Inconclusive,
+    Question,
+    Terms,
+    digest_of,
+    with_wordings,
+)  # fmt: skip
+from judgesense.studies.check_tables import result_of
 from judgesense.studies.common.check_command import CheckCommand
-from judgesense.studies.common.measures import (
-    cases,
-    cost_table,
-    flips_table,
-    jss_table,
-    ranking_finding,
-    sensitivity,
-    systems_table,
-    wordings_table,
-)
+from judgesense.studies.common.measures import cases
 from judgesense.studies.common.pace import TimedSpec
-from judgesense.studies.common.result import Record, Result, Table, judged
+from judgesense.studies.common.result import Result, judged
 from judgesense.trust.gate import Gate, gate
 from judgesense.trust.thresholds import STEADY_JSS, Thresholds
 from local_judges.plan import Requests
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec
-
-if TYPE_CHECKING:
-    from judgesense_dataset.templates import TaskTemplates
-
-RUNS = Path("runs/check")
-Inconclusive = Literal["pass", "fail"]
-
-PARAPHRASES = 4
-"""The default number of proposed wordings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +133,7 @@ def check(
     seed: int = 0,
     limit: int | None = None,
     out: str | Path | None = None,
+    runs: str | Path = RUNS,
     note: Callable[[str], None] | None = None,
     **judge_options: Any,
 ) -> CheckResult:
@@ -175,8 +163,9 @@ def check(
         repeats: times each prompt is asked; 2 or more give a noise floor.
         seed: fixes every random draw.
         limit: judge only the first ``limit`` items.
-        out: the folder; by default one under ``runs/check`` named by a hash of the question, so
-            that rerunning an unchanged check reads its answer.
+        out: the folder; by default one in ``runs``, named by a hash of the question, so that
+            rerunning an unchanged check reads its answer.
+        runs: where that folder lies.
         note: called with progress messages; by default they go to stderr.
         judge_options: options of the judge (``system_prompt``, ``base_url``, ``max_cost``, ...).
 
@@ -197,86 +186,97 @@ def check(
     1.0
     """
     from judgesense_dataset.items import load_items
-    from judgesense_dataset.pairing import build
-    from judgesense_dataset.rubric import propose_wordings, read_rubric, read_wordings
+    from judgesense_dataset.rubric import read_rubric
 
-    note = note or to_stderr
     rubric, data = Path(rubric), Path(data)
-    if scoring not in SCORINGS:
-        raise JudgeSenseError(f"unknown scoring {scoring!r}; choose one of {', '.join(SCORINGS)}")
-    if not 0 <= threshold <= 1:
-        raise JudgeSenseError(f"the threshold must be between 0 and 1, got {threshold}")
-    if not 0 < confidence < 1:
-        raise JudgeSenseError(f"the confidence must lie between 0 and 1, got {confidence}")
-    if inconclusive not in (None, "pass", "fail"):
-        raise JudgeSenseError(f"inconclusive is {inconclusive!r}: choose pass or fail")
-    (spec,) = resolve_all([judge], scoring, judge_options)
-    settings = Settings.of(scoring, None, None, repeats, seed, limit)
-    own = read_rubric(rubric, data, answers, options)
-    items = load_items(data, own.task, own.fields)
-    place = rubric.with_suffix(".wordings.yaml") if wordings is None else Path(wordings)
-    spent = 0.0
-    if wordings is not None or place.exists():
-        entry = read_wordings(place, own)
-        if paraphraser is not None or n_paraphrases is not None:
-            note(
-                f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
-                "remove the file or leave out --wordings"
-            )
-    else:
-        # The judge's settings (endpoint, key) do not apply to another paraphraser.
-        asked_of, own_options = (judge, judge_options) if paraphraser is None else (paraphraser, {})
-        with _writer(asked_of, own_options, seed) as writer:
-            before = getattr(writer, "spent", 0.0)
-            count = PARAPHRASES if n_paraphrases is None else n_paraphrases
-            entry = propose_wordings(own, writer, count, place, note)
-            spent = getattr(writer, "spent", 0.0) - before
+    terms = Terms(
+        wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
+        threshold=threshold, confidence=confidence, inconclusive=inconclusive, scoring=scoring,
+        variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
+    )  # fmt: skip
+    command = CheckCommand(
+        rubric, data, judge, wordings=wordings, answers=answers, options=options,
+        threshold=threshold, confidence=confidence, scoring=scoring, repeats=repeats, limit=limit,
+    )  # fmt: skip
+
+    def question() -> Question:
+        own = read_rubric(rubric, data, answers, options)
+        return Question(
+            own=own,
+            items=load_items(data, own.task, own.fields),
+            identity={"rubric": sha256_of(rubric), "data": sha256_of(data)},
+            name=rubric.stem,
+            wordings=rubric.with_suffix(".wordings.yaml"),
+            ranked=answers is not None or own.task.ordinal,
+            told={"rubric": str(rubric), "data": str(data)},
+        )
+
+    return run_check(question, judge, terms, command, note or to_stderr, judge_options)
+
+
+def run_check(
+    read: Callable[[], Question],
+    judge: Any,
+    terms: Terms,
+    command: CheckCommand,
+    note: Callable[[str], None],
+    judge_options: Mapping[str, Any],
+) -> CheckResult:
+    """Judge a question under its wordings and decide, as :func:`check` describes.
+
+    ``read`` makes the question, once the judge's name and options are known to be right.
+    """
+    from judgesense_dataset.pairing import build
+
+    (spec,) = resolve_all([judge], terms.scoring, judge_options)
+    settings = Settings.of(terms.scoring, None, None, terms.repeats, terms.seed, terms.limit)
+    question = read()
+    entry, place, spent = with_wordings(question, terms, judge, judge_options, note)
+    task, items = entry.task, question.items
     identity = {
-        "rubric": sha256_of(rubric), "data": sha256_of(data), "wordings": sha256_of(place),
-        "answers": list(own.task.labels), "options": dict(own.task.options),
+        **question.identity,
+        "wordings": sha256_of(place) if place.exists() else digest_of(entry.templates),
+        "answers": list(task.labels), "options": dict(task.options),
     }  # fmt: skip
-    if out is None:
-        asked = [identity, identity_of(spec), scoring, repeats, seed, limit]
-        asked += [list(variants)] if variants else []
+    if terms.out is None:
+        asked = [identity, identity_of(spec), terms.scoring, terms.repeats, terms.seed, terms.limit]
+        asked += [list(terms.variants)] if terms.variants else []
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode())
-        out = RUNS / f"{rubric.stem}-{digest.hexdigest()[:8]}"
-    out = Path(out)
-    benchmark = build({entry.task.name: entry}, items, "full", seed=seed)
+        out = Path(terms.runs) / f"{question.name}-{digest.hexdigest()[:8]}"
+    else:
+        out = Path(terms.out)
+    benchmark = build({task.name: entry}, items, "full", seed=terms.seed)
     if isinstance(spec, JudgeSpec) and spec.engine == "transformers":
-        quicker = ["--scoring options"] if scoring == "generate" else []
-        quicker += ["--repeats 1"] if repeats > 1 else []
+        quicker = ["--scoring options"] if terms.scoring == "generate" else []
+        quicker += ["--repeats 1"] if terms.repeats > 1 else []
         spec = TimedSpec.of(
-            spec, _requests(benchmark, settings), scoring, note,
+            spec, _requests(benchmark, settings), terms.scoring, note,
             f"{', '.join([*quicker, '--limit N'])} (each is a check of its own)",
         )  # fmt: skip
     report = judged(
-        [spec], benchmark, identity, settings, out, note, spent, variants or (),
-        lambda: ({entry.task.name: entry}, items),
+        [spec], benchmark, identity, settings, out, note, spent, terms.variants or (),
+        lambda: ({task.name: entry}, items),
     )  # fmt: skip
-    report = _with_thresholds(report, out, {"steady": threshold, "confidence": confidence})
+    thresholds = {"steady": terms.threshold, "confidence": terms.confidence}
+    report = _with_thresholds(report, out, thresholds)
     ((_, _, cell),) = cases(report)
     (card,) = report["trust"]
-    ranked = answers is not None or own.task.ordinal
-    result = _result(report, cell, read_log(out), entry, ranked)
+    result = result_of(report, cell, read_log(out), entry, question.ranked)
     result.settings = {
-        "rubric": str(rubric), "data": str(data), "judge": cell["judge"],
-        "items": min(limit or len(items), len(items)), "wordings": len(entry.templates),
-        "repeats": repeats, "scoring": scoring, "signature": cell["signature"],
+        **question.told, "judge": cell["judge"],
+        "items": min(terms.limit or len(items), len(items)), "wordings": len(entry.templates),
+        "repeats": terms.repeats, "scoring": terms.scoring, "signature": cell["signature"],
     }  # fmt: skip
     failed = sum(len(each["failed"]) for run in report["runs"] for each in run["judges"])
     steady = card["checks"]["steady"]
     decided = gate(
         card, failed=failed, coverage=cell["coverage"], constant=cell["degenerate"] is not None
     )
-    asked_for = CheckCommand(
-        rubric, data, judge, wordings=wordings, answers=answers, options=options,
-        threshold=threshold, confidence=confidence, scoring=scoring, repeats=repeats, limit=limit,
-    )  # fmt: skip
     found = CheckResult(
         result, Report.of(report), out, steady["estimate"], steady["ci_low"], steady["ci_high"],
-        threshold, cell["degenerate"] is not None, cell["coverage"], failed, decided, card,
-        asked_for.next_step(decided, len(items), place, out, _flagged(report)), confidence,
-        inconclusive,
+        terms.threshold, cell["degenerate"] is not None, cell["coverage"], failed, decided, card,
+        command.next_step(decided, len(items), place, out, _flagged(report)), terms.confidence,
+        terms.inconclusive,
     )  # fmt: skip
     result.findings[:0] = [found.verdict, found.next_step]
     result.write(out / "check")
@@ -303,88 +303,3 @@ def _with_thresholds(
         return report
     save_run(out, {**record, "thresholds": dict(thresholds)})
     return write_report(out)
-
-
-@contextmanager
-def _writer(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any]:
-    """The model that proposes wordings: a name for paraphrase() to load, or the judge with the
-    user's options."""
-    from local_judges.registry import load_judge
-
-    if not (isinstance(judge, (str, Path)) and options):
-        yield judge
-        return
-    own = {**options, "temperature": 0.7, "seed": seed, "max_tokens": 512, "system_prompt": ""}
-    writer = load_judge(judge, **own)
-    try:
-        yield writer
-    finally:
-        writer.close()
-
-
-def _result(
-    report: Mapping[str, Any],
-    cell: Mapping[str, Any],
-    log: pa.Table,
-    entry: TaskTemplates,
-    ranked: bool,
-) -> Result:
-    result = Result("check", f"Check of {cell['judge']}", {})
-    systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
-    tables = [jss_table(report), wordings_table(report)]
-    if ranked:
-        tables.append(systems)
-    elif systems.rows:
-        # The gold labels do not say which answer is better.
-        consequences = {}
-        result.limits.append("to rank the systems, give --answers, best first")
-    tables += [flips_table(report), _equivalence(entry, result.limits), cost_table(report, log)]
-    result.tables = [table for table in tables if table.rows]
-    result.findings = [_trust(report), sensitivity(cell)]
-    result.findings += map(ranking_finding, consequences.values())
-    result.findings += [finding["text"] for finding in report["findings"][1:]]
-    return result
-
-
-def _trust(report: Mapping[str, Any]) -> str:
-    """The trust card in one sentence; what the verdict says already is left out."""
-    (card,) = report["trust"]
-    states = ", ".join(
-        f"{name} {check['state']}" for name, check in card["checks"].items() if check["applies"]
-    )
-    told = f"trust: {card['trust']} ({states})"
-    others = [name for name in card["because"] if name != "steady"]
-    return (
-        f"{told}: {'; '.join(card['checks'][name]['text'] for name in others)}" if others else told
-    )
-
-
-def _equivalence(entry: TaskTemplates, limits: list[str]) -> Table:
-    """The distance of each wording from the rubric's own; empty, with a limit, if not measured."""
-    from judgesense_dataset.polarity import DIRECT, INVERTED, cue
-    from judgesense_dataset.similarity import EmbedderMissing, measure
-
-    own, *others = entry.templates
-    rows: list[Record] = []
-    measured: Sequence[Any] = ()
-    try:
-        measured = measure([(own.text, other.text) for other in others])
-    except (MissingExtraError, EmbedderMissing) as error:
-        limits.append(f"not measured whether the wordings mean the same: {error}")
-    said = {True: "same", False: "different", None: "unclear"}
-    for other, found in zip(others, measured, strict=False):
-        polarity = cue(other.text, entry.task.labels)
-        turned = polarity not in (None, INVERTED if other.inverted else DIRECT)
-        rows.append({
-            "template": other.template_id, "edit_distance": found.edit_distance,
-            "cosine": found.cosine, "meaning": said[found.verdict],
-            "polarity": "inverted" if turned else "–",
-        })  # fmt: skip
-        if found.verdict is False or turned:
-            limits.append(f"check {other.template_id}: it may ask a different question")
-    return Table.from_records(
-        "equivalence", "Do the wordings mean the same?", rows,
-        "Compared with the rubric's own wording: Levenshtein distance over the longer text's "
-        "length, and the cosine of all-MiniLM-L6-v2 embeddings.",
-        template="wording",
-    )  # fmt: skip

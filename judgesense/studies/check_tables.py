@@ -1,0 +1,95 @@
+"""The tables and findings of a check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judgesense.errors import MissingExtraError
+from judgesense.studies.common.measures import (
+    cost_table,
+    flips_table,
+    jss_table,
+    ranking_finding,
+    sensitivity,
+    systems_table,
+    wordings_table,
+)
+from judgesense.studies.common.result import Record, Result, Table
+
+if TYPE_CHECKING:
+    from judgesense_dataset.templates import TaskTemplates
+
+
+def result_of(
+    report: Mapping[str, Any],
+    cell: Mapping[str, Any],
+    log: pa.Table,
+    entry: TaskTemplates,
+    ranked: bool,
+) -> Result:
+    """The result of a check, from its report, its judge's cell and its log.
+
+    ``ranked`` says whether the order of the labels ranks the systems.
+    """
+    result = Result("check", f"Check of {cell['judge']}", {})
+    systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
+    tables = [jss_table(report), wordings_table(report)]
+    if ranked:
+        tables.append(systems)
+    elif systems.rows:
+        # The gold labels do not say which answer is better.
+        consequences = {}
+        result.limits.append("to rank the systems, give --answers, best first")
+    tables += [flips_table(report), _equivalence(entry, result.limits), cost_table(report, log)]
+    result.tables = [table for table in tables if table.rows]
+    result.findings = [_trust(report), sensitivity(cell)]
+    result.findings += map(ranking_finding, consequences.values())
+    result.findings += [finding["text"] for finding in report["findings"][1:]]
+    return result
+
+
+def _trust(report: Mapping[str, Any]) -> str:
+    """The trust card in one sentence; what the verdict says already is left out."""
+    (card,) = report["trust"]
+    states = ", ".join(
+        f"{name} {check['state']}" for name, check in card["checks"].items() if check["applies"]
+    )
+    told = f"trust: {card['trust']} ({states})"
+    others = [name for name in card["because"] if name != "steady"]
+    return (
+        f"{told}: {'; '.join(card['checks'][name]['text'] for name in others)}" if others else told
+    )
+
+
+def _equivalence(entry: TaskTemplates, limits: list[str]) -> Table:
+    """The distance of each wording from the rubric's own; empty, with a limit, if not measured."""
+    from judgesense_dataset.polarity import DIRECT, INVERTED, cue
+    from judgesense_dataset.similarity import EmbedderMissing, measure
+
+    own, *others = entry.templates
+    rows: list[Record] = []
+    measured: Sequence[Any] = ()
+    try:
+        measured = measure([(own.text, other.text) for other in others])
+    except (MissingExtraError, EmbedderMissing) as error:
+        limits.append(f"not measured whether the wordings mean the same: {error}")
+    said = {True: "same", False: "different", None: "unclear"}
+    for other, found in zip(others, measured, strict=False):
+        polarity = cue(other.text, entry.task.labels)
+        turned = polarity not in (None, INVERTED if other.inverted else DIRECT)
+        rows.append({
+            "template": other.template_id, "edit_distance": found.edit_distance,
+            "cosine": found.cosine, "meaning": said[found.verdict],
+            "polarity": "inverted" if turned else "–",
+        })  # fmt: skip
+        if found.verdict is False or turned:
+            limits.append(f"check {other.template_id}: it may ask a different question")
+    return Table.from_records(
+        "equivalence", "Do the wordings mean the same?", rows,
+        "Compared with the rubric's own wording: Levenshtein distance over the longer text's "
+        "length, and the cosine of all-MiniLM-L6-v2 embeddings.",
+        template="wording",
+    )  # fmt: skip
