@@ -44,6 +44,7 @@ def test_every_public_name_loads_from_its_home() -> None:
         _ = judgesense.nothing
 
 
+@pytest.mark.slow
 def test_a_users_type_checker_sees_the_result_types(tmp_path: Path) -> None:
     calls = {
         'run("judge", out="out")': "judgesense.reporting.report.Report",

@@ -219,7 +219,7 @@ def test_a_judge_that_was_never_read_is_to_be_avoided_and_a_failed_one_is_not_se
         assert "100% of its pairs" in lost
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10_000))
 def test_figures_do_not_depend_on_the_order_of_rows(make, seed: int) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "ABBAB")
