@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
+from judgesense.systems.verdict_schema import SCHEMA
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
@@ -34,7 +35,9 @@ class ItemVerdict:
     next label (for votes, the difference of their shares), ``score`` the expected score on a scale;
     None where the rule has none.
     ``ask_person`` is true for a margin below the file's threshold and without a verdict, and None
-    where the file has no threshold. ``cost_usd`` is in US dollars, None if unknown.
+    where the file has no threshold. ``cost_usd`` is in US dollars, None if unknown. ``wording`` and
+    ``order`` are None where the verdict rests on several. The fields are the columns of
+    `judgesense.systems.verdict_schema.SCHEMA`.
     """
 
     item_id: str
@@ -45,14 +48,14 @@ class ItemVerdict:
     ask_person: bool | None
     cost_usd: float | None
     error: str | None = None
-
-
-SCHEMA = pa.schema([
-    ("item_id", pa.string()), ("verdict", pa.string()), ("probability", pa.float64()),
-    ("margin", pa.float64()), ("score", pa.float64()), ("ask_person", pa.bool_()),
-    ("cost_usd", pa.float64()), ("error", pa.string()),
-])  # fmt: skip
-"""The columns of a file of verdicts: the fields of `ItemVerdict`."""
+    cluster_id: str | None = None
+    system_id: str | None = None
+    judge: str | None = None
+    task: str | None = None
+    wording: str | None = None
+    order: str | None = None
+    repeat: int = 0
+    gold: str | None = None
 
 
 def read_items(

@@ -18,7 +18,7 @@ from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.execution import execute, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
-from judgesense.tasks import Item, Template
+from judgesense.tasks import Item, Template, is_scale
 from judgesense.trust.rules import AS_ASKED, Rule
 from judgesense_dataset.items import items_from_rows, load_items
 from judgesense_dataset.published import known_tasks
@@ -93,7 +93,7 @@ def judge_items(
     ...         items, judge, out, task="relevance", scoring="generate", note=str
     ...     )
     ...     print(out.read_text().splitlines()[1])
-    relevance-1,A,,1.0,,,,
+    relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,
     """
     from local_judges.distributed.ray_cluster import cluster_of
 
@@ -160,7 +160,7 @@ class ItemJudge:
         )
         kind = self.stabilised.scoring
         return [
-            _verdict(item.item_id, answers[key], options, template, self.stabilised, kind)
+            _verdict(item, answers[key], options, template, self.stabilised, kind, self.judge.name)
             for item, (key, _) in zip(read, rows, strict=True)
         ]
 
@@ -291,6 +291,7 @@ def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) ->
     """The verdicts in a log of :func:`benchmark_of`, in the items' order."""
     template = Messages(stabilised).base
     found: dict[str, ItemVerdict] = {}
+    by_id = {item.item_id: item for item in items}
     for row in log.to_pylist():
         told = row["option_logprobs"]
         answer = Answer(
@@ -302,18 +303,25 @@ def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) ->
         )
         options = tuple(each["option"] for each in told) if told else tuple(template.label_map)
         found[row["item_id"]] = _verdict(
-            row["item_id"], answer, options, template, stabilised, row["scoring"]
+            by_id[row["item_id"]],
+            answer,
+            options,
+            template,
+            stabilised,
+            row["scoring"],
+            row["judge"],
         )
     return [found[item.item_id] for item in items]
 
 
 def _verdict(
-    item_id: str,
+    item: Item,
     answer: Answer,
     options: tuple[str, ...],
     template: Template,
     stabilised: Stabilised,
     scoring: str,
+    judge: str,
 ) -> ItemVerdict:
     raw = decide(answer, scoring, options, template.aliases)
     verdict = template.label_map.get(raw, raw)
@@ -334,8 +342,10 @@ def _verdict(
             score = (one - two + low**2 - high**2) / (2 * (low - high))
         else:
             probability = shares[verdict] / total
+            if stabilised.entry.task.ordinal and is_scale(rule.labels):
+                score = sum(float(label) * share for label, share in shares.items()) / total
     return ItemVerdict(
-        item_id,
+        item.item_id,
         verdict,
         probability,
         margin,
@@ -343,6 +353,13 @@ def _verdict(
         _ask_person(verdict in rule.labels, margin, stabilised),
         answer.cost_usd,
         answer.error,
+        cluster_id=item.cluster_id,
+        system_id=item.system_id or None,
+        judge=judge,
+        task=item.task,
+        wording=rule.wordings[0] if len(rule.wordings) == 1 else None,
+        order=rule.orders[0] if len(rule.orders) == 1 else None,
+        gold=item.gold,
     )
 
 

@@ -232,6 +232,25 @@ def _told(
     return told
 
 
+def label_shares(stream: Stream, rows: Codes) -> Floats | None:
+    """Probabilities of the task's labels, as shown, at some rows of the log, shape (n, L).
+
+    NaN in rows without any; None if the stream has none.
+    """
+    log, labels = stream.log, stream.task.labels
+    templates, wording = np.unique(log.template[rows], return_inverse=True)
+    code_of = np.full(len(log.labels) + 1, UNDECIDED)
+    for code, label in enumerate(labels):
+        code_of[np.flatnonzero(log.labels == label)] = code
+    meaning = [_meaning(stream, rows[wording == n]) for n in range(len(templates))]
+    told = _told(stream, rows, wording, meaning, code_of, len(labels))
+    if told is None:
+        return None
+    shares = np.exp(told)
+    found: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return found
+
+
 def log_of_shares(shares: Floats) -> Floats:
     """The logs of probabilities of labels, shape (n, L); an unseen label (0) is a millionth, or as
     improbable as the least probable one that was seen.

@@ -1,0 +1,226 @@
+"""What a table of verdicts is: its columns, and verdicts as numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.errors import JudgeSenseError
+from judgesense.statistics.result import data_frame
+from judgesense.tasks import UNDECIDED
+
+Floats = npt.NDArray[np.float64]
+
+SCHEMA = pa.schema([
+    ("item_id", pa.string()), ("verdict", pa.string()), ("probability", pa.float64()),
+    ("margin", pa.float64()), ("score", pa.float64()), ("ask_person", pa.bool_()),
+    ("cost_usd", pa.float64()), ("error", pa.string()), ("cluster_id", pa.string()),
+    ("system_id", pa.string()), ("judge", pa.string()), ("task", pa.string()),
+    ("wording", pa.string()), ("order", pa.string()), ("repeat", pa.int32()),
+    ("gold", pa.string()),
+])  # fmt: skip
+"""The columns of a table of verdicts.
+
+``verdict`` and ``gold`` are labels in the item's own order; ``verdict`` is UNCLEAR, REFUSED or
+ERROR without a decision. ``probability`` is that of the verdict, ``margin`` the nats between it and
+the next label, ``score`` the expected score on a scale, ``cost_usd`` in US dollars. ``system_id``
+names the system that wrote the output, or both systems of a comparison as ``A|B``. ``cluster_id``
+names what outputs share, the item by default. ``wording`` and ``order`` are null where a verdict
+rests on several. ``repeat`` counts answers to the same prompt from 0.
+"""
+
+TIES = ("TIE", "tie", "Tie", "C")
+"""Verdicts of a comparison that choose neither system."""
+
+GOOD = ("YES", "PASS", "TRUE", "CORRECT", "GOOD", "C", "1")
+"""Labels of a two-label task that count as good; upper and lower case are the same here."""
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictTable:
+    """The verdicts of one judge on one task.
+
+    ``table`` has the columns of `SCHEMA`; ``cluster_id`` and ``repeat`` are never null. ``labels``
+    is the decision space in order, as the source states it or as its verdicts show it. ``source``
+    is the file or folder, ``judge`` and ``task`` are "" where it names none. ``shown`` has the
+    file's other columns by row: what a person needs to see to judge the output.
+    """
+
+    table: pa.Table
+    labels: tuple[str, ...]
+    source: str
+    judge: str = ""
+    task: str = ""
+    stated: bool = False
+    """Whether the source states its labels; otherwise some may never have been given."""
+    shown: tuple[Mapping[str, Any], ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column as an object array, shape (n,); None where it is null."""
+        return np.array([*self.table[name].to_pylist(), None], dtype=object)[:-1]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every label is a number."""
+        return all(number_of(label) is not None for label in self.labels)
+
+    @cached_property
+    def comparative(self) -> bool:
+        """Whether verdicts choose between two systems: every ``system_id`` names two (``A|B``)."""
+        systems = self.column("system_id")
+        return bool(len(systems)) and all(
+            name is not None and name.count("|") == 1 for name in systems
+        )
+
+    @cached_property
+    def decided(self) -> npt.NDArray[np.bool_]:
+        """Which rows have a decision, shape (n,)."""
+        return ~np.isin(self.column("verdict"), UNDECIDED)
+
+    def good(self, positive: str | None = None) -> str | None:
+        """The label that counts as 1 in `values`; None on a scale of numbers.
+
+        Raises JudgeSenseError if it has to be named with ``positive``.
+        """
+        if positive is not None:
+            if positive not in self.labels:
+                raise JudgeSenseError(
+                    f"{self.source}: {positive!r} is not among its verdicts "
+                    f"({', '.join(self.labels)})"
+                )
+            return positive
+        if self.comparative or (self.numeric and len(self.labels) > 2):
+            return None
+        found = [label for label in self.labels if label.upper() in GOOD]
+        if self.numeric and set(self.labels) <= {"0", "1"}:
+            found = ["1"]
+        elif self.numeric:
+            return None
+        if len(found) != 1 or len(self.labels) > 2:
+            raise JudgeSenseError(
+                f"{self.source}: which verdict counts as good? Set --positive to one of "
+                f"{', '.join(self.labels)}"
+            )
+        return found[0]
+
+    def values(self, positive: str | None = None, *, scores: bool = True) -> Floats:
+        """Each verdict as a number, shape (n,); NaN without a decision.
+
+        On a scale, the expected ``score`` where there is one (unless ``scores`` is false), else the
+        number; for two labels, 1 for the good one; in a comparison, 1 for the first system, 0 for
+        the second and 0.5 for a tie.
+
+        Raises:
+            JudgeSenseError: labels that are not numbers, without ``positive``.
+        """
+        found = numbers_of(self.column("verdict"), self, positive)
+        if scores and self.good(positive) is None and not self.comparative:
+            told = np.array(self.table["score"].to_pylist(), dtype=float)
+            found = np.where(np.isnan(told) | ~self.decided, found, told)
+        return found
+
+    def take(self, rows: npt.NDArray[Any]) -> VerdictTable:
+        """The table of some rows: a mask or row numbers."""
+        numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        shown = tuple(self.shown[n] for n in numbers.tolist()) if self.shown else ()
+        return replace(self, table=self.table.take(pa.array(numbers, pa.int64())), shown=shown)
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`."""
+        return data_frame(self.table.to_pylist())
+
+
+def number_of(label: str | None) -> float | None:
+    """A label as a finite number; None if it is not one.
+
+    >>> number_of("4"), number_of("3.5"), number_of("YES")
+    (4.0, 3.5, None)
+    """
+    try:
+        value = float(label) if label is not None else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def numbers_of(labels: npt.NDArray[Any], table: VerdictTable, positive: str | None) -> Floats:
+    """Labels of a table's scale as numbers, shape (n,); NaN for None and for what is no label."""
+    if table.comparative and positive is None:
+        first, second = [label for label in table.labels if label not in TIES][:2]
+        meaning: dict[str, float] = {first: 1.0, second: 0.0, **dict.fromkeys(TIES, 0.5)}
+        return np.array([meaning.get(label, np.nan) for label in labels], dtype=float)
+    good = table.good(positive)
+    if good is not None:
+        known = set(table.labels)
+        return np.array(
+            [float(label == good) if label in known else np.nan for label in labels], dtype=float
+        )
+    found = [number_of(label) for label in labels]
+    return np.array([np.nan if value is None else value for value in found], dtype=float)
+
+
+def labels_of(table: pa.Table, source: str) -> tuple[str, ...]:
+    """The labels that verdicts and gold show, in order: numbers ascending, others as text.
+
+    Raises JudgeSenseError if there are none.
+    """
+    seen = {*pc.unique(table["verdict"]).to_pylist(), *pc.unique(table["gold"]).to_pylist()}
+    found = [label for label in seen if label is not None and label not in UNDECIDED]
+    if not found:
+        raise JudgeSenseError(f"{source}: no row has a verdict; judge the items first")
+    as_numbers = {label: number_of(label) for label in found}
+    if None in as_numbers.values():
+        return tuple(sorted(found))
+    return tuple(sorted(found, key=lambda label: as_numbers[label] or 0.0))
+
+
+def chosen(
+    rows: Sequence[tuple[str, str]], judge: str | None, task: str | None, source: str
+) -> list[int]:
+    """The numbers of the rows, (judge, task) each, of one judge and one task.
+
+    Raises JudgeSenseError if the judge or task is not there, or if several are and none is asked.
+    """
+    keep = list(range(len(rows)))
+    for at, (what, asked) in enumerate((("task", task), ("judge", judge))):
+        at = 1 - at
+        found = list(dict.fromkeys(rows[n][at] for n in keep))
+        if asked is None:
+            if len(found) > 1:
+                raise JudgeSenseError(
+                    f"{source} holds verdicts of {len(found)} {what}s "
+                    f"({', '.join(found[:6])}{', ...' if len(found) > 6 else ''}); choose one with "
+                    f"--{what}"
+                )
+            continue
+        names = {name for name in found if asked in (name, name.split("@")[0])}
+        if len(names) != 1:
+            raise JudgeSenseError(
+                f"{source} has no {what} {asked!r}; choose from {', '.join(found)}"
+                if not names
+                else f"{source}: {asked!r} could be {' or '.join(sorted(names))}; give it in full"
+            )
+        keep = [n for n in keep if rows[n][at] in names]
+    return keep
+
+
+def own_order(label: str | None, labels: Sequence[str], order: str | None) -> str | None:
+    """A label as shown, in the item's own order: in BA the two labels change places.
+
+    >>> own_order("A", ("A", "B"), "BA"), own_order("A", ("A", "B"), "AB")
+    ('B', 'A')
+    """
+    if order != "BA" or label not in labels or len(labels) != 2:
+        return label
+    return labels[1 - labels.index(label)]

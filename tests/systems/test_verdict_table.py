@@ -1,0 +1,117 @@
+"""One reader for verdict files, runs and tables of your own."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from judgesense.errors import JudgeSenseError
+from judgesense.pipeline import run
+from judgesense.pipeline.verdicts import judge_items
+from judgesense.systems.verdict_table import SCHEMA, read_verdicts
+from local_judges.callable_judge import CallableJudge
+
+
+def quiet(_):
+    return None
+
+
+def test_a_file_of_judge_is_read_back_in_every_format(tmp_path):
+    items = tmp_path / "items.jsonl"
+    rows = [
+        {"item_id": f"i{n}", "cluster_id": "c", "system_id": "s", "summary": "a b", "gold": "4"}
+        for n in range(3)
+    ]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def rate(messages):
+        return [{str(label): -float(abs(label - 4)) for label in range(1, 6)} for _ in messages]
+
+    judge = CallableJudge(rate, name="rater", scoring="options")
+    for suffix in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"verdicts.{suffix}"
+        judge_items(items, judge, out, task="coherence", note=quiet)
+        table = read_verdicts(out)
+        assert table.table.schema == SCHEMA
+        first = table.table.to_pylist()[0]
+        assert (first["item_id"], first["cluster_id"], first["system_id"]) == ("i0", "c", "s")
+        assert (table.judge, table.task) == ("rater@callable", "coherence")
+        assert (first["wording"], first["order"]) == ("coherence-1", "-")
+        assert (first["verdict"], first["gold"]) == ("4", "4")
+        # Softmax of -|l - 4| over 1..5.
+        assert first["score"] == pytest.approx(3.7813, abs=1e-3)
+        assert table.values()[0] == first["score"]
+        assert table.values(scores=False)[0] == 4.0
+
+
+def test_a_run_gives_every_wording_in_the_items_own_order(tmp_path):
+    def first(messages):
+        return [{"A": -0.1, "B": -2.4} for _ in messages]
+
+    judge = CallableJudge(first, scoring="options", name="first")
+    run([judge], tasks=["relevance"], limit=3, scoring="options", out=tmp_path / "run", note=quiet)
+    table = read_verdicts(tmp_path / "run")
+    columns = table.table.to_pydict()
+    assert table.labels == ("A", "B")
+    assert len(set(columns["wording"])) == 5
+    said = {(o, v) for o, v in zip(columns["order"], columns["verdict"], strict=True)}
+    assert said == {("AB", "A"), ("BA", "B")}
+    assert columns["probability"][0] == pytest.approx(0.9089, abs=1e-3)
+    by_item = {}
+    for item, gold in zip(columns["item_id"], columns["gold"], strict=True):
+        by_item.setdefault(item, set()).add(gold)
+    assert all(len(golds) == 1 for golds in by_item.values())
+
+
+def test_labels_of_plain_tables(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("item_id,system_id,rating\n1,a,4.0\n1,b,2\n2,a,\n2,b,3.5\n")
+    table = read_verdicts(file, columns={"verdict": "rating"})
+    assert table.labels == ("2", "3.5", "4")
+    assert table.column("verdict").tolist() == ["4", "2", "UNCLEAR", "3.5"]
+    assert table.column("cluster_id").tolist() == ["1", "1", "2", "2"]
+    assert table.values()[[0, 1, 3]].tolist() == [4.0, 2.0, 3.5]
+    pq.write_table(pa.table({"item_id": [1, 2], "verdict": [True, False]}), tmp_path / "b.parquet")
+    assert read_verdicts(tmp_path / "b.parquet").values(positive="true").tolist() == [1.0, 0.0]
+
+
+def test_comparisons_count_for_the_first_system(tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    rows = [("1", "x|y", "A"), ("2", "x|y", "TIE"), ("3", "y|x", "B")]
+    file.write_text(
+        "".join(json.dumps({"item_id": i, "system_id": s, "verdict": v}) + "\n" for i, s, v in rows)
+    )
+    table = read_verdicts(file)
+    assert table.comparative
+    assert table.values().tolist() == [1.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("item_id,system_id\n1,a\n", ("row 1", "'verdict'")),
+        ("item_id,verdict,margin\n1,YES,0.1\n2,NO,wide\n", ("row 2", "margin")),
+        ("item_id,system_id,verdict\n1,a,YES\n1,a,NO\n", ("row 2", "row 1")),
+        ("item_id,verdict,judge\n1,YES,j\n2,NO,k\n", ("2 judges", "--judge")),
+        ("item_id,verdict\n1,\n2,ERROR\n", ("mine.csv",)),
+        ("item_id,verdict\n,YES\n", ("row 1", "item_id")),
+    ],
+)
+def test_bad_tables_name_the_row_and_the_field(tmp_path, text, named):
+    file = tmp_path / "mine.csv"
+    file.write_text(text)
+    with pytest.raises(JudgeSenseError) as told:
+        read_verdicts(file)
+    assert all(part in str(told.value) for part in named)
+
+
+def test_the_judge_is_found_without_its_fingerprint(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("item_id,verdict,judge\n1,YES,j@12\n2,NO,j@12\n1,NO,k@3\n")
+    table = read_verdicts(file, judge="j")
+    assert (len(table), table.judge) == (2, "j@12")
+    with pytest.raises(JudgeSenseError, match="j@12"):
+        read_verdicts(file, judge="m")
