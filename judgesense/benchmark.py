@@ -28,9 +28,13 @@ _STRING = pa.string()
 
 PROMPT_SCHEMA = pa.schema([(f.name, _STRING) for f in dataclasses.fields(Prompt)])
 VARIANT_SCHEMA = pa.schema(
-    [*PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_())]
-)
-"""Prompts of a run with variants: the columns of the log, and which prompts are asked twice."""
+    [
+        *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
+        ("system", _STRING), ("effort", _STRING),
+    ]
+)  # fmt: skip
+"""Prompts of a run with variants: the columns of the log, which prompts are asked twice, the part
+of a prompt that is sent as a system message, and the reasoning effort asked for (null: none)."""
 PAIR_SCHEMA = pa.schema([(f.name, _STRING) for f in dataclasses.fields(Pair)])
 
 

@@ -16,7 +16,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, Template, dump_label_map
 from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.items import require_utf8
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
+from judgesense_dataset.templates import DATA, TaskTemplates, load_templates, patterns_of
 
 PUBLISHED_TEMPLATES = DATA / "published_templates.yaml"
 
@@ -41,20 +41,8 @@ def _wordings() -> dict[str, list[tuple[Template, re.Pattern[str]]]]:
     others = [load_templates(DATA / name) for name in ("de/templates.yaml", "scale_templates.yaml")]
     for tasks in (load_templates(PUBLISHED_TEMPLATES), known_tasks(), *others):
         for name, entry in tasks.items():
-            found.setdefault(name, []).extend((t, _pattern(t)) for t in entry.templates)
+            found.setdefault(name, []).extend((t, patterns_of(t)[0]) for t in entry.templates)
     return found
-
-
-def _pattern(template: Template) -> re.Pattern[str]:
-    whole = template.layout.replace("{instruction}", template.text)
-    parts = re.split(r"\{(\w+)\}", whole)
-    seen: set[str] = set()
-    pattern = re.escape(parts[0])
-    for name, literal in zip(parts[1::2], parts[2::2], strict=True):
-        pattern += f"(?P={name})" if name in seen else f"(?P<{name}>.*?)"
-        pattern += re.escape(literal)
-        seen.add(name)
-    return re.compile(pattern, re.DOTALL)
 
 
 def recognise(task: str, prompt: str) -> tuple[Template, dict[str, str]] | None:

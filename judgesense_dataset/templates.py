@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -35,6 +36,34 @@ class TaskTemplates:
     def fields(self) -> frozenset[str]:
         """The item fields that the templates show."""
         return frozenset().union(*(template.placeholders for template in self.templates))
+
+
+@lru_cache(maxsize=256)
+def layout_patterns(whole: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A layout with its wording as two patterns: fields match as little, or as much, as possible.
+
+    Where the two read a prompt differently, a field's text looks like the layout.
+
+    >>> little, much = layout_patterns("Which? A: {one} B: {two}")
+    >>> little.fullmatch("Which? A: x B: y B: z").groupdict()
+    {'one': 'x', 'two': 'y B: z'}
+    """
+    parts = re.split(r"\{(\w+)\}", whole)
+    made = []
+    for much in ("*?", "*"):
+        seen: set[str] = set()
+        pattern = re.escape(parts[0])
+        for name, literal in zip(parts[1::2], parts[2::2], strict=True):
+            pattern += f"(?P={name})" if name in seen else f"(?P<{name}>.{much})"
+            pattern += re.escape(literal)
+            seen.add(name)
+        made.append(re.compile(pattern, re.DOTALL))
+    return made[0], made[1]
+
+
+def patterns_of(template: Template) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The `layout_patterns` of the prompts of a template."""
+    return layout_patterns(template.layout.replace("{instruction}", template.text))
 
 
 def load_templates(

@@ -60,6 +60,8 @@ def applied(variant: Variant, task: Task, base: Template, seed: int = 0) -> Temp
         found = _laid_out(found, task, variant, seed)
     if found is None:
         return None
+    if variant.instruction == "system" and not found.layout.replace("{instruction}", "").strip():
+        return None  # Nothing would be left for the user message.
     text = " ".join(part for part in (variant.before, found.text, variant.after) if part)
     layout = found.layout
     if variant.few_shot:
@@ -106,7 +108,7 @@ def _with(item: Item, fields: Mapping[str, str]) -> Item:
 
 def _changes_layout(variant: Variant) -> bool:
     return bool(
-        variant.fields or variant.instruction or variant.separator or variant.spacing
+        variant.fields or variant.instruction == "last" or variant.separator or variant.spacing
         or variant.casing or variant.enumeration or variant.sampled
     )  # fmt: skip
 
@@ -147,7 +149,7 @@ def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Te
     ]
     body = spacing.join(lines)
     layout = f"{{instruction}}{gap}{body}"
-    if variant.instruction:
+    if variant.instruction == "last":
         layout = f"{body}{gap}{{instruction}}"
     return replace(template, layout=layout)
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from judgesense.benchmark import PAIR_SCHEMA, VARIANT_SCHEMA, Benchmark, table_of_pairs
 from judgesense.decisions import CONTRAST, EQUIVALENT
-from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, render
+from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
 from judgesense_dataset.polarity import INVERTED, cue
 from judgesense_dataset.templates import TaskTemplates
 from judgesense_dataset.variant_changes import EXAMPLES, applied, base_of, changed_item
@@ -79,8 +79,8 @@ def with_variants(
             for order in shown:
                 plain = render(task, base, item, order)
                 rows.append(_row(plain, None, again=True))
-                for variant, prompt in _prompts(task, base, made, item, order, pool, seed):
-                    rows.append(_row(prompt, variant))
+                for variant, prompt, system in _prompts(task, base, made, item, order, pool, seed):
+                    rows.append(_row(prompt, variant, system=system))
                     if variant.variant_class == EQUIVALENT:
                         other = replace(prompt, template_id=f"{base.template_id}+{variant.name}")
                         pairs.append(pair_up(plain, other))
@@ -125,30 +125,42 @@ def made_variants(
         _check(variant, template, task, base)
     for item in sample:
         order = task.orders[0]
-        seen = {render(task, base, item, order).text: "the base wording"}
-        for variant, prompt in _prompts(task, base, made, item, order, pool, seed):
-            if prompt.text in seen:
+        seen = {render(task, base, item, order).prompt_id: "the base wording"}
+        for variant, prompt, _ in _prompts(task, base, made, item, order, pool, seed):
+            if prompt.prompt_id in seen:
                 raise variant.fail(
-                    f"renders like {seen[prompt.text]} on task {task.name!r} (item "
+                    f"renders like {seen[prompt.prompt_id]} on task {task.name!r} (item "
                     f"{item.item_id!r}); leave out one of the two, or change what it does"
                 )
-            seen[prompt.text] = f"the variant {variant.name!r}"
+            seen[prompt.prompt_id] = f"the variant {variant.name!r}"
     return made
 
 
 def _prompts(
     task: Task, base: Template, made: Sequence[Made], item: Item, order: str,
     pool: Sequence[Item], seed: int,
-) -> Iterator[tuple[Variant, Prompt]]:  # fmt: skip
-    """The prompts of an item's variants in an order. Gold is unknown under another criterion."""
+) -> Iterator[tuple[Variant, Prompt, str]]:  # fmt: skip
+    """The prompts of an item's variants in an order, and the part for the system message.
+
+    Gold is unknown under another criterion.
+    """
     for variant, template in made:
         shown = changed_item(variant, task, base, item, order, pool, seed)
         if shown is None:
             continue
-        prompt = render(task, template, shown, order)
+        prompt, system = render(task, template, shown, order), ""
+        if variant.instruction == "system":
+            system = render(task, replace(template, layout="{instruction}"), shown, order).text
+            layout = template.layout.replace("{instruction}", "").strip()
+            rest = render(task, replace(template, text="", layout=layout), shown, order)
+            prompt = replace(prompt, text=rest.text)
+        if system or variant.effort:
+            # The user message alone does not identify what is asked.
+            parts = (variant.effort, system, prompt.text)
+            prompt = replace(prompt, prompt_id=prompt_id("\0".join(parts)))
         if variant.variant_class == CONTRAST and not (template.inverted or variant.changes_item):
             prompt = replace(prompt, gold=None)
-        yield variant, prompt
+        yield variant, prompt, system
 
 
 def _check(variant: Variant, template: Template, task: Task, base: Template) -> None:
@@ -204,13 +216,15 @@ def _named(template: Template, variant: Variant) -> str:
     return f"{template.template_id}+{variant.name}"
 
 
-def _row(prompt: Prompt, variant: Variant | None, *, again: bool = False) -> Row:
+def _row(prompt: Prompt, variant: Variant | None, *, again: bool = False, system: str = "") -> Row:
     own = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
     return {
         **own,
         "variant": variant.name if variant else None,
         "variant_class": variant.variant_class if variant else None,
         "again": again,
+        "system": system or None,
+        "effort": (variant.effort or None) if variant else None,
     }
 
 
@@ -226,7 +240,9 @@ def _others(prompts: pa.Table, star: pa.Table) -> pa.Table:
         return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
 
     left = prompts.filter(pc.invert(pc.is_in(cells(prompts), value_set=cells(base))))
-    for name in ("variant", "variant_class"):
-        left = left.append_column(name, pa.nulls(left.num_rows, pa.string()))
-    again = pa.array([False] * left.num_rows, pa.bool_())
-    return left.append_column("again", again).cast(VARIANT_SCHEMA)
+    for added in list(VARIANT_SCHEMA)[left.num_columns :]:
+        empty = pa.nulls(left.num_rows, added.type)
+        left = left.append_column(
+            added, pc.fill_null(empty, False) if added.name == "again" else empty
+        )
+    return left.cast(VARIANT_SCHEMA)

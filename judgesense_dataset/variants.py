@@ -30,7 +30,8 @@ GROUPS = (REWORDING, "format", "order", "structure", CONTRAST, INTERVENTION)
 
 _CHOICES = {
     "fields": ("reversed",),
-    "instruction": ("last",),
+    "instruction": ("last", "system"),
+    "effort": ("low", "medium", "high"),
     "casing": ("upper", "lower", "title"),
     "examples": ("forward", "reversed"),
     "item": ("opposite",),
@@ -56,6 +57,7 @@ class Variant:
     where: str
     fields: str = ""
     instruction: str = ""
+    effort: str = ""
     separator: str = ""
     spacing: str = ""
     casing: str = ""

@@ -56,7 +56,7 @@ class CallableJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """Call the function once per batch; an exception stops the run."""
         for index, requests in batches:
-            replies = self._function([request.text for request in requests])
+            replies = self._function([request.message for request in requests])
             if len(replies) != len(requests):
                 raise JudgeSenseError(
                     f"judge {self.name} returned {len(replies)} replies to {len(requests)} prompts;"

@@ -33,7 +33,8 @@ class Requests(Sequence[Request]):
 
     A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
     prompts need not be a million objects. ``rows(i)`` are the rows of the table that the answer to
-    request ``i`` is for. ``again`` are the requests that are asked twice in a run that asks each
+    request ``i`` is for. The columns ``system`` and ``effort`` are read if the table has them.
+    ``again`` are the requests that are asked twice in a run that asks each
     once: those with a true ``again`` in the table, if it has that column.
     """
 
@@ -44,7 +45,8 @@ class Requests(Sequence[Request]):
         self._by_request = np.argsort(codes, kind="stable").astype(np.int64)
         self._starts = np.searchsorted(codes[self._by_request], np.arange(codes.max() + 2))
         self._first = self._by_request[self._starts[:-1]]
-        self._table = prompts.select(("prompt_id", "text", "label_map"))
+        more = [name for name in ("system", "effort") if name in prompts.column_names]
+        self._table = prompts.select(["prompt_id", "text", "label_map", *more])
         twice = np.zeros(len(codes), bool)
         if "again" in prompts.column_names:
             twice = pc.fill_null(prompts["again"], False).to_numpy().astype(bool)
@@ -66,8 +68,10 @@ class Requests(Sequence[Request]):
         """The requests at these indices, read from the table at once."""
         table = take_rows(self._table, self._first[np.asarray(indices, dtype=np.int64)])
         return [
-            Request(identity, text, options_of(label_map), repeat)
-            for identity, text, label_map in zip(*(c.to_pylist() for c in table), strict=True)
+            Request(identity, text, options_of(label_map), repeat, *(part or "" for part in more))
+            for identity, text, label_map, *more in zip(
+                *(c.to_pylist() for c in table), strict=True
+            )
         ]
 
     def rows(self, index: int) -> Indices:
@@ -107,6 +111,13 @@ class Requests(Sequence[Request]):
         places = np.repeat(starts - before, counts)
         rows = self._by_request[places + np.arange(len(places))]
         return rows, np.repeat(np.arange(len(asked)), counts)
+
+
+def without_effort(prompts: pa.Table) -> pa.Table:
+    """The prompts that ask for no reasoning effort, for a judge that does not take one."""
+    if "effort" not in prompts.column_names:
+        return prompts
+    return prompts.filter(pc.is_null(prompts["effort"]))
 
 
 def take_rows(table: pa.Table, rows: Indices) -> pa.Table:

@@ -16,13 +16,30 @@ class Request:
     """One distinct user message and the raw answers that it allows, in the task's order.
 
     ``repeat`` is the number of times it was asked before; it affects only what a judge samples at
-    a temperature above 0.
+    a temperature above 0. ``system`` follows the judge's own system prompt in the system message.
+    ``effort`` is the reasoning effort to ask for (``low``, ``medium``, ``high``); "" for the
+    judge's own.
     """
 
     prompt_id: str
     text: str
     options: tuple[str, ...]
     repeat: int = 0
+    system: str = ""
+    effort: str = ""
+
+    @property
+    def message(self) -> str:
+        """The system part and the user message as one text, for a judge without system messages.
+
+        >>> Request("1", "Is it?", ("YES", "NO"), system="Answer YES or NO.").message
+        'Answer YES or NO.\\n\\nIs it?'
+        """
+        return f"{self.system}\n\n{self.text}" if self.system else self.text
+
+    def system_after(self, prompt: str) -> str:
+        """The system message: the judge's system prompt, then the request's part."""
+        return "\n\n".join(part for part in (prompt, self.system) if part)
 
 
 @dataclass(slots=True)

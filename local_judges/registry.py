@@ -12,7 +12,16 @@ from judgesense.errors import JudgeSenseError
 from local_judges.api.endpoint import is_here, require_loggable
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
-from local_judges.options import ENGINES, KEY_VARIABLE, check, require_grammar, suggest, table
+from local_judges.options import (
+    ENGINES,
+    KEY_VARIABLE,
+    ApiOptions,
+    check,
+    made,
+    require_grammar,
+    suggest,
+    table,
+)  # fmt: skip
 from local_judges.protocol import Judge
 from local_judges.stabilised_file import Stabilised, read_stabilised
 
@@ -46,6 +55,13 @@ class JudgeSpec:
             asked["stabilised"] = self.stabilised.digest
         normalised: dict[str, Any] = json.loads(json.dumps(asked))
         return normalised
+
+    @property
+    def takes_effort(self) -> bool:
+        """Whether the endpoint takes a reasoning effort per request."""
+        if self.engine != "api" or self.stabilised is not None:
+            return False
+        return made(ApiOptions, self.options).style.reasoning_effort
 
     def load(self) -> Judge:
         """Load the judge.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from re import Pattern
 
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
 from judgesense.trust.rules import Rule
+from judgesense_dataset.templates import layout_patterns, patterns_of
 from local_judges.protocol import Request
 from local_judges.stabilised_file import Stabilised
 
@@ -119,7 +120,7 @@ class Messages:
         if (fields := self._as_json(request.text)) is not None:
             return self.base, [fields]
         for template, patterns in self._patterns:
-            found = [pattern.fullmatch(request.text) for pattern in patterns]
+            found = [pattern.fullmatch(request.message) for pattern in patterns]
             if found[0] is None or set(request.options) != set(template.label_map):
                 continue
             own = [match.groupdict() for match in found if match is not None]
@@ -153,34 +154,17 @@ class Messages:
         return {name: str(value) for name, value in fields.items()}
 
     @cached_property
-    def _patterns(self) -> list[tuple[Template, tuple[re.Pattern[str], re.Pattern[str]]]]:
+    def _patterns(self) -> list[tuple[Template, tuple[Pattern[str], Pattern[str]]]]:
         """The file's wordings as patterns, then their layouts with any wording.
 
         Each is there twice, matching as little and as much as possible per field: where the two
         differ, a field's text looks like the layout.
         """
-        found = [
-            (t, _both_patterns(t.layout.replace("{instruction}", t.text)))
-            for t in self.stabilised.entry.templates
-        ]
+        found = [(t, patterns_of(t)) for t in self.stabilised.entry.templates]
         layouts = {t.layout: t for t in self.stabilised.entry.templates if not t.inverted}
-        return found + [(t, _both_patterns(layout)) for layout, t in layouts.items()]
+        return found + [(t, layout_patterns(layout)) for layout, t in layouts.items()]
 
 
 def key_of(request: Request) -> str:
     """What tells requests apart: the same prompt with the same options is asked once."""
     return f"{request.prompt_id} {request.options} {request.repeat}"
-
-
-def _both_patterns(whole: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    parts = re.split(r"\{(\w+)\}", whole)
-    made = []
-    for much in ("*?", "*"):
-        seen: set[str] = set()
-        pattern = re.escape(parts[0])
-        for name, literal in zip(parts[1::2], parts[2::2], strict=True):
-            pattern += f"(?P={name})" if name in seen else f"(?P<{name}>.{much})"
-            pattern += re.escape(literal)
-            seen.add(name)
-        made.append(re.compile(pattern, re.DOTALL))
-    return made[0], made[1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.execution import RunRequest
+from judgesense.pipeline.fitting import answerable
 
 if TYPE_CHECKING:
     from local_judges.api.batch_files import BatchFile
@@ -25,7 +26,7 @@ def write_batches(request: RunRequest, out: Path) -> list[BatchFile]:
     from local_judges.plan import Requests
 
     spec = _spec(request)
-    prompts = Requests(request.benchmark().prompts)
+    prompts = Requests(answerable(spec, request.benchmark()).prompts)
     return write_batch(spec, prompts, request.settings.scorings, out / "batch")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 class DataReference:
     """The data of a run by name; ``identity`` is what fixes its content, as JSON values.
 
-    ``parts`` reads the templates and items behind it, which variants need; None for a dataset of
-    prompts. ``variants`` are the names of `data_reference`. ``twice`` is whether a run with
-    variants asks the base wording twice. In another ``language`` than English, the package's
-    variants with a text are left out.
+    ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the names of `data_reference`. ``twice`` is whether a run with
+    variants asks the base wording twice. Where the templates are in another language than English,
+    the package's variants with a text are left out.
     """
 
     identity: Mapping[str, Any]
@@ -38,7 +38,6 @@ class DataReference:
     parts: Parts | None = None
     variants: tuple[str, ...] = ()
     twice: bool = True
-    language: str = "en"
 
     def selected(self, settings: Settings) -> Benchmark:
         """The prompts and pairs that the settings choose, with the variants.
@@ -48,24 +47,22 @@ class DataReference:
         chosen = self.load().select(settings.tasks, settings.orders, settings.limit)
         if not self.variants:
             return chosen
+        from judgesense_dataset.recover import language_of
         from judgesense_dataset.variant_design import with_variants
         from judgesense_dataset.variants import chosen_variants
 
         if self.parts is None:
-            raise JudgeSenseError(
-                "variants are made from templates and items, and this dataset has only prompts: "
-                "use the embedded benchmark, or --templates FILE --items FILE"
-            )
+            raise JudgeSenseError("variants need templates and items: pass both")
         reworded, variants = chosen_variants(self.variants)
-        if self.language != "en":
+        templates, items = self.parts()
+        if (language := language_of(templates)) != "en":
             wrong = [v for v in variants if v.in_english]
             if named := [v.name for v in wrong if v.name in self.variants]:
                 raise JudgeSenseError(
                     f"the variant {named[0]!r} has no text in the data's language "
-                    f"({self.language}): write it in a YAML file of your own"
+                    f"({language}): write it in a YAML file of your own"
                 )
             variants = [v for v in variants if v not in wrong]
-        templates, items = self.parts()
         whole = with_variants(
             chosen,
             templates,
@@ -103,7 +100,7 @@ def data_reference(
     >>> data_reference(None, None, None).identity["dataset"]
     'embedded'
     """
-    return varied(_reference(dataset, templates, items), variants)
+    return varied(_reference(dataset, templates, items, variants), variants)
 
 
 def varied(found: DataReference, variants: Sequence[str] | None) -> DataReference:
@@ -119,8 +116,21 @@ def varied(found: DataReference, variants: Sequence[str] | None) -> DataReferenc
 
 
 def _reference(
-    dataset: str | Path | None, templates: str | Path | None, items: str | Path | None
+    dataset: str | Path | None,
+    templates: str | Path | None,
+    items: str | Path | None,
+    variants: Sequence[str] | None = None,
 ) -> DataReference:
+    if dataset is not None and templates is not None and items is None and variants:
+        own_file = Path(templates)
+        if not own_file.is_file():
+            raise JudgeSenseError(f"no file {own_file}")
+        found = _reference(dataset, None, None, variants)
+        return replace(
+            found,
+            identity={**found.identity, "templates": _file(own_file)},
+            parts=partial(_recovered, found.load, own_file),
+        )
     if (templates is None) != (items is None):
         given, absent = ("--templates", "--items") if items is None else ("--items", "--templates")
         raise JudgeSenseError(f"{given} needs {absent}: give templates and items together")
@@ -156,7 +166,7 @@ def _reference(
 
         return load_benchmark(dataset)
 
-    from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, EMBEDDED_VERSION, GERMAN
+    from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, EMBEDDED_VERSION
 
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         name = str(dataset or EMBEDDED)
@@ -167,14 +177,23 @@ def _reference(
             return embedded_templates(name), embedded_items(name)
 
         identity = {"dataset": name, "version": EMBEDDED_VERSION}
-        language = "de" if name == GERMAN else "en"
-        return DataReference(identity, published, embedded, language=language)
+        return DataReference(identity, published, embedded)
+    recovered = partial(_recovered, published, None)
     folder = Path(dataset)
     if folder.is_dir():
         content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))
         digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
-        return DataReference({"dataset": str(folder.resolve()), "sha256": digest}, published)
-    return DataReference({"dataset": str(dataset)}, published)
+        identity = {"dataset": str(folder.resolve()), "sha256": digest}
+        return DataReference(identity, published, recovered)
+    return DataReference({"dataset": str(dataset)}, published, recovered)
+
+
+def _recovered(
+    load: Callable[[], Benchmark], templates: Path | None
+) -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
+    from judgesense_dataset.recover import recover_parts
+
+    return recover_parts(load(), templates)
 
 
 def _file(path: Path) -> dict[str, str]:

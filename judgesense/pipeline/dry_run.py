@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judgesense.pipeline.execution import RunRequest
+from judgesense.pipeline.fitting import answerable
 
 
 def describe(request: RunRequest) -> Iterator[str]:
@@ -25,16 +26,19 @@ def describe(request: RunRequest) -> Iterator[str]:
             f"{name}: {len(pc.unique(prompts['item_id']))} items, {pairs.num_rows} pairs, "
             f"{len(pc.unique(prompts['prompt_id']))} distinct prompts"
         )
-    requests = Requests(benchmark.prompts)
-    tokens = pc.sum(pc.utf8_length(benchmark.prompts["text"])).as_py() // 4
-    times = f" {settings.repeats} times" if settings.repeats > 1 else ""
     for spec in request.judges:
+        requests = Requests(answerable(spec, benchmark).prompts)
+        twice = requests.take(requests.again) if settings.repeats == 1 else []
+        asked = [*requests, *twice]
+        tokens = settings.repeats * sum(len(each.message) for each in asked) // 4
+        times = f" {settings.repeats} times" if settings.repeats > 1 else ""
+        times = f", {len(twice)} of them twice" if twice else times
         yield (
-            f"{spec.name} ({spec.engine}) would judge {len(requests)} distinct prompts{times}, "
+            f"{spec.name} ({spec.engine}) would judge {len(requests)} distinct prompts{times}: "
             f"about {tokens:,} input tokens, scored by {' and '.join(settings.scorings)}"
         )
         if spec.engine == "api":
-            cost = most_cost(requests, spec.options)
+            cost = most_cost(asked, spec.options)
             yield (
                 "  cost unknown: --set price=INPUT,OUTPUT gives the upper bound"
                 if cost is None

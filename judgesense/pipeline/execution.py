@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import DataReference, data_reference
+from judgesense.pipeline.fitting import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.report_file import saved_report
 from judgesense.run_folder import PROMPTS_FILE, RunFolder, claimed, read_record
@@ -150,7 +151,7 @@ def identity_of(judge: Any) -> dict[str, Any]:
     """A judge as a run's record has it: a resolved name's settings, or a loaded judge's name."""
     from local_judges.registry import JudgeSpec
 
-    return judge.identity() if isinstance(judge, JudgeSpec) else {"judge": _name_of(judge)}
+    return judge.identity() if isinstance(judge, JudgeSpec) else {"judge": name_of(judge)}
 
 
 def execute(
@@ -260,32 +261,11 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
     )
     run.record["hardware"]["processes"] = work.ranks.size
     for spec in specs:
-        _require_fitting(spec, benchmark, settings)
+        require_fitting(spec, benchmark, settings)
+        require_effort(spec, benchmark, data)
     run.write_data(benchmark.pairs, benchmark.prompts)
     for index, spec in enumerate(specs):
         _judge_one(work, spec, index, benchmark)
-
-
-def _require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None:
-    """Raise JudgeSenseError if a stabilised judge is to judge another task than its own, or with
-    another scoring."""
-    stabilised = getattr(spec, "stabilised", None)
-    if stabilised is None:
-        return
-    own = stabilised.entry.task
-    if others := [name for name in benchmark.tasks if name != own.name]:
-        raise JudgeSenseError(
-            f"{stabilised.where} judges the task {own.name}, not {', '.join(others)}: add --tasks "
-            f"{own.name}"
-        )
-    labels = benchmark.tasks[own.name].labels
-    if set(labels) != set(own.labels):
-        raise JudgeSenseError(
-            f"{stabilised.where} judges {own.name} with the labels {', '.join(own.labels)}, and "
-            f"the data has {', '.join(labels)}"
-        )
-    if settings.strict and "options" in settings.scorings and stabilised.scoring == "generate":
-        raise JudgeSenseError(f"{stabilised.where} counts votes: it has no options scoring")
 
 
 def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None:
@@ -295,7 +275,10 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
     from local_judges.registry import JudgeSpec
     from local_judges.runner import run_judge
 
-    settings, run = work.settings, work.run
+    settings, run, whole = work.settings, work.run, benchmark.prompts.num_rows
+    benchmark = answerable(spec, benchmark)
+    if left_out := whole - benchmark.prompts.num_rows:
+        work.note(f"{name_of(spec)} takes no reasoning effort: {left_out} prompts are left out")
     judge = (
         RayJudge(work.cluster, spec, run.place.parts, beside=PROMPTS_FILE, note=work.note)
         if work.cluster is not None
@@ -366,11 +349,6 @@ def _price_of(judge: Any) -> tuple[float, float] | None:
     """A loaded judge's price, in US dollars per million (input, output) tokens."""
     price: tuple[float, float] | None = getattr(judge, "price", None)
     return price
-
-
-def _name_of(judge: Any) -> str:
-    name = getattr(judge, "name", None) or getattr(judge, "__name__", type(judge).__name__)
-    return str(name)
 
 
 def failed_prompts(out: str | Path) -> list[str]:

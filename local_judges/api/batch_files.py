@@ -157,7 +157,7 @@ class BatchFileJudge:
         self._spec, self._paths = spec, tuple(Path(path) for path in files)
         plain, scored = _Form(spec, False), _Form(spec, True)
         self._forms = {False: plain, True: scored}
-        self.scorings = plain.scorings
+        self.scorings, self.takes_effort = plain.scorings, spec.takes_effort
         self.price: tuple[float, float] | None = spec.options.get("price")
         self._begins_thinking = bool(spec.options.get("style", {}).get("begins_thinking"))
         self._places: dict[str, _Line] = {}

@@ -230,7 +230,7 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
 
     A request without options, such as one for a paraphrase, has no answer format.
     """
-    style, system_prompt = options.style, options.system_prompt
+    style, system_prompt = options.style, request.system_after(options.system_prompt)
     wanted: Mapping[str, Any] = {}
     if options.answer_format and request.options:
         wanted = fields_of(options.answer_format, request.options, style.json_schema)
@@ -254,6 +254,8 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
     # The client knows response_format; what else a format needs goes beside the style's own.
     body |= {key: value for key, value in wanted.items() if key == "response_format"}
     others = {key: value for key, value in wanted.items() if key != "response_format"}
+    if request.effort:
+        others["reasoning_effort"] = request.effort
     if extra := {**style.extra_body, **others}:
         body["extra_body"] = extra
     return body

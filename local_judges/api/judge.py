@@ -68,6 +68,7 @@ class ApiJudge:
         style = {**vars(options.style), "extra_body": dict(options.style.extra_body)}
         # Only where it matters, so that other judges keep their fingerprint.
         structured: dict[str, Any] = {"answer_format": options.answer_format}
+        style.pop("reasoning_effort")  # A prompt's effort is part of its id.
         if not style.pop("json_schema"):
             structured["format_instruction"] = instruction_of(("OPTION", "OPTION"))
         return {
@@ -197,7 +198,7 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
     if price is None:
         return None
     overhead = len(options.get("system_prompt", SYSTEM_PROMPT).encode()) + 64
-    read = sum((len(request.text.encode()) + overhead) / 3 for request in requests)
+    read = sum((len(request.message.encode()) + overhead) / 3 for request in requests)
     if options.get("answer_format") == "json":
         # A schema may be counted as part of the prompt.
         schemas = (json.dumps(schema_of(request.options)) for request in requests)

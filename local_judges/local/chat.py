@@ -38,6 +38,8 @@ class ChatFormat:
         self, tokenizer: Any, system_prompt: str | None, model: str, thinking: bool = False
     ) -> None:
         self._settings = {**TEMPLATE_SETTINGS, "enable_thinking": thinking}
+        self._model, self._tokenizer, self._thinking = model, tokenizer, thinking
+        self._with: dict[str, ChatFormat] = {}
         self.system_prompt = system_prompt or ""
         self.template: str | None = tokenizer.chat_template
         if isinstance(self.template, dict):  # tokenizers with several named templates
@@ -89,8 +91,13 @@ class ChatFormat:
                 f"the chat template of {model} cannot be rendered: {error}"
             ) from error
 
-    def render(self, text: str) -> str:
-        """The full text that the model continues."""
+    def render(self, text: str, system: str = "") -> str:
+        """The full text that the model continues; ``system`` follows the system prompt."""
+        if system:
+            if system not in self._with:
+                whole = f"{_prefix(self.system_prompt)}{system}"
+                self._with[system] = ChatFormat(self._tokenizer, whole, self._model, self._thinking)
+            return self._with[system].render(text)
         return self.head + (text.strip() if self._trims else text) + self.tail
 
     def describe(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class LocalModel:
 
     def encode(self, requests: Sequence[Request]) -> list[list[int]]:
         """The tokens of each request's prompt."""
-        texts = [self.chat.render(request.text) for request in requests]
+        texts = [self.chat.render(request.text, request.system) for request in requests]
         if not texts:
             return []
         # A prompt longer than the context gets our own error instead of the tokenizer's warning.

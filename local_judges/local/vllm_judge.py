@@ -146,7 +146,7 @@ class VllmJudge(LocalModel):
         """
         texts, options = [], set()
         for request in requests:
-            texts.append(request.text)
+            texts.append(request.message)
             options.add(request.options)
         if "options" in scorings:
             for each in sorted(options):

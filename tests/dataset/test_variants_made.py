@@ -200,7 +200,10 @@ def test_a_file_of_variants_is_checked_with_its_line(tmp_path: Path, text: str) 
 def test_choosing_by_name_group_and_file(tmp_path: Path) -> None:
     assert chosen_variants(["all"]) == (True, [*OWN.values()])
     reworded, found = chosen_variants(["structure", "inverted"])
-    assert (reworded, [v.name for v in found]) == (False, ["role", "json", "inverted"])
+    assert (reworded, [v.name for v in found]) == (
+        False,
+        ["role", "system-message", "json", "inverted"],
+    )
     own = chosen_variants([own_file(tmp_path, "{class: equivalent, casing: lower}")])[1]
     assert [v.name for v in own] == ["mine"]
     with pytest.raises(JudgeSenseError, match="unknown variant 'jsn'"):
