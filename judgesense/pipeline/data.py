@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 class DataReference:
     """The data of a run by name; ``identity`` is what fixes its content, as JSON values.
 
-    ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the names of `data_reference`. ``twice`` is whether a run with
-    variants asks the base wording twice. Where the templates are in another language than English,
-    the package's variants with a text are left out.
+    ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the
+    names of `data_reference`. ``twice`` is whether a run with variants asks the base wording twice.
+    Where the templates are in another language than English, the package's variants with a text are
+    left out.
     """
 
     identity: Mapping[str, Any]
