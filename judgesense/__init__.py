@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from judgesense.statistics.ranking import prompt_sensitivity, ranking_stability
     from judgesense.statistics.robustness import paraphrase_robustness
     from judgesense.studies.check import CheckResult, check
+    from judgesense.studies.check_log import check_log
     from local_judges.responder import Question, respond
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "__version__",
     "answer_match",
     "check",
+    "check_log",
     "compare",
     "import_log",
     "jss",
@@ -65,6 +67,7 @@ _HOMES = {
     "Report": "judgesense.reporting.report",
     "answer_match": "judgesense.matching:match_answers",
     "check": "judgesense.studies.check",
+    "check_log": "judgesense.studies.check_log",
     "compare": "judgesense.reporting.compare",
     "import_log": "judgesense.importers",
     "jss": "judgesense.statistics.agreement",

@@ -130,6 +130,14 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     others = [each for each in found if (each.text, each.layout) != (own.text, own.layout)]
     if not others:
         raise JudgeSenseError(f"{path}: no wording but the rubric's own; add one")
+    for each in others:
+        if own.placeholders and not each.placeholders:
+            names = ", ".join(f"{{{name}}}" for name in sorted(own.placeholders))
+            raise JudgeSenseError(
+                f"{path}: the wording {each.template_id!r} shows nothing of what is judged; write "
+                f"the whole prompt, with {names}"
+            )
+    others = [replace(each, aliases=each.aliases or own.aliases) for each in others]
     return TaskTemplates(task, (own, *others))
 
 

@@ -80,6 +80,19 @@ def entries() -> Mapping[str, JudgeEntry]:
     Raises JudgeSenseError naming the file and the key that is unknown or wrong, and for a name or
     an endpoint that the package already has.
     """
+    return _files()[1]
+
+
+def endpoints() -> Mapping[str, Mapping[str, Any]]:
+    """All named endpoints as options of the engine ``api``; raises as :func:`entries`.
+
+    >>> endpoints()["openai"]["base_url"]
+    'https://api.openai.com/v1'
+    """
+    return _files()[0]
+
+
+def _files() -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, JudgeEntry]]:
     path = user_file()
     if path is None:
         return _read((_BUILT_IN, 0))
@@ -87,7 +100,9 @@ def entries() -> Mapping[str, JudgeEntry]:
 
 
 @cache
-def _read(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
+def _read(
+    *files: tuple[Path, int],
+) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, JudgeEntry]]:
     """Endpoints and judges of the files; the second part of each pair keeps the cache fresh."""
     endpoints: dict[str, dict[str, Any]] = {}
     judges: dict[str, JudgeEntry] = {}
@@ -102,7 +117,7 @@ def _read(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
                     endpoints[name] = _endpoint(values, place)
                 else:
                     judges[name] = _judge(name, values, endpoints, path)
-    return MappingProxyType(judges)
+    return MappingProxyType(endpoints), MappingProxyType(judges)
 
 
 def _load(path: Path) -> Mapping[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from judgesense.cli import options as opt
+from judgesense.errors import JudgeSenseError
 from judgesense.trust.thresholds import STEADY_JSS
 
 _WORDINGS = "Wordings"
@@ -15,12 +16,39 @@ _WORDINGS = "Wordings"
 
 def check(
     rubric: Annotated[
-        Path, typer.Argument(metavar="RUBRIC.txt", help="The rubric; {column} inserts a column.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="RUBRIC.txt",
+            help="The rubric; {column} inserts a column. Or give --log.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
-        Path, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.", panel=opt.DATA)
-    ],
-    judge: opt.Judge,
+        Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.", panel=opt.DATA)
+    ] = None,
+    log: Annotated[
+        Path | None,
+        opt.option(
+            "FILE",
+            "Take rubric, rows and judge from a log: Inspect's .eval or .json, promptfoo's "
+            "results.json, DeepEval's .latest_test_run.json.",
+            panel=opt.DATA,
+        ),
+    ] = None,
+    pick: Annotated[
+        str | None,
+        opt.option("NAME", "The log's scorer or metric, if it has several.", panel=opt.DATA),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        opt.option(
+            "JUDGE",
+            f"{opt.ANY_JUDGE}; with --log, the log's judge by default.",
+            "--judge",
+            "-j",
+            panel=opt.MODEL,
+        ),
+    ] = None,
     answers: Annotated[
         str | None, opt.option("A,B", "The possible answers; the gold labels by default.")
     ] = None,
@@ -70,7 +98,8 @@ def check(
 ) -> None:
     """Does rewording your rubric change the verdicts?
 
-    Paraphrases the rubric or takes your wordings, and judges the data under each. Prints PASS,
+    Paraphrases the rubric or takes your wordings, and judges the data under each; with --log, also
+    compares the verdicts with the log's grades. Prints PASS,
     FAIL or INCONCLUSIVE, why, and what to do next; then the figures, flipped examples, the ranking
     of your systems and the cost. Rerunning an unchanged check returns the saved result, by default
     from runs/.
@@ -81,30 +110,44 @@ def check(
 
     from judgesense.cli.study import show
     from judgesense.studies.check import check as run_check
+    from judgesense.studies.check_log import check_log
     from judgesense.text import sentence
 
-    found = run_check(
-        rubric,
-        data,
-        judge,
-        wordings=wordings,
-        paraphraser=paraphraser,
-        n_paraphrases=paraphrases,
-        answers=opt.names(answers),
-        options=opt.pairs(options, "--options") or None,
-        threshold=threshold,
-        confidence=confidence,
-        inconclusive=inconclusive,
-        scoring=scoring,
-        variants=opt.names(variants),
-        repeats=repeats,
-        seed=seed,
-        limit=limit,
-        out=out,
+    shared: dict[str, Any] = {
+        "wordings": wordings,
+        "paraphraser": paraphraser,
+        "n_paraphrases": paraphrases,
+        "threshold": threshold,
+        "confidence": confidence,
+        "inconclusive": inconclusive,
+        "scoring": scoring,
+        "variants": opt.names(variants),
+        "repeats": repeats,
+        "seed": seed,
+        "limit": limit,
+        "out": out,
         **opt.judge_options(
             settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
         ),
-    )
+    }
+    if log is not None:
+        given = {"RUBRIC.txt": rubric, "--data": data, "--answers": answers, "--options": options}
+        if taken := [name for name, value in given.items() if value is not None]:
+            raise JudgeSenseError(f"{taken[0]} with --log: the log has the rubric and the rows")
+        found = check_log(log, judge, pick=pick, **shared)
+    else:
+        needed = {"RUBRIC.txt": rubric, "--data": data, "--judge": judge}
+        if absent := [name for name, value in needed.items() if value is None]:
+            raise JudgeSenseError(
+                f"{absent[0]} is missing (or give --log FILE); see judgesense check --help"
+            )
+        if pick is not None:
+            raise JudgeSenseError("--pick chooses a scorer or metric of --log FILE")
+        assert rubric is not None and data is not None  # noqa: PT018
+        found = run_check(
+            rubric, data, judge, answers=opt.names(answers),
+            options=opt.pairs(options, "--options") or None, **shared,
+        )  # fmt: skip
     typer.echo(f"{found.verdict}.")
     for text in found.result.findings[1:]:
         typer.echo(f"- {sentence(text)}")

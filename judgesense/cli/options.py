@@ -41,12 +41,12 @@ def _judge(help: str, *flags: str) -> Any:
     return option("JUDGE", help, *flags, panel=MODEL)
 
 
-_ANY_JUDGE = (
+ANY_JUDGE = (
     "A name (judgesense judges list), Hub id, model folder, GGUF file or stabilised judge (YAML)"
 )
-Judge = Annotated[str, _judge(f"{_ANY_JUDGE}.", "--judge", "-j")]
-Judges = Annotated[list[str], _judge(f"{_ANY_JUDGE}; repeatable.", "--judge", "-j")]
-SomeJudges = Annotated[list[str] | None, _judge(f"{_ANY_JUDGE}; repeatable.", "--judge", "-j")]
+Judge = Annotated[str, _judge(f"{ANY_JUDGE}.", "--judge", "-j")]
+Judges = Annotated[list[str], _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
+SomeJudges = Annotated[list[str] | None, _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 Responders = Annotated[
     list[str] | None, _judge("A model that answers; repeatable.", "--responder", "-r")
 ]

@@ -32,6 +32,9 @@ class Metric(Shape):
     error: str | None = None
     evaluationModel: str | None = None
     evaluationCost: float | None = None
+    threshold: float | None = None
+    strictMode: bool | None = None
+    verboseLogs: str | None = None
 
 
 class Case(Shape):
@@ -41,6 +44,9 @@ class Case(Shape):
     order: int | None = None
     input: Any = None
     actualOutput: Any = None
+    expectedOutput: Any = None
+    context: Any = None
+    retrievalContext: Any = None
     turns: Any = None
     metricsData: list[Metric] | None = None
     additionalMetadata: dict[str, Any] | None = Field(None, alias="metadata")
@@ -63,6 +69,17 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     Raises JudgeSenseError for a file that is not a test run, and for a test that does not have the
     shape of one.
     """
+    found = False
+    for place, number, case in cases(path):
+        for record in _metrics(case, number, place, options):
+            found = True
+            yield record
+    if not found:
+        raise JudgeSenseError(f"{path}: no test has metricsData")
+
+
+def cases(path: Path) -> Iterator[tuple[str, int, Case]]:
+    """The test cases of a test run: their places, numbers and values."""
     file = read_json(path)
     values = file.get("testRunData", file) if isinstance(file, dict) else None
     if not isinstance(values, dict) or not {"testCases", "conversationalTestCases"} & set(values):
@@ -71,15 +88,10 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
             ".deepeval/.latest_test_run.json"
         )
     run = fit(Run, values, f"{path}, testRunData", "a DeepEval test run")
-    found = False
     for kind in ("testCases", "conversationalTestCases"):
         for number, case in enumerate(getattr(run, kind)):
             place = f"{path}, testRunData.{kind}[{number}]"
-            for record in _metrics(fit(Case, case, place, "a test case"), number, place, options):
-                found = True
-                yield record
-    if not found:
-        raise JudgeSenseError(f"{path}: no test has metricsData")
+            yield place, number, fit(Case, case, place, "a test case")
 
 
 def _metrics(case: Case, number: int, place: str, options: ReadOptions) -> Iterator[Record]:

@@ -46,6 +46,8 @@ class Evaluation(Shape):
     model_roles: dict[str, Any] | None = None
     scorers: list[Scorer] | None = None
     status: str | None = None
+    version: int | None = None
+    model_base_url: str | None = None
 
 
 class Output(Shape):
@@ -159,7 +161,7 @@ def _evaluation(log: Any, path: Path) -> Evaluation:
     header = log if isinstance(log, dict) else {}
     values = header.get("eval")
     if isinstance(values, dict):
-        values = {**values, "status": header.get("status")}
+        values = {**values, "status": header.get("status"), "version": header.get("version")}
     return fit(Evaluation, values, f"{path}, eval", "the header of an Inspect log")
 
 

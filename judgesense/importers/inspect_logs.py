@@ -127,7 +127,7 @@ def _grades(
     template: str,
     items: Items,
 ) -> Iterator[Record]:
-    models, space = _of_scorer(evaluation, scorer)
+    models, space = of_scorer(evaluation, scorer)
     for place, sample in samples:
         score = (sample.scores or {}).get(scorer)
         if score is not None and isinstance(score.original, (dict, list)):
@@ -151,7 +151,7 @@ def _grades(
             yield Record({**common, "judge": judge, "repeat": repeat, **verdict}, place)
 
 
-def _of_scorer(evaluation: Evaluation, scorer: str) -> tuple[list[str], tuple[str, ...] | None]:
+def of_scorer(evaluation: Evaluation, scorer: str) -> tuple[list[str], tuple[str, ...] | None]:
     """The models that grade, as far as the log's header names them, and their decision space."""
     for found in evaluation.scorers or ():
         if found.name.rpartition("/")[2] == scorer.rpartition("/")[2]:

@@ -93,7 +93,11 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     Raises JudgeSenseError for a file that is not promptfoo's, a result that does not have the shape
     of one, and a file without model-graded assertions.
     """
-    file = read_json(path)
+    return records(path, read_json(path), options)
+
+
+def records(path: Path, file: Any, options: ReadOptions) -> Iterator[Record]:
+    """As :func:`read`, for the content of a file."""
     results = file.get("results") if isinstance(file, dict) else None
     results = results.get("results") if isinstance(results, dict) else results
     if not isinstance(results, list):
@@ -149,6 +153,8 @@ def _graded(result: Result, default: str | None, place: str, items: Items) -> It
                 "prompt": _rendered(component) if component else None,
                 "input_tokens": usage.get("prompt"),
                 "output_tokens": usage.get("completion"),
+                "kind": kind,
+                "output": response.get("output"),
                 "metric": criterion,
                 "rubric": asked.value,
                 "score": component.score if component else None,

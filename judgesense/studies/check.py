@@ -68,6 +68,9 @@ class CheckResult(ResultMapping):
     """The level of the interval of JSS."""
     inconclusive: Inconclusive | None = None
     """What INCONCLUSIVE counts as; None: as neither."""
+    stored: Mapping[str, Any] | None = None
+    """For a check of a log: how many of its ``n`` grades the judge gives again (``same``,
+    ``share``) under the log's own wording."""
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under

@@ -15,9 +15,12 @@ from judgesense.trust.thresholds import STEADY_JSS
 
 @dataclass(frozen=True)
 class CheckCommand:
-    """What a check was asked for, as a command line."""
+    """What a check was asked for, as a command line.
 
-    rubric: Path
+    Without a ``rubric``, ``data`` is another tool's log, and ``judge`` may be None: the log's own.
+    """
+
+    rubric: Path | None
     data: Path
     judge: Any
     wordings: str | Path | None = None
@@ -28,6 +31,7 @@ class CheckCommand:
     scoring: str = "generate"
     repeats: int = 2
     limit: int | None = None
+    pick: str | None = None
 
     def __str__(self) -> str:
         """The command; a judge that is no name stands as JUDGE.
@@ -36,8 +40,9 @@ class CheckCommand:
         judgesense check r.txt --data d.csv --judge smollm2-135m --limit 12
         """
         judge = str(self.judge) if isinstance(self.judge, (str, Path)) else "JUDGE"
-        words = ["judgesense", "check", str(self.rubric), "--data", str(self.data)]
-        words += ["--judge", judge]
+        words = ["judgesense", "check"]
+        words += [str(self.rubric), "--data"] if self.rubric else ["--log"]
+        words += [str(self.data), *(["--judge", judge] if self.judge is not None else [])]
         given = {
             "--answers": self.answers and ",".join(self.answers),
             "--options": self.options and ",".join(f"{k}={v}" for k, v in self.options.items()),
@@ -47,6 +52,7 @@ class CheckCommand:
             "--scoring": None if self.scoring == "generate" else self.scoring,
             "--repeats": None if self.repeats == 2 else self.repeats,
             "--limit": self.limit,
+            "--pick": self.pick,
         }
         for flag, value in given.items():
             if value:
@@ -79,17 +85,23 @@ class CheckCommand:
         if decided.decision == "FAIL":
             return f"next: see what each wording and each remedy changes: `judgesense report {out}`"
         if decided.cause == "one_label":
-            return f"next: add rows with other gold labels to {self.data}, then `{self}`"
+            return f"next: {self._rows('with other gold labels ')}, then `{self}`"
         return f"next: {self._more(decided, n_rows, wordings)}"
 
     def _more(self, decided: Gate, n_rows: int, wordings: Path) -> str:
         plan = decided.plan
         if plan is None or (plan.items.clusters is None and plan.wordings is None):
-            return f"add rows to {self.data} and wordings to {wordings}, then `{self}`"
+            return f"{self._rows()} and wordings to {wordings}, then `{self}`"
         items = plan.items.clusters
         if items is None:
             return f"add wordings to {wordings} until there are {plan.wordings}, then `{self}`"
         if self.limit is not None and n_rows > self.limit:
             more = replace(self, limit=None if items >= n_rows else items)
             return f"judge {min(items, n_rows)} rows: `{more}`"
-        return f"add rows to {self.data} until there are about {items}, then `{self}`"
+        return f"{self._rows()} until there are about {items}, then `{self}`"
+
+    def _rows(self, which: str = "") -> str:
+        """What to add rows to: the data, or the evaluation that a log is of."""
+        if self.rubric is None:
+            return f"add samples {which}to the evaluation that {self.data.name} is of"
+        return f"add rows {which}to {self.data}"
