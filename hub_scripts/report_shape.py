@@ -69,7 +69,7 @@ _CHECK: dict[str, Kind] = {
     "threshold": _number, "n_items": _count, "text": _text,
     "applies": lambda value: isinstance(value, bool),
     "details": lambda value: isinstance(value, Mapping) and all(
-        value.get(name) is None or _share(value[name]) for name in ("accuracy",)
+        value.get(name) is None or _share(value[name]) for name in ("accuracy", "constant_accuracy")
     ) and all(
         value.get(name) is None or (_number(value[name]) and -1 <= value[name] <= 1)
         for name in ("beats_constant", "beats_constant_ci_low", "beats_constant_ci_high")

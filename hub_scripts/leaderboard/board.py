@@ -11,6 +11,7 @@ from typing import Any
 from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, figures
 from judgesense.report_file import CELL_KEYS, identity, main_cells, task_rank
+from local_judges.local.packaged_models import NAMED
 
 OPEN, API = "open", "api"
 PUBLISHED = "published"
@@ -26,6 +27,8 @@ SIZES = {
 
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d{1,2})?)(m|b)(?![a-z0-9])")
 _DATA = re.compile(r"\|data:([0-9a-f]{8})\|")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _LOCAL_ENGINES = ("transformers", "vllm", "ray")
 
 _PUBLISHED_JUDGES: dict[str, str | None] = {
@@ -46,7 +49,8 @@ class BoardEntry:
     ``cells`` are the ``raw`` and the ``mapped`` cell; published figures may lack one. ``pairs`` is
     the data hash of the signature: entries with the same hash judged the same pairs. ``weights`` is
     open, api or None, and ``billions`` the number of parameters that the name states.
-    ``trust`` is the judge's trust card; None for baselines and published figures.
+    ``trust`` is the judge's trust card; None for baselines and published figures. ``model`` is the
+    name of its model on the Hub, if the run's record has one.
     """
 
     run: str
@@ -60,6 +64,7 @@ class BoardEntry:
     billions: float | None = None
     notes: tuple[str, ...] = ()
     trust: Mapping[str, Any] | None = None
+    model: str | None = None
 
     @property
     def checks(self) -> Mapping[str, Mapping[str, Any]]:
@@ -91,12 +96,14 @@ class BoardEntry:
 class BoardRun:
     """A run to show: ``key`` is the name of its folder, ``path`` its report.json.
 
-    ``decisions`` says whether its decision log is available or can be downloaded.
+    ``decisions`` says whether its decision log is available or can be downloaded. ``day`` is the
+    date on which the run started, if its record has one.
     """
 
     key: str
     path: Path
     decisions: bool
+    day: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +130,7 @@ def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
     """The entries of one run's report, which `report_shape` has checked; ``run`` is its key."""
     record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
     data = _data_name(record)
-    engines = _engines(record)
+    engines, models = _engines(record), _models(record)
     cards = {identity(entry): entry for entry in report["trust"]}
     for case, cells in main_cells(report).items():
         _, judge, task, scoring = case
@@ -139,7 +146,15 @@ def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
             weights=engines.get(judge),
             billions=billions(judge),
             trust=cards.get(case),
+            model=models.get(judge),
         )
+
+
+def day_of(report: Mapping[str, Any]) -> str | None:
+    """The date on which a run started; None if its record does not say."""
+    started = report["runs"][0].get("started") if report["runs"] else None
+    found = _DAY.match(started) if isinstance(started, str) else None
+    return found[0] if found else None
 
 
 def _data_name(record: Mapping[str, Any]) -> str:
@@ -153,16 +168,33 @@ def _data_name(record: Mapping[str, Any]) -> str:
 
 def _engines(record: Mapping[str, Any]) -> dict[str, str | None]:
     """open or api per judge, by the engine in the run's record."""
-    judges = record.get("judges")
     found: dict[str, str | None] = {}
+    for name, about in _described(record):
+        engine = about.get("engine")
+        found[name] = OPEN if engine in _LOCAL_ENGINES else API if engine == "api" else None
+    return found
+
+
+def _models(record: Mapping[str, Any]) -> dict[str, str]:
+    """The Hub name of each judge's model: where it came from, or where its package's came from."""
+    found = {}
+    for name, about in _described(record):
+        origin = str(about.get("origin", ""))
+        hub_id = origin.removeprefix("Hub ") if origin.startswith("Hub ") else ""
+        if origin.startswith("package ") and name.partition("@")[0] in NAMED:
+            hub_id = NAMED[name.partition("@")[0]].hub_id
+        if _HUB_ID.fullmatch(hub_id):
+            found[name] = hub_id
+    return found
+
+
+def _described(record: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The judges of a run's record that describe themselves."""
+    judges = record.get("judges")
     for judge in judges if isinstance(judges, list) else []:
         about = judge.get("describe") if isinstance(judge, Mapping) else None
         if isinstance(about, Mapping) and isinstance(judge.get("name"), str):
-            engine = about.get("engine")
-            found[judge["name"]] = (
-                OPEN if engine in _LOCAL_ENGINES else API if engine == "api" else None
-            )
-    return found
+            yield judge["name"], about
 
 
 def billions(judge: str) -> float | None:

@@ -11,19 +11,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub_scripts.leaderboard.board import BoardEntry
-from judgesense.report_file import task_rank
+from judgesense.report_file import KAPPA_UNDEFINED, task_rank
 from judgesense.statistics.ranking import interval_ranks
 from judgesense.text import join
+from judgesense.trust.card import TRUST
 from judgesense.trust.thresholds import LEAST_COVERAGE
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The rank of an entry, or None and the reason why it has none."""
+    """The rank of an entry, or None and the reason why it has none.
+
+    ``last`` is the worst rank that the intervals allow: ``rank`` and ``last`` are its rank's range.
+    """
 
     entry: BoardEntry
     rank: int | None
     why: str | None
+    last: int | None = None
 
 
 def why_unranked(entry: BoardEntry, cell: Mapping[str, Any] | None) -> str | None:
@@ -33,7 +38,7 @@ def why_unranked(entry: BoardEntry, cell: Mapping[str, Any] | None) -> str | Non
     if cell is None or cell["jss"] is None:
         return "no pair is decided on both sides"
     if cell["degenerate"] is not None:
-        return f"degenerate: {cell['degenerate']}"
+        return f"says nothing about rewording: {cell['degenerate'].removesuffix(KAPPA_UNDEFINED)}"
     if cell["ci_low"] is None or cell["ci_high"] is None:
         return "no interval"
     if cell["coverage"] is not None and cell["coverage"] < LEAST_COVERAGE:
@@ -42,7 +47,11 @@ def why_unranked(entry: BoardEntry, cell: Mapping[str, Any] | None) -> str | Non
 
 
 def _why_not_trusted(entry: BoardEntry) -> str | None:
-    """Why a judge has no place among the others: a rank presumes that it is right and fair."""
+    """Why a judge has no place among the others.
+
+    A rank compares how steady judges are. It presumes that each is right and fair, and that its
+    own steadiness is settled.
+    """
     card, checks = entry.trust or {}, entry.checks
     failed = [name for name in card["because"] if name != "steady"]
     if card["trust"] == "avoid" and failed:
@@ -56,6 +65,8 @@ def _why_not_trusted(entry: BoardEntry) -> str | None:
         return "not shown to be more right than a constant answer"
     if fair["applies"] and fair["state"] != "pass":
         return "not shown to choose the same in both orders"
+    if card["trust"] == "unknown":
+        return "not settled whether it is steady"
     return None
 
 
@@ -64,7 +75,7 @@ def standings(entries: Iterable[BoardEntry], labels: str) -> list[list[Standing]
 
     ``labels`` is ``raw`` or ``mapped``. Runs come before published figures, and groups with more
     ranked entries come first. A group has its ranked entries first, by rank and then by JSS, then
-    those without a rank, then the baselines of its pairs, each once.
+    those without a rank by trust and JSS, then the baselines of its pairs, each once.
     """
     groups: dict[tuple[str, str, str], list[BoardEntry]] = {}
     baselines: dict[tuple[str, str], dict[str, BoardEntry]] = {}
@@ -97,19 +108,28 @@ def _ranked(members: Sequence[BoardEntry], labels: str) -> list[Standing]:
     able = [entry for entry, why in zip(members, reasons, strict=True) if why is None]
     cells = [entry.figure(labels) or {} for entry in able]
     low, high = ([cell[end] for cell in cells] for end in ("ci_low", "ci_high"))
-    ranks = iter(interval_ranks(low, high, [entry.judge for entry in able]).tolist())
-    return [
-        Standing(entry, next(ranks) if why is None else None, why)
-        for entry, why in zip(members, reasons, strict=True)
-    ]
+    names = [entry.judge for entry in able]
+    # From the other end: how many lie wholly below.
+    below = interval_ranks([-end for end in high], [-end for end in low], names)
+    n_judges = len(set(names))
+    ranges = iter(zip(interval_ranks(low, high, names).tolist(), below.tolist(), strict=True))
+    found = []
+    for entry, why in zip(members, reasons, strict=True):
+        first, after = next(ranges) if why is None else (None, None)
+        last = None if first is None else max(first, n_judges + 1 - after)
+        found.append(Standing(entry, first, why, last))
+    return found
 
 
 def _place(standing: Standing, labels: str) -> tuple[Any, ...]:
     jss = (standing.entry.figure(labels) or {}).get("jss")
+    trust = (standing.entry.trust or {}).get("trust", "unknown")
     return (
         standing.entry.is_baseline,
         standing.rank is None,
         standing.rank or 0,
+        # Without a rank, the more usable judge first: a constant answer is steady and useless.
+        TRUST.index(trust) if standing.rank is None else 0,
         -(jss if jss is not None else -1),
         standing.entry.judge,
         standing.entry.run,

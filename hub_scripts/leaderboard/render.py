@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from hub_scripts.names import HUB_SITE
 from judgesense.reporting.document import environment
 from judgesense.text import p_value, signed
 
@@ -75,5 +76,5 @@ def _templates() -> Environment:
     made = environment(Path(__file__).parent / "templates")
     filters = (p_value, plain, query, short, signed, size)
     made.filters |= {each.__name__: each for each in filters}
-    made.globals["longest_key"] = LONGEST_KEY
+    made.globals |= {"longest_key": LONGEST_KEY, "hub_site": HUB_SITE}
     return made

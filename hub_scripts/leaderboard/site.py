@@ -10,9 +10,9 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 from hub_scripts.leaderboard.sources import RunSource
 from hub_scripts.leaderboard.unpack import LARGEST_UPLOAD
+from hub_scripts.leaderboard.web import FAVICON, TITLE, app_options
 from judgesense.errors import MissingExtraError
 
-TITLE = "JudgeSense leaderboard"
 PAGES = (
     ("Judge", "judge"),
     ("Compare", "compare"),
@@ -37,16 +37,19 @@ def build(source: RunSource) -> Any:
         with demo.route(name, path):
             gr.Navbar(main_page_name="Leaderboard")
             module.page(gr, demo, source)
+    demo.source = source
     return demo
 
 
 def launch(demo: Any, **options: Any) -> Any:
-    """Serve the app; ``options`` are those of ``Blocks.launch`` (``server_port``, ...)."""
+    """Serve an app of `build`; ``options`` are those of ``Blocks.launch``."""
     from hub_scripts.leaderboard.style import HEAD, theme
 
     return demo.launch(
         theme=theme(),
         head=HEAD,
+        favicon_path=FAVICON,
+        app_kwargs=app_options(demo.source),
         footer_links=[],
         ssr_mode=False,
         share=False,

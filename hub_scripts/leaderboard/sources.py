@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from hub_scripts.client import hub_client, transport_errors
 from hub_scripts.leaderboard.board import (
     Board,
     BoardEntry,
     BoardRun,
+    day_of,
     entries_of,
     published_entries,
 )
@@ -93,7 +95,7 @@ def _read(
         report = _whole(path, stamp)
     except JudgeSenseError as error:
         return str(error)
-    return BoardRun(key, path, decisions), tuple(entries_of(report, key))
+    return BoardRun(key, path, decisions, day_of(report)), tuple(entries_of(report, key))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -343,6 +345,40 @@ class HubSource:
             raise JudgeSenseError(
                 f"the decisions of {key} cannot be downloaded now ({_first_line(error)})"
             ) from error
+
+
+_LINK = re.compile(
+    r"(?:https?://(?P<host>[^/\s]+)/)?(?:datasets/)?(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)"
+    r"(?:/(?:tree|blob)/[^/\s]+/(?P<run>[A-Za-z0-9][A-Za-z0-9._-]{0,119})(?:/.*)?)?/?"
+)
+
+
+def linked_run(link: str) -> tuple[Path, str]:
+    """Download a run that is named by ORG/NAME or by the address of a results dataset on the Hub.
+
+    ``ORG/NAME/tree/main/RUN`` names one of several runs. Returns its folder and what was found.
+    Raises JudgeSenseError for another address, a dataset that cannot be read, and a missing run.
+    """
+    found = _LINK.fullmatch(link.strip())
+    own_host = urlsplit(hub_client(_PURPOSE).constants.ENDPOINT).netloc
+    if found is None or found["host"] not in (None, own_host):
+        raise JudgeSenseError(
+            f"{link.strip()[:100]!r} is not a dataset on the Hub; write ORG/NAME, or "
+            f"https://{own_host}/datasets/ORG/NAME/tree/main/RUN"
+        )
+    hub = HubSource(found["repo"])
+    board = hub.board()
+    refused = dict(board.refused)
+    key = found["run"] or (next(iter(board.runs)) if len(board.runs) == 1 else None)
+    if key is None:
+        known = ", ".join([*board.runs][:5]) or "none"
+        raise JudgeSenseError(
+            f"{found['repo']} has {len(board.runs)} runs ({known}); name one: "
+            f"{found['repo']}/tree/main/RUN"
+        )
+    if key in refused:
+        raise JudgeSenseError(f"{key}: {refused[key]}")
+    return hub.run_dir(key), f"the run {key} of {found['repo']}"
 
 
 def _failures() -> tuple[type[BaseException], ...]:

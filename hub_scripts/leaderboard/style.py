@@ -77,5 +77,5 @@ HEAD = (
 )
 """The report's style sheet applies inside ``.site`` only (nested rules); then the site's own."""
 
-SORT = (Path(__file__).parent / "sort.js").read_text("utf-8")
-"""Sorts in the browser, so that the focus stays on the button; it survives a new table."""
+SCRIPT = (Path(__file__).parent / "table.js").read_text("utf-8")
+"""Sorts and compares in the browser, so that the focus stays; it survives a new table."""

@@ -18,6 +18,20 @@ print(sorted(path.name for path in source.run_dir(first).rglob("*.parquet")))
 print(board.where.startswith("org/results at "))
 """
 
+LINKED = """
+import re
+
+from hub_scripts.leaderboard.pages.submit import submit
+
+source = sources.open_results(None)
+host = sources.hub_client().constants.ENDPOINT
+run = f"org/results/tree/main/{first}"
+for link in (first, run, f"{host}/datasets/{run}", "org/results",
+             "https://elsewhere.example/org/results", "org/none"):
+    shown = submit(source, None, link=link)
+    print(("Accepted" in shown), re.sub(r"<[^>]+>|\\s+", " ", shown)[:160])
+"""
+
 WITHOUT = """
 from hub_scripts.leaderboard.sources import open_results
 
@@ -36,10 +50,13 @@ def test_a_results_dataset_is_read_and_its_decisions_fetched_when_asked(
     for name in ("rule@0001", "rule@0002"):
         run = make_run(tmp_path / name, name)
         assert publish("results", run, "--repo", "org/results").returncode == 0
-    runs, decisions, named = read_back(READ).strip().splitlines()
+    runs, decisions, named, *linked = read_back(READ + LINKED).strip().splitlines()
     assert runs.count("by-rule-") == 2
     assert decisions == "['pairs.parquet', 'part-00-000.parquet']"
     assert named == "True"
+    assert [line.split()[0] for line in linked] == ["False", "True", "True", *["False"] * 3]
+    told = ["is not a dataset on the Hub", "", "", "has 2 runs", "is not a dataset", "cannot read"]
+    assert all(part in line for part, line in zip(told, linked, strict=True)), linked
 
 
 def test_without_the_dataset_the_space_shows_what_is_embedded_and_says_so(read_back):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from dataclasses import replace
@@ -11,9 +13,11 @@ import yaml
 
 from hub_scripts.leaderboard import FILES, space_files
 from hub_scripts.leaderboard.board import Board, BoardEntry, billions, published_entries
+from hub_scripts.leaderboard.pages.chart import chart
 from hub_scripts.leaderboard.pages.judge import choices, judge_page, key_of
 from hub_scripts.leaderboard.pages.published import published_page
-from hub_scripts.leaderboard.pages.table import asked_for, table
+from hub_scripts.leaderboard.pages.rows import FIRST_ROWS
+from hub_scripts.leaderboard.pages.table import asked_for, csv_of, table
 from hub_scripts.leaderboard.ranking import standings
 from hub_scripts.leaderboard.sources import DEMO, EmbeddedSource, open_results
 from judgesense.errors import JudgeSenseError
@@ -83,7 +87,7 @@ def test_a_judge_of_two_runs_counts_once_and_not_against_itself():
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ({"degenerate": "every decision is 'A'"}, "degenerate: every"),
+        ({"degenerate": "every decision is 'A'"}, "says nothing about rewording: every"),
         ({"ci_low": None, "ci_high": None}, "no interval"),
         ({"coverage": 0.02}, "fewer than half"),
         ({"jss": None}, "no pair is decided"),
@@ -97,7 +101,8 @@ def test_a_figure_that_tells_nothing_is_never_ranked_and_says_why(what, why):
     assert [(s.entry.judge, s.rank) for s in group] == [("good", 1), ("bad", None)]
     assert group[1].why.startswith(why)
     shown = table(board(bad, entry("good", 0.5, 0.6)), "coherence")
-    assert why.removeprefix("degenerate: ") in shown
+    assert why in shown
+    assert "degenerate" not in shown
 
 
 def test_judges_of_other_pairs_or_scorings_are_not_ranked_together():
@@ -192,12 +197,60 @@ def test_a_group_of_one_shows_no_rank():
 
 def test_the_chart_draws_a_judge_by_what_it_adds_to_a_constant_answer():
     fair = replace(entry("fair", 0.8, 0.9), trust=card())
-    biased = replace(entry("biased", 0.8, 0.9), trust=card("avoid", ["fair"], fair="fail"))
-    shown = table(board(fair, biased), "coherence")
-    at = f'cx="{470 + 800 * 0.3:.1f}" cy="{20 + 200 * 0.1:.1f}"'
-    assert shown.count(f'class="dot" {at}') == shown.count(f'class="hollow" {at}') == 1
-    no_gold = replace(entry("bare", 0.8, 0.9), trust=card(beats=None))
-    assert "<svg" not in table(board(no_gold), "coherence")
+    biased = replace(entry("biased", 0.8, 0.9), trust=card("avoid", ["fair"], beats=-0.2))
+    drawn = chart([fair, biased])
+    assert [(point["x"], point["hollow"]) for point in drawn["points"]] == [
+        (pytest.approx(0.5 + 97.5 * (0.2 + 0.3) / 0.6), False),
+        (pytest.approx(0.5 + 97.5 * (0.2 - 0.1) / 0.6), False),
+    ]
+    # The zone of usable judges starts at the constant answer and at the threshold.
+    x, y, width, height = drawn["zone"]
+    assert (x, y, x + width) == (pytest.approx(33), 9, pytest.approx(98))
+    assert height == pytest.approx(77 * 0.2 / 0.6)
+    hollow = replace(entry("hollow", 0.8, 0.9), trust=card("avoid", ["fair"], fair="fail"))
+    assert [point["hollow"] for point in chart([hollow])["points"]] == [True]
+    assert chart([replace(entry("bare", 0.8, 0.9), trust=card(beats=None))]) is None
+
+
+def test_a_rank_is_a_range_and_unknown_trust_has_none():
+    entries = [entry("a", 0.8, 0.95), entry("b", 0.75, 0.9), entry("c", 0.5, 0.7)]
+    (group,) = standings(entries, "mapped")
+    assert [(s.rank, s.last) for s in group] == [(1, 2), (1, 2), (3, 3)]
+    open_yet = replace(entry("open", 0.7, 1.0), trust=card("unknown", ["steady"], jss=(0.7, 1)))
+    assert ranks(open_yet, *entries)["open"] is None
+    assert "not settled whether it is steady" in table(board(open_yet, *entries), "coherence")
+
+
+def test_without_a_rank_the_more_usable_judge_comes_first():
+    constant = replace(entry("constant", 0.97, 1.0), trust=card("avoid", ["right"]))
+    able = replace(entry("able", 0.7, 0.9), trust=card("unknown", ["steady"], jss=(0.7, 0.9)))
+    (group,) = standings([constant, able], "mapped")
+    assert [s.entry.judge for s in group] == ["able", "constant"]
+
+
+def test_the_csv_has_every_column_and_no_formula():
+    names = ("=1+1", "@x", "plain")
+    entries = [replace(entry(name, 0.8, 0.9), trust=card()) for name in names]
+    whole = board(*entries, *published_entries())
+    rows = list(csv.DictReader(io.StringIO(csv_of(whole, {"task": "coherence"}))))
+    assert {row["judge"] for row in rows} == {"'=1+1", "'@x", "plain"}
+    assert (rows[0]["rank"], rows[0]["rank_last"], float(rows[0]["ci_low"])) == ("1", "3", 0.85)
+    found = list(csv.DictReader(io.StringIO(csv_of(whole, {"find": "PLAIN", "published": "1"}))))
+    assert [row["judge"] for row in found] == ["plain"]
+
+
+def test_a_long_table_shows_its_first_rows_until_all_are_asked_for():
+    many = board(*(entry(f"judge-{n:03}", 0.8, 0.9) for n in range(150)))
+    assert table(many, "coherence").count("data-row") == FIRST_ROWS
+    assert "Show 50 more" in table(many, "coherence")
+    assert table(many, "coherence", whole=True).count("data-row") == 150
+    assert len(csv_of(many, {}).splitlines()) == 151
+
+
+def test_an_empty_board_names_three_commands():
+    shown = table(board(*published_entries()), "coherence", published=False)
+    for command in ("judgesense run", "judgesense leaderboard", "judgesense publish results"):
+        assert command in shown
 
 
 def test_the_table_shows_the_interval_of_the_trust_card():

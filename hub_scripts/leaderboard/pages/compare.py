@@ -118,6 +118,14 @@ def _described(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+REMEMBER = """(a, b) => {
+  const query = new URLSearchParams({a: a ?? '', b: b ?? ''});
+  history.replaceState(history.state, '', location.pathname + '?' + query);
+  return [a, b];
+}"""
+"""Keeps the two judges in the URL, so that the comparison can be shared."""
+
+
 def page(gr: Any, demo: Any, source: RunSource) -> None:
     """Build the page: ``gr`` is Gradio, ``demo`` its Blocks."""
     gr.HTML(render("about_compare"), js_on_load=None, apply_default_css=False)
@@ -129,7 +137,7 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     button = gr.Button("Compare", variant="primary", elem_classes="go")
     shown = gr.HTML("", js_on_load=None, apply_default_css=False, elem_id="comparison")
 
-    def opened(request: gr.Request) -> tuple[Any, Any]:
+    def opened(request: gr.Request) -> tuple[Any, Any, str]:
         now = choices(source.board())
         keys = [key for _, key in now]
         asked = [request.query_params.get(side) for side in "ab"]
@@ -137,13 +145,13 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
             key if key in keys else keys[at] if len(keys) > at else None
             for at, key in enumerate(asked)
         )
-        return gr.Dropdown(choices=now, value=a), gr.Dropdown(choices=now, value=b)
+        # A link to two judges shows their comparison at once.
+        result = comparison(source, a, b) if all(key in keys for key in asked) else ""
+        return gr.Dropdown(choices=now, value=a), gr.Dropdown(choices=now, value=b), result
 
     def compared(first: str | None, second: str | None) -> str:
         return comparison(source, first, second)
 
     opened.__annotations__["request"] = gr.Request
-    demo.load(
-        opened, None, [one, two], queue=False, show_progress="hidden", api_visibility="private"
-    )
-    button.click(compared, [one, two], shown, api_name="compare", concurrency_limit=2)
+    demo.load(opened, None, [one, two, shown], api_visibility="private", concurrency_limit=2)
+    button.click(compared, [one, two], shown, js=REMEMBER, api_name="compare", concurrency_limit=2)

@@ -10,18 +10,26 @@ from typing import Any
 from hub_scripts.leaderboard import worker
 from hub_scripts.leaderboard.checks import NAMES
 from hub_scripts.leaderboard.render import notice, render
-from hub_scripts.leaderboard.sources import FolderSource, RunSource
+from hub_scripts.leaderboard.sources import FolderSource, RunSource, linked_run
 from hub_scripts.leaderboard.unpack import LARGEST_UPLOAD, unpack
 from judgesense.errors import JudgeSenseError
 
 
-def submit(source: RunSource, paths: Sequence[str] | None, keep: bool = False) -> str:
-    """Check an upload and return the results as HTML; ``keep`` adds a run that passes."""
-    if not paths:
-        return notice("Choose a zip or the files of a run first.")
+def submit(
+    source: RunSource, paths: Sequence[str] | None, keep: bool = False, link: str = ""
+) -> str:
+    """Check a run and return the results as HTML; ``keep`` adds a run that passes.
+
+    ``paths`` is an upload, ``link`` a run in a results dataset on the Hub (see `linked_run`).
+    """
+    if not paths and not link.strip():
+        return notice("Choose the folder, a zip or the files of a run first, or name a dataset.")
     with tempfile.TemporaryDirectory(prefix="judgesense-submit-") as scratch:
         try:
-            folder, found = unpack([Path(path) for path in paths], Path(scratch))
+            if paths:
+                folder, found = unpack([Path(path) for path in paths], Path(scratch))
+            else:
+                folder, found = linked_run(link)
         except (JudgeSenseError, OSError) as error:
             return _results(source, [{"name": "upload", "passed": False, "said": str(error)}])
         lines: list[dict[str, Any]] = [{"name": "upload", "passed": True, "said": found}]
@@ -58,14 +66,35 @@ def _results(
 
 def page(gr: Any, demo: Any, source: RunSource) -> None:
     """Build the page: ``gr`` is Gradio."""
-    about = render("about_submit", megabytes=LARGEST_UPLOAD >> 20)
+    about = render(
+        "about_submit",
+        megabytes=LARGEST_UPLOAD >> 20,
+        publish_to=source.publish_to,
+        accepts=source.accepts,
+    )
     gr.HTML(about, js_on_load=None, apply_default_css=False)
-    files = gr.File(
-        label="A zip, or the files of one run",
-        file_count="multiple",
-        file_types=[".zip", ".json", ".parquet"],
-        height=180,
-        elem_id="upload",
+    with gr.Row():
+        folder = gr.File(
+            label="The folder of a run (--out DIR)",
+            file_count="directory",
+            height=150,
+            min_width=240,
+            elem_id="upload-folder",
+        )
+        files = gr.File(
+            label="A zip of it, or its files",
+            file_count="multiple",
+            file_types=[".zip", ".json", ".parquet"],
+            height=150,
+            min_width=240,
+            elem_id="upload",
+        )
+    link = gr.Textbox(
+        "",
+        label="Or a results dataset on the Hub",
+        placeholder="ORG/NAME, or the address of a run in it",
+        max_length=400,
+        elem_id="link",
     )
     keep = gr.Checkbox(
         source.accepts,
@@ -75,7 +104,9 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     button = gr.Button("Check", variant="primary", elem_classes="go")
     shown = gr.HTML("", js_on_load=None, apply_default_css=False, elem_id="checks")
 
-    def checked(paths: list[str] | None, wanted: bool) -> str:
-        return submit(source, paths, wanted)
+    def checked(whole: list[str] | None, paths: list[str] | None, named: str, wanted: bool) -> str:
+        return submit(source, whole or paths, wanted, named)
 
-    button.click(checked, [files, keep], shown, api_visibility="private", concurrency_limit=2)
+    button.click(
+        checked, [folder, files, link, keep], shown, api_visibility="private", concurrency_limit=2
+    )

@@ -2,98 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from hub_scripts.leaderboard.board import API, OPEN, SIZES, Board, BoardEntry
-from hub_scripts.leaderboard.ranking import Standing, standings
+from hub_scripts.leaderboard.board import API, OPEN, SIZES, Board
+from hub_scripts.leaderboard.export import as_csv, bibtex
+from hub_scripts.leaderboard.pages.chart import chart
+from hub_scripts.leaderboard.pages.rows import ANY, COLUMNS, LABELS, NOT_STATED, chosen, groups
 from hub_scripts.leaderboard.render import render, short
 from hub_scripts.leaderboard.sources import RunSource
-from hub_scripts.leaderboard.style import SORT
+from hub_scripts.leaderboard.style import SCRIPT
+from hub_scripts.names import DATASET, HUB_SITE, PAPER, REPOSITORY
 from judgesense.published import ROWS, WITHDRAWN, WORDINGS
-from judgesense.report_file import CELL_KEYS
-from judgesense.reporting.table import undecided_share
-from judgesense.text import short_names
 
-ANY, NOT_STATED = "any", "not stated"
 MOST_TASKS = 60
 """Tasks to choose from."""
 
-LABELS = ("mapped", "raw")
 SCORINGS = (ANY, "generate", "options")
 WEIGHTS = (ANY, OPEN, API)
 SIZE_CHOICES = (ANY, *SIZES, NOT_STATED)
 
-COLUMNS = (
-    ("Rank", "up"),
-    ("Judge", "text"),
-    ("Trust", "text"),
-    ("JSS and its 95% interval", "down"),
-    ("Accuracy", "down"),
-    ("First position", "down"),
-    ("No verdict", "up"),
-    ("Noise floor", "up"),
-    ("{other} JSS", "down"),
-    ("κ", "down"),
-    ("Items / pairs", "down"),
-)
-"""The title of each column, and the direction in which a first click sorts it (or text)."""
+LINKS = {
+    "Paper": PAPER,
+    "Docs": f"{REPOSITORY}/tree/main/docs",
+    "Dataset": f"{HUB_SITE}/datasets/{DATASET}",
+    "Repository": REPOSITORY,
+}
 
 REMEMBER = """(...values) => {
-  const names = ['task', 'labels', 'scoring', 'weights', 'parameters', 'find', 'published'];
-  const start = [null, 'mapped', 'any', 'any', 'any', '', false];
-  const query = new URLSearchParams();
+  const names = ['task', 'labels', 'scoring', 'weights', 'parameters', 'find', 'published', 'rows'];
+  const start = [null, 'mapped', 'any', 'any', 'any', '', false, false];
+  const query = new URLSearchParams(location.search);
+  const before = new URLSearchParams(location.search);
   names.forEach((name, at) => {
     const value = values[at] ?? '';
-    if (value !== start[at]) query.set(name, value === true ? '1' : value);
+    if (value === start[at]) query.delete(name);
+    else query.set(name, value === true ? (name === 'rows' ? 'all' : '1') : value);
   });
-  history.replaceState(history.state, '', location.pathname + '?' + query);
+  window.judgesense.remember(query, query.get('find') !== before.get('find'));
   return values;
 }"""
-"""Keeps the filters in the URL, so that a link shows what its sender saw."""
+"""Keeps the filters in the URL, so that a link shows what its sender saw, and Back goes back."""
 
-_UNKNOWN = dict.fromkeys(CELL_KEYS)
+_MAKING = threading.Lock()
 
 
 def hero(board: Board) -> str:
-    """What the page is about, and where its runs come from."""
+    """What the page is about, where its runs come from, and where to read more."""
     judges = {e.judge for e in board.entries if not (e.is_baseline or e.is_published)}
-    return render("hero", board=board, judges=len(judges), runs=len(board.runs))
+    return render(
+        "hero",
+        board=board,
+        judges=len(judges),
+        runs=len(board.runs),
+        links=LINKS,
+        day=last_day(board),
+    )
 
 
-def chosen(
-    board: Board,
-    task: str,
-    scoring: str = ANY,
-    weights: str = ANY,
-    sizes: str = ANY,
-    find: str | None = None,
-    published: bool = True,
-) -> list[BoardEntry]:
-    """The entries that match the filters; baselines stay with their pairs."""
-    wanted = (find or "").strip().casefold()
-    low, high = SIZES.get(sizes, (0.0, float("inf")))
-
-    def fits(entry: BoardEntry) -> bool:
-        if entry.task != task or (entry.is_published and not published):
-            return False
-        if entry.is_baseline:
-            return True
-        if sizes == NOT_STATED and entry.billions is not None:
-            return False
-        if sizes in SIZES and (entry.billions is None or not low < entry.billions <= high):
-            return False
-        return (
-            scoring in (ANY, entry.scoring)
-            and weights in (ANY, entry.weights)
-            and wanted in entry.judge.casefold()
-        )
-
-    return [entry for entry in board.entries if fits(entry)]
+def last_day(board: Board) -> str | None:
+    """The date of the newest run; None if no run says."""
+    return max((run.day for run in board.runs.values() if run.day), default=None)
 
 
-@lru_cache(maxsize=64)
 def table(
     board: Board,
     task: str,
@@ -103,130 +76,63 @@ def table(
     sizes: str = ANY,
     find: str | None = None,
     published: bool = True,
+    whole: bool = False,
 ) -> str:
-    """The table as HTML.
+    """The table as HTML, with its first rows or ``whole``.
 
     Ranks are those among all judges on the same pairs, whichever of them the filters show.
     """
-    left = set(map(id, chosen(board, task, scoring, weights, sizes, find, published)))
-    other = "raw" if labels == "mapped" else "mapped"
-    groups = []
-    for group in standings((e for e in board.entries if e.task == task), labels):
-        shown = [standing for standing in group if id(standing.entry) in left]
-        if any(not standing.entry.is_baseline for standing in shown):
-            groups.append(_group(group, shown, labels, other))
+    # Users who ask for the same table at once wait for one rendering of it.
+    with _MAKING:
+        return _table(board, task, labels, scoring, weights, sizes, find, published, whole)
+
+
+@lru_cache(maxsize=64)
+def _table(
+    board: Board,
+    task: str,
+    labels: str,
+    scoring: str,
+    weights: str,
+    sizes: str,
+    find: str | None,
+    published: bool,
+    whole: bool,
+) -> str:
+    left = chosen(board, task, scoring, weights, sizes, find, published)
+    found = groups(board, task, labels, left, whole)
     return render(
         "table",
-        chart=points(row["entry"] for group in groups for row in group["rows"]),
+        chart=chart(entry for entry in left if not entry.is_baseline),
         task=task,
         labels=labels,
-        other=other,
+        other="raw" if labels == "mapped" else "mapped",
         columns=COLUMNS,
-        groups=groups,
+        groups=found,
+        left_out=sum(group["left_out"] for group in found),
+        empty=not board.runs,
         refused=board.refused,
         wordings=WORDINGS,
         rows=f"{ROWS}; {WITHDRAWN}",
+        bibtex=bibtex(last_day(board)),
     )
 
 
-def points(entries: Iterable[BoardEntry]) -> list[dict[str, Any]]:
-    """Judges on the chart: x is right less a constant answer, y the same verdict after rewording.
-
-    Judges without gold labels or JSS have no place on it.
-    """
-    found: list[dict[str, Any]] = []
-    for entry in entries:
-        if not entry.checks:
-            continue
-        steady, fair, right = (entry.checks[name] for name in ("steady", "fair", "right"))
-        x, y = right["details"].get("beats_constant"), steady["estimate"]
-        if x is None or y is None:
-            continue
-        ends = [right["details"].get(f"beats_constant_{end}") for end in ("ci_low", "ci_high")]
-        found.append(
-            {
-                "entry": entry,
-                "x": _across(x),
-                "x_low": None if ends[0] is None else _across(ends[0]),
-                "x_high": None if ends[1] is None else _across(ends[1]),
-                "y": _down(y),
-                "y_low": None if steady["ci_low"] is None else _down(steady["ci_low"]),
-                "y_high": None if steady["ci_high"] is None else _down(steady["ci_high"]),
-                "hollow": fair["state"] == "fail",
-                "tone": (entry.trust or {})["trust"],
-            }
-        )
-    found.sort(key=lambda point: point["y"])
-    for at, point in enumerate(found):
-        # A name moves down until it is clear of those above it.
-        near = [each for each in found[:at] if abs(each["x"] - point["x"]) < NAME_WIDTH]
-        lowest = max((each["name_y"] for each in near), default=0.0)
-        point["name_y"] = max(point["y"] + 4, lowest + 13)
-    return found
+def warm(board: Board) -> None:
+    """Render what a reader of each task sees first, so that no reader waits for it."""
+    for task in board.tasks[:8]:
+        table(board, task, published=False)
 
 
-NAME_WIDTH = 150
-"""Width of a name on the chart, in its units."""
+def csv_of(board: Board, query: Mapping[str, str]) -> str:
+    """The table that a URL's query names as CSV, with all its rows."""
+    task, labels, scoring, weights, sizes, find, published = asked_for(board, query, _start(board))
+    left = chosen(board, task, scoring, weights, sizes, find, published)
+    return as_csv(board, task, labels, left)
 
 
-def _across(points: float) -> float:
-    """Where a difference from a constant answer (-0.5 to 0.5) lies on the chart."""
-    return 470 + 800 * min(max(points, -0.5), 0.5)
-
-
-def _down(jss: float) -> float:
-    """Where a JSS lies on the chart, from 0.2 at the foot."""
-    return 20 + 200 * (1 - max(jss, 0.2))
-
-
-def _group(
-    group: Sequence[Standing], shown: Sequence[Standing], labels: str, other: str
-) -> dict[str, Any]:
-    ranks = [standing.rank for standing in group]
-    ranked = {standing.entry.judge for standing in group if standing.rank is not None}
-    names = short_names({standing.entry.judge for standing in group})
-    cells = [each.entry.cells[labels] for each in group if labels in each.entry.cells]
-    sums = [c["n_pairs"] + _lost(c) for c in cells if not group[0].entry.is_published]
-    return {
-        "first": group[0].entry,
-        "pairs": max(sums, default=0),
-        "rows": [
-            {
-                **_row(standing, labels, other),
-                # A first place among one judge says nothing.
-                **({"rank": None} if len(ranked) < 2 else {}),
-                "called": names[standing.entry.judge],
-                "tied": ranks.count(standing.rank) > 1,
-            }
-            for standing in shown
-        ],
-    }
-
-
-def _lost(cell: Any) -> int:
-    lost: int = cell["n_unclear"] + cell["n_refused"] + cell["n_error"]
-    return lost
-
-
-def _row(standing: Standing, labels: str, other: str) -> dict[str, Any]:
-    entry = standing.entry
-    cell, second = entry.figure(labels), entry.figure(other)
-    known = cell or second
-    tone = "published" if entry.is_published else "unknown"
-    tone = tone if entry.trust is None else str(entry.trust["trust"])
-    word = "baseline" if entry.is_baseline else tone
-    why = None if entry.is_baseline else standing.why
-    return {
-        "entry": entry,
-        "rank": standing.rank,
-        "cell": cell,
-        "known": known or _UNKNOWN,
-        "second": second["jss"] if second else None,
-        "css": "baseline" if entry.is_baseline else tone,
-        "undecided": undecided_share(known) if known and not entry.is_published else None,
-        "word": word,
-        "why": why,
-    }
+def _start(board: Board) -> tuple[Any, ...]:
+    return board.tasks[0], "mapped", ANY, ANY, ANY, "", False
 
 
 def page(gr: Any, demo: Any, source: RunSource) -> None:
@@ -234,38 +140,42 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     board = source.board()
     tasks = board.tasks
     first = tasks[0]
+    warm(board)
     top = gr.HTML(hero(board), js_on_load=None, apply_default_css=False)
     with gr.Row(elem_classes="filters"):
-        task = gr.Radio(_choices(tasks), value=first, label="Task", scale=5, min_width=300)
-        labels = gr.Radio(list(LABELS), value="mapped", label="Labels", scale=2, min_width=150)
-        scoring = gr.Radio(list(SCORINGS), value=ANY, label="Scoring", scale=3, min_width=180)
-    with (
-        gr.Accordion("More filters", open=False, elem_classes="more"),
-        gr.Row(elem_classes="filters"),
-    ):
-        weights = gr.Radio(list(WEIGHTS), value=ANY, label="Weights", scale=2, min_width=180)
-        sizes = gr.Dropdown(list(SIZE_CHOICES), value=ANY, label="Parameters", min_width=130)
         find = gr.Textbox(
             "",
             label="Find a judge",
             placeholder="part of its name",
             max_length=200,
-            min_width=150,
+            min_width=140,
+            scale=2,
         )
+        task = gr.Radio(_choices(tasks), value=first, label="Task", scale=5, min_width=300)
+        weights = gr.Radio(list(WEIGHTS), value=ANY, label="Weights", scale=2, min_width=170)
+        sizes = gr.Dropdown(list(SIZE_CHOICES), value=ANY, label="Parameters", min_width=130)
+    with (
+        gr.Accordion("Advanced", open=False, elem_classes="more"),
+        gr.Row(elem_classes="filters"),
+    ):
+        labels = gr.Radio(list(LABELS), value="mapped", label="Labels", min_width=150)
+        scoring = gr.Radio(list(SCORINGS), value=ANY, label="Scoring", min_width=180)
         published = gr.Checkbox(False, label="Published figures too", min_width=150)
+        whole = gr.Checkbox(False, label="All rows at once", min_width=150)
     start = table(board, first, published=False)
-    shown = gr.HTML(start, js_on_load=SORT, apply_default_css=False, elem_id="table")
+    shown = gr.HTML(start, js_on_load=SCRIPT, apply_default_css=False, elem_id="table")
 
     def filtered(*filters: Any) -> str:
         return table(source.board(), *filters)
 
     built = board.stamp
-    filters = [task, labels, scoring, weights, sizes, find, published]
+    filters = [task, labels, scoring, weights, sizes, find, published, whole]
 
     def opened(request: gr.Request, *now_set: Any) -> tuple[Any, ...]:
         """The board of this moment, with the filters that the URL names."""
         now = source.board()
-        asked = asked_for(now, request.query_params, now_set)
+        query = request.query_params
+        asked = (*asked_for(now, query, now_set[:7]), query.get("rows") == "all" or now_set[7])
         if now.stamp == built and asked == now_set:
             return tuple(gr.skip() for _ in range(2 + len(filters)))
         changed = [
@@ -274,15 +184,42 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
         changed[0] = gr.Radio(choices=_choices(now.tasks), value=asked[0])
         return hero(now), table(now, *asked), *changed
 
+    def read(
+        task: str,
+        labels: str = "mapped",
+        scoring: str = ANY,
+        weights: str = ANY,
+        parameters: str = ANY,
+        find: str = "",
+        published: bool = True,
+    ) -> str:
+        """The table of a task as HTML: its first rows."""
+        now = source.board()
+        try:
+            known = (task in now.tasks and labels in LABELS and scoring in SCORINGS
+                     and weights in WEIGHTS and parameters in SIZE_CHOICES
+                     and isinstance(find, str) and len(find) <= 200)  # fmt: skip
+        except TypeError:
+            known = False
+        if not known:
+            raise gr.Error("unknown task or filter")
+        return table(now, task, labels, scoring, weights, parameters, find, bool(published))
+
+    read.__annotations__ = {
+        **dict.fromkeys(("task", "labels", "scoring", "weights", "parameters", "find"), str),
+        "published": bool,
+        "return": str,
+    }
     # Gradio finds gr.Request by its annotation, which is a string here.
     opened.__annotations__["request"] = gr.Request
     reading = {"queue": False, "show_progress": "hidden"}
+    gr.api(read, api_name="table", queue=False)
     gr.on(
         [each.input for each in filters if each is not find],
         filtered,
         filters,
         shown,
-        api_name="table",
+        api_visibility="private",
         trigger_mode="always_last",
         js=REMEMBER,
         **reading,
