@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from hub_scripts.leaderboard.board import API, OPEN, SIZES, Board
-from hub_scripts.leaderboard.export import as_csv, bibtex
 from hub_scripts.leaderboard.pages.chart import chart
+from hub_scripts.leaderboard.pages.export import as_csv, bibtex
 from hub_scripts.leaderboard.pages.rows import ANY, COLUMNS, LABELS, NOT_STATED, chosen, groups
 from hub_scripts.leaderboard.render import render, short
 from hub_scripts.leaderboard.sources import RunSource
