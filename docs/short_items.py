@@ -1,6 +1,7 @@
 """A dataset folder with the shortest items of each task, for judges on a slow machine.
 
-    judgesense dataset build --source all --mirror MIRROR --limit all --no-match --design prompts --orders AB,BA --out real
+    judgesense dataset build --source all --mirror MIRROR --limit all --no-match \\
+        --design prompts --orders AB,BA --out real
     python docs/short_items.py real real-short --items 100 --wordings 1
 
 An item is as long as its longest prompt. At most three items of a cluster are kept, and the first

@@ -49,6 +49,15 @@ def run(
     scoring: opt.Scoring = None,
     repeats: opt.Repeats = 1,
     seed: opt.Seed = 0,
+    content_free: Annotated[
+        bool,
+        opt.option(
+            None,
+            'Ask about "N/A" too, for contextual calibration.',
+            "--content-free",
+            panel=opt.RUN,
+        ),
+    ] = False,
     batch: Annotated[
         bool, opt.option(None, "Write OpenAI batch files and stop.", "--batch", panel=opt.RUN)
     ] = False,
@@ -76,7 +85,9 @@ def run(
     asked = prepare(
         judge,
         data_reference(dataset, templates, items, opt.names(variants)),
-        Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit),
+        Settings.of(
+            scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit, content_free
+        ),
         opt.judge_options(
             settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
         ),

@@ -1,6 +1,7 @@
 """The decision log: its schema (`log`) and `streams.view`, the start of every measurement."""
 
 from judgesense.decisions.log import (
+    CONTENT_FREE,
     CONTRAST,
     EQUIVALENT,
     INTERVENTION,
@@ -22,6 +23,7 @@ from judgesense.decisions.log import (
 )
 
 __all__ = [
+    "CONTENT_FREE",
     "CONTRAST",
     "EQUIVALENT",
     "INTERVENTION",

@@ -25,6 +25,9 @@ REWORDING = "rewording"
 """The variant of a row that names none."""
 OTHER_ITEM = "-item"
 """How the name of a contrast variant ends that shows another item, not another question."""
+CONTENT_FREE = "content-free"
+"""The variant of a row whose prompt shows input without content: it tells a judge's prior, and is
+no verdict on an item."""
 STATUSES = ("ok", "unclear", "refused", "error")
 
 SCHEMA = pa.schema(

@@ -8,8 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions.frames import Codes, Log, Pairs, lookup
+from judgesense.decisions.log import CONTENT_FREE
 
 Floats = npt.NDArray[np.float64]
+
+ContentFree = dict[tuple[str, str, str], dict[str, list[dict[str, float]]]]
+"""By judge, task and scoring, then by template: each answer's log-probabilities of the options."""
 
 
 def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:
@@ -47,3 +51,20 @@ def mapped_shares(
         np.add.at(part.T, pairs.forward[code, columns], shares[rows].T)
         moved[rows] = part
     return moved
+
+
+def without_content_free(log: pa.Table) -> tuple[pa.Table, ContentFree]:
+    """The log without its answers to input without content, and those by judge, task, scoring."""
+    found: ContentFree = {}
+    if "variant" not in log.column_names:
+        return log, found
+    free = pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)
+    if not pc.any(free).as_py():
+        return log, found
+    for row in log.filter(free).to_pylist():
+        if row["option_logprobs"] and not row["repeat"]:
+            own = found.setdefault((row["judge"], row["task"], row["scoring"]), {})
+            own.setdefault(row["template_id"], []).append(
+                {each["option"]: each["logprob"] for each in row["option_logprobs"]}
+            )
+    return log.filter(pc.invert(free)), found

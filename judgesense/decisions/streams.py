@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,12 @@ from judgesense.decisions.log import (
     REWORDING,
     VARIANT_CLASSES,
 )
-from judgesense.decisions.shares import Floats, mapped_shares, option_shares
+from judgesense.decisions.shares import (
+    Floats,
+    mapped_shares,
+    option_shares,
+    without_content_free,
+)
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.tasks import ERROR
 from judgesense.text import short_names
@@ -63,6 +68,8 @@ class Stream:
     ``decision`` is the mapped decision there. ``row_a`` and ``row_b`` are the log's rows behind
     each pair, None for baselines. ``reruns`` are (first, later) rows of the same prompt. All these
     are rows of equivalent variants; ``others`` are the first repeats of the other variants.
+    ``content_free`` has, by template, the option log-probabilities of each answer to input without
+    content; those rows are nowhere else.
     """
 
     log: Log
@@ -80,6 +87,7 @@ class Stream:
     row_b: Codes | None = None
     reruns: tuple[Codes, Codes] | None = None
     others: Codes | None = None
+    content_free: Mapping[str, list[dict[str, float]]] = field(default_factory=dict)
 
     @property
     def known(self) -> Mask:
@@ -311,8 +319,13 @@ def view(
     >>> stream.answers().label.tolist(), stream.agreement("mapped").flip_rate
     (['YES', 'NO'], 1.0)
     """
+    log, told = without_content_free(log)
     frame, tasks, of_task = read_frames(log, pairs, record or {})
-    return View(frame, tuple(_streams(frame, tasks, of_task)))
+    streams = (
+        replace(s, content_free=told.get((s.judge, s.task.name, s.scoring), {}))
+        for s in _streams(frame, tasks, of_task)
+    )
+    return View(frame, tuple(streams))
 
 
 def _streams(

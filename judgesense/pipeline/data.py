@@ -45,6 +45,14 @@ class DataReference:
 
         Raises JudgeSenseError for data or variants that cannot be read or used.
         """
+        whole = self._varied(settings)
+        if not settings.content_free:
+            return whole
+        from judgesense.pipeline.content_free import with_content_free
+
+        return with_content_free(whole)
+
+    def _varied(self, settings: Settings) -> Benchmark:
         chosen = self.load().select(settings.tasks, settings.orders, settings.limit)
         if not self.variants:
             return chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,7 @@ def run(
     repeats: int = 1,
     seed: int = 0,
     limit: int | None = None,
+    content_free: bool = False,
     note: Note | None = None,
     **judge_options: Any,
 ) -> Report:
@@ -96,6 +97,8 @@ def run(
         repeats: how often each prompt is asked, in other batches each time: the noise floor.
         seed: fixes every random draw, answers at a temperature above 0 included.
         limit: at most this many items per task.
+        content_free: ask each wording about input without content ("N/A") as well, for contextual
+            calibration; it reads option probabilities.
         note: called with progress notes; they go to stderr by default.
         judge_options: the engine's (``dtype``, ``max_tokens``, ...; see
             :mod:`local_judges.options`). A list of ``max_tokens`` makes one judge of each.
@@ -116,7 +119,7 @@ def run(
     """
     from judgesense.reporting.report import Report
 
-    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
+    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit, content_free)
     data = data_reference(dataset, templates, items, variants)
     asked = prepare(judge, data, settings, judge_options)
     return Report.of(
@@ -176,10 +179,10 @@ def execute(
     from local_judges.registry import seeded
 
     specs = [seeded(spec, settings.seed) for spec in specs]
-    asked = {
+    asked: dict[str, Any] = {
         "judges": [identity_of(spec) for spec in specs],
         "data": dict(data.identity),
-        "settings": json.loads(json.dumps(asdict(settings))),
+        "settings": settings.identity,
     }
     if twice := [each for each in asked["judges"] if asked["judges"].count(each) > 1]:
         raise JudgeSenseError(

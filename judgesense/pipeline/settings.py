@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from judgesense.decisions import SCORINGS
 from judgesense.errors import JudgeSenseError
@@ -36,6 +38,8 @@ class Settings:
     limit: int | None = None
     strict: bool = True
     """Whether a judge must offer every scoring; otherwise the ones it offers are used."""
+    content_free: bool = False
+    """Whether each wording is asked about input without content as well."""
 
     @classmethod
     def of(
@@ -46,6 +50,7 @@ class Settings:
         repeats: int = 1,
         seed: int = 0,
         limit: int | None = None,
+        content_free: bool = False,
     ) -> Settings:
         """The settings as people write them: ``scoring`` is generate, options, both, or None for
         what each judge offers."""
@@ -57,7 +62,17 @@ class Settings:
             repeats=repeats,
             seed=seed,
             limit=limit,
+            content_free=content_free,
         )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The settings as a run's record has them, in JSON values."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        # Runs of earlier versions have no such key, and can be resumed.
+        if not self.content_free:
+            del found["content_free"]
+        return found
 
     def __post_init__(self) -> None:
         if unknown := [scoring for scoring in self.scorings if scoring not in SCORINGS]:
@@ -69,6 +84,10 @@ class Settings:
         if unknown := [order for order in self.orders or () if order not in ORDERS]:
             raise JudgeSenseError(
                 f"unknown order {unknown[0]!r}; choose one of {', '.join(ORDERS)}"
+            )
+        if self.content_free and "options" not in self.scorings:
+            raise JudgeSenseError(
+                "--content-free reads option probabilities: add --scoring options or both"
             )
         for name, value in (("repeats", self.repeats), ("limit", self.limit)):
             if value is not None and value < 1:

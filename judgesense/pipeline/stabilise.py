@@ -210,7 +210,7 @@ def _held_out(
     """The grid, panel and rule whose verdicts on each item were not fitted to it."""
     if not remedy.calibrated:
         return grid, panel, fit(grid, Remedy(expected=remedy.expected), panel, order)
-    own = crossfitted(grid, folds)
+    own = crossfitted(grid, folds, remedy.prior)
     return own, panel, fit(own, Remedy(expected=remedy.expected), panel, order)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ class Grid:
     NaN without any; for text, 0 for the verdict and -inf for the others. ``gold`` is each item's
     label in its own order, -1 if unknown. ``mean_cost`` is US dollars per prompt, None if unknown.
     ``raw`` has for each wording the raw answer of each label. ``repeats`` are the verdicts of all
-    answers to the same prompt, shape (n, T, O, R), None if each was asked once.
+    answers to the same prompt, shape (n, T, O, R), None if each was asked once. ``content_free``
+    has, by wording, the labels' log-probabilities on input without content, shape (m, L).
     """
 
     judge: str
@@ -69,6 +71,7 @@ class Grid:
     has_probabilities: bool
     repeats: Codes | None = None
     mean_cost: float | None = None
+    content_free: Mapping[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -151,11 +154,35 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
         orders=orders,
         verdicts=verdicts,
         logprobs=logprobs,
-        raw=tuple(_raw_of(m, log.labels, labels, code_of) for m in meaning),
+        raw=tuple(
+            _raw_of(stream, rows[wording == n], m, labels, code_of) for n, m in enumerate(meaning)
+        ),
         has_probabilities=told is not None,
         repeats=_repeats(stream, rows, (item, wording, order), verdicts, code_of),
         mean_cost=_mean_cost(log.table, rows),
+        content_free={
+            wording.name: _content_free(stream, wording.name, forward, code_of, len(labels))
+            for wording, forward in zip(wordings, meaning, strict=True)
+            if wording.name in stream.content_free
+        },
     )
+
+
+def _content_free(
+    stream: Stream, wording: str, meaning: Codes, code_of: Codes, n_labels: int
+) -> Floats:
+    """The labels' log-probabilities on each input without content, shape (m, n_labels)."""
+    code = {word: int(meaning[at]) for at, word in enumerate(stream.log.labels.tolist())}
+    told = stream.content_free[wording]
+    shares = np.zeros((len(told), n_labels))
+    for row, answer in enumerate(told):
+        for option, logprob in answer.items():
+            label = int(code_of[code[option]]) if option in code else UNDECIDED
+            if label >= 0:
+                shares[row, label] += np.exp(logprob)
+    with np.errstate(invalid="ignore"):
+        found = log_of_shares(shares / shares.sum(axis=1, keepdims=True))
+    return found
 
 
 def _wording(stream: Stream, row: int) -> Wording:
@@ -168,18 +195,26 @@ def _wording(stream: Stream, row: int) -> Wording:
     )
 
 
-def _meaning(stream: Stream, rows: Codes) -> Codes:
-    """What each raw answer means under a wording: label codes of the log, shape (labels,)."""
-    log, pairs = stream.log, stream.pairs
-    forward = np.arange(len(log.labels))
-    decided = rows[~log.undecided[log.decision[rows]]]
-    forward[log.raw[decided]] = log.decision[decided]
-    template = log.template[rows[0]]
+def _planned(stream: Stream, rows: Codes) -> int | None:
+    """The label map of a wording in the run's pairs, if it is in any."""
+    pairs = stream.pairs
+    template = stream.log.template[rows[0]]
     for side, maps in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
         place = np.flatnonzero(side == template)
         if len(place) and pairs.planned:
-            planned: Codes = pairs.forward[maps[place[0]]]
-            return planned
+            return int(maps[place[0]])
+    return None
+
+
+def _meaning(stream: Stream, rows: Codes) -> Codes:
+    """What each raw answer means under a wording: label codes of the log, shape (labels,)."""
+    log = stream.log
+    if (planned := _planned(stream, rows)) is not None:
+        given: Codes = stream.pairs.forward[planned]
+        return given
+    forward = np.arange(len(log.labels))
+    decided = rows[~log.undecided[log.decision[rows]]]
+    forward[log.raw[decided]] = log.decision[decided]
     known = [
         int(np.flatnonzero(log.labels == label)[0])
         for label in stream.task.labels
@@ -196,10 +231,16 @@ def _meaning(stream: Stream, rows: Codes) -> Codes:
 
 
 def _raw_of(
-    meaning: Codes, words: npt.NDArray[Any], labels: tuple[str, ...], code_of: Codes
+    stream: Stream, rows: Codes, meaning: Codes, labels: tuple[str, ...], code_of: Codes
 ) -> tuple[str, ...]:
-    found = {}
-    for raw, label in enumerate(meaning.tolist()):
+    """The raw answer that stands for each label under a wording."""
+    words = stream.log.labels
+    found: dict[int, str] = {}
+    if (planned := _planned(stream, rows)) is not None:
+        for label, raw in enumerate(stream.pairs.inverse[planned].tolist()):
+            if raw >= 0 and code_of[label] >= 0:
+                found[int(code_of[label])] = str(words[raw])
+    for raw, label in enumerate(meaning.tolist() if not found else ()):
         code = int(code_of[label]) if label >= 0 else UNDECIDED
         # A label keeps its own name unless the map says otherwise.
         if code >= 0 and (code not in found or raw == label):

@@ -1,78 +1,42 @@
-"""A remedy: a change of asking or reading, fitted to a log's answers and applied to them.
+"""What a remedy gains on a log, cross-fitted, and the trust card of its verdicts.
 
-Every remedy is a set of rules (:mod:`judgesense.trust.rules`). What a rule learns (offsets, the
-best wording) is learned on some clusters and applied to the others, so no figure is about items
-that the rule was fitted to. :mod:`judgesense.trust.remedies` makes a report's rows of them.
+:mod:`judgesense.trust.fitting` has what a remedy is and how it is fitted to some clusters and
+applied to the others; :mod:`judgesense.trust.remedies` makes a report's rows of what is here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions import CONTRAST, EQUIVALENT
 from judgesense.decisions.streams import Stream
-from judgesense.statistics.calibration import (
-    UNDECIDED,
-    Gain,
-    batch_offsets,
-    calibrated,
-    majority,
-    paired_gain,
-)
-from judgesense.tasks import is_scale
+from judgesense.statistics.calibration import UNDECIDED, Gain, majority, paired_gain
+from judgesense.statistics.choosing import choice_error
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
+from judgesense.trust.fitting import (
+    Codes,
+    Floats,
+    Remedy,
+    best_wording,
+    candidates,
+    crossfitted,
+    decide,
+    fit,
+    n_disjoint,
+    order_groups,
+    panels,
+    remedy_named,
+)
 from judgesense.trust.grid import NOT_ASKED, Grid, Unit, stream_of
-from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, Decided, Rule
 from judgesense.trust.thresholds import DEFAULTS, Thresholds
 
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-MOST_PANELS = 10
-"""Panels of the same size whose verdicts are averaged for a panel's accuracy."""
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """A change of asking or reading, or a combination.
-
-    ``panel`` is the number of wordings behind a verdict; ``chosen`` takes the wording that was best
-    on other items; ``repeats`` takes the majority of the answers to the same prompt.
-
-    >>> Remedy(calibrated=True, panel=3).name
-    'calibrated, panel of 3'
-    """
-
-    calibrated: bool = False
-    expected: bool = False
-    panel: int = 1
-    chosen: bool = False
-    both: bool = False
-    repeats: int = 1
-
-    @property
-    def name(self) -> str:
-        """The remedy in words, as ``--remedy`` takes it."""
-        parts = [
-            "calibrated" if self.calibrated else "",
-            "expected score" if self.expected else "",
-            f"panel of {self.panel}" if self.panel > 1 else "",
-            "another wording" if self.chosen else "",
-            "both orders" if self.both else "",
-            f"majority of {self.repeats} repeats" if self.repeats > 1 else "",
-        ]
-        return ", ".join(part for part in parts if part) or AS_ASKED
-
-    @property
-    def prompts(self) -> int:
-        """Prompts behind one verdict."""
-        return self.panel * (2 if self.both else 1) * self.repeats
+__all__ = [
+    "Measured", "Remedy", "best_wording", "candidates", "crossfitted", "decide", "fit",
+    "measured", "n_disjoint", "order_groups", "panels", "remedied", "remedy_named", "units_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,149 +55,6 @@ class Measured:
         return None if self.card is None else self.card.checks[check].estimate
 
 
-def candidates(grid: Grid) -> list[Remedy]:
-    """The remedies that the log can measure, by the prompts that they cost.
-
-    Combinations are included where both parts can add something: averaging both orders already
-    removes a prior that is the same in both, so a two-way choice is not calibrated as well.
-    """
-    wordings = len(grid.of(EQUIVALENT))
-    scale = is_scale(grid.labels) and len(grid.labels) > 2 and grid.has_probabilities
-    orders = [False, True] if grid.both_orders else [False]
-    found = []
-    for panel in _panel_sizes(wordings, grid.has_probabilities):
-        for both in orders:
-            plain = Remedy(panel=panel, both=both)
-            found.append(plain)
-            prior = grid.has_probabilities and not (both and len(grid.labels) == 2)
-            found += [replace(plain, calibrated=True)] * prior
-            found += [replace(plain, expected=True)] * scale
-            found += [replace(plain, calibrated=True, expected=True)] * (scale and prior)
-    if wordings > 1:
-        found += [Remedy(chosen=True, both=both) for both in orders]
-    if grid.repeats is not None and grid.repeats.shape[3] > 2:
-        found.append(Remedy(repeats=grid.repeats.shape[3]))
-    found.remove(Remedy())
-    return sorted(found, key=lambda remedy: remedy.prompts)
-
-
-def _panel_sizes(wordings: int, probabilities: bool) -> list[int]:
-    """1, and the sizes of panels worth a look: at most half of the wordings (two disjoint panels
-    show how steady a panel is), or 3. Two votes that differ decide nothing."""
-    sizes = (2, 3, 5) if probabilities else (3, 5)
-    return [1, *(k for k in sizes if k <= wordings / 2 or (k == 3 and wordings >= 3))]
-
-
-def remedy_named(name: str, grid: Grid) -> Remedy:
-    """The remedy of that name among those the log can measure, or as asked.
-
-    Raises ValueError that lists the names.
-    """
-    known = {remedy.name: remedy for remedy in [Remedy(), *candidates(grid)]}
-    if name not in known:
-        raise ValueError(f"unknown remedy {name!r}: choose one of {'; '.join(known)}")
-    return known[name]
-
-
-def panels(grid: Grid, remedy: Remedy) -> list[tuple[int, ...]]:
-    """The panels of wordings of a remedy: first disjoint ones, then others up to MOST_PANELS.
-
-    Each is a tuple of indices of the grid's wordings.
-    """
-    pool = grid.of(EQUIVALENT)
-    k = remedy.panel
-    if k == 1:
-        return [(n,) for n in pool]
-    disjoint = [tuple(pool[at : at + k]) for at in range(0, len(pool) - k + 1, k)]
-    others = [each for each in combinations(pool, k) if each not in disjoint]
-    rng = np.random.default_rng(0)
-    rng.shuffle(others)
-    return disjoint + others[: max(0, MOST_PANELS - len(disjoint))]
-
-
-def n_disjoint(grid: Grid, remedy: Remedy) -> int:
-    """How many of a remedy's panels, from the first on, share no wording."""
-    return len(grid.of(EQUIVALENT)) // remedy.panel
-
-
-def fit(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Rule:
-    """The rule of a remedy for a panel of wordings, fitted to all items of the grid.
-
-    Without an answer to learn from, the offsets are zero.
-    """
-    names = tuple(grid.wordings[n].name for n in panel)
-    offsets: dict[str, dict[str, float]] = {}
-    if remedy.calibrated:
-        rows = np.stack([_offsets(grid, n) for n in panel])
-        for name, row in zip((*names, OTHER_WORDINGS), (*rows, rows.mean(axis=0)), strict=True):
-            offsets[name] = dict(zip(grid.labels, row.tolist(), strict=True))
-    return Rule(
-        remedy.name,
-        names,
-        orders,
-        grid.labels,
-        "vote"
-        if not grid.has_probabilities
-        else "expected score"
-        if remedy.expected
-        else "most probable",
-        offsets,
-    )
-
-
-def _offsets(grid: Grid, wording: int) -> Floats:
-    told = grid.logprobs[:, wording].reshape(-1, len(grid.labels))
-    if np.isnan(told).any(axis=1).all():
-        return np.zeros(len(grid.labels))
-    return batch_offsets(told)
-
-
-def decide(grid: Grid, panel: Sequence[int], rule: Rule) -> Decided:
-    """A rule's verdicts on the items of a grid; NOT_ASKED where a prompt of it was not asked."""
-    places = [grid.orders.index(order) for order in rule.orders]
-    told = grid.logprobs[:, list(panel)][:, :, places]
-    asked = grid.verdicts[:, list(panel)][:, :, places] != NOT_ASKED
-    decided = rule.decide(told)
-    missing = ~asked.reshape(len(grid), -1).all(axis=1)
-    return replace(decided, codes=np.where(missing, NOT_ASKED, decided.codes))
-
-
-def crossfitted(grid: Grid, folds: Codes) -> Grid:
-    """The grid with each wording's prior taken out, as the other folds show it."""
-    told = grid.logprobs.copy()
-    for fold in np.unique(folds).tolist():
-        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        training = grid.take(outside)
-        offsets = np.stack([_offsets(training, n) for n in range(len(grid.wordings))])
-        told[inside] = calibrated(told[inside], offsets[:, None, :])
-    return replace(grid, logprobs=told)
-
-
-def best_wording(grid: Grid, remedy: Remedy, items: Codes, orders: tuple[str, ...]) -> int:
-    """The wording whose verdicts are right most often on these items.
-
-    Without gold labels it is the one that agrees most with the others' majority.
-    """
-    part = grid.take(items)
-    pool = grid.of(EQUIVALENT)
-    plain = replace(remedy, chosen=False)
-    codes = np.stack([decide(part, (n,), fit(part, plain, (n,), orders)).codes for n in pool], 1)
-    gold = part.gold
-    if not (gold >= 0).any():
-        votes_of = [np.delete(codes, at, axis=1) for at in range(len(pool))]
-        aims = np.stack([majority(np.maximum(v, UNDECIDED), len(grid.labels)) for v in votes_of], 1)
-    else:
-        aims = np.repeat(gold[:, None], len(pool), axis=1)
-    counted = (aims >= 0) & (codes != NOT_ASKED)
-    hits = ((codes == aims) & counted).sum(axis=0)
-    return pool[int(np.argmax(hits / np.maximum(counted.sum(axis=0), 1)))]
-
-
-def order_groups(grid: Grid, remedy: Remedy) -> list[tuple[str, ...]]:
-    """The option orders behind each verdict: all together, or each by itself."""
-    return [grid.orders] if remedy.both else [(order,) for order in grid.orders]
-
-
 def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     """The verdicts of a remedy, cross-fitted: one unit per panel and group of orders.
 
@@ -243,7 +64,7 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     if remedy == Remedy():
         return _as_logged(grid, groups)
     if remedy.calibrated:
-        grid, remedy = crossfitted(grid, folds), replace(remedy, calibrated=False)
+        grid, remedy = crossfitted(grid, folds, remedy.prior), replace(remedy, calibrated=False)
     if remedy.repeats > 1:
         return _repeated(grid, groups)
     if remedy.chosen:
@@ -308,7 +129,7 @@ def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     if remedy.panel > 1 or remedy.chosen or remedy.repeats > 1 or not grid.of(CONTRAST):
         return []
     if remedy.calibrated:
-        grid, remedy = crossfitted(grid, folds), replace(remedy, calibrated=False)
+        grid, remedy = crossfitted(grid, folds, remedy.prior), replace(remedy, calibrated=False)
     groups = order_groups(grid, remedy)
     return [
         Unit(
@@ -360,9 +181,10 @@ def measured(
     if card and not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
         stream = _stream(grid, remedy, folds, after)
         found = None if stream is None else trust_card(stream, thresholds=thresholds)
+    gain = _gain(grid, before, after)
     return Measured(
         remedy,
-        _gain(grid, before, after),
+        _widened(grid, remedy, folds, gain) if remedy.chosen else gain,
         found,
         float((told[asked] >= 0).mean()) if asked.any() else None,
         int(asked.any(axis=1).sum()),
@@ -383,6 +205,29 @@ def _gain(grid: Grid, before: list[Unit], after: list[Unit]) -> Gain | None:
     if not known.any():
         return None
     return paired_gain(shares[0][known], shares[1][known], grid.clusters[known])
+
+
+def _widened(grid: Grid, remedy: Remedy, folds: Codes, gain: Gain | None) -> Gain | None:
+    """The gain of a chosen wording, whose interval allows for choosing another one."""
+    from scipy.special import stdtrit
+
+    if gain is None or gain.ci_low is None or gain.ci_high is None:
+        return gain
+    plain, pool = replace(remedy, chosen=False), grid.of(EQUIVALENT)
+    scores = np.full((len(order_groups(grid, remedy)), len(grid), len(pool)), np.nan)
+    for at, group in enumerate(order_groups(grid, remedy)):
+        for column, n in enumerate(pool):
+            codes = decide(grid, (n,), fit(grid, plain, (n,), group)).codes
+            counted = (codes != NOT_ASKED) & (grid.gold >= 0)
+            scores[at, counted, column] = (codes == grid.gold)[counted]
+    error = choice_error(scores, folds, grid.clusters)
+    assert error is not None
+    half = float(stdtrit(len(np.unique(grid.clusters)) - 1, 0.975)) * error
+    return replace(
+        gain,
+        ci_low=max(-1.0, min(gain.ci_low, gain.gain - half)),
+        ci_high=min(1.0, max(gain.ci_high, gain.gain + half)),
+    )
 
 
 def _right(grid: Grid, units: list[Unit]) -> Floats:

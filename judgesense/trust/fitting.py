@@ -1,0 +1,323 @@
+"""What a remedy is, and how it is fitted to a log's answers and applied to them.
+
+Every remedy is a set of rules (:mod:`judgesense.trust.rules`). What a rule learns (offsets, the
+best wording) is learned on some clusters and applied to the others, so no figure is about items
+that the rule was fitted to. :mod:`judgesense.trust.remedy` measures what a remedy gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.decisions import EQUIVALENT
+from judgesense.statistics.calibration import (
+    UNDECIDED,
+    batch_offsets,
+    calibrated,
+    majority,
+    permutation_offsets,
+)
+from judgesense.tasks import is_scale
+from judgesense.trust.grid import NOT_ASKED, Grid
+from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, Decided, Rule
+
+Codes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MOST_PANELS = 10
+"""Panels of the same size whose verdicts are averaged for a panel's accuracy."""
+
+Prior = Literal["batch", "content-free", "permuted"]
+_PRIORS: dict[Prior, str] = {
+    "batch": "calibrated",
+    "content-free": "calibrated by content-free input",
+    "permuted": "calibrated by permuted options",
+}
+"""What shows a judge's prior, and the remedy's name: the items' own answers, answers to input
+without content, or the same options under permuted names."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of asking or reading, or a combination.
+
+    ``panel`` is the number of wordings behind a verdict; ``chosen`` takes the wording that was best
+    on other items; ``repeats`` takes the majority of the answers to the same prompt. ``prior`` is
+    what a ``calibrated`` remedy learns the judge's prior from.
+
+    >>> Remedy(calibrated=True, panel=3).name
+    'calibrated, panel of 3'
+    """
+
+    calibrated: bool = False
+    expected: bool = False
+    panel: int = 1
+    chosen: bool = False
+    both: bool = False
+    repeats: int = 1
+    prior: Prior = "batch"
+
+    @property
+    def name(self) -> str:
+        """The remedy in words, as ``--remedy`` takes it."""
+        parts = [
+            _PRIORS[self.prior] if self.calibrated else "",
+            "expected score" if self.expected else "",
+            f"panel of {self.panel}" if self.panel > 1 else "",
+            "another wording" if self.chosen else "",
+            "both orders" if self.both else "",
+            f"majority of {self.repeats} repeats" if self.repeats > 1 else "",
+        ]
+        return ", ".join(part for part in parts if part) or AS_ASKED
+
+    @property
+    def prompts(self) -> int:
+        """Prompts behind one verdict."""
+        return self.panel * (2 if self.both else 1) * self.repeats
+
+
+def candidates(grid: Grid) -> list[Remedy]:
+    """The remedies that the log can measure, by the prompts that they cost.
+
+    Combinations are included where both parts can add something: averaging both orders already
+    removes a prior that is the same in both, so a two-way choice is not calibrated as well.
+    """
+    wordings = len(grid.of(EQUIVALENT))
+    scale = is_scale(grid.labels) and len(grid.labels) > 2 and grid.has_probabilities
+    orders = [False, True] if grid.both_orders else [False]
+    found = []
+    for panel in _panel_sizes(wordings, grid.has_probabilities):
+        for both in orders:
+            plain = Remedy(panel=panel, both=both)
+            found.append(plain)
+            prior = grid.has_probabilities and not (both and len(grid.labels) == 2)
+            found += [replace(plain, expected=True)] * scale
+            for source in _priors(grid) if prior else ():
+                own = replace(plain, calibrated=True, prior=source)
+                found.append(own)
+                found += [replace(own, expected=True)] * scale
+    if wordings > 1:
+        found += [Remedy(chosen=True, both=both) for both in orders]
+    if grid.repeats is not None and grid.repeats.shape[3] > 2:
+        found.append(Remedy(repeats=grid.repeats.shape[3]))
+    found.remove(Remedy())
+    return sorted(found, key=lambda remedy: remedy.prompts)
+
+
+def _priors(grid: Grid) -> list[Prior]:
+    """What the log has to learn a judge's prior from."""
+    found: list[Prior] = ["batch"]
+    found += ["content-free"] if content_free_offsets(grid) is not None else []
+    found += ["permuted"] if rotations(grid) else []
+    return found
+
+
+def rotations(grid: Grid) -> list[tuple[int, ...]]:
+    """Sets of equivalent wordings that show every option under every name once.
+
+    Each has one wording per label; for two labels the option orders do the same, so there are none.
+    No two sets share a wording.
+    """
+    n = len(grid.labels)
+    found: list[tuple[int, ...]] = []
+    if n < 3 or not grid.has_probabilities:
+        return found
+    left = [at for at in grid.of(EQUIVALENT) if len(set(grid.raw[at])) == n]
+    while left:
+        head = left.pop(0)
+        names = set(grid.raw[head])
+        pool = [at for at in left if set(grid.raw[at]) == names]
+        chosen = _latin(grid, [head], pool, n)
+        if chosen is not None:
+            found.append(chosen)
+            left = [at for at in left if at not in chosen]
+    return found
+
+
+def _latin(grid: Grid, chosen: list[int], pool: list[int], n: int) -> tuple[int, ...] | None:
+    """The first n wordings, among them those chosen, that give no label the same name twice."""
+    if len(chosen) == n:
+        return tuple(chosen)
+    for place, at in enumerate(pool):
+        clash = any(
+            a == b for own in chosen for a, b in zip(grid.raw[own], grid.raw[at], strict=True)
+        )
+        if not clash:
+            found = _latin(grid, [*chosen, at], pool[place + 1 :], n)
+            if found is not None:
+                return found
+    return None
+
+
+def _panel_sizes(wordings: int, probabilities: bool) -> list[int]:
+    """1, and the sizes of panels worth a look: at most half of the wordings (two disjoint panels
+    show how steady a panel is), or 3. Two votes that differ decide nothing."""
+    sizes = (2, 3, 5) if probabilities else (3, 5)
+    return [1, *(k for k in sizes if k <= wordings / 2 or (k == 3 and wordings >= 3))]
+
+
+def remedy_named(name: str, grid: Grid) -> Remedy:
+    """The remedy of that name among those the log can measure, or as asked.
+
+    Raises ValueError that lists the names.
+    """
+    known = {remedy.name: remedy for remedy in [Remedy(), *candidates(grid)]}
+    if name not in known:
+        raise ValueError(f"unknown remedy {name!r}: choose one of {'; '.join(known)}")
+    return known[name]
+
+
+def panels(grid: Grid, remedy: Remedy) -> list[tuple[int, ...]]:
+    """The panels of wordings of a remedy: first disjoint ones, then others up to MOST_PANELS.
+
+    Each is a tuple of indices of the grid's wordings.
+    """
+    pool = grid.of(EQUIVALENT)
+    k = remedy.panel
+    if k == 1:
+        return [(n,) for n in pool]
+    disjoint = [tuple(pool[at : at + k]) for at in range(0, len(pool) - k + 1, k)]
+    others = [each for each in combinations(pool, k) if each not in disjoint]
+    rng = np.random.default_rng(0)
+    rng.shuffle(others)
+    return disjoint + others[: max(0, MOST_PANELS - len(disjoint))]
+
+
+def n_disjoint(grid: Grid, remedy: Remedy) -> int:
+    """How many of a remedy's panels, from the first on, share no wording."""
+    return len(grid.of(EQUIVALENT)) // remedy.panel
+
+
+def fit(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Rule:
+    """The rule of a remedy for a panel of wordings, fitted to all items of the grid.
+
+    Without an answer to learn from, the offsets are zero.
+    """
+    names = tuple(grid.wordings[n].name for n in panel)
+    offsets: dict[str, dict[str, float]] = {}
+    if remedy.calibrated:
+        rows = offsets_of(grid, remedy.prior)[list(panel)]
+        for name, row in zip((*names, OTHER_WORDINGS), (*rows, rows.mean(axis=0)), strict=True):
+            offsets[name] = dict(zip(grid.labels, row.tolist(), strict=True))
+    return Rule(
+        remedy.name,
+        names,
+        orders,
+        grid.labels,
+        "vote"
+        if not grid.has_probabilities
+        else "expected score"
+        if remedy.expected
+        else "most probable",
+        offsets,
+    )
+
+
+def offsets_of(grid: Grid, prior: Prior = "batch") -> Floats:
+    """The judge's prior for each label under each wording, in nats, shape (wordings, labels).
+
+    ``batch`` learns it from all items of the grid. A wording without an answer to learn from has
+    zeros, or what the other source shows: for ``permuted`` the wordings in no set of permutations
+    take the mean prior of the names.
+    """
+    if prior == "content-free":
+        found = content_free_offsets(grid)
+        assert found is not None
+        return found
+    if prior == "permuted":
+        return _permuted_offsets(grid)
+    return np.stack([_batch(grid, n) for n in range(len(grid.wordings))])
+
+
+def content_free_offsets(grid: Grid) -> Floats | None:
+    """The prior that input without content shows, shape (wordings, labels).
+
+    None unless every equivalent wording was asked with such input. Other wordings without such an
+    answer have the mean of those.
+    """
+    rows = np.full((len(grid.wordings), len(grid.labels)), np.nan)
+    for n, wording in enumerate(grid.wordings):
+        told = grid.content_free.get(wording.name)
+        if told is not None:
+            rows[n] = batch_offsets(told)
+    equivalent = rows[grid.of(EQUIVALENT)]
+    if not len(equivalent) or np.isnan(equivalent).any():
+        return None
+    found: Floats = np.where(np.isnan(rows), equivalent.mean(axis=0), rows)
+    return found
+
+
+def _permuted_offsets(grid: Grid) -> Floats:
+    by_name: dict[str, list[float]] = {}
+    for chosen in rotations(grid):
+        names = sorted(grid.raw[chosen[0]])
+        told = np.stack(
+            [grid.logprobs[:, n][..., [grid.raw[n].index(name) for name in names]] for n in chosen],
+            axis=1,
+        )
+        for order in range(told.shape[2]):
+            answers = told[:, :, order]
+            if np.isnan(answers).any(axis=(1, 2)).all():
+                continue
+            for name, value in zip(names, permutation_offsets(answers).tolist(), strict=True):
+                by_name.setdefault(name, []).append(value)
+    mean = {name: float(np.mean(values)) for name, values in by_name.items()}
+    return np.array([[mean.get(name, 0.0) for name in own] for own in grid.raw])
+
+
+def _batch(grid: Grid, wording: int) -> Floats:
+    told = grid.logprobs[:, wording].reshape(-1, len(grid.labels))
+    if np.isnan(told).any(axis=1).all():
+        return np.zeros(len(grid.labels))
+    return batch_offsets(told)
+
+
+def decide(grid: Grid, panel: Sequence[int], rule: Rule) -> Decided:
+    """A rule's verdicts on the items of a grid; NOT_ASKED where a prompt of it was not asked."""
+    places = [grid.orders.index(order) for order in rule.orders]
+    told = grid.logprobs[:, list(panel)][:, :, places]
+    asked = grid.verdicts[:, list(panel)][:, :, places] != NOT_ASKED
+    decided = rule.decide(told)
+    missing = ~asked.reshape(len(grid), -1).all(axis=1)
+    return replace(decided, codes=np.where(missing, NOT_ASKED, decided.codes))
+
+
+def crossfitted(grid: Grid, folds: Codes, prior: Prior = "batch") -> Grid:
+    """The grid with each wording's prior taken out, as the other folds show it."""
+    told = grid.logprobs.copy()
+    for fold in np.unique(folds).tolist():
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        offsets = offsets_of(grid.take(outside), prior)
+        told[inside] = calibrated(told[inside], offsets[:, None, :])
+    return replace(grid, logprobs=told)
+
+
+def best_wording(grid: Grid, remedy: Remedy, items: Codes, orders: tuple[str, ...]) -> int:
+    """The wording whose verdicts are right most often on these items.
+
+    Without gold labels it is the one that agrees most with the others' majority.
+    """
+    part = grid.take(items)
+    pool = grid.of(EQUIVALENT)
+    plain = replace(remedy, chosen=False)
+    codes = np.stack([decide(part, (n,), fit(part, plain, (n,), orders)).codes for n in pool], 1)
+    gold = part.gold
+    if not (gold >= 0).any():
+        votes_of = [np.delete(codes, at, axis=1) for at in range(len(pool))]
+        aims = np.stack([majority(np.maximum(v, UNDECIDED), len(grid.labels)) for v in votes_of], 1)
+    else:
+        aims = np.repeat(gold[:, None], len(pool), axis=1)
+    counted = (aims >= 0) & (codes != NOT_ASKED)
+    hits = ((codes == aims) & counted).sum(axis=0)
+    return pool[int(np.argmax(hits / np.maximum(counted.sum(axis=0), 1)))]
+
+
+def order_groups(grid: Grid, remedy: Remedy) -> list[tuple[str, ...]]:
+    """The option orders behind each verdict: all together, or each by itself."""
+    return [grid.orders] if remedy.both else [(order,) for order in grid.orders]
