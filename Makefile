@@ -51,6 +51,18 @@ $(VENV)-vllm/.ready: constraints-vllm.txt
 	@$(VLLM_PIP) --no-deps --requirement constraints-vllm.txt --editable .
 	@touch $@
 
+# DeepEval and MLflow want other versions of what the developer tools use; promptfoo is from npm.
+$(VENV)-integrations/.ready: constraints-integrations.txt pyproject.toml
+	@test -x $(VENV)-integrations/bin/python || $(PYTHON) -m venv $(VENV)-integrations
+	@$(VENV)-integrations/bin/python -m pip install -qq --disable-pip-version-check \
+		--constraint constraints-integrations.txt --editable ".[deepeval,mlflow]"
+	@touch $@
+
+PROMPTFOO := 0.121.20
+$(VENV)-promptfoo/.ready: Makefile
+	@npm install --prefix $(VENV)-promptfoo --no-audit --no-fund --silent promptfoo@$(PROMPTFOO)
+	@touch $@
+
 install: $(VENV)/.dev
 
 demo: $(VENV)/.local
@@ -112,4 +124,4 @@ release: $(VENV)/.dev
 	cd build && release-env/bin/judgesense --version
 
 clean:
-	rm -rf $(VENV) $(VENV)-vllm build dist site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-vllm $(VENV)-integrations $(VENV)-promptfoo build dist site .pytest_cache .mypy_cache .ruff_cache

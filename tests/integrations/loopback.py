@@ -8,7 +8,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+from judgesense.trust.rules import Rule
+from judgesense_dataset.embedded import embedded_templates
+from local_judges.registry import resolve
+from local_judges.stabilised_file import Stabilised
 
 COMMENTS = re.compile(r"/repos/me/mine/issues/(\d+)/comments(?:\?per_page=(\d+)&page=(\d+))?")
 COMMENT = re.compile(r"/repos/me/mine/issues/comments/(\d+)")
@@ -93,3 +99,25 @@ def serving(loopback: Loopback) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def factual(text: str) -> str:
+    """Reads the response: Paris is right, Lyon is wrong, Nice depends on the wording, and anything
+    else gets no verdict."""
+    response = text.rpartition("Response: ")[2]
+    if "Nice" in response:
+        return "NO" if text.startswith("Fact-check") else "YES"
+    verdicts = {"Paris": "YES", "Lyon": "NO"}
+    return next((said for name, said in verdicts.items() if name in response), "Hard to say.")
+
+
+def stable_file(path: Path, url: str) -> Path:
+    """A stabilised judge: the loopback, asked in three wordings of factuality."""
+    entry = embedded_templates()["factuality"]
+    rule = Rule("panel of 3", ("factuality-1", "factuality-2", "factuality-3"), ("-",),
+                entry.task.labels, "vote")  # fmt: skip
+    judge = {"judge": "rule", "engine": "api", "model": "rule", "options": {"base_url": url}}
+    judge["name"] = resolve("rule", base_url=url).load().name
+    asks = {"max_error": 0.1, "threshold": 0.5, "confidence": 0.95}
+    Stabilised(judge, entry, rule, asks).write(path)
+    return path

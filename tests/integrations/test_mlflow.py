@@ -1,0 +1,116 @@
+"""The MLflow scorer and the report as artefacts, with a real tracking server, as the page says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from loopback import Loopback, factual, serving, stable_file
+from own_environment import ROOT, environment, python  # noqa: F401
+
+import judgesense
+from judgesense.errors import MissingExtraError
+
+PAGE = (ROOT / "docs/integrations/mlflow.md").read_text("utf-8")
+
+READ = """
+import json
+client = mlflow.MlflowClient()
+runs = client.search_runs([client.get_experiment_by_name("Default").experiment_id])
+(report,) = [run for run in runs if run.info.run_name == "judge"]
+(page,) = [f for f in client.list_artifacts(report.info.run_id, "judgesense") if "html" in f.path]
+rows = [
+    [a.feedback.value, a.rationale, a.error and a.error.error_code, a.source.source_id, a.metadata]
+    for trace in client.search_traces([report.info.experiment_id])
+    for a in trace.info.assessments if a.name == "factual"
+]
+json.dump({
+    "metrics": results.metrics, "rows": rows, "logged": report.data.metrics,
+    "tags": report.data.tags, "size": page.file_size, "active": mlflow.active_run() is None,
+}, open("told.json", "w"))
+"""
+
+
+def test_without_mlflow_the_error_names_the_extra() -> None:
+    with pytest.raises(MissingExtraError, match=r"judgesense\[mlflow\]"):
+        import judgesense.integrations.mlflow  # noqa: F401
+
+
+@contextlib.contextmanager
+def tracking(python: Path, home: Path) -> Iterator[str]:  # noqa: F811
+    """A tracking server on the loopback with its files in ``home``."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    with (home / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            [python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port),
+             "--workers", "1", "--backend-store-uri", "sqlite:///store.db",
+             "--artifacts-destination", str(home / "artefacts")],
+            cwd=home, env={**environment(home), "MLFLOW_DISABLE_TELEMETRY": "true"},
+            stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        try:
+            for _ in range(300):
+                with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/health"):
+                    break
+                if process.poll() is not None:
+                    pytest.fail((home / "server.log").read_text()[-3000:])
+                time.sleep(0.2)
+            else:
+                pytest.fail("the tracking server did not come up")
+            yield url
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(30)
+
+
+@pytest.mark.slow
+def test_the_real_mlflow(python: Path, tmp_path: Path) -> None:  # noqa: F811
+    scoring, logging = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "own.py").write_text(scoring + logging + READ)
+    report = judgesense.run(
+        lambda messages: ["YES" for _ in messages], tasks=["factuality"], limit=4,
+        out=tmp_path / "runs/first", note=str,
+    )  # fmt: skip
+    with tracking(python, tmp_path) as tracker, serving(Loopback(factual)) as url:
+        stable_file(tmp_path / "stable.yaml", f"{url}/v1")
+        done = subprocess.run(
+            [python, "own.py"], cwd=tmp_path, capture_output=True, text=True, timeout=200,
+            env={**environment(tmp_path), "MLFLOW_TRACKING_URI": tracker,
+                 "MLFLOW_DISABLE_TELEMETRY": "true"},
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads((tmp_path / "told.json").read_text("utf-8"))
+    # The fourth answer has no verdict: two of three pass.
+    assert found["metrics"]["factual/mean"] == pytest.approx(2 / 3)
+    assert sorted((str(value), error) for value, _, error, _, _ in found["rows"]) == [
+        ("False", None), ("None", "UNCLEAR"), ("True", None), ("True", None),
+    ]  # fmt: skip
+    asked = [row for row in found["rows"] if row[4].get("ask_person") == "True" and not row[2]]
+    assert [row[4]["verdict"] for row in asked] == ["YES"]
+    assert {row[3].split("@")[0] for row in found["rows"]} == {"rule-stabilised"}
+    (card,) = report.trust
+    (name,) = {key.rpartition("/")[0] for key in found["logged"]}
+    assert name.startswith("judgesense/")
+    (cell,) = [
+        each for each in report.cells
+        if each["judge"] == card["judge"] and each["labels"] == "mapped"
+    ]  # fmt: skip
+    assert found["logged"][f"{name}/jss"] == pytest.approx(cell["jss"])
+    trust = {key: value for key, value in found["tags"].items() if "judgesense.trust" in key}
+    assert list(trust.values()) == [card["trust"]]
+    assert found["size"] == (tmp_path / "runs/first/report.html").stat().st_size
+    assert found["active"] is True
