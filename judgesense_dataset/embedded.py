@@ -1,4 +1,4 @@
-"""The embedded benchmark: 25 items a task written for this project, with the paper's templates."""
+"""The embedded benchmark: 50 items a task written for this project, with the paper's templates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from judgesense.benchmark import Benchmark
 from judgesense.tasks import Item
 from judgesense.yaml_files import read_yaml
 from judgesense_dataset.items import load_items
-from judgesense_dataset.pairing import DEFAULT_PAIRS, build, group_items, pair_rows, plan
+from judgesense_dataset.pairing import build, group_items, pair_rows, plan
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
 from judgesense_dataset.verdicts import load_verdicts
 
-EMBEDDED_VERSION = "1.0.0"
+EMBEDDED_VERSION = "2.0.0"
 """Changes whenever an item, a wording or the choice of pairs changes, and figures with it."""
 
 EMBEDDED = "embedded"
@@ -24,6 +24,9 @@ GERMAN, SCALE = "embedded-de", "embedded-scale"
 EMBEDDED_SETS = (EMBEDDED, GERMAN, SCALE)
 """The names of the sets that come with the package: the English benchmark, its German translation,
 and its binary tasks asked on a scale from 1 to 5."""
+
+EMBEDDED_PAIRS = 250
+"""Pairs per task: every item in five, so that nearly every item is asked in all five wordings."""
 
 TEMPLATES = DATA / "templates.yaml"
 
@@ -46,9 +49,9 @@ class Attribute:
 
 
 def embedded_items(name: str = EMBEDDED) -> list[Item]:
-    """The 100 items, 25 per task, with gold labels.
+    """The 200 items, 50 per task, with gold labels.
 
-    ``embedded-de`` has their translations under the same ids. ``embedded-scale`` has the 75 items
+    ``embedded-de`` has their translations under the same ids. ``embedded-scale`` has the 150 items
     of the binary tasks without gold labels, since no level from 1 to 5 is known to be right.
 
     >>> embedded_items()[0].gold
@@ -71,15 +74,15 @@ def embedded_templates(name: str = EMBEDDED) -> dict[str, TaskTemplates]:
 
 
 def load_embedded(name: str = EMBEDDED) -> Benchmark:
-    """The embedded benchmark: four tasks, 125 pairs each from 25 items and 10 template pairs.
+    """The embedded benchmark: four tasks, 250 pairs each from 50 items and 10 template pairs.
 
-    Every item is in 5 pairs and every template pair in 12 or 13. Each comparative pair is shown in
-    one option order, half of them in AB and half in BA; the prompts cover both orders. ``source``
+    Every item is in 5 pairs and every template pair in 25. Each comparative pair is shown in one
+    option order, half of them in AB and half in BA; the prompts cover both orders. ``source``
     carries the version and the SHA-256 of the templates and items. ``name`` is one of
     `EMBEDDED_SETS`; all sets have the same items in the same pairs of templates.
 
     >>> load_embedded().pairs.num_rows
-    500
+    1000
     """
     templates = embedded_templates(name)
     digest = hashlib.sha256()
@@ -88,6 +91,7 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     return build(
         templates,
         embedded_items(name),
+        pairs=EMBEDDED_PAIRS,
         source={"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()},
     )
 
@@ -100,7 +104,7 @@ def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
     verdicts = load_verdicts() if name == EMBEDDED else {}
     known = embedded_templates(name)
     for task, group in group_items(known, embedded_items(name)).items():
-        cells = plan(known[task], group, "balanced", DEFAULT_PAIRS, 0, "counterbalanced")
+        cells = plan(known[task], group, "balanced", EMBEDDED_PAIRS, 0, "counterbalanced")
         for row in pair_rows(known[task], group, cells):
             yield {**row, **verdicts.get(row["pair_id"], {})}
 

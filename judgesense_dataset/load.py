@@ -87,7 +87,7 @@ def load_benchmark(
 
     >>> benchmark = load_benchmark("embedded")
     >>> benchmark.prompts.num_rows, benchmark.pairs.num_rows
-    (750, 500)
+    (1500, 1000)
     """
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         return load_embedded(str(dataset or EMBEDDED))

@@ -62,12 +62,12 @@ def test_orders_show_every_comparative_pair_in_each(embedded: Benchmark) -> None
         .to_pylist()
     }
     assert per_order == {
-        ("factuality", "-"): 125,
-        ("coherence", "-"): 125,
-        ("relevance", "AB"): 125,
-        ("relevance", "BA"): 125,
-        ("preference", "AB"): 125,
-        ("preference", "BA"): 125,
+        ("factuality", "-"): 250,
+        ("coherence", "-"): 250,
+        ("relevance", "AB"): 250,
+        ("relevance", "BA"): 250,
+        ("preference", "AB"): 250,
+        ("preference", "BA"): 250,
     }
     assert len(set(both.pairs["pair_id"].to_pylist())) == both.pairs.num_rows
     known = set(both.prompts["prompt_id"].to_pylist())
@@ -97,7 +97,7 @@ def test_the_data_hash_does_not_depend_on_the_rows_order(embedded: Benchmark) ->
 
 
 def test_a_pair_whose_prompt_is_missing_is_named(embedded: Benchmark) -> None:
-    first = embedded.prompts["prompt_id"][0].as_py()
+    first = embedded.pairs["prompt_id_a"][0].as_py()
     rest = embedded.prompts.filter(pc.field("prompt_id") != first)
     with pytest.raises(JudgeSenseError, match="is not among the prompts"):
         Benchmark(embedded.tasks, rest, embedded.pairs, {})

@@ -77,10 +77,14 @@ def test_the_score_is_the_mean_of_the_voices_and_judges_are_one_voice() -> None:
     assert consensus({SURFACE: SILENT}) == (None, None)
 
 
+def inverted(row: dict[str, Any]) -> bool:
+    return "factuality-4" in (row["template_a"], row["template_b"])
+
+
 def test_an_inversion_is_flagged_and_not_failed(rows: list[dict[str, Any]]) -> None:
     votes = polarity_votes(rows)
     flagged = {row["pair_id"] for row, v in zip(rows, votes, strict=True) if v.details["inverted"]}
-    assert flagged == {row["pair_id"] for row in rows if "factuality-4" in row["pair_id"]}
+    assert flagged == {row["pair_id"] for row in rows if inverted(row)}
     assert all(vote.verdict is True for vote in votes)
 
 
@@ -177,7 +181,7 @@ def test_a_judge_is_asked_the_papers_question_once_for_each_two_wordings(
         for prompt in asked
     )
     for row, vote in zip(rows, votes, strict=True):
-        assert vote.verdict is ("factuality-4" not in row["pair_id"])
+        assert vote.verdict is not inverted(row)
 
 
 def test_asked_per_item_a_judge_sees_every_pair_with_its_item(

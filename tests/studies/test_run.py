@@ -167,7 +167,7 @@ def test_a_full_disk_is_told_and_what_was_judged_is_kept(tmp_path: Path) -> None
 def test_a_dry_run_says_what_would_be_judged_and_writes_nothing(tmp_path: Path) -> None:
     done = cli("run", "--judge", "smollm2-135m", "--dry-run", "--out", tmp_path / "out")
     assert done.returncode == 0
-    assert "factuality: 25 items, 125 pairs" in done.stdout
+    assert "factuality: 50 items, 250 pairs" in done.stdout
     assert "distinct prompts" in done.stdout
     assert not (tmp_path / "out").exists()
 
