@@ -15,10 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.decisions import REWORDING
 from judgesense.decisions.streams import Stream, agreement, view
 from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS, FIELDS_REVERSED, ORIGINAL
+from judgesense.reporting.build import measure_run
 from judgesense.run_folder import read_run
+from judgesense.statistics.flips import AnyOf, any_of
+from judgesense.statistics.intervals import mean_t_cluster
+from judgesense.tasks import UNCLEAR
 
 PAGE = Path(__file__).parent / "results" / "flakyjudge.md"
 REWORDINGS = (
@@ -50,17 +55,35 @@ flakyjudge's `supplementary.json`; *log* is the same figure from the imported lo
 
 {published}
 
-Four judges agree to the last digit. claude-haiku and claude-sonnet have missing scores and differ
-by at most {apart} points: flakyjudge counts a missing score on the original wording as a fail (1
-and 14 items) and leaves out items without all five repeats; here a comparison is left out if
-either score is missing. In both, each kind of rewording or control has the same weight. "Asked
-again" compares the first of five identical prompts at temperature 0 with the other four.
+{again}
+
+Under flakyjudge's own rules {equal} of {compared} figures of these two tables and the next are equal
+to the digit printed, numbers of items included:
+
+- A missing score on the original wording counts as a fail in the first two columns ({missing}).
+  Every other figure leaves out items with a missing score.
+- Each kind of rewording or control has the same weight.
+- *Asked again* compares the first of five identical prompts at temperature 0 with the other four.
+- *Any of k* is the share of items whose k verdicts are not all the same. It grows with k, so
+  rewordings and reruns are compared at k = 5, over all choices of 5 of the 7 wordings (`any_of` in
+  `judgesense.statistics.flips`).
+
+llama-8b has the lowest rates, and its ratio shows why: it moves only {llama_ratio} times as much when
+the criterion changes as when it is reworded.
+
+Scores under longer (padded) and shorter (condensed) answers, minus the score of the original
+answer:
+
+{length}
 
 ## What JudgeSense makes of it
 
+JudgeSense leaves out a comparison if either score is missing, pools all pairs of wordings, and
+clusters the intervals by the {clusters} queries.
+
 {own}
 
-95% intervals, clustered by the {clusters} queries, in brackets.
+95% intervals in brackets.
 
 - **another verdict, reworded**: 1 − JSS over all pairs of the seven wordings.
 - **changed criterion**: both controls against the original wording. A judge that reads the
@@ -72,6 +95,15 @@ again" compares the first of five identical prompts at temperature 0 with the ot
   more verdicts than a rewording does, except those of claude-sonnet.
 - **right**: verdicts on the original wording that equal people's (mean rating above 2.5), over
   {items} items. Always saying PASS is right in {constant}% of them; {below} are below that.
+
+The trust card of each judge, on verdicts:
+
+{cards}
+
+Estimates with their state: JSS, the ratio of contrast to rewording, κ with people. *fair* needs two
+options. claude-sonnet often answers with more than the bare digit that it was asked for, so
+*readable* is open. llama-8b fails `responsive`: by flip rates alone it looks like the steadiest
+judge of the six.
 """
 
 
@@ -99,6 +131,45 @@ def flips(stream: Stream, pairs: tuple[Any, Any]) -> dict[str, Any]:
     }
 
 
+def counted_as_fail(stream: Stream, pairs: tuple[Any, Any]) -> float:
+    """How often the verdict differs by flakyjudge's rule: no score on the original is a fail."""
+    log = stream.log
+    unclear, fail = (int(np.flatnonzero(log.labels == name)[0]) for name in (UNCLEAR, "FAIL"))
+    base, other = log.raw[pairs[0]], log.raw[pairs[1]]
+    base = np.where(base == unclear, fail, base)
+    return float((base != other)[other != unclear].mean())
+
+
+def complete(stream: Stream, columns: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """The verdicts of the items with a score in every column, and their clusters.
+
+    ``columns`` are (original, other) rows of the log, as from `against_original`.
+    """
+    log = stream.log
+    verdicts: list[dict[int, int]] = [{}, *({} for _ in columns)]
+    clusters = {}
+    for number, (base, other) in enumerate(columns, 1):
+        for first, second in zip(base, other, strict=True):
+            item = int(log.item[first])
+            clusters[item] = int(log.cluster[first])
+            verdicts[0][item], verdicts[number][item] = int(log.raw[first]), int(log.raw[second])
+    whole = [
+        item
+        for item in clusters
+        if all(item in column and not log.undecided[column[item]] for column in verdicts)
+    ]
+    table = np.array([[column[item] for column in verdicts] for item in whole])
+    return table, np.array([clusters[item] for item in whole])
+
+
+def repeats(stream: Stream) -> list[tuple[Any, Any]]:
+    """The first answer and each later one at temperature 0."""
+    assert stream.reruns is not None
+    first, later = stream.reruns
+    own = stream.log.repeat[later]
+    return [(first[own == n], later[own == n]) for n in np.unique(own)]
+
+
 def against_original(stream: Stream, wording: str) -> tuple[Any, Any]:
     """The rows of the pairs of the original and another wording."""
     one, two = stream.templates
@@ -119,19 +190,48 @@ def controls(stream: Stream) -> list[tuple[Any, Any]]:
 
 
 def mean_flips(stream: Stream, kinds: Sequence[tuple[Any, Any]]) -> float:
-    """The mean over kinds of how often the verdict differs."""
-    return float(np.mean([flips(stream, kind)["rate"] for kind in kinds]))
+    """The mean over kinds of how often the verdict differs, by flakyjudge's rule."""
+    return float(np.mean([counted_as_fail(stream, kind) for kind in kinds]))
+
+
+def printed(published: Sequence[float], own: Sequence[float]) -> tuple[list[str], int]:
+    """Both figures of each pair as the tables print them, and how many pairs are equal."""
+    both = [(percent(p, 2), percent(o, 2)) for p, o in zip(published, own, strict=True)]
+    return [text for pair in both for text in pair], sum(p == o for p, o in both)
+
+
+def ratio_text(above: float, below: float) -> str:
+    """A ratio with one decimal."""
+    return f"{above / below:.1f}" if below else "-"
 
 
 def judge_rows(stream: Stream, hot: Stream, known: dict[str, Any]) -> dict[str, Any]:
-    """A judge's rows of both tables, and the figures that the text names."""
+    """A judge's rows of the tables, and the figures that the text names."""
     log = stream.log
-    reworded = mean_flips(stream, [against_original(stream, name) for name in REWORDINGS])
-    changed = mean_flips(stream, controls(stream))
+    wordings = [against_original(stream, name) for name in REWORDINGS]
+    changed_rows = controls(stream)
+    reworded, changed = mean_flips(stream, wordings), mean_flips(stream, changed_rows)
     assert stream.reruns is not None
     assert hot.reruns is not None
     again, again_hot = flips(stream, stream.reruns), flips(hot, hot.reruns)
-    base, contrast = (np.concatenate(side) for side in zip(*controls(stream), strict=True))
+    five, its_clusters = complete(stream, repeats(stream))
+    seven, own_clusters = complete(stream, wordings)
+    asked_again: AnyOf = any_of(five, 5, its_clusters)
+    any_5, any_7 = (any_of(seven, k, own_clusters) for k in (5, 7))
+    floor = float(np.mean([(five[:, 0] != five[:, n]).mean() for n in range(1, 5)]))
+    resolution, headline = known["B_resolution"][stream.judge], known["A_headline"][stream.judge]
+    first, n_first = printed(
+        [resolution["per_variant_paraphrase"], resolution["per_variant_control"],
+         headline["per_variant_floor"]],
+        [reworded, changed, floor],
+    )  # fmt: skip
+    second, n_second = printed(
+        [headline["any7_flip"], headline["any5_matched_paraphrase"], headline["any5_noise_floor"]],
+        [any_7.rate, any_5.rate, asked_again.rate],
+    )
+    ratios = ratio_text(resolution["ratio_ctrl_over_para"], 1), ratio_text(changed, reworded)
+
+    base, contrast = (np.concatenate(side) for side in zip(*changed_rows, strict=True))
     under_contrast = flips(stream, (base, contrast))
     names = [np.char.find(side.astype(str), "+") < 0 for side in stream.templates]
     jss = stream.agreement("mapped", names[0] & names[1])
@@ -139,68 +239,139 @@ def judge_rows(stream: Stream, hot: Stream, known: dict[str, Any]) -> dict[str, 
     reordered = flips(stream, against_original(stream, f"{ORIGINAL}+{FIELDS_REVERSED}"))
     rows = stream.rows[log.template[stream.rows] == log.templates.index(ORIGINAL)]
     rows = rows[log.gold[rows] >= 0]
-    ratio = under_contrast["rate"] / (1 - jss.jss)
-    resolution, headline = known["B_resolution"][stream.judge], known["A_headline"][stream.judge]
-    published = [resolution["per_variant_paraphrase"], resolution["per_variant_control"]]
-    published.append(headline["per_variant_floor"])
-    own = [reworded, changed, again["rate"]]
     right = float((log.decision[rows] == log.gold[rows]).mean())
+    originals = np.unique(np.concatenate([base for base, _ in (*wordings, *changed_rows)]))
     return {
-        "published": [
-            stream.judge,
-            *(percent(x, 2) for both in zip(published, own, strict=True) for x in both),
+        "published": [stream.judge, *first, *ratios],
+        "again": [
+            stream.judge, str(len(seven)), *second,
+            f"[{percent(any_5.ci_low)}, {percent(any_5.ci_high)}]",
+            f"[{percent(asked_again.ci_low)}, {percent(asked_again.ci_high)}]",
         ],
         "own": [
             stream.judge,
             f"{percent(1 - jss.jss)} [{percent(1 - jss.ci_high)}, {percent(1 - jss.ci_low)}]",
             under_contrast["text"],
-            f"{ratio:.1f}",
+            f"{under_contrast['rate'] / (1 - jss.jss):.1f}",
             again["text"],
             again_hot["text"],
             reordered["text"],
             percent(right),
         ],
-        "apart": max(abs(a - b) for a, b in zip(published, own, strict=True)),
-        "ratio": ratio,
+        "equal": n_first
+        + n_second
+        + (ratios[0] == ratios[1])
+        + (len(seven) == headline["n_complete"]),
+        "missing": int(log.undecided[log.raw[originals]].sum()),
+        "ratio": under_contrast["rate"] / (1 - jss.jss),
+        "their_ratio": ratios[1],
         "right": right,
         "items": len(rows),
         "constant": float((log.labels[log.gold[rows]] == "PASS").mean()),
         "clusters": len(np.unique(log.cluster[base])),
-    }
+    }  # fmt: skip
+
+
+def length_rows(scores: dict[str, Stream], known: dict[str, Any]) -> tuple[list[list[str]], int]:
+    """A row per judge of how padding and condensing move its score, and the equal figures."""
+    published = {(row["judge"], row["kind"]): row for row in known["I_verbosity"]}
+    rows, equal = [], 0
+    for judge in known["A_headline"]:
+        stream, row = scores[judge], [judge]
+        log = stream.log
+        at = stream.rows[log.template[stream.rows] == log.templates.index(ORIGINAL)]
+        at = at[(log.variant[at] == log.variants.index(REWORDING)) & ~log.undecided[log.raw[at]]]
+        said = {log.items[log.item[r]]: (int(log.labels[log.raw[r]]), log.cluster[r]) for r in at}
+        for kind in ("padded", "condensed"):
+            both = [(name.rpartition("/")[0], name) for name in said if name.endswith(f"/{kind}")]
+            moved = [(said[b][0] - said[a][0], said[a][1]) for a, b in both if a in said]
+            drift = np.array([move for move, _ in moved], float)
+            ends = mean_t_cluster(drift, [cluster for _, cluster in moved])
+            theirs = published[judge, kind]
+            texts = f"{theirs['mean_drift']:+.2f}", f"{drift.mean():+.2f}"
+            equal += (texts[0] == texts[1]) + (theirs["n"] == len(drift))
+            row += [str(len(drift)), *texts, f"[{ends.low:+.2f}, {ends.high:+.2f}]"]
+        rows.append(row)
+    return rows, equal
+
+
+def card_rows(report: dict[str, Any], judges: Sequence[str]) -> list[list[str]]:
+    """A row per judge: its trust, and each check's estimate and state."""
+    cards = {card["judge"]: card for card in report["trust"]}
+    checks = ("readable", "steady", "responsive", "right")
+    return [
+        [
+            judge,
+            cards[judge]["trust"],
+            *(
+                f"{check['estimate']:.2f} {check['state']}"
+                for check in (cards[judge]["checks"][name] for name in checks)
+            ),
+        ]
+        for judge in judges
+    ]
 
 
 def write(folder: Path) -> None:
     """Import the tables, measure, and write the page."""
     known = json.loads((folder / "supplementary.json").read_text("utf-8"))
+    streams = {}
     with tempfile.TemporaryDirectory() as out:
-        record = import_log(folder, "flakyjudge", Path(out) / "flaky", pick="verdict")
-        run = read_run(Path(out) / "flaky")
-        streams = {stream.judge: stream for stream in view(run.log, None, run.record).judged}
+        for pick in ("verdict", "score"):
+            place = Path(out) / pick
+            record = import_log(folder, "flakyjudge", place, pick=pick)
+            run = read_run(place)
+            streams[pick] = {s.judge: s for s in view(run.log, None, run.record).judged}
+        report = measure_run(Path(out) / "verdict")
     judges = list(known["A_headline"])
-    found = {judge: judge_rows(streams[judge], streams[f"{judge}@T=1"], known) for judge in judges}
+    verdicts = streams["verdict"]
+    found = {
+        judge: judge_rows(verdicts[judge], verdicts[f"{judge}@T=1"], known) for judge in judges
+    }
+    lengths, n_equal = length_rows(streams["score"], known)
     counts = record["counts"]["criterion"]
     first = found[judges[0]]
     below = [judge for judge in judges if found[judge]["right"] < first["constant"]]
+    n_equal += sum(row["equal"] for row in found.values())
+    missing = [f"{row['missing']} of {judge}" for judge, row in found.items() if row["missing"]]
     PAGE.write_text(
         TEXT.format(
             rows=f"{sum(counts.values()):,}",
             unclear=counts["unclear"],
             published=table(
                 ["judge", "reworded, published", "log", "changed criterion, published", "log",
-                 "asked again, published", "log"],
+                 "asked again, published", "log", "ratio, published", "log"],
                 [found[judge]["published"] for judge in judges],
+            ),
+            again=table(
+                ["judge", "complete items", "any of 7 wordings, published", "log",
+                 "any of 5 wordings, published", "log", "any of 5 reruns, published", "log",
+                 "any of 5 wordings, 95%", "any of 5 reruns, 95%"],
+                [found[judge]["again"] for judge in judges],
+            ),
+            length=table(
+                ["judge", "padded, n", "published", "log", "95%", "condensed, n", "published",
+                 "log", "95%"],
+                lengths,
             ),
             own=table(
                 ["judge", "another verdict, reworded", "changed criterion", "times",
                  "asked again, T = 0", "asked again, T = 1", "fields reordered", "right"],
                 [found[judge]["own"] for judge in judges],
             ),
+            cards=table(
+                ["judge", "trust", "readable", "steady", "responsive", "right"],
+                card_rows(report, judges),
+            ),
+            equal=n_equal,
+            compared=len(judges) * 12,
+            missing=" and ".join(missing),
             clusters=first["clusters"],
             items=first["items"],
             constant=percent(first["constant"]),
-            apart=percent(max(row["apart"] for row in found.values())),
             below=f"{', '.join(below[:-1])} and {below[-1]}",
             llama=f"{found['llama-8b']['ratio']:.1f}",
+            llama_ratio=found["llama-8b"]["their_ratio"],
         ).rstrip() + "\n",
         "utf-8",
     )  # fmt: skip

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
-from judgesense.statistics.intervals import cluster_codes, mean_t_cluster
+from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_cluster
 from judgesense.statistics.labels import Codes, check_labels, check_level, encode
 from judgesense.statistics.result import ResultMapping
 
@@ -144,6 +145,64 @@ def flip_sources(
     item, template, order, decision = (x[~out] for x in (item, template, order, decision))
     rates = _rates(item, template, order, decision)
     return _split(rates, cluster_of[np.unique(item)], int(out.sum()), level)
+
+
+@dataclass(frozen=True)
+class AnyOf(ResultMapping):
+    """How often `k` verdicts on an item are not all the same.
+
+    `rate` is the mean over the items and every choice of `k` of an item's verdicts, with a
+    interval over clusters: Wilson's where each item counts whole, as at k = m, or else Student's t
+    (ends are None with a single cluster).
+    """
+
+    rate: float
+    ci_low: float | None
+    ci_high: float | None
+    k: int
+    n_items: int
+
+
+def any_of(
+    decisions: Any, k: int, cluster_ids: Any = None, confidence_level: float = 0.95
+) -> AnyOf:
+    """How often `k` wordings (or reruns) of an item do not all lead to one verdict.
+
+    The rate grows with `k`, so two conditions are compared at one `k`: that of seven wordings at
+    k = 5 with that of five reruns. All choices of `k` columns count, by the hypergeometric
+    probability that they agree (flakyjudge's "matched k").
+
+    Args:
+        decisions: shape (n, m), the verdicts of each item under m wordings.
+        k: from 2 to m.
+        cluster_ids: shape (n,), what is independent; the items by default.
+        confidence_level: within (0, 1).
+
+    Raises:
+        ValueError: without items, and for a `k` below 2 or above m.
+
+    >>> found = any_of([["YES", "YES", "NO"], ["NO", "NO", "NO"]], 2)
+    >>> round(found.rate, 3), any_of([["YES", "YES", "NO"]], 3).rate
+    (0.333, 1.0)
+    """
+    table = np.asarray(decisions)
+    if table.ndim != 2 or not len(table):
+        raise ValueError(f"decisions has shape {table.shape}: pass a row per item")
+    n, m = table.shape
+    if not 2 <= k <= m:
+        raise ValueError(f"k is {k}: pass 2 to {m}, the number of verdicts per item")
+    same = np.zeros(n)
+    for label in np.unique(table):
+        counts = (table == label).sum(1)
+        same += np.array([comb(int(count), k) for count in counts]) / comb(m, k)
+    apart = 1 - same
+    if np.isin(apart, (0, 1)).all():
+        ends = wilson_cluster(apart == 1, cluster_ids, confidence_level)
+    else:
+        ends = mean_t_cluster(apart, cluster_ids, confidence_level)
+    low = None if ends.low is None else max(0.0, ends.low)
+    high = None if ends.high is None else min(1.0, ends.high)
+    return AnyOf(float(apart.mean()), low, high, k, n)
 
 
 def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.NDArray[np.float64]:
