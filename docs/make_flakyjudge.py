@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from page_tables import card_row, percent, table
 
 from judgesense.decisions import REWORDING
 from judgesense.decisions.streams import Stream, agreement, view
@@ -25,6 +26,7 @@ from judgesense.statistics.flips import AnyOf, any_of
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.tasks import UNCLEAR
 
+CHECKS = ("readable", "steady", "responsive", "right")
 PAGE = Path(__file__).parent / "results" / "flakyjudge.md"
 REWORDINGS = (
     "lexical", "syntactic", "register_formal", "register_casual", "form_question",
@@ -57,19 +59,19 @@ flakyjudge's `supplementary.json`; *log* is the same figure from the imported lo
 
 {again}
 
-Under flakyjudge's own rules {equal} of {compared} figures of these two tables and the next are equal
-to the digit printed, numbers of items included:
+Under flakyjudge's own rules {equal} of {compared} figures of these two tables and the next are
+equal to the digit printed, numbers of items included:
 
-- A missing score on the original wording counts as a fail in the first two columns ({missing}).
-  Every other figure leaves out items with a missing score.
+- A missing score on the original wording counts as a fail in the first two columns
+  ({missing}). Every other figure leaves out items with a missing score.
 - Each kind of rewording or control has the same weight.
 - *Asked again* compares the first of five identical prompts at temperature 0 with the other four.
 - *Any of k* is the share of items whose k verdicts are not all the same. It grows with k, so
   rewordings and reruns are compared at k = 5, over all choices of 5 of the 7 wordings (`any_of` in
   `judgesense.statistics.flips`).
 
-llama-8b has the lowest rates, and its ratio shows why: it moves only {llama_ratio} times as much when
-the criterion changes as when it is reworded.
+llama-8b has the lowest rates, and its ratio shows why: it moves only {llama_ratio} times as much
+when the criterion changes as when it is reworded.
 
 Scores under longer (padded) and shorter (condensed) answers, minus the score of the original
 answer:
@@ -105,17 +107,6 @@ options. claude-sonnet often answers with more than the bare digit that it was a
 *readable* is open. llama-8b fails `responsive`: by flip rates alone it looks like the steadiest
 judge of the six.
 """
-
-
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share as a percentage."""
-    return "-" if share is None else f"{100 * share:.{digits}f}"
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with numbers on the right."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def flips(stream: Stream, pairs: tuple[Any, Any]) -> dict[str, Any]:
@@ -295,23 +286,6 @@ def length_rows(scores: dict[str, Stream], known: dict[str, Any]) -> tuple[list[
     return rows, equal
 
 
-def card_rows(report: dict[str, Any], judges: Sequence[str]) -> list[list[str]]:
-    """A row per judge: its trust, and each check's estimate and state."""
-    cards = {card["judge"]: card for card in report["trust"]}
-    checks = ("readable", "steady", "responsive", "right")
-    return [
-        [
-            judge,
-            cards[judge]["trust"],
-            *(
-                f"{check['estimate']:.2f} {check['state']}"
-                for check in (cards[judge]["checks"][name] for name in checks)
-            ),
-        ]
-        for judge in judges
-    ]
-
-
 def write(folder: Path) -> None:
     """Import the tables, measure, and write the page."""
     known = json.loads((folder / "supplementary.json").read_text("utf-8"))
@@ -323,6 +297,7 @@ def write(folder: Path) -> None:
             run = read_run(place)
             streams[pick] = {s.judge: s for s in view(run.log, None, run.record).judged}
         report = measure_run(Path(out) / "verdict")
+        cards = {card["judge"]: card for card in report["trust"]}
     judges = list(known["A_headline"])
     verdicts = streams["verdict"]
     found = {
@@ -360,8 +335,8 @@ def write(folder: Path) -> None:
                 [found[judge]["own"] for judge in judges],
             ),
             cards=table(
-                ["judge", "trust", "readable", "steady", "responsive", "right"],
-                card_rows(report, judges),
+                ["judge", "trust", *CHECKS],
+                [card_row(cards[judge], CHECKS) for judge in judges],
             ),
             equal=n_equal,
             compared=len(judges) * 12,

@@ -1,0 +1,189 @@
+"""Write ``docs/results/published-logs.md``: ``python docs/make_published.py LOGS``.
+
+LOGS holds the folders ``llmbar`` and ``rag_eval_9judges``. Both are imported and measured as any
+run is. The figures of the JudgeSense paper's second version come with the package.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from page_tables import card_row, percent, table, with_ends
+
+from judgesense.importers import import_log
+from judgesense.published import V1, figures, v2_figures
+from judgesense.reporting.build import measure_run
+from judgesense.run_folder import read_run
+from judgesense.trust.thresholds import Thresholds
+
+PAGE = Path(__file__).parent / "results" / "published-logs.md"
+
+TEXT = """# Published logs and figures
+
+What the [trust card](../trust.md) makes of logs and figures that others published. This page is
+written by one command:
+
+```bash
+python docs/make_published.py ../shared/logs
+```
+
+For flakyjudge's six judges see [their own page](flakyjudge.md).
+
+## LLMBar: six judges
+
+[LLMBar](https://github.com/princeton-nlp/LLMBar) (MIT; revision 900616b) asked six judges which of
+two outputs follows an instruction, in both orders, with up to 15 prompting strategies (`judgesense
+import llmbar --format llmbar`: {llmbar_rows} decisions on {llmbar_items} items, {llmbar_unclear} of
+them unreadable).
+
+{llmbar}
+
+Estimates with their state. *steady* is JSS over the strategies, *right* is κ with the gold label,
+*fair* the share of items with the same choice in both orders. The strategies are not pure
+rewordings: some ask for reasoning or for a reference answer first, so JSS here is a lower bound.
+There is no contrast wording, so no judge can be `use`.
+
+- Only GPT-4 is steady, right and fair.
+- Falcon shows why JSS alone misleads: its JSS is above those of ChatGPT and PaLM2, but it prefers
+  the same output in both orders for only {falcon_fair}% of items. It takes what is shown first.
+- For ChatGPT, ChatGPT-0301 and LLaMA2, κ is about 0: LLMBar is built so that the worse output looks
+  better.
+
+## RAG-Eval: nine judges of relevance
+
+[RAG-Eval-LLM-Judge](https://github.com/asukul/RAG-Eval-LLM-Judge) (scores CC-BY-4.0; revision
+1b6065c) had nine judges rate the relevance of {rag_items} passages from 0 to 3 (BEIR SciFact,
+TREC-COVID, TREC RAG 2024), with one prompt.
+
+{rag}
+
+*right* is the quadratic κ with people, over {rag_clusters} queries as clusters. With one wording
+nothing can be said of steadiness, so every judge is `unknown`: to change that, ask at least one
+other wording. *No score* is the share of blank cells. The source does not say why they are blank,
+so they count as errors, not as unreadable answers, and no check rates them. Read it before κ: a
+judge that leaves out the hard passages looks better on the rest.
+
+## The JudgeSense paper: second version beside the first
+
+The authors of the JudgeSense paper withdrew its first version (v1) in August 2026 and advise
+against using its data. The second version (v2) is a rebuilt benchmark of about 250 items a task; so
+far it has three judges. v1 is shown only so that you recognise its figures.
+
+{v2}
+
+*Asked again* is the agreement of the same prompt with itself. ΔJSS is JSS minus that, with
+unreadable answers as disagreement. The state compares the printed interval with the threshold of
+`steady` ({steady}); it is for the wordings that were asked.
+
+- v1 says 1.00 wherever a judge always takes the first option, and 0.63 on factuality wherever it
+  reads an inverted wording correctly. Neither says anything about steadiness.
+- In v2, rewording changes more verdicts than asking again does (ΔJSS below 0) on coherence for all
+  three judges, and on preference for the one judge that was asked. On factuality and relevance the
+  intervals reach 0.
+- claude-sonnet's relevance figure is not comparable: {refused}% of its answers are refusals and
+  {unclear}% cannot be read.
+"""
+
+
+def imported(folder: Path, name: str, out: Path) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    """The report of an imported log, the log itself, and the import's record."""
+    record = import_log(folder, name, out)
+    return measure_run(out), read_run(out).log, record
+
+
+def cards_table(report: dict[str, Any], checks: tuple[str, ...]) -> str:
+    """The cards of a report, the most right judge first."""
+    order = {"use": 0, "care": 1, "unknown": 2, "avoid": 3}
+    cards = sorted(
+        report["trust"],
+        key=lambda card: (order[card["trust"]], -card["checks"]["right"]["estimate"]),
+    )
+    return table(["judge", "trust", *checks], [card_row(card, checks) for card in cards])
+
+
+def rag_table(report: dict[str, Any], log: Any) -> str:
+    """A row per judge of RAG-Eval: trust, the share without a score, and κ with people."""
+    judges, status = np.asarray(log["judge"]), np.asarray(log["status"])
+    rows = []
+    for card in sorted(report["trust"], key=lambda card: -card["checks"]["right"]["estimate"]):
+        right = card["checks"]["right"]
+        blank = (status[judges == card["judge"]] == "error").mean()
+        rows.append(
+            [
+                card["judge"],
+                card["trust"],
+                percent(float(blank)),
+                with_ends(right["estimate"], right["ci_low"], right["ci_high"]),
+                right["state"],
+            ]
+        )
+    return table(["judge", "trust", "no score, %", "right: κ", "state"], rows)
+
+
+def state(low: float | None, high: float | None, threshold: float) -> str:
+    """Where an interval lies: wholly at or above a threshold, wholly below it, or across."""
+    if low is None or high is None:
+        return "-"
+    return "pass" if low >= threshold else "fail" if high < threshold else "open"
+
+
+def v2_table() -> str:
+    """A row per judge and task of v2, with v1's withdrawn JSS in the last column."""
+    first = {(f.judge, f.task): f.jss for f in figures() if f.version == V1 and f.labels == "raw"}
+    rows = []
+    for f in v2_figures():
+        old = first.get((f.judge, f.task))
+        rows.append(
+            [
+                f"{f.published_as}, {f.task}",
+                str(f.n_items),
+                with_ends(f.jss, f.ci_low, f.ci_high),
+                state(f.ci_low, f.ci_high, Thresholds().steady),
+                "-" if f.jss_repeat is None else f"{f.jss_repeat:.2f}",
+                with_ends(f.delta_jss, f.delta_ci_low, f.delta_ci_high),
+                percent(f.refused),
+                percent(f.unclear),
+                "-" if old is None else f"{old:.2f}",
+            ]
+        )
+    heads = ["judge and task", "items", "JSS, v2", "steady", "asked again", "ΔJSS", "refused, %",
+             "unreadable, %", "v1, withdrawn"]  # fmt: skip
+    return table(heads, rows)
+
+
+def write(logs: Path) -> None:
+    """Import both logs, measure, and write the page."""
+    with tempfile.TemporaryDirectory() as out:
+        llmbar, llmbar_log, record = imported(logs / "llmbar", "llmbar", Path(out) / "llmbar")
+        rag, rag_log, _ = imported(logs / "rag_eval_9judges", "rag-eval", Path(out) / "rag")
+    counts = record["counts"]["preference"]
+    falcon = next(card for card in llmbar["trust"] if card["judge"] == "Falcon")
+    sonnet = next(
+        f for f in v2_figures() if f.published_as == "claude-sonnet" and f.task == "relevance"
+    )
+    PAGE.write_text(
+        TEXT.format(
+            llmbar=cards_table(llmbar, ("readable", "steady", "right", "fair")),
+            llmbar_rows=f"{sum(counts.values()):,}",
+            llmbar_items=f"{len(set(llmbar_log['item_id'].to_pylist())):,}",
+            llmbar_unclear=f"{counts['unclear']:,}",
+            falcon_fair=percent(falcon["checks"]["fair"]["estimate"], 0),
+            rag=rag_table(rag, rag_log),
+            rag_items=f"{len(set(rag_log['item_id'].to_pylist())):,}",
+            rag_clusters=len(set(rag_log["cluster_id"].to_pylist())),
+            v2=v2_table(),
+            steady=Thresholds().steady,
+            refused=percent(sonnet.refused, 0),
+            unclear=percent(sonnet.unclear, 0),
+        ).rstrip()
+        + "\n",
+        "utf-8",
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
