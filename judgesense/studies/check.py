@@ -264,7 +264,8 @@ def run_check(
     report = _with_thresholds(report, out, thresholds)
     ((_, _, cell),) = cases(report)
     (card,) = report["trust"]
-    result = result_of(report, cell, read_log(out), entry, question.ranked)
+    kept = out / "check" / "distances.json"
+    result = result_of(report, cell, read_log(out), entry, question.ranked, kept)
     result.settings = {
         **question.told, "judge": cell["judge"],
         "items": min(terms.limit or len(items), len(items)), "wordings": len(entry.templates),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from judgesense.errors import MissingExtraError
+from judgesense.files import write_text
+from judgesense.json_files import parse_json
 from judgesense.studies.common.measures import (
     cost_table,
     flips_table,
@@ -20,6 +25,7 @@ from judgesense.studies.common.measures import (
 from judgesense.studies.common.result import Record, Result, Table
 
 if TYPE_CHECKING:
+    from judgesense_dataset.similarity import Measure
     from judgesense_dataset.templates import TaskTemplates
 
 
@@ -29,10 +35,12 @@ def result_of(
     log: pa.Table,
     entry: TaskTemplates,
     ranked: bool,
+    kept: Path,
 ) -> Result:
     """The result of a check, from its report, its judge's cell and its log.
 
-    ``ranked`` says whether the order of the labels ranks the systems.
+    ``ranked`` says whether the order of the labels ranks the systems. ``kept`` is the file that
+    holds the wordings' distances once they are measured.
     """
     result = Result("check", f"Check of {cell['judge']}", {})
     systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
@@ -43,7 +51,11 @@ def result_of(
         # The gold labels do not say which answer is better.
         consequences = {}
         result.limits.append("to rank the systems, give --answers, best first")
-    tables += [flips_table(report), _equivalence(entry, result.limits), cost_table(report, log)]
+    tables += [
+        flips_table(report),
+        _equivalence(entry, result.limits, kept),
+        cost_table(report, log),
+    ]
     result.tables = [table for table in tables if table.rows]
     result.findings = [_trust(report), sensitivity(cell)]
     result.findings += map(ranking_finding, consequences.values())
@@ -64,16 +76,33 @@ def _trust(report: Mapping[str, Any]) -> str:
     )
 
 
-def _equivalence(entry: TaskTemplates, limits: list[str]) -> Table:
+def _measured(pairs: Sequence[tuple[str, str]], kept: Path) -> list[Measure]:
+    """The distances of pairs of wordings; read from ``kept`` if it holds those of the same pairs,
+    because measuring loads a model."""
+    from judgesense_dataset.similarity import Measure, measure
+
+    digest = hashlib.sha256(json.dumps(pairs, ensure_ascii=False).encode()).hexdigest()
+    if kept.is_file():
+        held = parse_json(kept.read_text("utf-8"), str(kept))
+        if held["texts"] == digest:
+            return [Measure(*row) for row in held["measures"]]
+    found = measure(pairs)
+    rows = [(each.edit_distance, each.cosine) for each in found]
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_text(kept, json.dumps({"texts": digest, "measures": rows}) + "\n")
+    return found
+
+
+def _equivalence(entry: TaskTemplates, limits: list[str], kept: Path) -> Table:
     """The distance of each wording from the rubric's own; empty, with a limit, if not measured."""
     from judgesense_dataset.polarity import DIRECT, INVERTED, cue
-    from judgesense_dataset.similarity import EmbedderMissing, measure
+    from judgesense_dataset.similarity import EmbedderMissing
 
     own, *others = entry.templates
     rows: list[Record] = []
     measured: Sequence[Any] = ()
     try:
-        measured = measure([(own.text, other.text) for other in others])
+        measured = _measured([(own.text, other.text) for other in others], kept)
     except (MissingExtraError, EmbedderMissing) as error:
         limits.append(f"not measured whether the wordings mean the same: {error}")
     said = {True: "same", False: "different", None: "unclear"}

@@ -132,6 +132,18 @@ def test_it_judges_reports_and_shows_what_it_would_publish(does, dist, home):
         assert "nothing was published (--dry-run)" in said
 
 
+def test_pytest_finds_the_plugin(home):
+    (home / "test_nothing.py").write_text("def test_nothing(judge_check):\n    pass\n", "utf-8")
+    python = str(home.parent / "env" / "bin" / "python")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    command = [python, "-m", "pytest", "-q", "--strict-markers", "test_nothing.py", "--markers"]
+    for arguments, shown in ((command, "@pytest.mark.judge(rubric"), (command[:-1], "1 passed")):
+        done = subprocess.run(
+            arguments, cwd=home, env=kept, capture_output=True, text=True, check=False
+        )
+        assert shown in done.stdout, done.stdout[-2000:] + done.stderr[-2000:]
+
+
 def test_the_leaderboard_starts_answers_and_stops(start):
     pytest.importorskip("gradio")
     with socket.socket() as free:

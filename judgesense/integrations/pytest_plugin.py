@@ -1,0 +1,234 @@
+"""A pytest plugin: ``judgesense check`` as a test.
+
+Mark a test with ``@pytest.mark.judge(rubric=..., data=..., judge=...)``, or call the fixture
+``judge_check``. The plugin loads with every pytest session, so it imports nothing of JudgeSense
+until a check runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from judgesense.studies.check import CheckResult
+
+MARK = "judge"
+OUTCOMES = ("xfail", "pass", "fail", "skip")
+"""What INCONCLUSIVE can count as."""
+
+_SOURCES = {"rubric", "log"}
+_FILES = {"rubric", "data", "log", "wordings"}
+_HELP = (
+    "judge(rubric, data, judge, **options): check that rewording the rubric leaves the judge's "
+    "verdicts as they are (or log=FILE in place of rubric and data); options are those of "
+    "judgesense.check"
+)
+_START = "judgesense_decision"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options: each can also stand in the ini file."""
+    parser.addini(
+        "judgesense_inconclusive",
+        f"what a check that settles nothing counts as: {', '.join(OUTCOMES)} (default: xfail)",
+        default="xfail",
+    )
+    parser.addini(
+        "judgesense_dir",
+        "folder of the checks' runs, from the root directory (default: .judgesense)",
+        default=".judgesense",
+    )
+    parser.addini("judgesense_judge", "the judge of checks that name none", default="")
+    group = parser.getgroup("judgesense", "checks of LLM judges")
+    group.addoption(
+        "--judgesense-judge", metavar="JUDGE", help="ask this judge in every check that names none"
+    )
+    group.addoption(
+        "--judgesense-inconclusive", choices=OUTCOMES, help="overrides judgesense_inconclusive"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line("markers", _HELP)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Run the checks of a marked test before its body; a marker of yours without rubric= or log=
+    is left alone."""
+    for mark in reversed(list(item.iter_markers(MARK))):
+        if _SOURCES & mark.kwargs.keys():
+            if mark.args:
+                pytest.fail("judge(...) takes keyword arguments only", pytrace=False)
+            JudgeCheck(item)(**mark.kwargs)
+
+
+@pytest.fixture
+def judge_check(request: pytest.FixtureRequest) -> JudgeCheck:
+    """Check a rubric in a test: ``judge_check(rubric=..., data=..., judge=...)``."""
+    return JudgeCheck(request.node)
+
+
+class JudgeCheck:
+    """Runs a check for a test, and makes its decision the test's outcome."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+
+    def __call__(
+        self,
+        rubric: str | Path | None = None,
+        data: str | Path | None = None,
+        judge: Any = None,
+        *,
+        log: str | Path | None = None,
+        **options: Any,
+    ) -> CheckResult:
+        """Check a rubric on its data, or another tool's log, as :func:`judgesense.check` and
+        :func:`judgesense.check_log` do.
+
+        Relative paths start at the test's folder, or else at the root directory. Runs are kept in
+        ``.judgesense``, so an unchanged check judges nothing.
+
+        Returns the result of a check that passes. The test fails if it does not, and for bad input;
+        a check that settles nothing counts as ``judgesense_inconclusive`` says.
+        """
+        from judgesense.errors import JudgeSenseError
+
+        config = self._item.config
+        judge = judge or config.getoption("judgesense_judge") or config.getini("judgesense_judge")
+        notes: list[str] = []
+        files = {"rubric": rubric, "data": data, "log": log, "wordings": options.get("wordings")}
+        places = {name: self._place(file) for name, file in files.items() if file is not None}
+        given = {
+            "runs": _runs(config), "note": notes.append, **options,
+            **{name: place for name, place in places.items() if name == "wordings"},
+        }  # fmt: skip
+        try:
+            found = _checked(places, judge or None, given)
+        except JudgeSenseError as error:
+            pytest.fail(f"judgesense: {error}", pytrace=False)
+        if notes:
+            self._item.add_report_section("call", "judgesense", "\n".join(notes))
+        self._item.user_properties += _properties(found)
+        _conclude(found, config)
+        return found
+
+    def _place(self, file: str | Path) -> Path:
+        path = Path(file)
+        if path.is_absolute():
+            return path
+        beside = self._item.path.parent / path
+        return beside if beside.exists() else self._item.config.rootpath / path
+
+
+def _checked(places: Mapping[str, Path], judge: Any, options: Mapping[str, Any]) -> CheckResult:
+    from judgesense.errors import JudgeSenseError
+    from judgesense.studies.check import check
+    from judgesense.studies.check_log import check_log
+
+    if "log" in places:
+        if taken := {"rubric", "data"} & places.keys():
+            raise JudgeSenseError(f"{min(taken)} with log: the log has the rubric and the rows")
+        return check_log(places["log"], judge, **options)
+    if absent := [name for name in ("rubric", "data") if name not in places]:
+        raise JudgeSenseError(f"a check needs {absent[0]}= (or log=)")
+    if judge is None:
+        raise JudgeSenseError(
+            "a check needs a judge: judge= in the test, judgesense_judge in the ini file or "
+            "--judgesense-judge"
+        )
+    return check(places["rubric"], places["data"], judge, **options)
+
+
+def _runs(config: pytest.Config) -> Path:
+    """The folder of the runs, which git ignores."""
+    folder = config.rootpath / str(config.getini("judgesense_dir"))
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("# Made by JudgeSense: runs of checks.\n*\n", encoding="utf-8")
+    return folder
+
+
+def _conclude(found: CheckResult, config: pytest.Config) -> None:
+    """Raise the outcome of a check that does not pass."""
+    if found.decision == "FAIL":
+        pytest.fail(f"{found.verdict}\n{found.next_step}", pytrace=False)
+    if found.decision != "INCONCLUSIVE":
+        return
+    # A check's own inconclusive= is nearer than the session's.
+    policy = found.inconclusive or config.getoption("judgesense_inconclusive")
+    policy = policy or config.getini("judgesense_inconclusive")
+    if policy == "pass":
+        return
+    outcomes: Mapping[str, Callable[[str], Any]] = {
+        "xfail": pytest.xfail,
+        "skip": pytest.skip,
+        "fail": lambda text: pytest.fail(text, pytrace=False),
+    }
+    if policy not in outcomes:
+        raise pytest.UsageError(
+            f"judgesense_inconclusive is {policy!r}; choose one of {', '.join(OUTCOMES)}"
+        )
+    outcomes[policy](found.verdict)
+
+
+def _properties(found: CheckResult) -> list[tuple[str, object]]:
+    """A check as properties of the test's report: they reach JUnit files and other processes."""
+    states = {name: check["state"] for name, check in found.card["checks"].items()
+              if check["applies"]}  # fmt: skip
+    told = {
+        _START: found.decision,
+        "judgesense_verdict": found.verdict,
+        "judgesense_judge": found.card["judge"],
+        "judgesense_jss": found.jss,
+        "judgesense_ci_low": found.ci_low,
+        "judgesense_ci_high": found.ci_high,
+        "judgesense_threshold": found.threshold,
+        "judgesense_trust": found.card["trust"],
+        "judgesense_card": ", ".join(f"{name} {state}" for name, state in states.items()),
+        "judgesense_next": found.next_step,
+        "judgesense_report": str(found.out / "report.html"),
+    }
+    return [(name, value) for name, value in told.items() if value is not None]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The trust card of every check, below the tests."""
+    cards = [
+        (report.nodeid, card)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for card in _cards(report.user_properties)
+    ]
+    if not cards:
+        return
+    terminalreporter.section("judgesense")
+    for test, card in cards:
+        terminalreporter.line(f"{test}: {card['judgesense_verdict']}")
+        terminalreporter.line(
+            f"  trust: {card['judgesense_trust']} ({card['judgesense_card']}); judge: "
+            f"{card['judgesense_judge']}"
+        )
+        terminalreporter.line(f"  {card['judgesense_next']}")
+        terminalreporter.line(f"  {card['judgesense_report']}")
+
+
+def _cards(properties: list[tuple[str, object]]) -> Iterator[dict[str, object]]:
+    """The checks of a test: each begins with its decision."""
+    card: dict[str, object] = {}
+    for name, value in properties:
+        if name == _START and card:
+            yield card
+            card = {}
+        if name == _START or (card and name.startswith("judgesense_")):
+            card[name] = value
+    if card:
+        yield card
