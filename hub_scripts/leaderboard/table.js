@@ -10,7 +10,28 @@ const remember = (changed, replace) => {
   known = location.search;
   links();
 };
-window.judgesense = {remember};
+let asked = 0;
+const load = async () => {
+  const mine = ++asked;
+  const answer = await fetch('table.html' + location.search).catch(() => null);
+  const text = answer && answer.ok ? await answer.text() : null;
+  if (mine !== asked) return;
+  if (text !== null) {
+    props.value = text;
+    return;
+  }
+  const said = document.createElement('p');
+  said.className = 'notice';
+  said.setAttribute('role', 'alert');
+  said.textContent = 'The server does not answer. Reload the page.';
+  element.querySelector('.site').prepend(said);
+};
+const filter = (changed, replace) => {
+  const before = location.search;
+  remember(changed, replace);
+  if (location.search !== before) load();
+};
+window.judgesense = {filter};
 window.addEventListener('popstate', () => {
   if (location.search !== known) location.reload();
 });
@@ -111,6 +132,11 @@ const place = () => {
     else text.classList.add('hover');
   });
 };
+const showAll = () => {
+  const all = query();
+  all.set('rows', 'all');
+  filter(all);
+};
 const apply = () => { columns(); sort(); compare(); links(); place(); };
 
 element.addEventListener('click', event => {
@@ -122,8 +148,12 @@ element.addEventListener('click', event => {
     const turned = way === 'down' ? 'up' : 'down';
     change('sort', `${head.dataset.key}.${key === head.dataset.key ? turned : first}`);
     const whole = element.querySelector('.whole');
-    if (whole) location.assign(whole.href);
+    if (whole) showAll();
     else sort();
+  }
+  if (event.target.closest('.whole')) {
+    event.preventDefault();
+    showAll();
   }
   if (event.target.closest('.comparing button')) {
     change('compare', '', true);
@@ -159,5 +189,14 @@ element.addEventListener('change', event => {
   }
 });
 window.addEventListener('resize', place);
-watch('value', apply);
+/* Gradio changes the nodes of the table in place. */
+const observer = new MutationObserver(() => {
+  observer.disconnect();
+  apply();
+  observe();
+});
+const observe = () => observer.observe(element, {childList: true, subtree: true,
+  characterData: true});
 apply();
+observe();
+if (location.search) load();

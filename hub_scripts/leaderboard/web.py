@@ -1,4 +1,4 @@
-"""What the site answers beside Gradio's pages: the CSV, the picture, and each page's metadata."""
+"""What the site answers beside Gradio's pages: the table, CSV, the picture, pages' metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from hub_scripts.leaderboard.pages.table import csv_of
+from hub_scripts.leaderboard.pages.table import csv_of, table_of
 from hub_scripts.leaderboard.render import short
 from hub_scripts.leaderboard.sources import RunSource
 
@@ -40,6 +40,11 @@ def app_options(source: RunSource) -> dict[str, Any]:
     from starlette.responses import FileResponse, Response
     from starlette.routing import Route
 
+    def table_html(request: Request) -> Response:
+        text = table_of(source.board(), request.query_params)
+        # A part of a page, which is of no use by itself.
+        return Response(text, media_type="text/plain; charset=utf-8")
+
     def table_csv(request: Request) -> Response:
         text = csv_of(source.board(), request.query_params)
         headers = {"Content-Disposition": 'attachment; filename="judgesense-leaderboard.csv"'}
@@ -49,7 +54,11 @@ def app_options(source: RunSource) -> dict[str, Any]:
         return FileResponse(PICTURE, headers={"Cache-Control": "public, max-age=86400"})
 
     return {
-        "routes": [Route("/table.csv", table_csv), Route("/picture.png", picture)],
+        "routes": [
+            Route("/table.html", table_html),
+            Route("/table.csv", table_csv),
+            Route("/picture.png", picture),
+        ],
         "middleware": [Middleware(PageMetadata)],
     }
 
