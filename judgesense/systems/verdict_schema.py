@@ -40,8 +40,11 @@ rests on several. ``repeat`` counts answers to the same prompt from 0.
 TIES = ("TIE", "tie", "Tie", "C")
 """Verdicts of a comparison that choose neither system."""
 
-GOOD = ("YES", "PASS", "TRUE", "CORRECT", "GOOD", "C", "1")
-"""Labels of a two-label task that count as good; upper and lower case are the same here."""
+GOOD = {
+    "YES": "NO", "PASS": "FAIL", "TRUE": "FALSE", "CORRECT": "INCORRECT", "GOOD": "BAD", "C": "I",
+    "1": "0",
+}  # fmt: skip
+"""Labels of a two-label task that count as good, and the other label; case does not matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +182,25 @@ def labels_of(table: pa.Table, source: str) -> tuple[str, ...]:
     found = [label for label in seen if label is not None and label not in UNDECIDED]
     if not found:
         raise JudgeSenseError(f"{source}: no row has a verdict; judge the items first")
+    if len(found) == 1:
+        found += _other(found[0])
     as_numbers = {label: number_of(label) for label in found}
     if None in as_numbers.values():
         return tuple(sorted(found))
     return tuple(sorted(found, key=lambda label: as_numbers[label] or 0.0))
+
+
+def _other(label: str) -> list[str]:
+    """The label that a source has not given yet, where one label of a usual pair is there."""
+    pairs = {**GOOD, **{bad: good for good, bad in GOOD.items()}}
+    other = pairs.get(label.upper())
+    if other is None or (len(label) == 1 and not label.isdigit()):
+        return []
+    return [other if label.isupper() or label.isdigit() else _cased(other, label)]
+
+
+def _cased(other: str, label: str) -> str:
+    return other.lower() if label.islower() else other.capitalize()
 
 
 def chosen(

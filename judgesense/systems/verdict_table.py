@@ -25,7 +25,7 @@ REQUIRED = ("item_id", "verdict")
 """The columns that a file must have."""
 
 
-def _text(value: Any) -> Any:
+def as_id(value: Any) -> Any:
     """Ids and labels as text: 4 and 4.0 are the label "4", true is "true"."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -35,7 +35,7 @@ def _text(value: Any) -> Any:
 
 
 def _label(value: Any) -> Any:
-    text = _text(value)
+    text = as_id(value)
     if not isinstance(text, str):
         return text
     text = text.strip()
@@ -54,8 +54,8 @@ def _empty(value: Any) -> Any:
     return None if isinstance(value, str) and not value.strip() else value
 
 
-Id = Annotated[str, BeforeValidator(_text), BeforeValidator(_empty)]
-SomeId = Annotated[str | None, BeforeValidator(_text), BeforeValidator(_empty)]
+Id = Annotated[str, BeforeValidator(as_id), BeforeValidator(_empty)]
+SomeId = Annotated[str | None, BeforeValidator(as_id), BeforeValidator(_empty)]
 SomeLabel = Annotated[str | None, BeforeValidator(_label), BeforeValidator(_empty)]
 Number = Annotated[float | None, BeforeValidator(_empty)]
 

@@ -1,0 +1,144 @@
+"""The true rate behind a judge's two-label verdicts, from its hits and false alarms on some labels.
+
+Source: Rogan & Gladen 1978, "Estimating prevalence from the results of a screening test", American
+Journal of Epidemiology 107, 71-76.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.intervals import cluster_codes
+from judgesense.statistics.prediction_powered import Influence, combined
+from judgesense.statistics.result import ResultMapping
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RoganGladen(ResultMapping):
+    """The corrected rate, in [0, 1], and the judge's rates behind it.
+
+    ``sensitivity`` is the share of truly good units that the judge calls good, ``specificity`` that
+    of truly bad ones that it calls bad. ``edge`` is their sum minus 1: 0 is chance. An undefined
+    figure is None, and ``degenerate`` says why.
+    """
+
+    labels: ClassVar = {"rate": "corrected rate", "sensitivity": "good ones called good",
+                        "specificity": "bad ones called bad"}  # fmt: skip
+
+    rate: float | None
+    ci_low: float | None
+    ci_high: float | None
+    sensitivity: float | None
+    specificity: float | None
+    edge: float | None
+    edge_ci_low: float | None
+    edge_ci_high: float | None
+    n_labels: int
+    n_units: int
+    degenerate: str | None
+
+
+def rogan_gladen(
+    labels: Any,
+    predictions: Any,
+    *,
+    clusters: Any = None,
+    weights: Any = None,
+    confidence_level: float = 0.95,
+) -> RoganGladen:
+    """The true share of good units: (observed rate + specificity - 1) / edge.
+
+    The observed rate is that of the units without a label, as in the package ``judgy``. The
+    interval is by linearisation (the delta method) over clusters, Student's t; its ends and the
+    estimate are kept within [0, 1].
+
+    Args:
+        labels: shape (n,), 1 good, 0 bad, NaN where there is none.
+        predictions: shape (n,), 1 or 0, NaN where there is none.
+        clusters: one id per unit, or None.
+        weights: shape (n,), the inverse of each labelled unit's chance to be labelled, or None for
+            labels drawn at one rate. With weights the observed rate is that of all units.
+        confidence_level: within (0, 1).
+
+    Returns:
+        The rate. It is undefined if the labels are of one class, or if the judge is no better than
+        chance on them.
+
+    Raises:
+        ValueError: arrays of other lengths, or values other than 0 and 1.
+
+    >>> nan = float("nan")
+    >>> found = rogan_gladen([1, 1, 0, 0, nan, nan], [1, 1, 0, 1, 1, 1])
+    >>> found.rate, found.sensitivity, found.specificity
+    (1.0, 1.0, 0.5)
+    """
+    y, f = _binary(labels, "labels"), _binary(predictions, "predictions")
+    if len(y) != len(f):
+        raise ValueError(f"labels has {len(y)} rows and predictions {len(f)}: pass one of each")
+    codes, _ = cluster_codes(clusters, len(y))
+    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    both = ~np.isnan(y) & ~np.isnan(f)
+    rest = ~np.isnan(f) if weights is not None else np.isnan(y) & ~np.isnan(f)
+    good, bad = both & (y == 1), both & (y == 0)
+
+    def undefined(why: str, **known: Any) -> RoganGladen:
+        return RoganGladen.undefined(
+            n_labels=int(both.sum()), n_units=len(y), degenerate=why, **known
+        )
+
+    if not good.any() or not bad.any():
+        return undefined("the labels are of one class: label units of both")
+    f = np.where(np.isnan(f), 0.0, f)
+    sensitivity, of_good = _share(f, good, w)
+    specificity, of_bad = _share(1 - f, bad, w)
+    edge = sensitivity + specificity - 1
+    of_edge = Influence(edge, of_good + of_bad, of_good + of_bad, None, 1.0, int(both.sum()),
+                        max(1.0, float(both.sum()) - 2))  # fmt: skip
+    told = combined([(1.0, of_edge, codes)], confidence_level)
+    known = {"sensitivity": sensitivity, "specificity": specificity, "edge": edge,
+             "edge_ci_low": told.ci_low, "edge_ci_high": told.ci_high}  # fmt: skip
+    if edge <= 0:
+        return undefined("the judge is no better than chance on the labels", **known)
+    if not rest.any():
+        return undefined("every unit has a label: nothing is left to correct", **known)
+    observed, of_rest = _share(f, rest, np.ones(len(y)))
+    rate = (observed + specificity - 1) / edge
+    own = (-rate * of_good + (1 - rate) * of_bad) / edge
+    found = Influence(rate, of_rest / edge + own, own, None, 1.0, int(both.sum()),
+                      max(1.0, float(both.sum()) - 2))  # fmt: skip
+    ends = combined([(1.0, found, codes)], confidence_level)
+    unclear = told.ci_low is not None and told.ci_low <= 0
+    return RoganGladen(
+        rate=min(1.0, max(0.0, rate)),
+        ci_low=None if ends.ci_low is None else min(1.0, max(0.0, ends.ci_low)),
+        ci_high=None if ends.ci_high is None else min(1.0, max(0.0, ends.ci_high)),
+        n_labels=int(both.sum()),
+        n_units=len(y),
+        degenerate="so few labels do not show that the judge is better than chance"
+        if unclear
+        else None,
+        **known,
+    )
+
+
+def _share(f: Floats, mask: npt.NDArray[np.bool_], w: Floats) -> tuple[float, Floats]:
+    """The weighted share of f on the mask, and each unit's influence on it."""
+    total = float(w[mask].sum())
+    share = float((w[mask] * f[mask]).sum()) / total
+    n = int(mask.sum())
+    units = np.where(mask, w * (f - share) / total, 0.0) * np.sqrt(n / max(1, n - 1))
+    return share, units
+
+
+def _binary(values: Any, name: str) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    bad = np.flatnonzero(~np.isnan(array) & (array != 0) & (array != 1))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]:g}: pass 1, 0, or NaN for none")
+    return array

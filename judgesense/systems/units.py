@@ -1,0 +1,123 @@
+"""Verdicts by output and wording: the arrays that decisions about systems are computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.errors import JudgeSenseError
+from judgesense.statistics.labels import Codes
+from judgesense.statistics.prediction_powered import row_means
+from judgesense.systems.verdict_schema import Floats, VerdictTable, numbers_of
+
+ALL = "all"
+"""The name of the one system where a table names none."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The judged outputs of one or more systems, n in all.
+
+    A unit is an output, ``(item, system)``. In a comparison it is a pair of outputs, whose
+    ``system`` names both systems in alphabetical order (``x|y``); values are then in favour of the
+    first. ``predictions`` are verdicts as numbers, shape (n, T) with a column per wording, means
+    over orders and repeats, NaN without a verdict. ``margin`` is the mean margin, NaN without any.
+    ``gold`` is a known label as a number, NaN without. ``flipped`` says where the file names the
+    pair the other way round. ``rows`` is each unit's first row of the table.
+    """
+
+    items: npt.NDArray[Any]
+    system: Codes
+    systems: tuple[str, ...]
+    cluster: Codes
+    predictions: Floats
+    wordings: tuple[str, ...]
+    margin: Floats
+    gold: Floats
+    flipped: npt.NDArray[np.bool_]
+    rows: Codes
+    comparative: bool
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def means(self) -> Floats:
+        """Mean verdict over wordings, shape (n,); NaN without any."""
+        return row_means(self.predictions)
+
+    def of(self, system: int) -> npt.NDArray[np.bool_]:
+        """The mask of a system's units."""
+        mask: npt.NDArray[np.bool_] = self.system == system
+        return mask
+
+
+def units_of(table: VerdictTable, positive: str | None = None) -> Units:
+    """The outputs of a table of verdicts.
+
+    Raises JudgeSenseError for a table in which some rows name a system and others do not, or of
+    which some name two systems and others one.
+    """
+    named = table.column("system_id")
+    without = np.array([name is None for name in named])
+    if without.any() and not without.all():
+        row = int(np.argmax(without))
+        raise JudgeSenseError(
+            f"{table.source}, row {row + 1}, system_id: is empty, but other rows name a system; "
+            "name every row's"
+        )
+    both = np.array([name is not None and "|" in name for name in named])
+    if both.any() and not table.comparative:
+        row = int(np.argmin(both)) if both.sum() > len(both) / 2 else int(np.argmax(both))
+        raise JudgeSenseError(
+            f"{table.source}, row {row + 1}, system_id: {named[row]!r}; name one system in every "
+            "row, or two (A|B) in every row"
+        )
+    values = table.values(positive)
+    gold = numbers_of(table.column("gold"), table, positive)
+    flipped = np.zeros(len(table), dtype=np.bool_)
+    if table.comparative:
+        sides = [name.split("|") for name in named]
+        flipped = np.array([one > two for one, two in sides])
+        named = np.array(["|".join(sorted(side)) for side in sides], dtype=object)
+        values, gold = (np.where(flipped, 1 - each, each) for each in (values, gold))
+    elif without.all():
+        named = np.full(len(table), ALL, dtype=object)
+    systems, system = np.unique(named.astype(str), return_inverse=True)
+    items, item = np.unique(table.column("item_id").astype(str), return_inverse=True)
+    keys = item * len(systems) + system
+    _, first, unit = np.unique(keys, return_index=True, return_inverse=True)
+    # In the file's order.
+    ranked = np.argsort(first, kind="stable")
+    unit = np.argsort(ranked)[unit]
+    rows = first[ranked]
+    wordings, wording = np.unique(
+        np.array([name or "" for name in table.column("wording")], dtype=str), return_inverse=True
+    )
+    shape = (len(rows), len(wordings))
+    margins = np.array(table.table["margin"].to_pylist(), dtype=np.float64)
+    _, cluster = np.unique(table.column("cluster_id").astype(str)[rows], return_inverse=True)
+    return Units(
+        items=items[item[rows]].astype(object),
+        system=system[rows],
+        systems=tuple(systems.tolist()),
+        cluster=cluster,
+        predictions=_mean_of(values, unit * shape[1] + wording, shape[0] * shape[1]).reshape(shape),
+        wordings=tuple(wordings.tolist()),
+        margin=_mean_of(margins, unit, len(rows)),
+        gold=_mean_of(gold, unit, len(rows)),
+        flipped=flipped[rows],
+        rows=rows,
+        comparative=table.comparative,
+    )
+
+
+def _mean_of(values: Floats, cells: Codes, size: int) -> Floats:
+    known = ~np.isnan(values)
+    count = np.bincount(cells[known], minlength=size)
+    sums = np.bincount(cells[known], values[known], minlength=size)
+    means: Floats = np.divide(sums, count, out=np.full(size, np.nan), where=count > 0)
+    return means
