@@ -29,12 +29,18 @@ if TYPE_CHECKING:
     from judgesense.statistics.robustness import paraphrase_robustness
     from judgesense.studies.check import CheckResult, check
     from judgesense.studies.check_log import check_log
+    from judgesense.systems.estimate import estimate
+    from judgesense.systems.estimate_result import Estimate
+    from judgesense.systems.label_budget import LabelPlan, label_next
+    from judgesense.systems.verdict_table import read_verdicts
     from local_judges.responder import Question, respond
 
 __all__ = [
     "Agreement",
     "CheckResult",
     "Comparison",
+    "Estimate",
+    "LabelPlan",
     "Question",
     "Report",
     "__version__",
@@ -42,9 +48,11 @@ __all__ = [
     "check",
     "check_log",
     "compare",
+    "estimate",
     "import_log",
     "jss",
     "judge_items",
+    "label_next",
     "load_judge",
     "match_answers",
     "metric_path",
@@ -53,6 +61,7 @@ __all__ = [
     "prompt_sensitivity",
     "ranking_stability",
     "read_responses",
+    "read_verdicts",
     "report",
     "respond",
     "run",
@@ -63,15 +72,19 @@ _HOMES = {
     "Agreement": "judgesense.statistics.agreement",
     "CheckResult": "judgesense.studies.check",
     "Comparison": "judgesense.reporting.compare",
+    "Estimate": "judgesense.systems.estimate_result",
+    "LabelPlan": "judgesense.systems.label_budget",
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",
     "answer_match": "judgesense.matching:match_answers",
     "check": "judgesense.studies.check",
     "check_log": "judgesense.studies.check_log",
     "compare": "judgesense.reporting.compare",
+    "estimate": "judgesense.systems.estimate",
     "import_log": "judgesense.importers",
     "jss": "judgesense.statistics.agreement",
     "judge_items": "judgesense.pipeline.verdicts",
+    "label_next": "judgesense.systems.label_budget",
     "load_judge": "judgesense.pipeline.verdicts",
     "match_answers": "judgesense.matching",
     "metric_path": "judgesense.scores",
@@ -80,6 +93,7 @@ _HOMES = {
     "prompt_sensitivity": "judgesense.statistics.ranking",
     "ranking_stability": "judgesense.statistics.ranking",
     "read_responses": "judgesense.responses",
+    "read_verdicts": "judgesense.systems.verdict_table",
     "report": "judgesense.reporting.build:report_runs",
     "respond": "local_judges.responder",
     "run": "judgesense.pipeline",

@@ -12,6 +12,7 @@ import typer
 
 from judgesense.cli import check as check_command
 from judgesense.cli import dataset as dataset_commands
+from judgesense.cli import estimate as estimate_command
 from judgesense.cli import importing as import_command
 from judgesense.cli import judge as judge_command
 from judgesense.cli import judges as judge_commands
@@ -53,6 +54,7 @@ for _name, _command in (
     ("check", check_command.check),
     ("stabilise", stabilise_command.stabilise),
     ("judge", judge_command.judge),
+    ("estimate", estimate_command.estimate),
     ("export-training", training_command.export_training),
     ("report", report_commands.report),
     ("compare", report_commands.compare),

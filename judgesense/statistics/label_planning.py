@@ -49,8 +49,8 @@ def labels_needed(
     >>> nan = float("nan")
     >>> from judgesense.statistics.prediction_powered import powered_mean
     >>> some = powered_mean([1, 0, 1, 1] * 5 + [nan] * 400, [1, 0, 1, 0] * 105)
-    >>> labels_needed(some, threshold=0.7).clusters > 20
-    True
+    >>> labels_needed(some, threshold=0.9)
+    Needed(clusters=51, low=18, high=None)
     """
     check_level(confidence_level)
     check_level(probability)

@@ -35,7 +35,8 @@ class Influence:
     ``units`` is each unit's influence, shape (n,), summing to about 0; ``labels`` the part of it
     that rests on its label, which more labels shrink. ``without`` is the estimate without each
     wording, shape (T,), None with fewer than three. ``floor`` is the least variance that the labels
-    may show. ``n_labels`` counts labelled units, ``freedom`` their degrees of freedom.
+    may show. ``n_labels`` counts labelled units. ``freedom`` is that of the labels, or of the
+    predictions of a naive mean: the clusters behind them, less one per stratum; 0 shows no spread.
     """
 
     estimate: float
@@ -191,9 +192,7 @@ def naive_influence(predictions: Any, *, clusters: Any = None) -> Influence:
     if table.shape[1] >= FEWEST_WORDINGS:
         left = (np.delete(table, t, axis=1) for t in range(table.shape[1]))
         without = np.array([float(np.nanmean(row_means(each)[known])) for each in left])
-    return Influence(
-        float(f[known].mean()), units, np.zeros(len(f)), without, 1.0, 0, max(1.0, k - 1.0)
-    )
+    return Influence(float(f[known].mean()), units, np.zeros(len(f)), without, 1.0, 0, k - 1.0)
 
 
 def combined(
@@ -211,7 +210,7 @@ def combined(
         normal: as in `powered_mean`.
 
     Returns:
-        The estimate; its interval is None with a single cluster.
+        The estimate; its interval is None if a part rests on a single cluster.
 
     >>> y = [1.0, 0.0, 1.0, 1.0]
     >>> one, codes = influence(y, y, lam=0.0), np.arange(4)
@@ -228,7 +227,8 @@ def combined(
         total += factor * np.bincount(codes, part.units, minlength=size)
         mine = np.bincount(codes, part.labels, minlength=size)
         own += factor * mine
-        freedom += (factor**2 * max(float((mine**2).sum()), part.floor)) ** 2 / part.freedom
+        if part.freedom > 0:
+            freedom += (factor**2 * max(float((mine**2).sum()), part.floor)) ** 2 / part.freedom
     variance, of_labels = float((total**2).sum()), float((own**2).sum())
     short = sum(f**2 * max(0.0, p.floor - float((p.labels**2).sum())) for f, p, _ in parts)
     of_labels += short
@@ -243,7 +243,7 @@ def combined(
         "n_units": sum(len(part.units) for _, part, _ in parts),
         "n_clusters": n_clusters,
     }
-    if n_clusters < 2:
+    if any(part.freedom <= 0 or len(np.unique(codes)) < 2 for _, part, codes in parts):
         return Powered(estimate, None, None, None, None, None, label_error=None,
                        wording_error=0.0, **counts)  # fmt: skip
     freedom += rest**2 / (n_clusters - 1)

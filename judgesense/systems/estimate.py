@@ -257,6 +257,8 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
     reasons = []
     if found is None:
         reasons.append(f"{count} labels: a correction needs at least {FEWEST_LABELS}")
+    elif found.error is None:
+        reasons.append("no interval: its outputs, or those with labels, share one cluster_id")
     if binary and count:
         told = rogan_gladen(
             np.where(np.isin(labels, (0.0, 1.0)), labels, np.nan),

@@ -152,7 +152,7 @@ def _decision(name: str | None, value: float | None) -> str:
 
 
 def _needed(each: Mapping[str, Any]) -> str:
-    if each["corrected"] is None:
+    if each["corrected"] is None or each["ci_low"] is None:
         return UNDEFINED
     if each["decision"] is not None:
         return "decided"
@@ -170,8 +170,8 @@ def comparison_text(each: Mapping[str, Any]) -> str:
     """One sentence or two on a comparison: what labels do to the judge's decision, and what next.
 
     >>> told = {"system_a": "a", "system_b": "b", "measure": "difference", "naive": 0.1,
-    ...         "decision_naive": "a", "corrected": None, "decision": None, "by_wording": [],
-    ...         "n_labels": 0}
+    ...         "decision_naive": "a", "corrected": None, "ci_low": None, "decision": None,
+    ...         "by_wording": [], "n_labels": 0}
     >>> comparison_text(told)
     'The judge alone decides for a over b; label outputs of both systems to check that.'
     """
@@ -185,6 +185,8 @@ def comparison_text(each: Mapping[str, Any]) -> str:
     alone = f"The judge alone {said(each['decision_naive'])}"
     if each["corrected"] is None:
         return f"{alone}; label outputs of both systems to check that."
+    if each["ci_low"] is None:
+        return f"{one} and {two}: no interval, so no decision."
     if not each["changed"]:
         text = f"{alone}; labels agree." if each["decision"] else f"{alone}, and labels do too."
     elif each["decision"] is None:

@@ -10,7 +10,8 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import run
-from judgesense.pipeline.verdicts import judge_items
+from judgesense.pipeline.verdict_files import write_verdicts
+from judgesense.pipeline.verdicts import judge_items, load_judge
 from judgesense.systems.verdict_table import SCHEMA, read_verdicts
 from local_judges.callable_judge import CallableJudge
 
@@ -31,14 +32,17 @@ def test_a_file_of_judge_is_read_back_in_every_format(tmp_path):
         return [{str(label): -float(abs(label - 4)) for label in range(1, 6)} for _ in messages]
 
     judge = CallableJudge(rate, name="rater", scoring="options")
+    judge_items(items, judge, tmp_path / "verdicts.csv", task="coherence", note=quiet)
+    with load_judge(judge, task="coherence") as loaded:
+        verdicts = loaded(items)
+    for suffix in ("jsonl", "parquet"):
+        write_verdicts(verdicts, tmp_path / f"verdicts.{suffix}")
     for suffix in ("csv", "jsonl", "parquet"):
-        out = tmp_path / f"verdicts.{suffix}"
-        judge_items(items, judge, out, task="coherence", note=quiet)
-        table = read_verdicts(out)
+        table = read_verdicts(tmp_path / f"verdicts.{suffix}")
         assert table.table.schema == SCHEMA
         first = table.table.to_pylist()[0]
         assert (first["item_id"], first["cluster_id"], first["system_id"]) == ("i0", "c", "s")
-        assert (table.judge, table.task) == ("rater@callable", "coherence")
+        assert (table.judge.split("@")[0], table.task) == ("rater", "coherence")
         assert (first["wording"], first["order"]) == ("coherence-1", "-")
         assert (first["verdict"], first["gold"]) == ("4", "4")
         # Softmax of -|l - 4| over 1..5.

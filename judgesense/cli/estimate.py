@@ -1,0 +1,162 @@
+"""``judgesense estimate``: systems' scores and differences, corrected by human labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from judgesense.cli import options as opt
+from judgesense.errors import JudgeSenseError
+
+_LABELS, _NEXT = "Labels", "Labels to add"
+
+
+def estimate(
+    verdicts: Annotated[
+        Path,
+        typer.Argument(
+            metavar="VERDICTS",
+            help="File of judgesense judge, or your own with item_id, system_id and verdict "
+            "(Parquet, JSONL, CSV); or the folder of a run.",
+        ),
+    ],
+    labels: Annotated[
+        list[Path] | None,
+        opt.option(
+            "FILE",
+            "People's labels: item_id, system_id, label and, if several people labelled, rater; or "
+            "a Label Studio export (JSON). Repeatable.",
+            "--labels",
+            "-l",
+            panel=_LABELS,
+            default="the gold labels of VERDICTS",
+        ),
+    ] = None,
+    label_columns: Annotated[
+        str | None,
+        opt.option("OURS=YOURS,...", "Columns of the labels, such as label=grade.", panel=_LABELS),
+    ] = None,
+    mapping: Annotated[
+        str | None,
+        opt.option(
+            "THEIRS=OURS,...",
+            "People's labels as the judge's, such as ok=YES.",
+            "--map",
+            panel=_LABELS,
+        ),
+    ] = None,
+    raters: Annotated[
+        Literal["majority", "mean"],
+        opt.option(None, "Several people's labels of one output, put together.", panel=_LABELS),
+    ] = "majority",
+    judge: Annotated[
+        str | None, opt.option("NAME", "A judge of VERDICTS, if it has several.", panel=opt.DATA)
+    ] = None,
+    task: Annotated[
+        str | None, opt.option("NAME", "A task of VERDICTS, if it has several.", panel=opt.DATA)
+    ] = None,
+    scoring: Annotated[
+        Literal["generate", "options"] | None,
+        opt.option(None, "Of a run with both; options by default.", panel=opt.DATA),
+    ] = None,
+    systems: Annotated[
+        str | None, opt.option("A,B", "Systems to compare.", panel=opt.DATA, default="all")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        opt.option("LABEL", "The label that counts as good, such as PASS.", panel=opt.DATA),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        opt.option("OURS=YOURS,...", "Columns, such as verdict=rating.", panel=opt.DATA),
+    ] = None,
+    encoding: opt.Encoding = "utf-8",
+    confidence: Annotated[
+        float, opt.option("LEVEL", "Level of the intervals.", panel=opt.RUN)
+    ] = 0.95,
+    next_: Annotated[
+        int | None,
+        opt.option(
+            "N",
+            "Pick the N outputs whose labels shrink the decision's interval most; write them to "
+            "--out and stop.",
+            "--next",
+            panel=_NEXT,
+            min=1,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        opt.option(
+            "FILE",
+            "For people to fill in: .csv, or .json for Label Studio.",
+            "--out",
+            "-o",
+            panel=_NEXT,
+        ),
+    ] = None,
+    items: Annotated[
+        Path | None,
+        opt.option(
+            "FILE",
+            "Texts to show with each output, by item_id.",
+            panel=_NEXT,
+            default="other columns of VERDICTS, or its prompts",
+        ),
+    ] = None,
+    blind: Annotated[
+        bool, opt.option(None, "Hide which system wrote an output.", "--blind", panel=_NEXT)
+    ] = False,
+    seed: opt.Seed = 0,
+    format: Annotated[
+        Literal["text", "json"],
+        opt.option(None, "Output format.", "--format", "-f", panel=opt.RUN),
+    ] = "text",
+) -> None:
+    """Estimate systems' scores and differences from many verdicts and some human labels.
+
+    Prints what the judge alone says beside what the labels make of it (prediction-powered
+    inference; Rogan-Gladen for two labels), whether that changes the decision which system is
+    better, and how many more labels would decide. Labels must be a random sample of each system's
+    outputs, or picked by --next.
+    """
+    shared: dict[str, Any] = {
+        "judge": judge,
+        "task": task,
+        "scoring": scoring,
+        "systems": opt.names(systems),
+        "positive": positive,
+        "columns": opt.pairs(columns, "--columns"),
+        "label_columns": opt.pairs(label_columns, "--label-columns"),
+        "mapping": opt.pairs(mapping, "--map"),
+        "raters": raters,
+        "encoding": encoding,
+    }
+    if next_ is None:
+        for flag, value in (("--out", out), ("--items", items), ("--blind", blind or None)):
+            if value is not None:
+                raise JudgeSenseError(f"{flag} goes with --next N, which picks outputs to label")
+        from judgesense.systems.estimate import estimate as run_estimate
+
+        found = run_estimate(verdicts, labels, confidence_level=confidence, **shared)
+        if format == "json":
+            opt.print_json(found.to_dict())
+        else:
+            typer.echo(str(found))
+        return
+    if out is None:
+        raise JudgeSenseError("--next needs --out FILE.csv or FILE.json, the file for people")
+    from judgesense.systems.label_budget import label_next
+
+    plan = label_next(verdicts, next_, out, labels, items=items, blind=blind, seed=seed, **shared)
+    if format == "json":
+        opt.print_json(plan.to_dict())
+        return
+    typer.echo(str(plan))
+    typer.echo(f"\nNext: judgesense estimate {verdicts}{_given(labels)} --labels {out}")
+
+
+def _given(labels: list[Path] | None) -> str:
+    return "".join(f" --labels {file}" for file in labels or ())

@@ -1,0 +1,180 @@
+"""Prediction-powered means, Rogan-Gladen and label plans, beside ppi_py and judgy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judgesense.statistics.label_planning import labels_needed, neyman
+from judgesense.statistics.prediction_powered import (
+    combined,
+    influence,
+    naive_influence,
+    powered_mean,
+)
+from judgesense.statistics.rogan_gladen import rogan_gladen
+
+
+@pytest.fixture
+def scores():
+    """Labels, predictions, and labels of which the first 20 are known."""
+    rng = np.random.default_rng(7)
+    y = np.round(rng.normal(0.3, 1, 60), 3)
+    f = np.round(0.6 * y + rng.normal(0, 0.5, 60), 3)
+    return y, f, np.where(np.arange(60) < 20, y, np.nan)
+
+
+# Figures of ppi_py 0.2.3 and judgy 0.1.0 on the same arrays.
+@pytest.mark.parametrize(
+    ("lam", "estimate", "low", "high"),
+    [
+        (1.0, 0.07549999999999998, -0.22552644801791025, 0.37652644801791024),
+        (None, 0.03571483777740855, -0.21979957504962608, 0.29122925060444316),
+    ],
+)
+def test_equals_ppi_py(scores, lam, estimate, low, high):
+    _, f, told = scores
+    found = powered_mean(told, f, lam=lam, normal=True)
+    assert found.estimate == pytest.approx(estimate, abs=1e-9)
+    assert (found.ci_low, found.ci_high) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_equals_judgy(scores):
+    y, f, told = scores
+    good = np.where(np.isnan(told), np.nan, (y > 0).astype(float))
+    found = rogan_gladen(good, (f > 0).astype(float))
+    assert found.rate == pytest.approx(0.53125, abs=1e-12)
+
+
+@pytest.mark.slow
+def test_equals_the_peers_on_other_data():
+    import judgy
+    import ppi_py
+
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        y = (rng.random(300) < 0.4).astype(float)
+        f = np.where(rng.random(300) < 0.2, 1 - y, y)
+        told = np.where(np.arange(300) < 80, y, np.nan)
+        theirs = ppi_py.ppi_mean_pointestimate(y[:80], f[:80], f[80:])
+        assert powered_mean(told, f).estimate == pytest.approx(float(theirs[0]), abs=1e-9)
+        rate = judgy.estimate_success_rate(y[:80], f[:80], f[80:], bootstrap_iterations=1)[0]
+        assert rogan_gladen(told, f).rate == pytest.approx(rate, abs=1e-9)
+
+
+def test_own_clusters_change_nothing_and_shared_ones_widen(scores):
+    _, f, told = scores
+    plain = powered_mean(told, f)
+    alone = powered_mean(told, f, clusters=np.arange(60))
+    assert (alone.estimate, alone.error) == pytest.approx((plain.estimate, plain.error))
+    copies = powered_mean(np.repeat(told, 3), np.repeat(f, 3), clusters=np.repeat(np.arange(60), 3))
+    assert copies.error == pytest.approx(plain.error, rel=1e-3)
+    assert powered_mean(np.repeat(told, 3), np.repeat(f, 3)).error < 0.7 * copies.error
+
+
+def test_a_shared_item_cancels_in_a_difference():
+    rng = np.random.default_rng(0)
+    item = rng.normal(size=200)
+    told = np.where(np.arange(200) < 60, item, np.nan)
+    codes = np.arange(200)
+    one = influence(told + 1, item, clusters=codes)
+    two = influence(told, item, clusters=codes)
+    found = combined([(1.0, one, codes), (-1.0, two, codes)])
+    assert found.estimate == pytest.approx(1.0)
+    assert found.error == pytest.approx(0.0, abs=1e-12)
+    apart = combined([(1.0, one, codes), (-1.0, two, codes + 200)])
+    assert apart.error > 0.05
+
+
+def test_wordings_add_their_jackknife_variance():
+    rng = np.random.default_rng(1)
+    table = rng.normal(size=(300, 1)) + rng.normal(0, 0.5, (1, 4)) + rng.normal(size=(300, 4))
+    naive = combined([(1.0, naive_influence(table), np.arange(300))])
+    expected = table.mean(axis=0).std(ddof=1) / 2
+    assert naive.wording_error == pytest.approx(expected, rel=1e-9)
+    told = np.where(np.arange(300) < 80, table.mean(axis=1), np.nan)
+    found = powered_mean(told, table)
+    # Labels take the wordings' level away.
+    assert found.wording_error < 0.3 * naive.wording_error
+    assert combined([(1.0, naive_influence(table[:, :2]), np.arange(300))]).wording_error == 0.0
+
+
+def test_a_judge_without_an_error_on_few_labels_still_has_an_interval():
+    f = np.tile([1.0, 1.0, 0.0], 100)
+    told = np.where(np.arange(300) < 30, f, np.nan)
+    assert powered_mean(told, f).label_error == pytest.approx(0.0, abs=1e-3)
+    assert powered_mean(told, f, span=1.0).label_error == pytest.approx(1 / 31)
+
+
+def test_strata_with_other_rates_are_weighed():
+    strata = np.repeat([0, 1], [800, 200])
+    y = np.where(strata == 0, np.tile([0.0, 0.0, 0.0, 1.0], 250), 1.0)
+    told = np.full(1000, np.nan)
+    for rows in (np.arange(0, 40), np.arange(800, 960)):
+        told[rows] = y[rows]
+    f = np.zeros(1000)
+    assert powered_mean(told, f, strata=strata).estimate == pytest.approx(0.4)
+    assert powered_mean(told, f).estimate == pytest.approx(0.85)
+
+
+def test_one_cluster_shows_no_spread(scores):
+    _, f, told = scores
+    found = powered_mean(told, f, clusters=["q"] * 60)
+    assert (found.ci_low, found.error, found.p_value) == (None, None, None)
+    part = influence(told, f, clusters=np.zeros(60, int))
+    whole = influence(told, f)
+    both = combined([(1.0, part, np.zeros(60, int)), (-1.0, whole, np.arange(1, 61))])
+    assert both.ci_low is None
+
+
+def test_rogan_gladen_says_when_it_is_undefined():
+    nan = float("nan")
+    worse = rogan_gladen([1, 1, 0, 0, nan], [0, 0, 1, 1, 1])
+    assert (worse.rate, worse.edge) == (None, -1.0)
+    assert "chance" in worse.degenerate
+    single = rogan_gladen([1, 1, nan], [1, 0, 1])
+    assert single.rate is None
+    assert "one class" in single.degenerate
+    unclear = rogan_gladen([1, 1, 0, 0] * 2 + [nan] * 9, [1, 1, 0, 1] * 2 + [1] * 9)
+    assert unclear.rate is not None
+    few = rogan_gladen([1, 0, 1, 0, nan, nan], [1, 1, 1, 0, 1, 0])
+    assert few.edge_ci_low < 0
+    assert few.degenerate
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "more"),
+    [
+        ([1.0, np.nan], [1.0, 0.0], {}),
+        ([1.0, 0.0], [1.0, 0.0, 1.0], {}),
+        ([1.0, np.inf], [1.0, 0.0], {}),
+        ([1.0, 0.0, np.nan], [1.0, 0.0, 1.0], {"lam": 1.5}),
+        ([1.0, 0.0, np.nan], [1.0, 0.0, 1.0], {"strata": [0, 1]}),
+        ([1.0, 0.0, np.nan], [1.0, 0.0, 1.0], {"confidence_level": 1.0}),
+    ],
+)
+def test_bad_arrays(labels, predictions, more):
+    with pytest.raises(ValueError, match=r"pass|label"):
+        powered_mean(labels, predictions, **more)
+
+
+def test_needed_labels_fall_with_the_gap(scores):
+    rng = np.random.default_rng(2)
+    y = (rng.random(4000) < 0.6).astype(float)
+    f = np.where(rng.random(4000) < 0.25, 1 - y, y)
+    found = powered_mean(np.where(np.arange(4000) < 100, y, np.nan), f)
+    far, near = (labels_needed(found, threshold=found.estimate - gap) for gap in (0.2, 0.08))
+    assert far.low <= far.clusters <= far.high
+    assert 3 < near.clusters / far.clusters < 9
+    # (t + z)^2 s^2 / n + rest = gap^2 at the number found.
+    own, rest = found.label_error**2, found.error**2 - found.label_error**2
+    reach = 1.967 + 0.8416
+    assert near.clusters == pytest.approx(100 * own / ((0.08 / reach) ** 2 - rest), rel=0.02)
+    assert labels_needed(found, threshold=found.estimate - 0.01).clusters is None
+
+
+def test_neyman_never_takes_more_than_there_is():
+    assert neyman([10, 1000], [9.0, 0.1], [0, 0], 30).tolist() == [10, 20]
+    assert neyman([50, 50], [1.0, 1.0], [30, 10], 20).tolist() == [0, 20]
+    assert neyman([5, 5], [1.0, 1.0], [4, 4], 9).tolist() == [1, 1]
+    assert neyman([50, 50], [1.0, 0.0], [0, 0], 20).tolist() == [18, 2]

@@ -1,0 +1,262 @@
+"""Systems' scores and decisions from verdicts and people's labels; labels to add."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense.systems.estimate import estimate
+from judgesense.systems.label_budget import label_next
+from judgesense.systems.strata import strata_of
+from judgesense.systems.units import units_of
+from judgesense.systems.verdict_table import read_verdicts
+
+
+def write(path, header, rows):
+    with path.open("w", newline="", encoding="utf-8") as sink:
+        writer = csv.writer(sink)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def biased(tmp_path):
+    """A judge that likes x, on systems that are equally good; the first 80 items are labelled."""
+    rng = np.random.default_rng(5)
+    said, told = [], []
+    for item in range(300):
+        for system in ("x", "y"):
+            good = rng.random() < 0.6
+            for wording in ("w1", "w2", "w3"):
+                yes = good if rng.random() < 0.8 else rng.random() < (0.95, 0.05)[system == "y"]
+                said.append((item, system, wording, "YES" if yes else "NO"))
+            if item < 80:
+                told.append((item, system, "YES" if good else "NO"))
+    header = ["item_id", "system_id", "wording", "verdict"]
+    return (
+        write(tmp_path / "verdicts.csv", header, said),
+        write(tmp_path / "labels.csv", ["item_id", "system_id", "label"], told),
+    )
+
+
+def test_labels_take_back_what_a_biased_judge_decides(biased):
+    found = estimate(*biased)
+    (pair,) = found.comparisons
+    assert (pair["decision_naive"], pair["decision"], pair["changed"]) == ("x", None, True)
+    assert pair["naive"] > 0.12
+    assert pair["naive_ci_low"] > 0
+    assert pair["ci_low"] < 0 < pair["ci_high"]
+    assert [row["decision"] for row in pair["by_wording"]] == ["x"] * 3
+    assert pair["n_labels"] == 160
+    assert pair["win_rate_naive"] > 0.55
+    assert pair["win_rate_ci_low"] < 0.5 < pair["win_rate_ci_high"]
+    for row in found.systems:
+        assert row["ci_low"] < 0.6 < row["ci_high"]
+        assert 0 < row["weight"] <= 1
+        assert row["rg_ci_low"] < 0.6 < row["rg_ci_high"]
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["n_outputs"] == 600
+    assert found.to_pandas().shape[0] == 2
+    assert "<table>" in found._repr_html_()
+
+
+def test_the_command_prints_the_same_as_json(biased):
+    said, told = map(str, biased)
+    done = CliRunner().invoke(app, ["estimate", said, "--labels", told, "--format", "json"])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == json.loads(json.dumps(estimate(said, told).to_dict()))
+
+
+def test_a_comparing_judge_gives_win_rates(tmp_path):
+    rng = np.random.default_rng(0)
+    said, told, chosen = [], [], []
+    for item in range(200):
+        better = "A" if rng.random() < 0.7 else "B"
+        pair, verdict = ("x|y", better) if item % 2 else ("y|x", {"A": "B", "B": "A"}[better])
+        said.append((item, pair, verdict))
+        chosen.append(better)
+        if item < 50:
+            # People name the systems in one order throughout.
+            told.append((item, "x|y", better))
+    header = ["item_id", "system_id", "verdict"]
+    found = estimate(
+        write(tmp_path / "v.csv", header, said),
+        write(tmp_path / "l.csv", ["item_id", "system_id", "label"], told),
+    )
+    (pair,) = found.comparisons
+    assert (pair["measure"], pair["system_a"], pair["system_b"]) == ("win_rate", "x", "y")
+    assert pair["naive"] == pytest.approx(sum(label == "A" for label in chosen) / 200)
+    assert pair["corrected"] == pytest.approx(pair["naive"], abs=0.02)
+    assert (pair["decision"], pair["changed"]) == ("x", False)
+
+
+def test_several_raters(tmp_path):
+    said = write(
+        tmp_path / "v.csv",
+        ["item_id", "verdict"],
+        [(n, "YES" if n % 2 else "NO") for n in range(9)],
+    )
+    votes = {0: "NNY", 1: "YYN", 2: "YN", 3: "Y"}
+    rows = [
+        (item, rater, {"Y": "YES", "N": "NO"}[vote])
+        for item, cast in votes.items()
+        for rater, vote in enumerate(cast)
+    ]
+    told = write(tmp_path / "l.csv", ["item_id", "rater", "label"], rows)
+    found = estimate(said, told)
+    assert (found.n_labels, found.n_raters, found.n_ties) == (4, 3, 1)
+    assert found.systems[0]["labels_only"] == pytest.approx((0 + 1 + 0.5 + 1) / 4)
+    assert estimate(said, told, raters="mean").systems[0]["labels_only"] == pytest.approx(
+        (1 / 3 + 2 / 3 + 1 / 2 + 1) / 4
+    )
+    # From the package krippendorff.
+    assert found.alpha == pytest.approx(-0.3125, abs=1e-9)
+
+
+def test_a_judge_worse_than_chance_and_labels_of_one_class(tmp_path):
+    said = write(
+        tmp_path / "v.csv",
+        ["item_id", "system_id", "verdict"],
+        [(n, s, "YES" if n % 2 else "NO") for n in range(40) for s in ("x", "y")],
+    )
+    rows = [(n, "x", "NO" if n % 2 else "YES") for n in range(12)]
+    rows += [(n, "y", "YES") for n in range(12)]
+    told = write(tmp_path / "l.csv", ["item_id", "system_id", "label"], rows)
+    by_name = {row["system"]: row for row in estimate(said, told).systems}
+    assert by_name["x"]["rogan_gladen"] is None
+    assert "chance" in by_name["x"]["degenerate"]
+    assert by_name["x"]["weight"] == 0
+    assert "one class" in by_name["y"]["degenerate"]
+    assert by_name["y"]["corrected"] == 1.0
+
+
+VERDICTS = "item_id,system_id,verdict\n1,a,4\n1,b,2\n2,a,5\n2,b,1\n3,a,3\n3,b,3\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        ("item_id,system_id,label\n9,a,4\n", ("none of 1", "row 1")),
+        ("item_id,system_id,label\n1,a,4\n2,a,90\n", ("row 2", "'90'", "--map")),
+        ("item_id,system_id,label\n1,a,1\n2,a,0\n", ("row 1", "--map")),
+        ("item_id,system_id,label\n1,a,4\n2,a,good\n", ("row 2", "'good'")),
+        ("item_id,system_id,label\n1,a,4\n1,a,4\n", ("row 2", "row 1", "rater")),
+        ("item_id,system_id,label\n1,c,4\n", ("row 1", "system_id", "'c'")),
+        ("item_id,label\n1,4\n", ("row 1", "system_id")),
+        ("system_id,label\na,4\n", ("row 1", "'item_id'")),
+        ("item_id,system_id,note\n1,a,4\n", ("row 1", "'label'")),
+        ("item_id,system_id,label\n1,a,\n", ("no row has a label",)),
+    ],
+)
+def test_bad_labels_name_the_row(tmp_path, labels, named):
+    (tmp_path / "v.csv").write_text(VERDICTS)
+    (tmp_path / "l.csv").write_text(labels)
+    with pytest.raises(JudgeSenseError) as told:
+        estimate(tmp_path / "v.csv", tmp_path / "l.csv")
+    assert all(part in str(told.value) for part in named)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "how", "named"),
+    [
+        ("item_id,system_id,verdict\n1,a,YES\n2,,NO\n", {}, ("row 2", "system_id")),
+        ("item_id,system_id,verdict\n1,a,great\n2,a,fine\n", {}, ("--positive", "fine")),
+        (VERDICTS, {}, ("no gold", "--labels")),
+        (VERDICTS, {"systems": ["a", "z"]}, ("'z'", "a, b")),
+        (VERDICTS, {"confidence_level": 2.0}, ("confidence_level",)),
+    ],
+)
+def test_bad_verdicts(tmp_path, verdicts, how, named):
+    (tmp_path / "v.csv").write_text(verdicts)
+    (tmp_path / "l.csv").write_text("item_id,system_id,label\n1,a,4\n")
+    labels = tmp_path / "l.csv" if "systems" in how else None
+    with pytest.raises(JudgeSenseError) as told:
+        estimate(tmp_path / "v.csv", labels, **how)
+    assert all(part in str(told.value) for part in named)
+
+
+def test_people_may_use_other_words(tmp_path):
+    (tmp_path / "v.csv").write_text("item_id,verdict\n1,YES\n2,NO\n3,YES\n4,NO\n")
+    (tmp_path / "l.csv").write_text("item_id,grade\n1,ok\n2,poor\n3,ok\n")
+    found = estimate(
+        tmp_path / "v.csv",
+        tmp_path / "l.csv",
+        label_columns={"label": "grade"},
+        mapping={"ok": "YES", "poor": "NO"},
+    )
+    assert found.systems[0]["labels_only"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_picked_labels_come_back_through_people(biased, tmp_path, suffix):
+    said, told = biased
+    items = write(
+        tmp_path / "items.csv", ["item_id", "answer"], [(n, f"answer {n}") for n in range(300)]
+    )
+    out = tmp_path / f"next{suffix}"
+    plan = label_next(said, 30, out, told, items=items, blind=True, seed=1)
+    assert (plan.n, sorted(plan.systems)) == (30, ["x", "y"])
+    assert plan.error_then < plan.error_random < plan.error_now
+    assert not {(str(row["item_id"]), row["system_id"]) for row in plan.rows} & labelled(told)
+    answer_all(out)
+    found = estimate(said, [told, out])
+    assert (found.n_labels, found.picked) == (190, True)
+    # The weight of each stratum is what the file says: outputs by label.
+    table = read_verdicts(said)
+    strata = strata_of(units_of(table))
+    sizes = {name: int((strata == name).sum()) for name in set(strata)}
+    for row in plan.rows:
+        assert sizes[row["stratum"]] / row["weight"] == pytest.approx(
+            round(sizes[row["stratum"]] / row["weight"]), abs=1e-3
+        )
+
+
+def labelled(path):
+    with path.open(encoding="utf-8") as source:
+        return {(row["item_id"], row["system_id"]) for row in csv.DictReader(source)}
+
+
+def answer_all(path):
+    """Fill in YES everywhere, as a person with a spreadsheet or in Label Studio would."""
+    text = path.read_text()
+    assert "answer" in text
+    assert '"x"' not in text
+    if path.suffix == ".csv":
+        path.write_text(text.replace("NO YES,,", "NO YES,YES,"))
+        return
+    tasks = json.loads(text)
+    assert tasks[0]["predictions"][0]["result"][0]["value"]["choices"][0] in ("YES", "NO")
+    for task in tasks:
+        del task["predictions"]
+        result = {"from_name": "label", "type": "choices", "value": {"choices": ["YES"]}}
+        task["annotations"] = [{"completed_by": {"id": 4}, "result": [result]}]
+    path.write_text(json.dumps(tasks))
+    assert "<Choices" in path.with_suffix(".xml").read_text()
+
+
+def test_picked_labels_need_the_verdicts_they_were_picked_from(biased, tmp_path):
+    said, told = biased
+    out = tmp_path / "next.csv"
+    label_next(said, 10, out, told)
+    out.write_text(out.read_text().replace("NO YES,,", "NO YES,YES,"))
+    text = said.read_text().splitlines()
+    said.write_text("\n".join([text[0], *(line.replace("NO", "YES") for line in text[1:1200]),
+                               *text[1200:]]))  # fmt: skip
+    with pytest.raises(JudgeSenseError, match=r"row .*stratum"):
+        estimate(said, [told, out])
+
+
+def test_nothing_left_to_label(biased, tmp_path):
+    said, _ = biased
+    rows = [(n, s, "YES") for n in range(300) for s in ("x", "y")]
+    told = write(tmp_path / "all.csv", ["item_id", "system_id", "label"], rows)
+    with pytest.raises(JudgeSenseError, match="x, y"):
+        label_next(said, 10, tmp_path / "next.csv", told)
+    with pytest.raises(JudgeSenseError, match=r"\.csv"):
+        label_next(said, 10, tmp_path / "next.txt", told)
