@@ -15,6 +15,7 @@ from judgesense.report_file import KAPPA_UNDEFINED, task_rank
 from judgesense.statistics.ranking import interval_ranks
 from judgesense.text import join
 from judgesense.trust.card import TRUST
+from judgesense.trust.discrimination import discrimination
 from judgesense.trust.thresholds import LEAST_COVERAGE
 
 
@@ -70,6 +71,17 @@ def _why_not_trusted(entry: BoardEntry) -> str | None:
     return None
 
 
+def _tells_apart(members: Iterable[BoardEntry]) -> str | None:
+    """Why the task of these entries, which judged the same pairs, ranks nobody; None if it does."""
+    cards = [
+        {"judge": entry.judge, "scoring": entry.scoring, "checks": entry.checks}
+        for entry in members
+        if entry.checks
+    ]
+    found = discrimination(cards)
+    return None if found.ranks else found.text
+
+
 def standings(entries: Iterable[BoardEntry], labels: str) -> list[list[Standing]]:
     """Entries in comparable groups: the same task, scoring and pairs.
 
@@ -81,13 +93,18 @@ def standings(entries: Iterable[BoardEntry], labels: str) -> list[list[Standing]
     baselines: dict[tuple[str, str], dict[str, BoardEntry]] = {}
     for entry in entries:
         if entry.is_baseline:
-            own = baselines.setdefault((entry.task, entry.pairs), {})
-            own.setdefault(entry.judge, entry)
+            shown = baselines.setdefault((entry.task, entry.pairs), {})
+            shown.setdefault(entry.judge, entry)
         else:
             groups.setdefault((entry.task, entry.pairs, entry.scoring), []).append(entry)
     found = []
+    pairs_of: dict[tuple[str, str], list[BoardEntry]] = {}
     for (task, pairs, _), members in groups.items():
-        whole = _ranked([*members, *baselines.get((task, pairs), {}).values()], labels)
+        pairs_of.setdefault((task, pairs), []).extend(members)
+    unfit = {key: _tells_apart(members) for key, members in pairs_of.items()}
+    for (task, pairs, _), members in groups.items():
+        own = baselines.get((task, pairs), {}).values()
+        whole = _ranked([*members, *own], labels, unfit[task, pairs])
         found.append(sorted(whole, key=lambda standing: _place(standing, labels)))
     return sorted(
         found,
@@ -103,8 +120,9 @@ def standings(entries: Iterable[BoardEntry], labels: str) -> list[list[Standing]
     )
 
 
-def _ranked(members: Sequence[BoardEntry], labels: str) -> list[Standing]:
-    reasons = [why_unranked(entry, entry.figure(labels)) for entry in members]
+def _ranked(members: Sequence[BoardEntry], labels: str, unfit: str | None = None) -> list[Standing]:
+    """``unfit`` is why the task ranks nobody, unless an entry has a reason of its own."""
+    reasons = [why_unranked(entry, entry.figure(labels)) or unfit for entry in members]
     able = [entry for entry, why in zip(members, reasons, strict=True) if why is None]
     cells = [entry.figure(labels) or {} for entry in able]
     low, high = ([cell[end] for cell in cells] for end in ("ci_low", "ci_high"))

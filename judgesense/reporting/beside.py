@@ -15,6 +15,8 @@ from judgesense.published import WORDINGS, to_show
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.statistics.sampling import sampled_jss
 from judgesense.text import interval, number, percent, short_names
+from judgesense.trust.discrimination import by_task
+from judgesense.trust.thresholds import DISCRIMINATING_KAPPA
 
 _FLOATING = "floating: the name may refer to another checkpoint by now"
 _CAP = re.compile(r"-max\d+$")
@@ -33,8 +35,42 @@ class SideTable:
 
 def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
     """The tables that have rows."""
-    made = (_repeated(report), _variants(report), _budget(report), _published(report))
+    made = (
+        _discrimination(report),
+        _repeated(report),
+        _variants(report),
+        _budget(report),
+        _published(report),
+    )
     return [table for table in made if table.rows]
+
+
+def _discrimination(report: Mapping[str, Any]) -> SideTable:
+    found = by_task(report)
+    names = short_names({one.judge for _, one in found if one.judge})
+    rows = [
+        (
+            task,
+            names[one.judge] if one.judge else "-",
+            one.scoring or "-",
+            one.state,
+            number(one.kappa, 2),
+            interval({"ci_low": one.ci_low, "ci_high": one.ci_high}, 2),
+            str(one.n_judges),
+        )
+        for task, one in found
+    ]
+    return SideTable(
+        "Which tasks tell judges apart",
+        ("task", "best judge", "scoring", "tells apart", "κ with gold", "95% interval", "judges"),
+        4,
+        rows,
+        [
+            f"Yes: the best judge's whole interval lies above {DISCRIMINATING_KAPPA}; a constant "
+            "answer has a κ of 0. No (non-discriminating): every judge's lies below. Rank judges "
+            "only by tasks with a yes."
+        ],
+    )  # fmt: skip
 
 
 def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -76,6 +76,12 @@ LEAST_COVERAGE = 0.5
 LOW_KAPPA = 0.2
 """Up to this kappa, a high JSS comes mainly from one label that dominates."""
 
+DISCRIMINATING_KAPPA = 0.1
+"""A task tells judges apart if the best one's kappa with gold is reliably above this.
+
+A constant answer has a kappa of 0; on two balanced labels, 0.1 is an accuracy of 55%.
+"""
+
 FEWEST_RANDOM = 4
 """From this number of wordings on, an interval can be about all wordings like them."""
 

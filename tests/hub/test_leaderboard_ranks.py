@@ -188,6 +188,19 @@ def test_no_rank_without_beating_the_constant_answer_and_fair_order(facts, why):
     assert why in table(board(judge, *others), "coherence")
 
 
+def test_a_task_whose_best_judge_is_hardly_better_than_a_constant_ranks_nobody():
+    able = card(right=0.15)
+    able["checks"]["right"] |= {"ci_low": 0.03, "ci_high": 0.27}
+    weak = [replace(entry(name, 0.8, 0.9), trust=able) for name in ("one", "two")]
+    assert ranks(*weak) == {"one": None, "two": None}
+    assert "not shown to tell judges apart" in table(board(*weak), "coherence")
+    # A better judge of the same pairs, read otherwise, shows that the task can be done.
+    good = replace(entry("three", 0.8, 0.9, scoring="generate"), trust=card())
+    assert ranks(*weak, good) == {"one": 1, "two": 1, "three": 1}
+    elsewhere = replace(entry("three", 0.8, 0.9, pairs="0b0b0b0b"), trust=card())
+    assert ranks(*weak, elsewhere) == {"one": None, "two": None, "three": 1}
+
+
 def test_a_group_of_one_shows_no_rank():
     alone = replace(entry("alone", 0.8, 0.9), trust=card())
     assert 'class="rank" data-v="1"' not in table(board(alone), "coherence")
