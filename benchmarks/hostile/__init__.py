@@ -1,0 +1,1 @@
+"""Wrong input for every reader; see ``hostile_input.py``."""
