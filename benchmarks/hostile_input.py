@@ -1,9 +1,9 @@
 """Wrong input for every reader: no traceback, no hang, no crash, no figure that changes silently.
 
 Each good file is changed in one place (every field, about 25 wrong values), cut, or replaced by a
-hostile one, and every bit of it can flip. A reader may refuse it or read it. Counted are tracebacks,
-hangs of more than 10 seconds, crashes of the interpreter, and, for a run's folder, whose run.json
-holds digests, figures that change although nothing is said.
+hostile one, and every bit of it can flip. A reader may refuse it or read it. Counted are
+tracebacks, hangs of more than 10 seconds, crashes of the interpreter, and, for a run's folder,
+whose run.json holds digests, figures that change although nothing is said.
 
     python benchmarks/hostile_input.py                        # 6,000 cases
     python benchmarks/hostile_input.py --readers inspect --cases 500
@@ -115,7 +115,7 @@ def judged(case: Case, base: Path, before: dict[int, str]) -> Outcome:
         (folder / case.file).write_bytes(case.content)
         try:
             code, said = called(reader, folder, out)
-        except BaseException:  # a case may end in anything, and that is what is counted
+        except BaseException:  # noqa: BLE001 - a case may end in anything; that is counted
             return Outcome("traceback", traceback.format_exc())
         if code:
             return Outcome("refused", said[-2000:])
@@ -242,9 +242,8 @@ def main() -> None:
         print(f"{n:5}  {place}")
     total = sum(counts.values())
     bad = sum(counts[kind] for kind in BAD)
-    print(
-        f"{total} cases with seed {options.seed}: {dict(counts)}, {time.perf_counter() - start:.0f} s"
-    )
+    seconds = time.perf_counter() - start
+    print(f"{total} cases with seed {options.seed}: {dict(counts)}, {seconds:.0f} s")
     result: dict[str, Any] = {
         "name": "hostile input", "peer": None, "ratio": None, "ours": bad, "theirs": None,
         "unit": "tracebacks, hangs, crashes and silent changes", "n": total, "seed": options.seed,

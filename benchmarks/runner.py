@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark
+from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS
-from judgesense.run_folder import RunFolder
+from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
 from judgesense.storage import Place
 from judgesense.tasks import Task, prompt_id
 from local_judges.callable_judge import CallableJudge

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA, VARIANT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,
     Aliases,
@@ -23,19 +24,6 @@ from judgesense.tasks import (
     load_label_map,
     signature_hash,
 )
-
-_STRING = pa.string()
-
-PROMPT_SCHEMA = pa.schema([(f.name, _STRING) for f in dataclasses.fields(Prompt)])
-VARIANT_SCHEMA = pa.schema(
-    [
-        *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
-        ("system", _STRING), ("effort", _STRING),
-    ]
-)  # fmt: skip
-"""Prompts of a run with variants: the columns of the log, which prompts are asked twice, the part
-of a prompt that is sent as a system message, and the reasoning effort asked for (null: none)."""
-PAIR_SCHEMA = pa.schema([(f.name, _STRING) for f in dataclasses.fields(Pair)])
 
 
 @dataclass(frozen=True)
@@ -100,7 +88,7 @@ class Benchmark:
             raise JudgeSenseError(
                 f"unknown task {unknown[0]!r}; choose from {', '.join(self.tasks)}"
             )
-        chosen = pa.array(wanted, _STRING)
+        chosen = pa.array(wanted, pa.string())
         prompts = self.prompts.filter(pc.is_in(self.prompts["task"], value_set=chosen))
         pairs = self.pairs.filter(pc.is_in(self.pairs["task"], value_set=chosen))
         if limit is not None:
@@ -111,7 +99,7 @@ class Benchmark:
             pairs = pairs.filter(pc.is_in(_key(pairs, *_ITEM), value_set=kept))
         if orders is not None:
             pairs = _shown_in(pairs, prompts, list(orders))
-            shown = pa.array([NO_ORDER, *orders], _STRING)
+            shown = pa.array([NO_ORDER, *orders], pa.string())
             prompts = prompts.filter(pc.is_in(prompts["order"], value_set=shown))
         if pairs.num_rows:
             needed = pa.concat_arrays(

@@ -8,12 +8,14 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 
 
-def parse_json(text: str | bytes, where: str, *, surrogates: bool = False) -> Any:
+def parse_json(
+    text: str | bytes, where: str, *, surrogates: bool = False, finite: bool = False
+) -> Any:
     """The value of JSON text; ``where`` names it in errors.
 
     Raises JudgeSenseError for text that is not JSON, nesting or an integer beyond what Python
     reads, and half a surrogate pair (``"\\ud83d"``), which no file can store, unless
-    ``surrogates`` lets it through.
+    ``surrogates`` lets it through. With ``finite``, NaN and infinite numbers are refused as well.
 
     >>> parse_json('{"n": 1}', "mine.json")
     {'n': 1}
@@ -42,4 +44,13 @@ def parse_json(text: str | bytes, where: str, *, surrogates: bool = False) -> An
         raise JudgeSenseError(f"{where}: nested too deeply") from error
     except ValueError as error:
         raise JudgeSenseError(f"{where}: holds an integer that is too long to read") from error
+    if finite:
+        _require_finite(value, where)
     return value
+
+
+def _require_finite(value: Any, where: str) -> None:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError as error:
+        raise JudgeSenseError(f"{where}: holds NaN or an infinite number") from error

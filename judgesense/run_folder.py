@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
@@ -22,15 +22,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from judgesense.decisions import PARTS, part_files, read_log, read_part, require_parts
+from judgesense.decisions import PARTS, conform, part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
 from judgesense.json_files import parse_json
+from judgesense.run_record import RunRecord
+from judgesense.shapes import fit
 from judgesense.storage import Place, cannot_write
+from judgesense.tasks import Pair, Prompt
 from judgesense.version import __version__
 
 RUN_FILE = "run.json"
 PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
+
+_STRING = pa.string()
+PAIR_SCHEMA = pa.schema([(f.name, _STRING) for f in fields(Pair)])
+PROMPT_SCHEMA = pa.schema([(f.name, _STRING) for f in fields(Prompt)])
+VARIANT_SCHEMA = pa.schema(
+    [
+        *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
+        ("system", _STRING), ("effort", _STRING),
+    ]
+)  # fmt: skip
+"""Prompts of a run with variants: the columns of the log, which prompts are asked twice, the part
+of a prompt that is sent as a system message, and the reasoning effort asked for (null: none)."""
 
 SCHEMA_VERSION = 1
 """The version of ``run.json`` that is written; a newer one is refused."""
@@ -58,16 +73,21 @@ class Run:
     @cached_property
     def pairs(self) -> pa.Table | None:
         """The planned pairs; None for an import."""
-        return self._table(PAIRS_FILE)
+        return self._table(PAIRS_FILE, PAIR_SCHEMA)
 
     @cached_property
     def prompts(self) -> pa.Table | None:
         """The user messages; None for an import."""
-        return self._table(PROMPTS_FILE)
+        return self._table(PROMPTS_FILE, VARIANT_SCHEMA)
 
-    def _table(self, name: str) -> pa.Table | None:
+    def _table(self, name: str, schema: pa.Schema) -> pa.Table | None:
         path = self.folder / name
-        return read_part(path) if path.exists() else None
+        if not path.exists():
+            return None
+        table = read_part(path)
+        # Runs of earlier versions and without variants have fewer columns.
+        kept = pa.schema([field for field in schema if field.name in table.column_names])
+        return conform(table, str(path), kept, "table")
 
 
 def read_run(run_dir: Path) -> Run:
@@ -152,24 +172,27 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     """
     path = run_dir / RUN_FILE
     try:
-        record = parse_json(path.read_bytes(), str(path))
+        record = parse_json(path.read_bytes(), str(path), finite=True)
+        version = record.get("schema", SCHEMA_VERSION) if isinstance(record, dict) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise _NewerError(
+                f"{path} has schema {version!r}, written by a newer JudgeSense; this version reads "
+                f"schema {SCHEMA_VERSION}. Upgrade judgesense"
+            )
+        fit(RunRecord, record, str(path), "the record of a run")
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except _NewerError:
+        raise
     except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(
             f"{path} is damaged ({error}); restore it from a copy, or use another folder"
         ) from error
-    if not isinstance(record, dict):
-        raise JudgeSenseError(
-            f"{path} is damaged (not a JSON object); restore it from a copy, or use another folder"
-        )
-    version = record.get("schema", SCHEMA_VERSION)
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
-        raise JudgeSenseError(
-            f"{path} has schema {version!r}, written by a newer JudgeSense; this version reads "
-            f"schema {SCHEMA_VERSION}. Upgrade judgesense"
-        )
-    return record
+    return dict(record)
+
+
+class _NewerError(JudgeSenseError):
+    """A record that a newer version wrote."""
 
 
 class RunFolder:

@@ -126,14 +126,18 @@ def _read_parquet(path: Path) -> Iterator[Record]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from judgesense.parquet_files import sound
+
+    number = 0
     try:
-        source = pq.ParquetFile(path)
-        number = 0
-        for batch in source.iter_batches():
-            for values in batch.to_pylist():
+        for batch in pq.ParquetFile(path).iter_batches():
+            for values in sound(batch, str(path)).to_pylist():
                 number += 1
                 yield Record(values, f"{path}, row {number}")
-    except (pa.ArrowInvalid, OSError) as error:
+    except JudgeSenseError:
+        raise
+    # A time that Python cannot hold is a ValueError or an OverflowError.
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise JudgeSenseError(f"{path}: not a readable Parquet file ({error})") from error
     if number == 0:
         raise JudgeSenseError(f"{path} has no rows")

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from judgesense.benchmark import PROMPT_SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
+from judgesense.parquet_files import read_parquet
+from judgesense.run_folder import PROMPT_SCHEMA
 from judgesense.yaml_files import parse_yaml, read_text
 
 SPLIT = "test"
@@ -183,14 +184,15 @@ def read_config(folder: Path, config: str, columns: list[str] | None = None) -> 
         )
     tables = []
     for path in available[config]:
-        try:
-            names = pq.read_schema(path).names
-            if missing := [name for name in columns or () if name not in names]:
-                raise JudgeSenseError(f"{path} lacks the column {missing[0]!r}; it has {names}")
-            tables.append(pq.read_table(path, columns=columns))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise JudgeSenseError(f"{path} cannot be read as Parquet ({error})") from error
-    return pa.concat_tables(tables, promote_options="permissive")
+        table = read_parquet(path)
+        names = table.column_names
+        if missing := [name for name in columns or () if name not in names]:
+            raise JudgeSenseError(f"{path} lacks the column {missing[0]!r}; it has {names}")
+        tables.append(table.select(columns) if columns else table)
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise JudgeSenseError(f"{folder}: the files of {config!r} differ ({error})") from error
 
 
 def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> tuple[Path, ...]:

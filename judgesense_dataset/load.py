@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA, Benchmark, infer_task, table_of_pairs
+from judgesense.benchmark import Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.json_files import parse_json
+from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     Aliases,
     Prompt,
@@ -226,7 +227,7 @@ def _parquet_pairs(folder: Path) -> pa.Table:
             return pa.concat_tables(
                 table.select(PAIR_ROWS.names).cast(PAIR_ROWS) for table in tables
             )
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise JudgeSenseError(f"{folder}: a column has the wrong type ({error})") from error
     rows = [
         row
@@ -239,7 +240,7 @@ def _parquet_pairs(folder: Path) -> pa.Table:
 def _table(rows: list[Mapping[str, Any]], where: str) -> pa.Table:
     try:
         return pa.Table.from_pylist(rows, schema=PAIR_ROWS)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowException, OverflowError) as error:
         raise JudgeSenseError(f"{where}: a column has the wrong type ({error})") from error
 
 

@@ -16,15 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from judgesense.benchmark import (
-    PAIR_SCHEMA,
-    PROMPT_SCHEMA,
-    Benchmark,
-    table_of_pairs,
-    table_of_prompts,
-)
+from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import sha256_of
+from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA, sha256_of
 from judgesense.tasks import NO_ORDER, Item, Pair, Prompt, Task, pair_up, render, template_pairs
 from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.items import load_items, read_rows

@@ -15,9 +15,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from judgesense.benchmark import PAIR_SCHEMA, Benchmark, table_of_prompts
+from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import PAIR_SCHEMA
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
 from judgesense.yaml_files import read_yaml
 from judgesense_dataset.polarity import is_identity, known_map

@@ -107,7 +107,8 @@ READERS = (
     Reader("variants", "own", ("variants.yaml",),
            (*_RUN, "--variants", "{dir}/variants.yaml", "--dry-run")),
     Reader("judge file", "own", ("judges.yaml",), ("judges", "list")),
-    Reader("dataset audit", "dataset", ("politeness/test.parquet", "README.md", "prompts/test.parquet"),
+    Reader("dataset audit", "dataset", 
+           ("politeness/test.parquet", "README.md", "prompts/test.parquet"),
            ("dataset", "audit", "{dir}", "--format", "json")),
     Reader("run --dataset", "dataset", ("politeness/test.parquet",),
            ("run", "--judge", "smollm2-135m", "--dataset", "{dir}", "--dry-run", "--out", "{out}")),
@@ -182,8 +183,8 @@ def _lm_eval(base: Path) -> None:
         for item in range(3)
     ]  # fmt: skip
     _lines(base / "lm-eval" / f"samples_tone_{stamp}.jsonl", rows)
-    _json(base / "lm-eval" / f"results_{stamp}.json",
-          {"config": {"model_args": {"pretrained": "some/model"}}, "model_name": "model"})  # fmt: skip
+    results = {"config": {"model_args": {"pretrained": "some/model"}}, "model_name": "model"}
+    _json(base / "lm-eval" / f"results_{stamp}.json", results)
 
 
 def _inspect(base: Path) -> None:

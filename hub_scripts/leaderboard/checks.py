@@ -12,12 +12,11 @@ import pyarrow.parquet as pq
 
 from hub_scripts.report_shape import check_report, strict_json
 from hub_scripts.results import results_publication
-from judgesense.benchmark import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.decisions import OPTIONAL, SCHEMA, part_files
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import REPORT_FILE, as_report
-from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE
+from judgesense.run_folder import PAIR_SCHEMA, PAIRS_FILE, PROMPT_SCHEMA, PROMPTS_FILE, RUN_FILE
 
 MOST_ROWS = 300_000
 LARGEST_TABLE = 512 << 20

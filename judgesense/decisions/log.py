@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
+from judgesense.parquet_files import read_parquet
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
@@ -130,13 +131,7 @@ def read_log(run_dir: Path) -> pa.Table:
 
 def read_part(part: Path) -> pa.Table:
     """One Parquet file of a run. Raises JudgeSenseError if it cannot be read."""
-    try:
-        with pq.ParquetFile(part, page_checksum_verification=True) as file:
-            return file.read()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise JudgeSenseError(
-            f"{part} cannot be read ({error}); rerun the run's command to write it again"
-        ) from error
+    return read_parquet(part, hint="; rerun the run's command to write it again")
 
 
 def conform(
@@ -154,5 +149,5 @@ def conform(
         raise JudgeSenseError(f"{where}: the {log} lacks the columns {missing}")
     try:
         return table.select(schema.names).cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except pa.ArrowException as error:
         raise JudgeSenseError(f"{where}: a column has another type ({error})") from error

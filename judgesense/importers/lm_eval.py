@@ -25,11 +25,24 @@ class Sample(Shape):
     """A line of a samples file."""
 
     doc_id: int | str
-    arguments: list[Any] | dict[str, Any]
+    arguments: list[list[Any] | dict[str, Any]] | dict[str, list[Any] | dict[str, Any]]
     resps: list[Any]
     filtered_resps: list[Any] | None = None
     filter: str = "none"
     acc: float | None = None
+
+
+class Config(Shape):
+    """How the model was loaded."""
+
+    model_args: dict[str, Any] | str | None = None
+
+
+class Results(Shape):
+    """The results file of a run."""
+
+    config: Config | None = None
+    model_name: str | None = None
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -113,8 +126,8 @@ def _targets_are_indices(path: Path, encoding: str) -> bool | None:
             True: int(target) if target.isdigit() else -1,
             False: options.index(target) if target in options else -1,
         }
-        values = [float(_first(_first(response))) for response in sample["resps"]]
-        best = values.index(max(values))
+        values = _values(record)
+        best = values.index(max(values)) if values else -1
         for by_index, gold in readings.items():
             correct = float(gold == best)
             if not 0 <= gold < len(options) or sample.get("acc", correct) != correct:
@@ -131,16 +144,27 @@ def _chosen(record: Record, by_index: bool | None) -> dict[str, Any]:
             f"{record.place}: two options have the same text ({', '.join(options)}); is the choice "
             "in the context rather than in the continuation?"
         )
-    try:
-        values = [float(_first(_first(response))) for response in sample["resps"]]
-        logprobs = dict(zip(options, values, strict=True))
-    except (TypeError, ValueError) as error:
-        raise JudgeSenseError(
-            f"{record.place}, resps: expected one [log-likelihood, is_greedy] per option ({error})"
-        ) from error
+    logprobs = dict(zip(options, _values(record), strict=True))
     target = str(sample.get("target", "")).strip()
     gold = None if by_index is None else options[int(target)] if by_index else target
     return {"scoring": "options", "option_logprobs": logprobs, "gold": gold}
+
+
+def _values(record: Record) -> list[float]:
+    """The log-likelihood of each option."""
+    responses = record.values["resps"]
+    try:
+        values = [float(_first(_first(response))) for response in responses]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise JudgeSenseError(
+            f"{record.place}, resps: expected one [log-likelihood, is_greedy] per option ({error})"
+        ) from error
+    if len(values) != len(_options(record.values)):
+        raise JudgeSenseError(
+            f"{record.place}, resps: {len(values)} log-likelihoods for "
+            f"{len(_options(record.values))} options"
+        )
+    return values
 
 
 def _said(sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,10 +189,10 @@ def _model(path: Path, date: str | None) -> str:
     """The model's name in the results file of the same run, or else the folder's name."""
     results = path.with_name(f"results_{date}.json")
     if date and results.is_file():
-        record = read_json(results)
-        arguments = record.get("config", {}).get("model_args") or {}
+        record = fit(Results, read_json(results), str(results), "lm-eval's results")
+        arguments = record.config.model_args if record.config else None
         named = arguments.get("pretrained") if isinstance(arguments, Mapping) else None
-        return str(named or record.get("model_name") or path.parent.name)
+        return str(named or record.model_name or path.parent.name)
     return path.resolve().parent.name
 
 

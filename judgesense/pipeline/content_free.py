@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.benchmark import VARIANT_SCHEMA, Benchmark
+from judgesense.benchmark import Benchmark
 from judgesense.decisions import CONTENT_FREE, INTERVENTION
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Task, Template, load_label_map, render
 from judgesense_dataset.published import recognise
 
