@@ -98,9 +98,23 @@ class Stream:
     @property
     def same_labels(self) -> bool:
         """Whether the label maps change nothing."""
-        return np.array_equal(self.raw_a, self.mapped_a) and np.array_equal(
-            self.raw_b, self.mapped_b
-        )
+        raw, mapped = self.sides("raw"), self.sides("mapped")
+        return np.array_equal(raw[0], mapped[0]) and np.array_equal(raw[1], mapped[1])
+
+    @cached_property
+    def renamed(self) -> Mask:
+        """The pairs whose wordings name the answers differently, such as 1 and 2 beside A and B.
+
+        Their raw answers cannot be compared, so `sides` has the mapped ones instead.
+        """
+        pairs = self.pairs
+        named = [frozenset(row[row >= 0].tolist()) for row in pairs.inverse]
+        sets = list(dict.fromkeys(named))
+        group = np.array([sets.index(one) for one in named], dtype=np.int64)
+        if len(sets) < 2:
+            return np.zeros(len(pairs), bool)
+        differ: Mask = group[pairs.map_a] != group[pairs.map_b]
+        return differ
 
     @cached_property
     def contrast(self) -> tuple[Codes, Codes] | None:
@@ -170,8 +184,15 @@ class Stream:
         return (one, two) if len(one) else None
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:
-        """Both decisions of every pair as codes, ``raw`` or ``mapped``."""
-        return (self.raw_a, self.raw_b) if labels == "raw" else (self.mapped_a, self.mapped_b)
+        """Both decisions of every pair as codes, ``raw`` (but see `renamed`) or ``mapped``."""
+        if labels != "raw":
+            return self.mapped_a, self.mapped_b
+        if not self.renamed.any():
+            return self.raw_a, self.raw_b
+        return (
+            np.where(self.renamed, self.mapped_a, self.raw_a),
+            np.where(self.renamed, self.mapped_b, self.raw_b),
+        )
 
     def words(self, labels: str) -> tuple[Words, Words]:
         """Both decisions of every pair as words; ERROR where a prompt was not judged."""
@@ -242,11 +263,19 @@ class Stream:
         if not used.any():
             return None
         first, second = first[used], second[used]
-        if labels == "mapped":
-            pairs, n_labels = self.pairs, len(self.log.labels)
-            first = mapped_shares(first, columns, pairs.map_a[used], pairs, n_labels)
-            second = mapped_shares(second, columns, pairs.map_b[used], pairs, n_labels)
-        return first, second, used
+        pairs, n_labels, renamed = self.pairs, len(self.log.labels), self.renamed[used, None]
+        if labels == "raw" and not renamed.any():
+            return first, second, used
+        own = [
+            mapped_shares(shares, columns, maps[used], pairs, n_labels)
+            for shares, maps in ((first, pairs.map_a), (second, pairs.map_b))
+        ]
+        if labels == "raw":
+            wide = np.zeros((len(first), n_labels))
+            raw = [wide.copy(), wide.copy()]
+            raw[0][:, columns], raw[1][:, columns] = first, second
+            own = [np.where(renamed, m, r) for m, r in zip(own, raw, strict=True)]
+        return own[0], own[1], used
 
     @cached_property
     def _shares(self) -> tuple[Floats, Floats, Codes] | None:

@@ -150,3 +150,26 @@ def test_a_dataset_of_unknown_wordings_needs_their_file(own_folder: Path, tmp_pa
     assert [i.fields for i in items] == [i.fields for i in recover_parts(whole)[1]]
     with pytest.raises(JudgeSenseError, match="--templates needs --items"):
         data_reference(None, own, None, ["json"])
+
+
+def test_renamed_options_are_compared_by_what_they_mean(tmp_path: Path) -> None:
+    def first(messages: list[str]) -> list[dict[str, float]]:
+        found = []
+        for text in messages:
+            one, two = ("1", "2") if "Answer 1 or 2" in text else ("A", "B")
+            found.append({one: -0.1, two: -2.5})
+        return found
+
+    report = judgesense.run(
+        first, tasks=["relevance"], limit=4, note=str, scoring="options",
+        variants=["labels-digits"], out=tmp_path / "run",
+    )  # fmt: skip
+    cells = [
+        cell
+        for cell in report.cells
+        if cell["judge"].startswith("first") and cell["order"] == "both"
+    ]
+    assert {cell["labels"] for cell in cells} == {"raw", "mapped"}
+    for cell in cells:
+        assert (cell["jss"], cell["n_pairs"]) == (1, 8)
+        assert cell["soft_jss"] == pytest.approx(1)
