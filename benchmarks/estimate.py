@@ -214,7 +214,9 @@ def coverage(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
                 units, truth = outputs(rng, 400, wordings, 0.8, 0.3, levels)
                 labels = random_labels(rng, units, truth, 60)
                 more = random_labels(rng, units, truth, 60, labels)
-                chosen = pick(units, labels, (0, 1), 60, int(rng.integers(1 << 30))).units
+                chosen = pick(
+                    units, labels, (0, 1), 60, int(rng.integers(1 << 30)), levels - 1
+                ).units
                 labels[chosen] = truth[chosen]
                 told = {
                     "corrected": difference(units, more, levels - 1),
@@ -261,7 +263,7 @@ def decides(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
 
 def saved(
     name: str, units: Units, truth: Floats, span: float, runs: int, rng: np.random.Generator
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """Picked labels against random ones: labels for the same mean width of the interval."""
     strata = strata_of(units)
     pilot, more = 40, 60
@@ -274,7 +276,7 @@ def saved(
         for place, n in enumerate(grid.tolist()):
             found = difference(units, random_labels(rng, units, truth, n, labels), span)
             widths[place] += found.label_error
-        chosen = pick(units, labels, (0, 1), more, int(rng.integers(1 << 30))).units
+        chosen = pick(units, labels, (0, 1), more, int(rng.integers(1 << 30)), span).units
         labels[chosen] = truth[chosen]
         found = difference(units, labels, span, strata)
         picked += found.label_error
@@ -304,27 +306,48 @@ def only(units: Units, one: int, two: int) -> tuple[Units, npt.NDArray[np.intp]]
     ), rows  # fmt: skip
 
 
+def rag_units(
+    file: Path, said: dict[str, Any], panel: dict[str, dict[str, float]], judges: list[str]
+) -> tuple[Units, Floats]:
+    """TREC-COVID's and TREC RAG's passages as two systems' outputs, judged by some judges."""
+    human: dict[str, tuple[str, float]] = {}
+    for judge in judges:
+        items, _, datasets, _, told = said[judge]
+        human.update(zip(items, zip(datasets, told, strict=True), strict=True))
+    with file.open("w", newline="", encoding="utf-8") as sink:
+        writer = csv.writer(sink)
+        writer.writerow(["item_id", "system_id", "wording", "verdict"])
+        for item, (dataset, _) in human.items():
+            if dataset != "beir-scifact":  # people rated all of it 3
+                for judge in judges:
+                    if item in panel[judge]:
+                        writer.writerow([item, dataset, judge, panel[judge][item]])
+    units = units_of(read_verdicts(file))
+    return units, np.array([human[item][1] for item in units.items])
+
+
 def next_labels(
     runs: int, rng: np.random.Generator, summeval: Path | None
 ) -> Iterator[dict[str, Any]]:
     """Picked against random labels on people's labels."""
+    for levels, wordings in ((2, 1), (2, 5), (5, 1), (5, 5)):
+        units, truth = outputs(rng, 400, wordings, 0.8, 0.3, levels)
+        design = f"{levels} labels, {wordings} wording{'s' if wordings > 1 else ''}"
+        yield saved(f"simulated, {design}", units, truth, levels - 1, runs, rng)
     if LOGS.is_dir():
         results = []
-        for judge, (items, queries, datasets, said, human) in rag_eval().items():
+        said = rag_eval()
+        panel = {judge: dict(zip(found[0], found[3], strict=True)) for judge, found in said.items()}
+        sets = {**{judge: [judge] for judge in said}, "all nine judges": list(said)}
+        for judge, judges in sets.items():
             with tempfile.TemporaryDirectory() as folder:
-                file = Path(folder, "verdicts.csv")
-                with file.open("w", newline="", encoding="utf-8") as sink:
-                    writer = csv.writer(sink)
-                    writer.writerow(["item_id", "cluster_id", "system_id", "verdict"])
-                    writer.writerows(zip(items, queries, datasets, said, strict=True))
-                units = units_of(read_verdicts(file))
-            names = units.systems
-            found, rows = only(units, names.index("beir-scifact"), names.index("trec-rag-2024"))
-            told = saved(f"rag_eval, {judge}", found, human[units.rows[rows]], 3.0, runs, rng)
-            if told:
-                results.append(told)
+                units, human = rag_units(Path(folder, "verdicts.csv"), said, panel, judges)
+            if min(units.of(code).sum() for code in (0, 1)) < 100:
+                print(f"rag_eval, {judge}: left out, too few scores")
+                continue
+            results.append(saved(f"rag_eval, {judge}", units, human, 3.0, runs, rng))
         yield from results
-        yield average("rag_eval, mean of nine judges", results)
+        yield average(f"rag_eval, mean of {len(results) - 1} judges", results[:-1])
     if summeval is None:
         return
     table = read_verdicts(summeval)
@@ -338,8 +361,7 @@ def next_labels(
             found, rows = only(units, one, two)
             names = f"{units.systems[one]} and {units.systems[two]}"
             told = saved(f"SummEval, {names}", found, human[rows], 4.0, max(1, runs // 5), rng)
-            if told:
-                results.append(told)
+            results.append(told)
     yield average(f"SummEval, mean of {len(results)} pairs of systems", results)
 
 

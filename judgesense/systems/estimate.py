@@ -135,16 +135,22 @@ class _System:
     cluster: Codes
 
 
+def span_of(table: VerdictTable, units: Units, given: Labels) -> float:
+    """The width of the labels' scale: as the source states it, or as verdicts and labels show."""
+    if table.stated and table.numeric and not units.comparative:
+        scale = np.array([float(label) for label in table.labels])
+    else:
+        scale = np.concatenate([units.predictions.ravel(), given.values])
+    return float(np.nanmax(scale) - np.nanmin(scale))
+
+
 class _Data:
     """Verdicts and labels as arrays, in the shape that the statistics take."""
 
     def __init__(self, table: VerdictTable, units: Units, given: Labels) -> None:
         self.table, self.units, self.given = table, units, given
         self.strata = strata_of(units) if given.picked else None
-        scale = [value for value in (*units.predictions.ravel(), *given.values) if value == value]
-        if table.stated and table.numeric and not units.comparative:
-            scale = [float(label) for label in table.labels]
-        self.span = max(scale) - min(scale) if scale else 0.0
+        self.span = span_of(table, units, given)
 
     def powered(self, rows: Codes, labels: Floats, predictions: Floats) -> Influence | None:
         """The prediction-powered mean on some units; None with too few labels."""

@@ -17,7 +17,7 @@ from judgesense.run_folder import PROMPTS_FILE
 from judgesense.statistics.label_planning import neyman, spreads_of
 from judgesense.statistics.labels import Codes, check_seed
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.systems.estimate import chosen_systems, estimate_units, labels_of_units
+from judgesense.systems.estimate import chosen_systems, estimate_units, labels_of_units, span_of
 from judgesense.systems.human_labels import Labels
 from judgesense.systems.label_files import SUFFIXES, digest, write_for_people
 from judgesense.systems.strata import strata_of
@@ -113,6 +113,15 @@ def label_next(
 
     Raises:
         JudgeSenseError: bad input, nothing left to label, or a file that cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     said, out = Path(folder, "verdicts.csv"), Path(folder, "next.csv")
+    ...     rows = [f"{n},{s},{n % 2}" for n in range(20) for s in "xy"]
+    ...     _ = said.write_text("\\n".join(["item_id,system_id,verdict", *rows]))
+    ...     plan = label_next(said, 8, out)
+    >>> plan.n, plan.systems
+    (8, ['x', 'y'])
     """
     target = Path(out)
     if target.suffix not in SUFFIXES:
@@ -132,7 +141,7 @@ def label_next(
         how = {"columns" if k == "label_columns" else k: v for k, v in label_options.items()}
         given = labels_of_units(labels, table, units, positive=positive, encoding=encoding, **how)
     codes = _to_decide(table, units, given, systems, positive)
-    picked = pick(units, given.values, codes, n, seed)
+    picked = pick(units, given.values, codes, n, seed, span_of(table, units, given))
     texts = _texts(table, units, picked.units, Path(items) if items else None, encoding)
     rows = [_row(units, picked, place, blind) for place in range(len(picked.units))]
     numbers = picked.units.tolist()
@@ -173,7 +182,14 @@ class Picked:
     error_random: float | None
 
 
-def pick(units: Units, labels: Floats, systems: Sequence[int], n: int, seed: int = 0) -> Picked:
+def pick(
+    units: Units,
+    labels: Floats,
+    systems: Sequence[int],
+    n: int,
+    seed: int = 0,
+    span: float | None = None,
+) -> Picked:
     """The n units of some systems to label next.
 
     Args:
@@ -182,6 +198,8 @@ def pick(units: Units, labels: Floats, systems: Sequence[int], n: int, seed: int
         systems: codes of the systems between which labels are to decide.
         n: how many.
         seed: of the draws within strata.
+        span: width of the labels' scale: what agreement on few labels may still hide counts, as in
+            `judgesense.statistics.prediction_powered.powered_mean`.
 
     Raises:
         JudgeSenseError: every output of the systems has a label.
@@ -200,7 +218,7 @@ def pick(units: Units, labels: Floats, systems: Sequence[int], n: int, seed: int
     total = np.bincount(system, minlength=len(units.systems)).astype(np.float64)
     # Each stratum lies in one system; its share is that of its system's mean.
     scale = np.array([total[system[strata == code][0]] for code in range(h)])
-    spreads = _spreads(told, units.means[own], system, strata, h)
+    spreads = _spreads(told, units.means[own], system, strata, h, span or 0.0)
     added = neyman(sizes, spreads / scale, taken, n)
     rng = np.random.default_rng(seed)
     chosen = np.concatenate(
@@ -229,7 +247,9 @@ def pick(units: Units, labels: Floats, systems: Sequence[int], n: int, seed: int
     )
 
 
-def _spreads(labels: Floats, means: Floats, system: Codes, strata: Codes, n_strata: int) -> Floats:
+def _spreads(
+    labels: Floats, means: Floats, system: Codes, strata: Codes, n_strata: int, span: float
+) -> Floats:
     """How far labels are from what verdicts predict, by stratum; equal without labels."""
     predicted = np.where(np.isnan(means), np.nanmean(means), means)
     spreads = np.ones(n_strata)
@@ -243,7 +263,9 @@ def _spreads(labels: Floats, means: Floats, system: Codes, strata: Codes, n_stra
         if given.sum() >= FEWEST_FOR_FIT and f[given].std() > 0:
             weight = float(np.clip(np.polyfit(f[given], y[given], 1)[0], 0, None))
         inside, codes = np.unique(strata[own], return_inverse=True)
-        spreads[inside] = spreads_of(y, weight * f, codes)
+        n = int(given.sum())
+        least = span * math.sqrt(n) / (n + 1)
+        spreads[inside] = np.maximum(spreads_of(y, weight * f, codes), least)
     return spreads
 
 
