@@ -32,6 +32,10 @@ _BAD_QUESTION = re.compile(
     r"|hallucinat\w*|incoherent\w*|incoherence)\b",
     re.IGNORECASE,
 )
+_FACTUAL_ERRORS = re.compile(r"\bfactual(?:ly)? (?:errors?|mistakes?)\b", re.IGNORECASE)
+_FACTUALLY_WRONG = re.compile(
+    r"\bfactually (?:inaccurate|incorrect|false|wrong|untrue|misleading)\b", re.IGNORECASE
+)
 _GOOD_QUESTION = re.compile(
     r"\b(?:accura\w+|correct\w*|true|truth\w*|right|factual\w*|valid|coheren\w+)\b", re.IGNORECASE
 )
@@ -82,7 +86,9 @@ def cue(instruction: str, labels: Sequence[str]) -> str | None:
     bad, good = _BAD_QUESTION.search(text), _GOOD_QUESTION.search(text)
     if bool(bad) != bool(good):
         return INVERTED if bad else DIRECT
-    if bad and good and re.search(r"\bfactual(?:ly)? (?:errors?|mistakes?)\b", text, re.IGNORECASE):
+    if bad and good and _FACTUAL_ERRORS.search(text):
+        return INVERTED
+    if bad and not _GOOD_QUESTION.search(_FACTUALLY_WRONG.sub("", text)):
         return INVERTED
     return None
 

@@ -269,6 +269,8 @@ def test_excluded_pairs_change_the_oracle_and_both_figures_are_said(published: P
     [
         ("Does this response contain factual errors?", ("YES", "NO"), INVERTED),
         ("Is the answer wrong? YES or NO.", ("YES", "NO"), INVERTED),
+        ("Is this factually wrong? Answer YES or NO only.", ("YES", "NO"), INVERTED),
+        ("Is this factually correct or factually wrong?", ("YES", "NO"), None),
         ("Is this correct? Answer NO (accurate) or YES (has errors).", ("YES", "NO"), INVERTED),
         ("Is the response free of factual errors?", ("YES", "NO"), DIRECT),
         ("Reply YES (correct) or NO (incorrect).", ("YES", "NO"), DIRECT),

@@ -11,7 +11,10 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense.tasks import Item, render
+from judgesense.yaml_files import read_yaml
 from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
+from judgesense_dataset.polarity import INVERTED, cue
+from judgesense_dataset.templates import DATA
 from judgesense_dataset.variant_changes import applied, base_of, changed_item
 from judgesense_dataset.variant_design import made_variants, with_variants
 from judgesense_dataset.variants import chosen_variants, load_variants
@@ -231,3 +234,25 @@ def test_english_texts_stay_out_of_german_data_and_of_other_labels() -> None:
     asked = set(scale.prompts["variant"].to_pylist())
     assert "json" in asked
     assert not asked & {"inverted", "rubric"}
+
+
+def test_every_contrast_wording_was_read_against_its_base() -> None:
+    readings = read_yaml(DATA / "readings.yaml")["contrasts"]
+    found = {entry["pair"]: entry for entry in readings}
+    assert len(found) == len(readings)
+    expected = {}
+    for task, entry in ENTRIES.items():
+        base = base_of(entry)
+        for name, variant in OWN.items():
+            if variant.variant_class == "contrast" and task in variant.texts:
+                template = applied(variant, entry.task, base)
+                assert template is not None
+                key = f"{base.template_id}~{base.template_id}+{name}"
+                expected[key] = (template, entry.task)
+    assert set(found) == set(expected)
+    assert {task for task in ENTRIES if f"{task}-1~{task}-1+inverted" in found} == set(ENTRIES)
+    for key, (template, task) in expected.items():
+        opposite = found[key]["asks"] == "opposite"
+        assert found[key]["equivalent"] is opposite is template.inverted
+        assert (cue(template.text, task.labels) == INVERTED) is opposite, key
+        assert len(found[key]["reason"]) > 15
