@@ -1,0 +1,235 @@
+"""What an update of a judge moves, beyond what another change of the prompt moves."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.intervals import booleans, cluster_codes
+from judgesense.statistics.labels import check_level, check_resamples, check_seed
+from judgesense.statistics.tables import numbers
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_RANDOM = 4
+"""From this number of wordings on, they count as a sample of wordings."""
+
+
+class Excess(NamedTuple):
+    """How much more often verdicts move by one change than by another.
+
+    ``moved`` and ``other`` are both shares, ``excess`` their difference. The ends are None with a
+    single cluster. ``random`` says whether wordings count as a sample.
+    """
+
+    moved: float
+    other: float
+    excess: float
+    low: float | None
+    high: float | None
+    n_clusters: int
+    random: bool
+
+
+def excess_moves(
+    moved: Any,
+    clusters: Any,
+    other: Any,
+    other_clusters: Any,
+    *,
+    wordings: Any = None,
+    other_wordings: tuple[Any, Any] | None = None,
+    error: float = 0.05,
+) -> Excess:
+    """How much more often an update moves verdicts than another change does, on the same items.
+
+    The excess is a difference of two ratios over clusters, with its linearised variance (Cochran
+    1977, section 6.14). Before the upper end is computed, one cluster is added in which the update
+    moves everything and the other change nothing; before the lower end, the opposite. Moves are
+    rare and come in whole clusters, and a t interval without that cluster is too short where none
+    was seen: it is wrong in up to 20% of runs (`benchmarks/updates`). From four wordings on, the
+    jackknife variance over wordings is added, with Satterthwaite's degrees of freedom, so that the
+    claim is about wordings like these.
+
+    Args:
+        moved: shape (n,), whether the update moved each verdict.
+        clusters: shape (n,), one id per row.
+        other: shape (m,), whether the other change moved a verdict.
+        other_clusters: shape (m,), ids of the same kind.
+        wordings: shape (n,), the wording of each verdict; None for a claim about these wordings.
+        other_wordings: both wordings of each pair, shape (m,) each; None as `wordings`.
+        error: the chance that the lower end lies above the truth, and as much for the upper end.
+
+    Returns:
+        Both shares, the excess and its ends.
+
+    Raises:
+        ValueError: no rows, rows that are not booleans, ids of another length, or a bad error.
+
+    >>> found = excess_moves([1, 0, 0, 0], list("pqrs"), [1, 0, 0, 0, 0, 1], list("pqrsps"))
+    >>> round(found.excess, 3), found.low < 0 < found.high
+    (-0.083, True)
+    """
+    from scipy.special import stdtrit
+
+    check_level(1 - error)
+    sides = booleans(moved, "moved"), booleans(other, "other")
+    n = [len(side) for side in sides]
+    for name, ids, size in (("clusters", clusters, n[0]), ("other_clusters", other_clusters, n[1])):
+        if len(ids) != size:
+            raise ValueError(f"{name} has {len(ids)} rows: pass one id for each of {size} rows")
+    codes, k = cluster_codes([*clusters, *other_clusters], sum(n))
+    of = codes[: n[0]], codes[n[0] :]
+    sums = np.stack(
+        [
+            np.bincount(of[0], sides[0], minlength=k), np.bincount(of[0], minlength=k),
+            np.bincount(of[1], sides[1], minlength=k), np.bincount(of[1], minlength=k),
+        ]
+    )  # fmt: skip
+    shares = float(sides[0].mean()), float(sides[1].mean())
+    over_wordings, n_wordings = 0.0, 0
+    if wordings is not None and other_wordings is not None:
+        over_wordings, n_wordings = _wording_variance(sides, wordings, other_wordings)
+    ends: list[float | None] = [None, None]
+    if k > 1:
+        for place, sign in enumerate((-1, 1)):
+            mean, over_items = _with_pseudo_cluster(sums, sign)
+            total = over_items + over_wordings
+            df = total**2 / (
+                over_items**2 / k + (over_wordings**2 / (n_wordings - 1) if over_wordings else 0)
+            )
+            reach = float(stdtrit(df, 1 - error)) * np.sqrt(total)
+            ends[place] = float(np.clip(mean + sign * reach, -1, 1))
+    return Excess(
+        *shares, shares[0] - shares[1], ends[0], ends[1], k, n_wordings >= FEWEST_RANDOM
+    )
+
+
+def _with_pseudo_cluster(sums: Floats, sign: int) -> tuple[float, float]:
+    """The excess and its variance over clusters, with one cluster more that has moved one way."""
+    sizes = sums[[1, 3]].mean(axis=1)
+    hits = (1.0, 0.0) if sign > 0 else (0.0, 1.0)
+    extra = np.array([hits[0] * sizes[0], sizes[0], hits[1] * sizes[1], sizes[1]])
+    one, n_one, two, n_two = np.column_stack([sums, extra])
+    p, q = one.sum() / n_one.sum(), two.sum() / n_two.sum()
+    residuals = (one - p * n_one) / n_one.sum() - (two - q * n_two) / n_two.sum()
+    k = len(one)
+    return float(p - q), float(k / (k - 1) * (residuals**2).sum())
+
+
+def _wording_variance(
+    sides: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
+    wordings: Any,
+    pairs: tuple[Any, Any],
+) -> tuple[float, int]:
+    """Jackknife variance of the excess over wordings, and their number; 0 for too few of them."""
+    names = [*wordings, *pairs[0], *pairs[1]]
+    if (len(wordings), len(pairs[0]), len(pairs[1])) != (len(sides[0]), *[len(sides[1])] * 2):
+        raise ValueError("wordings have another length than the rows: pass one per row")
+    codes, count = cluster_codes(names, len(names))
+    if count < FEWEST_RANDOM:
+        return 0.0, count
+    own, one, two = np.split(codes, [len(wordings), len(wordings) + len(pairs[0])])
+    left = []
+    for wording in range(count):
+        kept = own != wording, (one != wording) & (two != wording)
+        if not (kept[0].any() and kept[1].any()):
+            return 0.0, 0
+        shares = (side[mask].mean() for side, mask in zip(sides, kept, strict=True))
+        left.append(float(next(shares)) - float(next(shares)))
+    spread = np.array(left)
+    return float((count - 1) / count * ((spread - spread.mean()) ** 2).sum()), count
+
+
+class KeptRate(NamedTuple):
+    """The threshold on the new scores that passes as many items as the old threshold did.
+
+    ``pass_rate`` is the old scores' at the old threshold, ``unchanged_rate`` the new scores' there,
+    ``kept_rate`` the new scores' at ``new_threshold``. The ends are None with a single cluster.
+    """
+
+    threshold: float
+    pass_rate: float
+    unchanged_rate: float
+    new_threshold: float
+    ci_low: float | None
+    ci_high: float | None
+    kept_rate: float
+    n: int
+
+
+def keep_pass_rate(
+    old: Any,
+    new: Any,
+    threshold: float,
+    clusters: Any = None,
+    *,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> KeptRate:
+    """Find the threshold on new scores that keeps the pass rate of the old ones.
+
+    It is the old threshold, or the new score at which the share of scores at or above it comes
+    closest to the old pass rate (of equally close ones, that nearest to the old threshold). The
+    interval is the percentile bootstrap's over clusters, which keeps an item's two scores together.
+
+    Args:
+        old: shape (n,), finite scores before the update.
+        new: shape (n,), the same items' scores after it.
+        threshold: an item passes with a score of at least this.
+        clusters: one id per row, or None.
+        confidence_level: of the interval, within (0, 1).
+        n_resamples: number of resamples.
+        seed: seed for `numpy.random.default_rng`.
+
+    Returns:
+        The new threshold, its interval and the pass rates.
+
+    Raises:
+        ValueError: scores that are not finite numbers or differ in number, or a bad option.
+
+    >>> found = keep_pass_rate([1, 2, 3, 4, 5], [2, 3, 4, 4.5, 5], 4)
+    >>> found.pass_rate, found.unchanged_rate, found.new_threshold
+    (0.4, 0.6, 4.5)
+    """
+    one, two = numbers(old, "old"), numbers(new, "new")
+    if len(one) != len(two):
+        raise ValueError(f"old has {len(one)} scores and new {len(two)}: pass the same items")
+    numbers([threshold], "threshold")
+    level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
+    rng = np.random.default_rng(check_seed(seed))
+    codes, k = cluster_codes(clusters, len(one))
+    found = _closest(one, two, threshold, np.ones(len(one)))
+    ends: list[float | None] = [None, None]
+    if k > 1:
+        drawn = [
+            _closest(one, two, threshold, rng.multinomial(k, np.full(k, 1 / k))[codes])
+            for _ in range(n_resamples)
+        ]
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        ends = [float(end) for end in np.quantile(drawn, tails, method="nearest")]
+    return KeptRate(
+        threshold=float(threshold),
+        pass_rate=float((one >= threshold).mean()),
+        unchanged_rate=float((two >= threshold).mean()),
+        new_threshold=found,
+        ci_low=ends[0],
+        ci_high=ends[1],
+        kept_rate=float((two >= found).mean()),
+        n=len(one),
+    )
+
+
+def _closest(old: Floats, new: Floats, threshold: float, weights: Floats) -> float:
+    total = weights.sum()
+    wanted = weights[old >= threshold].sum() / total
+    # The last of these passes nothing.
+    values = np.unique([*new, threshold, np.nextafter(max(new.max(), threshold), np.inf)])
+    sums = np.bincount(np.searchsorted(values, new), weights, minlength=len(values))
+    above = np.cumsum(sums[::-1])[::-1] / total
+    miss = np.round(np.abs(above - wanted), 12)
+    best = np.flatnonzero(miss == miss.min())
+    return float(values[best[np.argmin(np.abs(values[best] - threshold))]])
