@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from judgesense.systems.estimate import estimate
     from judgesense.systems.estimate_result import Estimate
     from judgesense.systems.label_budget import LabelPlan, label_next
+    from judgesense.systems.migration import Migration, migration
+    from judgesense.systems.monitor import Monitoring, monitor
     from judgesense.systems.verdict_table import read_verdicts
     from local_judges.responder import Question, respond
 
@@ -41,6 +43,8 @@ __all__ = [
     "Comparison",
     "Estimate",
     "LabelPlan",
+    "Migration",
+    "Monitoring",
     "Question",
     "Report",
     "__version__",
@@ -56,6 +60,8 @@ __all__ = [
     "load_judge",
     "match_answers",
     "metric_path",
+    "migration",
+    "monitor",
     "paraphrase_robustness",
     "position_bias",
     "prompt_sensitivity",
@@ -74,6 +80,8 @@ _HOMES = {
     "Comparison": "judgesense.reporting.compare",
     "Estimate": "judgesense.systems.estimate_result",
     "LabelPlan": "judgesense.systems.label_budget",
+    "Migration": "judgesense.systems.migration",
+    "Monitoring": "judgesense.systems.monitor",
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",
     "answer_match": "judgesense.matching:match_answers",
@@ -88,6 +96,8 @@ _HOMES = {
     "load_judge": "judgesense.pipeline.verdicts",
     "match_answers": "judgesense.matching",
     "metric_path": "judgesense.scores",
+    "migration": "judgesense.systems.migration",
+    "monitor": "judgesense.systems.monitor",
     "paraphrase_robustness": "judgesense.statistics.robustness",
     "position_bias": "judgesense.statistics.bias",
     "prompt_sensitivity": "judgesense.statistics.ranking",

@@ -18,6 +18,7 @@ from judgesense.cli import judge as judge_command
 from judgesense.cli import judges as judge_commands
 from judgesense.cli import leaderboard as leaderboard_command
 from judgesense.cli import match as match_command
+from judgesense.cli import monitor as monitor_command
 from judgesense.cli import plan as plan_command
 from judgesense.cli import publish as publish_commands
 from judgesense.cli import report as report_commands
@@ -58,6 +59,7 @@ for _name, _command in (
     ("export-training", training_command.export_training),
     ("report", report_commands.report),
     ("compare", report_commands.compare),
+    ("monitor", monitor_command.monitor),
     ("plan", plan_command.plan),
     ("import", import_command.import_log),
     ("respond", respond_command.respond),

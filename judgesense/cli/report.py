@@ -10,6 +10,7 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
+from judgesense.trust.thresholds import NO_DIFFERENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from judgesense.storage import Place
 
 Format = Literal["md", "html", "tex", "json"]
+
+_MOVED = "Migration"
 
 
 def report(
@@ -94,24 +97,107 @@ def _render(whole: dict[str, object], format: Format) -> str:
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="Folder or URL of a run.")],
+    first: Annotated[
+        str,
+        typer.Argument(metavar="A", help="A run: its folder or URL; for a migration also a file."),
+    ],
     second: Annotated[str, typer.Argument(metavar="B", help="Another run, or the same.")],
+    migration: Annotated[
+        bool,
+        typer.Option("--migration", help="A and B are one judge before and after an update."),
+    ] = False,
+    judge: Annotated[
+        list[str] | None,
+        opt.option(
+            "JUDGE", "The judge of A and B; give B's second.", "--judge", "-j", panel=_MOVED
+        ),
+    ] = None,
+    task: Annotated[str | None, opt.option("TASK", "Compare one task only.", panel=_MOVED)] = None,
+    tolerance: Annotated[
+        float | None,
+        opt.option(
+            "SHARE",
+            "Excess over rewording that still counts as no more.",
+            panel=_MOVED,
+            default=f"{NO_DIFFERENCE:g}",
+        ),
+    ] = None,
+    pass_at: Annotated[
+        float | None,
+        opt.option(
+            "SCORE", "An item passes from this score on; prints the new threshold.", panel=_MOVED
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None, opt.option("LABEL", "The label of two that passes.", panel=_MOVED)
+    ] = None,
     format: Annotated[
         Literal["text", "json"], opt.option(None, "Output format.", "--format", "-f")
     ] = "text",
 ) -> None:
-    """Compare the judges of two runs on the pairs that both judged.
+    """Compare the judges of two runs, or one judge before and after an update.
 
-    Compares each judge of A with each of B per task: the difference in JSS and in accuracy, its
-    interval, and a p-value corrected for the number of comparisons. Name the same run twice to
-    compare its judges with each other.
+    Compares each judge of A with each of B per task on the pairs that both judged: the difference
+    in JSS and in accuracy, its interval, and a p-value corrected for the number of comparisons.
+    Name the same run twice to compare its judges with each other.
+
+    With --migration, A and B are runs or files of verdicts of the same judge, before and after an
+    update. Says whether the update moves more verdicts than rewording the prompt does, in which
+    direction, on which items, and which threshold on a score keeps the pass rate.
+
+    Exit codes: 0 done; with --migration, 0 no more than a paraphrase, 1 more, 3 cannot tell; 2 bad
+    usage or input.
     """
-    from judgesense.reporting.compare import compare as compare_runs
-    from judgesense.reporting.compare import render_comparison
+    if not migration:
+        flags = {"--judge": judge, "--task": task, "--tolerance": tolerance,
+                 "--pass-at": pass_at, "--positive": positive}  # fmt: skip
+        if set_flags := [flag for flag, value in flags.items() if value is not None]:
+            raise JudgeSenseError(f"{set_flags[0]} needs --migration")
+        from judgesense.reporting.compare import compare as compare_runs
+        from judgesense.reporting.compare import render_comparison
 
-    with _fetched(first, second) as places:
-        result = compare_runs(*(place.folder for place in places))
+        with _fetched(first, second) as places:
+            result = compare_runs(*(place.folder for place in places))
+        if format == "json":
+            opt.print_json(result.to_dict())
+        else:
+            typer.echo(render_comparison(result))
+        return
+    from judgesense.systems.migration import migration as compare_update
+
+    with sources(first, second) as (old, new):
+        found = compare_update(
+            old,
+            new,
+            judge=two_judges(judge),
+            task=task,
+            tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
+            pass_at=pass_at,
+            positive=positive,
+        )
     if format == "json":
-        opt.print_json(result.to_dict())
+        opt.print_json(found.to_dict())
     else:
-        typer.echo(render_comparison(result))
+        typer.echo(str(found))
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+@contextmanager
+def sources(*named: str) -> Iterator[list[Path]]:
+    """Local files of verdicts as they are, and the folders of runs, fetched from their URLs."""
+    from pathlib import Path
+
+    runs = [name for name in named if not Path(name).is_file()]
+    with _fetched(*runs) as places:
+        folders = iter(places)
+        yield [Path(name) if name not in runs else next(folders).folder for name in named]
+
+
+def two_judges(judge: list[str] | None) -> str | tuple[str, str] | None:
+    """The judge of both sources, or that of each."""
+    if not judge:
+        return None
+    if len(judge) > 2:
+        raise JudgeSenseError(f"--judge is given {len(judge)} times; give it once or twice")
+    return judge[0] if len(judge) == 1 else (judge[0], judge[1])

@@ -48,8 +48,8 @@ def excess_moves(
     The excess is a difference of two ratios over clusters, with its linearised variance (Cochran
     1977, section 6.14). Before the upper end is computed, one cluster is added in which the update
     moves everything and the other change nothing; before the lower end, the opposite. Moves are
-    rare and come in whole clusters, and a t interval without that cluster is too short where none
-    was seen: it is wrong in up to 20% of runs (`benchmarks/updates`). From four wordings on, the
+    rare and come in whole clusters, and a t interval without that cluster is too short where few
+    were seen (`benchmarks/updates` has how often each is wrong). From four wordings on, the
     jackknife variance over wordings is added, with Satterthwaite's degrees of freedom, so that the
     claim is about wordings like these.
 
@@ -87,7 +87,7 @@ def excess_moves(
             np.bincount(of[0], sides[0], minlength=k), np.bincount(of[0], minlength=k),
             np.bincount(of[1], sides[1], minlength=k), np.bincount(of[1], minlength=k),
         ]
-    )  # fmt: skip
+    ).astype(np.float64)  # fmt: skip
     shares = float(sides[0].mean()), float(sides[1].mean())
     over_wordings, n_wordings = 0.0, 0
     if wordings is not None and other_wordings is not None:
@@ -97,14 +97,12 @@ def excess_moves(
         for place, sign in enumerate((-1, 1)):
             mean, over_items = _with_pseudo_cluster(sums, sign)
             total = over_items + over_wordings
-            df = total**2 / (
-                over_items**2 / k + (over_wordings**2 / (n_wordings - 1) if over_wordings else 0)
-            )
-            reach = float(stdtrit(df, 1 - error)) * np.sqrt(total)
+            reach = 0.0
+            if total > 0:
+                shares_of_df = over_items**2 / k + over_wordings**2 / max(n_wordings - 1, 1)
+                reach = float(stdtrit(total**2 / shares_of_df, 1 - error)) * float(np.sqrt(total))
             ends[place] = float(np.clip(mean + sign * reach, -1, 1))
-    return Excess(
-        *shares, shares[0] - shares[1], ends[0], ends[1], k, n_wordings >= FEWEST_RANDOM
-    )
+    return Excess(*shares, shares[0] - shares[1], ends[0], ends[1], k, n_wordings >= FEWEST_RANDOM)
 
 
 def _with_pseudo_cluster(sums: Floats, sign: int) -> tuple[float, float]:
@@ -206,7 +204,9 @@ def keep_pass_rate(
     ends: list[float | None] = [None, None]
     if k > 1:
         drawn = [
-            _closest(one, two, threshold, rng.multinomial(k, np.full(k, 1 / k))[codes])
+            _closest(
+                one, two, threshold, rng.multinomial(k, np.full(k, 1 / k))[codes].astype(float)
+            )
             for _ in range(n_resamples)
         ]
         tails = [(1 - level) / 2, (1 + level) / 2]

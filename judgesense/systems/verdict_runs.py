@@ -38,10 +38,11 @@ def verdicts_of_run(
     keep = chosen(
         [(stream.judge, stream.task.name) for stream in streams], judge, task, str(folder)
     )
-    return _table(streams[keep[0]], folder)
+    return table_of_stream(streams[keep[0]], folder)
 
 
-def _table(stream: Stream, folder: Path) -> VerdictTable:
+def table_of_stream(stream: Stream, folder: Path) -> VerdictTable:
+    """The verdicts of a stream, one row for each of its `answers`, repeats included."""
     log, labels = stream.log, stream.task.labels
     said = stream.answers(repeats=True)
     rows = said.rows

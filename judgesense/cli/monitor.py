@@ -1,0 +1,96 @@
+"""``judgesense monitor``: does a judge still give the verdicts that it gave?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from judgesense.cli import options as opt
+from judgesense.errors import JudgeSenseError
+
+_TEST = "Test"
+
+
+def monitor(
+    run: Annotated[
+        str, typer.Argument(metavar="DIR", help="This look's run, or its file of verdicts.")
+    ],
+    against: Annotated[
+        str,
+        opt.option(
+            "BASELINE", "The run, or file of verdicts, to compare with; at least two wordings."
+        ),
+    ],
+    history: Annotated[
+        Path | None,
+        opt.option("FILE", "All looks (JSONL).", default="monitor.jsonl in BASELINE"),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        opt.option("JUDGE", "The judge; give the baseline's second.", "--judge", "-j"),
+    ] = None,
+    task: Annotated[str | None, opt.option("TASK", "Look at one task only.")] = None,
+    plot: Annotated[Path | None, opt.option("FILE", "Draw all looks (.png, .svg or .pdf).")] = None,
+    tolerance: Annotated[
+        float,
+        opt.option(
+            "SHARE", "Fine below this excess over rewording, as a share of verdicts.", panel=_TEST
+        ),
+    ] = 0.05,
+    error: Annotated[
+        float,
+        opt.option("SHARE", "Chance of a false alarm, at all looks together.", panel=_TEST),
+    ] = 0.05,
+    allow: Annotated[
+        float | None,
+        opt.option("SHARE", "Verdicts that may move, in place of rewording.", panel=_TEST),
+    ] = None,
+    same_items: Annotated[
+        Literal["once", "each"],
+        opt.option(None, "Count an item once per suspected change, or at each look.", panel=_TEST),
+    ] = "once",
+    dry_run: opt.DryRun = False,
+    format: Annotated[
+        Literal["text", "json"], opt.option(None, "Output format.", "--format", "-f")
+    ] = "text",
+) -> None:
+    """Does a judge still give the verdicts of a baseline? Run it every week.
+
+    Compares this look's verdicts with the baseline's on the same prompts, adds the look to the
+    history, and tests whether verdicts have moved more than rewording moves them since any earlier
+    look. You may look as often as you like: the chance of a false alarm covers all looks.
+
+    Exit codes: 0 fine; 1 alarm; 2 bad usage or input; 3 cannot tell.
+    """
+    from judgesense.cli.report import sources, two_judges
+    from judgesense.systems.monitor import monitor as look
+
+    if plot is not None:
+        from judgesense.reporting.monitor_plot import plot_monitoring, require_kind
+
+        require_kind(plot)
+    if history is None and not Path(against).exists() and "://" in against:
+        raise JudgeSenseError("--history is missing: a baseline at a URL has no place to keep it")
+    with sources(run, against) as (own, baseline):
+        found = look(
+            own,
+            against=baseline,
+            history=history,
+            judge=two_judges(judge),
+            task=task,
+            tolerance=tolerance,
+            error=error,
+            allow=allow,
+            same_items=same_items,
+            record=not dry_run,
+        )
+    if plot is not None:
+        opt.note(f"wrote {plot_monitoring(found, plot)}")
+    if format == "json":
+        opt.print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)

@@ -1,0 +1,468 @@
+"""What an update of a judge changes: verdicts moved by it, by rewording and by asking again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from judgesense.errors import JudgeSenseError
+from judgesense.statistics.comparison import PairedDifference, holm, paired_test
+from judgesense.statistics.intervals import Interval, mean_t_cluster
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.statistics.settling import error_of, items_for_estimate
+from judgesense.statistics.updates import Excess, KeptRate, excess_moves, keep_pass_rate
+from judgesense.systems.migration_texts import claim_text, render
+from judgesense.systems.sides import (
+    Common,
+    common,
+    described_inputs,
+    other_judge,
+    paired,
+    read_sides,
+    same_judge,
+)
+from judgesense.systems.verdict_schema import number_of
+from judgesense.tasks import UNDECIDED, is_scale
+from judgesense.trust.thresholds import NO_DIFFERENCE
+
+Claim = Literal["no more", "more", "cannot tell"]
+
+_WORST: tuple[Claim, ...] = ("more", "cannot tell", "no more")
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """How the share of one label changed. ``label`` may be ``first shown``, UNCLEAR or REFUSED.
+
+    ``difference`` is new minus old, with an uncorrected 95% interval; ``p_holm`` is corrected over
+    the labels of the task.
+    """
+
+    label: str
+    old: float | None
+    new: float | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class MovedItem:
+    """An item with moved verdicts: ``moved`` of its ``prompts``.
+
+    ``old`` and ``new`` are its most frequent verdicts. ``reworded`` is how often the old judge's
+    verdict on the item differs between two wordings; None with one wording.
+    """
+
+    item_id: str
+    prompts: int
+    moved: int
+    old: str
+    new: str
+    reworded: float | None
+
+
+@dataclass(frozen=True)
+class TaskMigration:
+    """What an update changes on one task and scoring.
+
+    ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
+    rewording moves. ``more`` says that it lies above 0, ``no more`` that it lies below
+    ``tolerance``; each is wrong in at most ``error`` of runs, which is what its ends ``ci_low`` and
+    ``ci_high`` are made for. ``cause`` names what keeps it from being told: ``open`` (too few
+    items), ``one wording``, ``one label`` or ``one cluster``; else it is None. ``asked_again`` is
+    the share that the old judge moves on the same prompt. ``items_needed`` settles an open claim
+    with 80% probability. UNCLEAR and REFUSED count as verdicts of their own.
+    """
+
+    task: str
+    scoring: str
+    judge_old: str
+    judge_new: str
+    claim: Claim
+    cause: str | None
+    text: str
+    tolerance: float
+    error: float
+    moved: float
+    reworded: float | None
+    asked_again: float | None
+    asked_again_new: float | None
+    excess: float | None
+    ci_low: float | None
+    ci_high: float | None
+    excess_again: float | None
+    excess_again_ci_low: float | None
+    excess_again_ci_high: float | None
+    n_prompts: int
+    n_items: int
+    n_clusters: int
+    n_wordings: int
+    items_needed: int | None
+    direction: tuple[LabelShift, ...]
+    level_shift: float | None
+    level_shift_ci_low: float | None
+    level_shift_ci_high: float | None
+    accuracy_old: float | None
+    accuracy_new: float | None
+    accuracy_difference: float | None
+    accuracy_ci_low: float | None
+    accuracy_ci_high: float | None
+    threshold: KeptRate | None
+    items: tuple[MovedItem, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Migration(ResultMapping):
+    """One judge before and after an update, by task and scoring.
+
+    ``claim`` is the worst of the tasks': ``more``, then ``cannot tell``, then ``no more``. The
+    chance that any task's claim is wrong is at most ``error``. ``notes`` say what was left out, and
+    if the names are those of two judges. ``sources`` are the old and the new folder or file.
+    """
+
+    claim: Claim
+    tasks: tuple[TaskMigration, ...]
+    notes: tuple[str, ...]
+    sources: tuple[str, str]
+    error: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 for ``no more``, 1 for ``more``, 3 for ``cannot tell``."""
+        return {"no more": 0, "more": 1, "cannot tell": 3}[self.claim]
+
+    def to_pandas(self) -> Any:
+        """The tasks as a `pandas.DataFrame`, without their lists of labels and items."""
+        lists = ("direction", "items", "threshold")
+        rows = (task.__dict__ for task in self.tasks)
+        return data_frame([{k: v for k, v in row.items() if k not in lists} for row in rows])
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html_table((), [(line,) for line in render(self).splitlines() if line])
+
+
+def migration(
+    old: str | Path,
+    new: str | Path,
+    *,
+    judge: str | tuple[str, str] | None = None,
+    task: str | None = None,
+    tolerance: float = NO_DIFFERENCE,
+    error: float = 0.05,
+    pass_at: float | None = None,
+    positive: str | None = None,
+) -> Migration:
+    """Does an update of a judge move more verdicts than a paraphrase of its prompt does?
+
+    The verdicts of both on the same prompts are compared. Beside them stand the old judge's own
+    verdicts on the same items under its other wordings, and on the same prompts asked again.
+
+    Args:
+        old: folder of a run before the update, or a file of verdicts. Rewording is measured here,
+            so it needs at least two wordings.
+        new: the same after the update; the wordings that you use are enough.
+        judge: the judge, if a source has several; two names if they differ.
+        task: one task; None for all.
+        tolerance: ``no more`` allows for this excess over rewording (a share of verdicts).
+        error: the chance that any claim is wrong.
+        pass_at: an item passes with a score of at least this: the expected score on a scale, or the
+            probability of the positive label (0.5 without it).
+        positive: the label of two that passes, if it is not plain (YES, PASS, ...).
+
+    Returns:
+        The claims and figures, by task and scoring.
+
+    Raises:
+        JudgeSenseError: a source that cannot be read or is still being judged, no common task or
+            item, other labels, or gold labels that differ.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> def yes(messages):
+    ...     return ["YES" for _ in messages]
+    >>> def no(messages):
+    ...     return ["NO" for _ in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, judge in (("old", yes), ("new", no)):
+    ...         _ = run(judge, tasks=["factuality"], out=f"{folder}/{name}", note=str)
+    ...     found = migration(f"{folder}/old", f"{folder}/new")
+    >>> found.claim, found.tasks[0].moved, found.tasks[0].reworded
+    ('more', 1.0, 0.0)
+    """
+    for name, value, most in (("tolerance", tolerance, 1.0), ("error", error, 0.5)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < most:
+            raise JudgeSenseError(f"{name} is {value!r}; pass a number from 0 to {most:g}")
+    if error == 0:
+        raise JudgeSenseError("error is 0; pass a number above 0, such as 0.05")
+    names = (judge, judge) if judge is None or isinstance(judge, str) else judge
+    couples = paired(
+        read_sides(old, names[0], task, reference=True), read_sides(new, names[1], task)
+    )
+    shared = [common(one, two) for one, two in couples]
+    each = error / len(shared)
+    found = tuple(_compare(sides, tolerance, each, pass_at, positive) for sides in shared)
+    labelled = {task_name(sides): sides for sides in shared}
+    notes = [*other_judge(*couples[0]), *same_judge(*couples[0]), *described_inputs(labelled)]
+    claims = {task.claim for task in found}
+    return Migration(
+        claim=next(claim for claim in _WORST if claim in claims),
+        tasks=found,
+        notes=tuple(dict.fromkeys(notes)),
+        sources=(str(old), str(new)),
+        error=error,
+    )
+
+
+def task_name(sides: Common) -> str:
+    """The task of two sides; ``verdicts`` where neither names one."""
+    return sides.old_side.table.task or sides.new_side.table.task or "verdicts"
+
+
+def reworded_excess(sides: Common, error: float) -> Excess | None:
+    """What moved between the sides beyond rewording; None if the old side has one wording."""
+    if not len(sides.pair_row):
+        return None
+    return excess_moves(
+        sides.moved,
+        sides.clusters.tolist(),
+        sides.pair_differs,
+        sides.clusters[sides.pair_row].tolist(),
+        wordings=sides.wordings.tolist(),
+        other_wordings=(
+            sides.wordings[sides.pair_row].tolist(), sides.pair_wording.tolist()
+        ),
+        error=error,
+    )  # fmt: skip
+
+
+def _compare(
+    sides: Common,
+    tolerance: float,
+    error: float,
+    pass_at: float | None,
+    positive: str | None,
+) -> TaskMigration:
+    excess = reworded_excess(sides, error)
+    again = {side: sides.asked_again(side) for side in (sides.old_side, sides.new_side)}
+    noise = None
+    if (repeats := again[sides.old_side]) is not None:
+        noise = excess_moves(
+            sides.moved, sides.clusters.tolist(), repeats[1], repeats[0].tolist(), error=error
+        )
+    claim, cause = _claim(sides, excess, tolerance)
+    needed = _needed(excess, tolerance, error, sides) if cause == "open" else None
+    levels, level_ends = _levels(sides)
+    accuracy = _accuracy(sides)
+    shares = {
+        side: None if found is None else float(found[1].mean()) for side, found in again.items()
+    }
+    n_items = len(set(sides.items))
+    text = claim_text(
+        task_name(sides), claim, cause, excess, float(sides.moved.mean()), tolerance,
+        prompts=len(sides.moved), items=n_items, needed=needed,
+    )  # fmt: skip
+    return TaskMigration(
+        task=task_name(sides),
+        scoring=sides.old_side.scoring or sides.new_side.scoring,
+        judge_old=sides.old_side.table.judge,
+        judge_new=sides.new_side.table.judge,
+        claim=claim,
+        cause=cause,
+        text=text,
+        tolerance=float(tolerance),
+        error=error,
+        moved=float(sides.moved.mean()),
+        reworded=None if excess is None else excess.other,
+        asked_again=shares[sides.old_side],
+        asked_again_new=shares[sides.new_side],
+        excess=None if excess is None else excess.excess,
+        ci_low=None if excess is None else excess.low,
+        ci_high=None if excess is None else excess.high,
+        excess_again=None if noise is None else noise.excess,
+        excess_again_ci_low=None if noise is None else noise.low,
+        excess_again_ci_high=None if noise is None else noise.high,
+        n_prompts=len(sides.moved),
+        n_items=n_items,
+        n_clusters=len(set(sides.clusters)),
+        n_wordings=len({*sides.wordings, *sides.pair_wording}),
+        items_needed=needed,
+        direction=_direction(sides),
+        level_shift=levels,
+        level_shift_ci_low=level_ends.low,
+        level_shift_ci_high=level_ends.high,
+        accuracy_old=accuracy.first,
+        accuracy_new=accuracy.second,
+        accuracy_difference=accuracy.difference,
+        accuracy_ci_low=accuracy.ci_low,
+        accuracy_ci_high=accuracy.ci_high,
+        threshold=_threshold(sides, pass_at, positive),
+        items=_items(sides),
+    )
+
+
+def _claim(sides: Common, excess: Excess | None, tolerance: float) -> tuple[Claim, str | None]:
+    if len(sides.seen) == 1 and not sides.moved.any():
+        return "cannot tell", "one label"
+    if excess is None:
+        return "cannot tell", "one wording"
+    if excess.low is None or excess.high is None:
+        return "cannot tell", "one cluster"
+    if excess.high < tolerance or excess.high <= 0:
+        return "no more", None
+    return ("more", None) if excess.low > 0 else ("cannot tell", "open")
+
+
+def _needed(excess: Excess | None, tolerance: float, error: float, sides: Common) -> int | None:
+    """Items that would settle the claim with 80% probability if the excess is as it was found."""
+    if excess is None or excess.low is None or excess.high is None:
+        return None
+    clusters, level = excess.n_clusters, 1 - 2 * error
+    spread = error_of(excess.low, excess.high, clusters, level)
+    ends = (0.0, tolerance)
+    limit = max(ends, key=lambda end: abs(excess.excess - end))
+    found = items_for_estimate(
+        excess.excess, spread, clusters, threshold=limit, confidence_level=level
+    )
+    return found.scaled(len(set(sides.items)) / clusters).clusters
+
+
+def _direction(sides: Common) -> tuple[LabelShift, ...]:
+    """The share of each label before and after; nothing if no verdict moved."""
+    if not sides.moved.any():
+        return ()
+    table = sides.old_side.table
+    labels = [label for label in table.labels if label in sides.seen]
+    labels += sorted(sides.seen - set(labels))
+    labels += [label for label in UNDECIDED if label in {*sides.old, *sides.new}]
+    columns = {label: (sides.old == label, sides.new == label) for label in labels}
+    orders = table.column("order")[sides.old_row]
+    if {"AB", "BA"} <= set(orders) and len(table.labels) == 2:
+        shown = np.where(orders == "BA", table.labels[1], table.labels[0])
+        columns = {"first shown": (sides.old == shown, sides.new == shown), **columns}
+    clusters = sides.clusters.tolist()
+    tests = {label: paired_test(*both, clusters) for label, both in columns.items()}
+    adjusted = holm([found.p_value for found in tests.values()])
+    return tuple(
+        LabelShift(
+            label, found.first, found.second, found.difference, found.ci_low, found.ci_high, p
+        )
+        for (label, found), p in zip(tests.items(), adjusted, strict=True)
+    )
+
+
+def _levels(sides: Common) -> tuple[float | None, Interval]:
+    """The mean change on a scale, in levels, over prompts with two readable verdicts."""
+    labels = sorted(sides.seen | set(sides.old_side.table.labels))
+    values = [[number_of(v) for v in side] for side in (sides.old, sides.new)]
+    both = [n for n, couple in enumerate(zip(*values, strict=True)) if None not in couple]
+    if not is_scale(labels) or not both:
+        return None, Interval(None, None)
+    change = np.array([(values[1][n] or 0.0) - (values[0][n] or 0.0) for n in both])
+    return float(change.mean()), mean_t_cluster(change, sides.clusters[both].tolist())
+
+
+def _accuracy(sides: Common) -> PairedDifference:
+    """How often each side matches gold, on the prompts that have it."""
+    columns = [
+        side.table.column("gold")[rows]
+        for side, rows in ((sides.old_side, sides.old_row), (sides.new_side, sides.new_row))
+    ]
+    for n, (one, two) in enumerate(zip(*columns, strict=True)):
+        if None not in (one, two) and one != two:
+            raise JudgeSenseError(
+                f"{task_name(sides)}: item {sides.items[n]!r} has the gold label {one} in "
+                f"{sides.old_side.source} and {two} in {sides.new_side.source}; compare on the "
+                "same labels"
+            )
+    gold = np.array(
+        [a if a is not None else b for a, b in zip(*columns, strict=True)] + [None], dtype=object
+    )[:-1]
+    known = np.array([label is not None for label in gold], dtype=bool)
+    if not known.any():
+        return PairedDifference(None, None, None, None, None, None, "permutation", 0, 0)
+    old, new = (side[known] == gold[known] for side in (sides.old, sides.new))
+    return paired_test(old, new, sides.clusters[known].tolist())
+
+
+def _threshold(sides: Common, pass_at: float | None, positive: str | None) -> KeptRate | None:
+    """The score that passes as many prompts as before; None without scores or a threshold."""
+    columns = [
+        _scores(side.table, rows, verdicts, positive)
+        for side, rows, verdicts in (
+            (sides.old_side, sides.old_row, sides.old),
+            (sides.new_side, sides.new_row, sides.new),
+        )
+    ]
+    if columns[0] is None or columns[1] is None:
+        return None
+    (old, is_share), (new, _) = columns
+    if pass_at is None and not is_share:
+        return None
+    both = ~(np.isnan(old) | np.isnan(new))
+    if not both.any():
+        return None
+    limit = 0.5 if pass_at is None else pass_at
+    return keep_pass_rate(old[both], new[both], limit, sides.clusters[both].tolist())
+
+
+def _scores(table: Any, rows: Any, verdicts: Any, positive: str | None) -> Any:
+    """Scores of prompts (NaN without one), and whether they are probabilities; None if neither."""
+    if is_scale(table.labels) and len(table.labels) > 2 and positive is None:
+        told = table.column("score")[rows]
+        found = [s if s is not None else number_of(v) for s, v in zip(told, verdicts, strict=True)]
+        return np.array([np.nan if s is None else s for s in found], dtype=float), False
+    if table.comparative or set(table.labels) == {"A", "B"} or len(table.labels) != 2:
+        return None
+    shares = table.column("probability")[rows]
+    if all(share is None for share in shares):
+        return None
+    good = table.good(positive)
+    found = [
+        np.nan if p is None or v not in table.labels else p if v == good else 1 - p
+        for p, v in zip(shares, verdicts, strict=True)
+    ]
+    return np.array(found, dtype=float), True
+
+
+def _items(sides: Common) -> tuple[MovedItem, ...]:
+    """The items that moved, those first that moved most and that rewording moves least."""
+    of_item: dict[str, list[int]] = {}
+    for n, item in enumerate(sides.items.tolist()):
+        of_item.setdefault(item, []).append(n)
+    reworded: dict[str, list[bool]] = {}
+    for item, differs in zip(
+        sides.items[sides.pair_row].tolist(), sides.pair_differs.tolist(), strict=True
+    ):
+        reworded.setdefault(item, []).append(differs)
+    found = []
+    for item, rows in of_item.items():
+        moved = int(sides.moved[rows].sum())
+        if moved:
+            own = reworded.get(item)
+            found.append(
+                MovedItem(
+                    item_id=item,
+                    prompts=len(rows),
+                    moved=moved,
+                    old=_usual(sides.old[rows].tolist()),
+                    new=_usual(sides.new[rows].tolist()),
+                    reworded=None if own is None else sum(own) / len(own),
+                )
+            )
+    found.sort(key=lambda e: (-e.moved / e.prompts, e.reworded or 0.0, -e.moved, e.item_id))
+    return tuple(found)
+
+
+def _usual(verdicts: Sequence[str]) -> str:
+    counts: Mapping[str, int] = Counter(verdicts)
+    return max(sorted(counts), key=lambda verdict: counts[verdict])

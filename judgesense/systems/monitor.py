@@ -1,0 +1,395 @@
+"""Does a judge still give the verdicts that it gave? A look a week, as long as you like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from judgesense.errors import JudgeSenseError
+from judgesense.run_folder import now
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.monitoring import Watch, watch
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.systems.migration import reworded_excess, task_name
+from judgesense.systems.monitor_history import (
+    SCHEMA_VERSION,
+    Look,
+    SameItems,
+    StreamLook,
+    locked,
+    read_history,
+    require_same_rules,
+    write_history,
+)
+from judgesense.systems.sides import (
+    Common,
+    common,
+    described_inputs,
+    other_judge,
+    paired,
+    read_sides,
+)
+from judgesense.text import brackets, percent, signed
+
+Status = Literal["fine", "alarm", "cannot tell"]
+
+TOLERANCE = 0.05
+"""Excess over rewording, as a share of verdicts, that a look must rule out to be fine."""
+
+_WORST: tuple[Status, ...] = ("alarm", "cannot tell", "fine")
+
+
+@dataclass(frozen=True)
+class LookFigures:
+    """A look in the history: what moved, and log10 of the evidence so far."""
+
+    look: int
+    at: str
+    run: str
+    judge: str
+    moved: float
+    reworded: float
+    log10_evidence: float
+
+
+@dataclass(frozen=True)
+class TaskMonitoring:
+    """What is known of one task and scoring at the last look.
+
+    ``alarm`` says that verdicts have moved more than rewording moves them since some look; the
+    chance of a false one, at any look, is at most ``error``. ``alarm_look`` is the look of the
+    alarm, counted from 1, ``since_look`` the one from which on the evidence is strongest and
+    ``excess_low`` a lower bound of the excess since then. ``fine`` says that this look's excess
+    lies below ``tolerance``; it is wrong in at most 5% of looks. ``ci_low`` and ``ci_high`` are
+    this look's, each wrong in at most 5%. ``n_new`` are clusters of items that no earlier look had.
+    """
+
+    task: str
+    scoring: str
+    status: Status
+    text: str
+    error: float
+    tolerance: float
+    allow: float | None
+    moved: float
+    reworded: float
+    excess: float
+    ci_low: float | None
+    ci_high: float | None
+    n_prompts: int
+    n_items: int
+    n_new: int
+    alarm_look: int | None
+    alarm_run: str | None
+    since_look: int
+    excess_low: float
+    log10_limit: float
+    looks: tuple[LookFigures, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Monitoring(ResultMapping):
+    """A monitored judge after a look.
+
+    ``status`` is the worst of the tasks': ``alarm``, then ``cannot tell``, then ``fine``.
+    ``recorded`` is False if the history had this run already, or was not to be written.
+    """
+
+    status: Status
+    tasks: tuple[TaskMonitoring, ...]
+    notes: tuple[str, ...]
+    n_looks: int
+    history: str
+    recorded: bool
+    error: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 for ``fine``, 1 for ``alarm``, 3 for ``cannot tell``."""
+        return {"fine": 0, "alarm": 1, "cannot tell": 3}[self.status]
+
+    def to_pandas(self) -> Any:
+        """All looks as a `pandas.DataFrame`, one row for each task and look."""
+        return data_frame(
+            [
+                {"task": task.task, "scoring": task.scoring, **look.__dict__}
+                for task in self.tasks
+                for look in task.looks
+            ]
+        )
+
+    def __str__(self) -> str:
+        lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
+        known = "" if self.recorded else " (this run adds none)"
+        lines.append(
+            f"{self.n_looks} look{'' if self.n_looks == 1 else 's'} in {self.history}{known}. The "
+            f"chance of a false alarm at any of them is at most {percent(self.error)}."
+        )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_table((), [(line,) for line in str(self).splitlines()])
+
+
+def monitor(
+    run: str | Path,
+    *,
+    against: str | Path,
+    history: str | Path | None = None,
+    judge: str | tuple[str, str] | None = None,
+    task: str | None = None,
+    tolerance: float = TOLERANCE,
+    error: float = 0.05,
+    allow: float | None = None,
+    same_items: SameItems = "once",
+    record: bool = True,
+) -> Monitoring:
+    """Look whether a judge still gives the verdicts of a baseline, as often as you like.
+
+    The run's verdicts are compared with the baseline's on the same prompts. The excess is the share
+    that moved minus the share that rewording moves in the baseline. A betting test
+    (`judgesense.statistics.monitoring`) bets from every look on that the excess lies above 0 since
+    then; all looks together raise a false alarm with probability ``error`` at most.
+
+    Args:
+        run: folder of this look's run, or its file of verdicts.
+        against: folder of the baseline, or its file; it needs at least two wordings, the run only
+            those that you use.
+        history: the JSONL file of all looks; by default ``monitor.jsonl`` in the baseline's folder,
+            or beside its file.
+        judge: the judge, if a source has several; two names (run, baseline) if they differ.
+        task: one task; None for all that both have.
+        tolerance: a look is fine if its excess lies below this share of verdicts.
+        error: the chance of a false alarm, at all looks and tasks together.
+        allow: the share of verdicts that may move, in place of rewording; for a baseline with one
+            wording.
+        same_items: ``once``, an item counts once for each look that a change may date from, and
+            the alarm is about items like these; ``each``, it counts at every look, and the alarm is
+            about these items only.
+        record: whether to add the look to the history.
+
+    Returns:
+        The state after this look. A run that the history has already is not counted again.
+
+    Raises:
+        JudgeSenseError: sources that cannot be compared (as `migration`), a baseline with one
+            wording and no ``allow``, or a history that is damaged, of a newer version, of another
+            baseline or of other rules.
+    """
+    _check(tolerance, error, allow, same_items)
+    names = (judge, judge) if judge is None or isinstance(judge, str) else judge
+    baseline = read_sides(against, names[1], reference=True)
+    tests = len(baseline)
+    sides = read_sides(run, names[0], task)
+    if task is not None:
+        baseline = [side for side in baseline if side.table.task in (task, "")] or baseline
+    shared = [common(one, two) for one, two in paired(baseline, sides)]
+    path = _history_of(Path(against)) if history is None else Path(history)
+    look = Look(
+        schema=SCHEMA_VERSION,
+        at=now(),
+        run=Path(run).resolve().name,
+        digest=_digest(Path(run), sides[0].digest),
+        baseline=baseline[0].digest,
+        tests=tests,
+        error=error,
+        allow=allow,
+        same_items=same_items,
+        streams=[_stream_look(each, allow) for each in shared],
+    )
+    if record:
+        with locked(path):
+            looks = _with(path, look)
+            recorded = looks[-1] is look
+            if recorded:
+                write_history(path, looks)
+    else:
+        looks, recorded = _with(path, look), False
+    tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
+    statuses = {each.status for each in tasks}
+    notes = other_judge(shared[0].old_side, shared[0].new_side)
+    notes += described_inputs({task_name(each): each for each in shared})
+    return Monitoring(
+        status=next(status for status in _WORST if status in statuses),
+        tasks=tasks,
+        notes=tuple(notes),
+        n_looks=len(looks),
+        history=str(path),
+        recorded=recorded,
+        error=error,
+    )
+
+
+def _check(tolerance: float, error: float, allow: float | None, same_items: str) -> None:
+    for name, value in (("tolerance", tolerance), ("error", error), ("allow", allow)):
+        if name == "allow" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+            raise JudgeSenseError(f"{name} is {value!r}; pass a number from 0 to 1")
+    if not 0 < error <= 0.5:
+        raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
+    if same_items not in ("once", "each"):
+        raise JudgeSenseError(f"same_items is {same_items!r}; pass 'once' or 'each'")
+
+
+def _history_of(against: Path) -> Path:
+    if against.is_dir():
+        return against / "monitor.jsonl"
+    return against.with_name(f"{against.stem}.monitor.jsonl")
+
+
+def _digest(run: Path, digest: str) -> str:
+    """What identifies a look's run. A steady judge may fill two files with the same verdicts."""
+    if run.is_dir():
+        return digest
+    return f"{digest[:32]}-{run.stat().st_mtime_ns}-{run.name}"
+
+
+def _with(path: Path, look: Look) -> list[Look]:
+    """The looks so far and this one, unless its run is among them."""
+    looks = read_history(path)
+    require_same_rules(path, looks, look)
+    if any(each.digest == look.digest for each in looks):
+        return looks
+    return [*looks, look]
+
+
+def _stream_look(sides: Common, allow: float | None) -> StreamLook:
+    """This look's figures of a task."""
+    name = task_name(sides)
+    if allow is None and not len(sides.pair_row):
+        raise JudgeSenseError(
+            f"{name}: the baseline {sides.old_side.source} has one wording, so rewording is not "
+            "measured; judge it under at least two wordings, or set --allow to the share of "
+            "verdicts that may move"
+        )
+    moved: dict[str, list[bool]] = {}
+    for cluster, own in zip(sides.clusters.tolist(), sides.moved.tolist(), strict=True):
+        moved.setdefault(cluster, []).append(own)
+    reworded: dict[str, list[bool]] = {}
+    for cluster, own in zip(
+        sides.clusters[sides.pair_row].tolist(), sides.pair_differs.tolist(), strict=True
+    ):
+        reworded.setdefault(cluster, []).append(own)
+    if allow is None:
+        found = reworded_excess(sides, 0.05)
+        assert found is not None
+        share, excess, low, high = found.other, found.excess, found.low, found.high
+    else:
+        ends = wilson_cluster(sides.moved, sides.clusters.tolist(), 0.9)
+        share, excess = allow, float(sides.moved.mean()) - allow
+        low = None if ends.low is None else ends.low - allow
+        high = None if ends.high is None else ends.high - allow
+    return StreamLook(
+        task=name,
+        scoring=sides.old_side.scoring or sides.new_side.scoring,
+        judge=sides.new_side.table.judge,
+        clusters={
+            cluster: (
+                float(np.mean(moved[cluster])),
+                float(np.mean(reworded[cluster])) if allow is None else allow,
+            )
+            for cluster in moved
+        },
+        n_prompts=len(sides.moved),
+        n_items=len(set(sides.items)),
+        moved=float(sides.moved.mean()),
+        reworded=share,
+        excess=excess,
+        ci_low=low,
+        ci_high=high,
+    )
+
+
+def _state(now_: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMonitoring:
+    """Replay the history of one task and scoring."""
+    history = [
+        (number, look, stream)
+        for number, look in enumerate(looks, 1)
+        for stream in look.streams
+        if (stream.task, stream.scoring) == (now_.task, now_.scoring)
+    ]
+    rules = looks[-1]
+    error = rules.error / rules.tests
+    found = evidence([stream for _, _, stream in history], error, rules.same_items)
+    last = history[-1][2]
+    earlier = {cluster for _, _, stream in history[:-1] for cluster in stream.clusters}
+    alarm = None if found.alarm is None else history[found.alarm]
+    status: Status = "cannot tell"
+    if alarm is not None:
+        status = "alarm"
+    elif last.ci_high is not None and last.ci_high < tolerance:
+        status = "fine"
+    ln10 = float(np.log(10))
+    state = TaskMonitoring(
+        task=last.task,
+        scoring=last.scoring,
+        status=status,
+        text="",
+        error=error,
+        tolerance=float(tolerance),
+        allow=rules.allow,
+        moved=last.moved,
+        reworded=last.reworded,
+        excess=last.excess,
+        ci_low=last.ci_low,
+        ci_high=last.ci_high,
+        n_prompts=last.n_prompts,
+        n_items=last.n_items,
+        n_new=len(last.clusters.keys() - earlier),
+        alarm_look=None if alarm is None else alarm[0],
+        alarm_run=None if alarm is None else alarm[1].run,
+        since_look=history[found.since][0],
+        excess_low=found.low,
+        log10_limit=found.log_limit / ln10,
+        looks=tuple(
+            LookFigures(
+                n, look.at, look.run, stream.judge, stream.moved, stream.reworded,
+                float(log) / ln10,
+            )
+            for (n, look, stream), log in zip(history, found.log_evidence, strict=True)
+        ),
+    )  # fmt: skip
+    return _with_text(state, rules)
+
+
+def evidence(looks: Sequence[StreamLook], error: float, same_items: SameItems) -> Watch:
+    """The sequential test (`judgesense.statistics.monitoring.watch`) on the looks at one task."""
+    excesses = [[moved - other for moved, other in each.clusters.values()] for each in looks]
+    ids = None if same_items == "each" else [list(each.clusters) for each in looks]
+    return watch(excesses, ids, error=error)
+
+
+def _with_text(state: TaskMonitoring, rules: Look) -> TaskMonitoring:
+    other = "allowed" if rules.allow is not None else "rewording"
+    figures = (
+        f"this look moved {percent(state.moved)} of {state.n_prompts} verdicts on "
+        f"{state.n_items} items, {other} {percent(state.reworded)}; difference "
+        f"{signed(state.excess)} {brackets(state.ci_low, state.ci_high, signed)}"
+    )
+    beyond = "is allowed" if rules.allow is not None else "rewording moves them"
+    if state.status == "alarm":
+        lower = ""
+        if state.excess_low > 0:
+            lower = f", by at least {signed(state.excess_low)}"
+        text = (
+            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}): verdicts have "
+            f"moved more than {beyond} from look {state.since_look} on{lower} ({figures})."
+        )
+    elif state.status == "fine":
+        text = f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures})."
+    else:
+        text = (
+            f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)}"
+            f" ({figures}); no alarm so far. Add items to the next look."
+        )
+        if rules.same_items == "once" and len(state.looks) > 1 and not state.n_new:
+            text += (
+                " All its items were in earlier looks: draw each look's items from a larger "
+                "baseline, so that evidence adds up."
+            )
+    return replace(state, text=text)

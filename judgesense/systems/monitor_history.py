@@ -1,0 +1,149 @@
+"""The history of a monitored judge: a JSONL file with one line for each look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+from pydantic import Field
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files import write_text
+from judgesense.json_files import parse_json
+from judgesense.run_folder import writing
+from judgesense.shapes import Shape, fit
+
+SCHEMA_VERSION = 1
+"""The version of a line that is written; a newer one is refused."""
+
+SameItems = Literal["once", "each"]
+
+_WAIT_S = 60
+"""How long to wait for another process that writes to the history."""
+
+
+class StreamLook(Shape):
+    """A look at one task and scoring.
+
+    ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster.
+    """
+
+    task: str
+    scoring: str
+    judge: str
+    clusters: dict[str, tuple[float, float]]
+    n_prompts: int
+    n_items: int
+    moved: float
+    reworded: float
+    excess: float
+    ci_low: float | None
+    ci_high: float | None
+
+
+class Look(Shape):
+    """One look: when, at which run, against which baseline and by which rules."""
+
+    schema_: int = Field(alias="schema")
+    at: str
+    run: str
+    digest: str
+    baseline: str
+    tests: int
+    error: float
+    allow: float | None
+    same_items: SameItems
+    streams: list[StreamLook]
+
+
+class _Versioned(Shape):
+    schema_: int = Field(alias="schema")
+
+
+@contextmanager
+def locked(history: Path) -> Iterator[None]:
+    """Keep other processes from the history. Raises JudgeSenseError after a minute's wait."""
+    with writing(history.parent):
+        history.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(history.with_name(f".{history.name}.lock"))
+    try:
+        lock.acquire(timeout=_WAIT_S)
+    except Timeout as error:
+        raise JudgeSenseError(
+            f"another process is writing to {history}; wait until it ends, or set another --history"
+        ) from error
+    except NotImplementedError:
+        # The file system has no locks; a look is still written whole or not at all.
+        pass
+    except OSError as error:
+        raise JudgeSenseError(
+            f"cannot write {history}: {error.strerror or error}; set --history to a file that you "
+            "can write to"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_history(history: Path) -> list[Look]:
+    """The looks so far, in their order; none without a file.
+
+    Raises JudgeSenseError, naming the line, for one that is damaged or of a newer version.
+    """
+    try:
+        lines = history.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise JudgeSenseError(f"cannot read {history}: {error.strerror or error}") from error
+    return [_read_line(line, history, number) for number, line in enumerate(lines, 1)]
+
+
+def _read_line(line: bytes, history: Path, number: int) -> Look:
+    place = f"{history}, line {number}"
+    try:
+        values = parse_json(line, place)
+        version = fit(_Versioned, values, place, "a look").schema_
+        look = fit(Look, values, place, "a look") if version <= SCHEMA_VERSION else None
+    except JudgeSenseError as error:
+        raise JudgeSenseError(
+            f"{error}. The line is damaged: restore {history.name} from a copy, or set another "
+            "--history to begin again"
+        ) from error
+    if look is None:
+        raise JudgeSenseError(
+            f"{place} has schema {version}, written by a newer JudgeSense; this version reads "
+            f"schema {SCHEMA_VERSION}. Upgrade judgesense"
+        )
+    return look
+
+
+def write_history(history: Path, looks: Sequence[Look]) -> None:
+    """Write the looks, whole or not at all. Call it within `locked`."""
+    text = "".join(look.model_dump_json(by_alias=True) + "\n" for look in looks)
+    with writing(history.parent):
+        write_text(history, text)
+
+
+def require_same_rules(history: Path, looks: Sequence[Look], now: Look) -> None:
+    """Raise JudgeSenseError if the looks so far have another baseline, or other rules.
+
+    An error that is chosen after the looks is no error.
+    """
+    for number, look in enumerate(looks, 1):
+        if look.baseline != now.baseline:
+            raise JudgeSenseError(
+                f"{history}, line {number}: this is the history of another baseline, or the "
+                "baseline has changed since; set another --history"
+            )
+        for name in ("error", "tests", "allow", "same_items"):
+            was, is_now = getattr(look, name), getattr(now, name)
+            if was != is_now:
+                raise JudgeSenseError(
+                    f"{history}, line {number}: {name} was {was} and is now {is_now}; keep it, or "
+                    "set another --history"
+                )

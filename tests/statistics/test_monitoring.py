@@ -1,0 +1,77 @@
+"""The sequential test of a monitor: false alarms, changes found, items that come again."""
+
+import numpy as np
+import pytest
+
+from judgesense.statistics.confidence_sequence import log_wealth
+from judgesense.statistics.monitoring import start_weight, watch
+
+
+def looks(rng, n_looks: int, share: float, n: int = 200) -> list[np.ndarray]:
+    """Moved minus reworded; rewording moves 10%."""
+    return [
+        (rng.random(n) < share).astype(float) - rng.binomial(4, 0.1, n) / 4 for _ in range(n_looks)
+    ]
+
+
+def test_weights_of_all_starts_add_up_to_one() -> None:
+    assert sum(start_weight(start) for start in range(52)) == pytest.approx(0.5)
+    assert sum(start_weight(start) for start in range(52 * 2000)) == pytest.approx(1, abs=1e-3)
+
+
+def test_one_look_is_one_bet() -> None:
+    z = np.random.default_rng(0).choice([-1.0, -0.25, 0.0, 1.0], 50)
+    found = watch([z])
+    wealth = log_wealth((1 + z) / 2, 0.5)[-1] + np.log(start_weight(0))
+    assert found.log_evidence[0] == pytest.approx(wealth, abs=1e-12)
+
+
+def test_few_false_alarms_in_a_year_at_the_boundary() -> None:
+    rng = np.random.default_rng(2)
+    alarms = sum(watch(looks(rng, 52, 0.1, 50)).alarm is not None for _ in range(60))
+    assert alarms <= 3
+
+
+def test_a_late_change_is_found_soon() -> None:
+    rng = np.random.default_rng(3)
+    found = watch([*looks(rng, 30, 0.1), *looks(rng, 8, 0.2)])
+    assert 30 <= found.alarm < 38
+    assert 28 <= found.since <= found.alarm
+    assert 0 < found.low < 0.1
+    assert found.log_evidence[29] < found.log_limit
+
+
+def test_an_item_counts_once_for_each_start() -> None:
+    z = looks(np.random.default_rng(4), 1, 0.2)[0]
+    same = [list(range(200))] * 20
+    once, each = watch([z] * 20, same), watch([z] * 20)
+    assert each.alarm is not None
+    assert once.alarm is None
+    # All starts have the same evidence, and the same weight.
+    assert np.ptp(once.log_evidence) == pytest.approx(0, abs=1e-9)
+    fresh = [list(range(200 * k, 200 * k + 200)) for k in range(20)]
+    assert watch([z] * 20, fresh).alarm == each.alarm
+
+
+def test_items_that_come_again_count_from_their_next_start() -> None:
+    z = np.array([1.0, 0.0])
+    found = watch([z, z], [["a", "b"], ["a", "c"]])
+    # From the first look on, a and b, then c; from the second on, a and c.
+    both = [log_wealth((1 + np.array(x)) / 2, 0.5)[-1] for x in ([1, 0, 0], [1, 0])]
+    assert found.log_evidence[1] == pytest.approx(max(both) + np.log(start_weight(0)), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: watch([]), "empty"),
+        (lambda: watch([[0.0, 1.5]]), r"excesses\[0\]"),
+        (lambda: watch([[0.0]], [["a", "b"]]), r"ids\[0\]"),
+        (lambda: watch([[0.0, 0.0]], [["a", "a"]]), r"ids\[0\]"),
+        (lambda: watch([[0.0]], []), "ids"),
+        (lambda: watch([[0.0]], error=0), "level"),
+    ],
+)
+def test_bad_input_is_named(call, named) -> None:
+    with pytest.raises(ValueError, match=named):
+        call()

@@ -1,0 +1,96 @@
+"""What an update moves beyond rewording: its ends, their error, and thresholds that keep a rate."""
+
+import numpy as np
+import pytest
+
+from judgesense.statistics.updates import excess_moves, keep_pass_rate
+
+
+def test_excess_is_the_difference_of_the_shares() -> None:
+    items = np.repeat(np.arange(50), 2)
+    moved = np.zeros(100, bool)
+    moved[:30] = True
+    found = excess_moves(moved, items, items < 5, items)
+    assert (found.moved, found.other) == (0.3, 0.1)
+    assert found.excess == pytest.approx(0.2)
+    assert found.low is not None
+    assert found.high is not None
+    # The pseudo cluster pulls each end out: t at 5% on 51 clusters would give [0.106, 0.294].
+    assert 0.05 < found.low < 0.106
+    assert 0.294 < found.high < 0.35
+    assert (found.n_clusters, found.random) == (50, False)
+
+
+def test_ends_use_what_both_changes_share() -> None:
+    items = np.arange(200)
+    moved = items < 40
+    alike = excess_moves(moved, items, moved, items)
+    apart = excess_moves(moved, items, items >= 160, items)
+    assert alike.excess == apart.excess == 0
+    assert alike.high - alike.low < (apart.high - apart.low) / 3
+
+
+def test_varying_wordings_widen_the_ends() -> None:
+    items, names = np.repeat(np.arange(60), 4), np.tile(list("wxyz"), 60)
+    moved = (names == "w") & (items % 2 == 0)
+    pairs = (names, np.tile(list("xyzw"), 60))
+    fixed = excess_moves(moved, items, items < 3, items)
+    random = excess_moves(moved, items, items < 3, items, wordings=names, other_wordings=pairs)
+    assert random.random
+    assert random.low < fixed.low - 0.02
+
+
+def test_wrong_claims_are_rare_where_both_move_alike() -> None:
+    rng, wrong = np.random.default_rng(5), np.zeros(2)
+    items = np.arange(100)
+    for _ in range(400):
+        p = rng.beta(0.1, 1.9, 100)
+        # All-or-nothing moves against three pairs of wordings each, at the same rate.
+        found = excess_moves(
+            rng.random(100) < p, items, rng.random(300) < np.repeat(p, 3), np.repeat(items, 3)
+        )
+        wrong += [found.low > 0, found.high < 0]
+    assert (wrong <= 20 + 2 * np.sqrt(20)).all()
+
+
+def test_one_cluster_has_no_ends() -> None:
+    found = excess_moves([1, 0], ["q", "q"], [0, 0], ["q", "q"])
+    assert (found.excess, found.low, found.high) == (0.5, None, None)
+
+
+def test_everything_moved() -> None:
+    found = excess_moves([1] * 20, list(range(20)), [0] * 20, list(range(20)))
+    assert (found.excess, found.high) == (1.0, 1.0)
+    assert 0.7 < found.low < 1
+
+
+def test_threshold_keeps_the_rate_after_a_shift() -> None:
+    old = np.random.default_rng(0).normal(size=500)
+    found = keep_pass_rate(old, old + 0.3, 0.5)
+    assert found.new_threshold == pytest.approx(0.8, abs=0.01)
+    assert found.kept_rate == found.pass_rate
+    assert found.unchanged_rate > found.pass_rate + 0.08
+    assert found.ci_low <= found.new_threshold <= found.ci_high
+    same = keep_pass_rate(old, old, 0.5)
+    assert (same.new_threshold, same.ci_low) == (0.5, 0.5)
+
+
+def test_threshold_where_nothing_passed() -> None:
+    found = keep_pass_rate([1, 2, 3], [2, 3, 5], 4)
+    assert (found.pass_rate, found.unchanged_rate, found.kept_rate) == (0, 1 / 3, 0)
+    assert found.new_threshold > 5
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: excess_moves([1, 2], [0, 1], [1], [0]), r"moved\[1\]"),
+        (lambda: excess_moves([1], [0, 1], [1], [0]), "clusters"),
+        (lambda: excess_moves([1], [0], [1], [0], error=1), "level"),
+        (lambda: keep_pass_rate([1.0], [1.0, 2.0], 1), "2"),
+        (lambda: keep_pass_rate([1.0], [float("nan")], 1), r"new\[0\]"),
+    ],
+)
+def test_bad_input_is_named(call, named) -> None:
+    with pytest.raises(ValueError, match=named):
+        call()

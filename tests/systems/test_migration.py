@@ -1,0 +1,219 @@
+"""One judge before and after an update."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense.systems.migration import migration
+
+
+def steady(item: int, wording: str, repeat: int) -> str:
+    return "YES" if item % 2 else "NO"
+
+
+def worded(item: int, wording: str, repeat: int) -> str:
+    """One wording in three differs on one item in five: 2 in 15 pairs of wordings."""
+    flips = item % 5 == 0 and wording == "w3"
+    return steady(item + flips, wording, repeat)
+
+
+def updated(share: int):
+    """Moves every item below ``share``, under every wording."""
+    return lambda item, wording, repeat: worded(item + (item < share), wording, repeat)
+
+
+def test_an_update_that_moves_less_than_rewording(write) -> None:
+    found = migration(write("old", worded), write("new", updated(2), judge="m@new"))
+    (task,) = found.tasks
+    assert (found.claim, found.exit_code, task.claim) == ("no more", 0, "no more")
+    assert task.reworded == pytest.approx(2 / 15)
+    assert 0 < task.moved < 0.06
+    assert task.ci_high < 0
+    assert found.notes == ()
+
+
+def test_an_update_that_moves_more(write) -> None:
+    old = write("old", worded)
+    found = migration(old, write("new", lambda i, w, r: steady(i + (i < 50), w, r)))
+    (task,) = found.tasks
+    assert (found.claim, found.exit_code) == ("more", 1)
+    assert task.ci_low > 0
+    assert task.excess == pytest.approx(task.moved - task.reworded)
+    assert (task.n_prompts, task.n_items, task.n_wordings) == (300, 100, 3)
+
+
+def test_too_few_items_to_tell(write) -> None:
+    rule = updated(3)
+    old, new = (write(n, f, items=range(12)) for n, f in (("old", worded), ("new", rule)))
+    found = migration(old, new)
+    assert (found.claim, found.exit_code, found.tasks[0].cause) == ("cannot tell", 3, "open")
+    assert found.tasks[0].items_needed > 12
+
+
+def test_direction_items_and_accuracy(write) -> None:
+    def row(rule):
+        def call(item, wording, repeat):
+            return {"verdict": rule(item, wording, repeat), "gold": steady(item, wording, repeat)}
+
+        return call
+
+    lenient = row(lambda i, w, r: "YES" if i < 40 else steady(i, w, r))
+    (task,) = migration(write("old", row(steady)), write("new", lenient)).tasks
+    shifts = {shift.label: shift for shift in task.direction}
+    assert shifts["YES"].difference == pytest.approx(0.2)
+    assert shifts["YES"].p_holm < 0.001
+    assert (task.accuracy_old, task.accuracy_new) == (1.0, 0.8)
+    assert task.accuracy_ci_high < 0
+    assert len(task.items) == 20
+    assert (task.items[0].old, task.items[0].new, task.items[0].moved) == ("NO", "YES", 3)
+    assert {item.item_id for item in task.items} == {f"i{n}" for n in range(0, 40, 2)}
+
+
+def test_threshold_on_a_score_that_keeps_the_pass_rate(write) -> None:
+    def scored(shift):
+        def call(item, wording, repeat):
+            score = 1 + (item * 7 % 100) / 33.3 + shift
+            return {"verdict": str(round(score)), "score": score}
+
+        return call
+
+    old, new = write("old", scored(0)), write("new", scored(0.25))
+    assert migration(old, new).tasks[0].threshold is None
+    (task,) = migration(old, new, pass_at=3).tasks
+    assert task.threshold.new_threshold == pytest.approx(3.25, abs=0.04)
+    assert task.threshold.kept_rate == task.threshold.pass_rate
+    assert task.threshold.unchanged_rate > task.threshold.pass_rate
+    assert task.level_shift_ci_low > 0
+
+
+def test_probabilities_are_scores_of_the_positive_label(write) -> None:
+    def told(shift):
+        def call(item, wording, repeat):
+            p = min(0.99, (item + 0.5) / 100 + shift)
+            return {"verdict": "YES" if p >= 0.5 else "NO", "probability": max(p, 1 - p)}
+
+        return call
+
+    (task,) = migration(write("old", told(0)), write("new", told(0.1))).tasks
+    assert task.threshold.new_threshold == pytest.approx(0.6, abs=0.011)
+    assert (task.threshold.pass_rate, task.threshold.unchanged_rate) == (0.5, 0.6)
+
+
+def test_refusing_is_moving_and_a_failed_request_is_not(write) -> None:
+    old = write("old", steady)
+    refused = write("new", lambda i, w, r: "REFUSED" if i < 30 else steady(i, w, r))
+    (task,) = migration(old, refused).tasks
+    assert task.moved == pytest.approx(0.3)
+    assert "REFUSED" in {shift.label for shift in task.direction}
+    failed = write("new", lambda i, w, r: "ERROR" if i < 30 else steady(i, w, r))
+    found = migration(old, failed)
+    assert (found.tasks[0].moved, found.tasks[0].n_items) == (0, 70)
+    assert "90 prompts" in found.notes[-1]
+
+
+def test_asking_again_is_measured_beside(write) -> None:
+    def noisy(item, wording, repeat):
+        return steady(item + (item % 10 == 0 and repeat == 1), wording, repeat)
+
+    old, new = (write(name, noisy, repeats=2) for name in ("old", "new"))
+    (task,) = migration(old, new).tasks
+    assert (task.moved, task.asked_again, task.asked_again_new) == (0, 0.1, 0.1)
+    assert task.excess_again == pytest.approx(-0.1)
+
+
+def test_one_wording_or_one_label_cannot_tell(write) -> None:
+    old, new = (write(n, steady, wordings=["w1"]) for n in ("old", "new"))
+    found = migration(old, new)
+    assert (found.claim, found.tasks[0].cause) == ("cannot tell", "one wording")
+    assert found.tasks[0].reworded is None
+    old, new = (write(n, lambda i, w, r: "YES") for n in ("old", "new"))
+    assert migration(old, new).tasks[0].cause == "one label"
+
+
+def test_several_tasks_share_the_error(folder) -> None:
+    rules = {"factuality": worded, "toxicity": steady}
+    old, new = folder("old", rules), folder("new", rules, judge="m@new")
+    found = migration(old, new)
+    assert [task.task for task in found.tasks] == ["factuality", "toxicity"]
+    assert {task.error for task in found.tasks} == {0.025}
+    (only,) = migration(old, new, task="toxicity").tasks
+    assert (only.task, only.error, only.reworded) == ("toxicity", 0.05, 0)
+
+
+def test_inverted_wordings_are_left_out(folder) -> None:
+    rules = {"factuality": worded}
+    old = folder("old", rules, wordings=["w1", "w2", "w3", "w4"], inverted="w4")
+    found = migration(old, folder("new", rules))
+    assert "w4" in found.notes[-1]
+    assert (found.tasks[0].n_wordings, found.tasks[0].reworded) == (3, pytest.approx(2 / 15))
+
+
+def test_items_with_one_wording_are_left_out_beside_others(write) -> None:
+    def some(item, wording, repeat):
+        return "ERROR" if item >= 60 and wording != "w1" else worded(item, wording, repeat)
+
+    found = migration(write("old", some), write("new", steady, wordings=["w1"]))
+    assert (found.tasks[0].n_prompts, found.tasks[0].reworded) == (60, pytest.approx(0.1))
+    assert "40 prompts have one wording" in found.notes[-1]
+
+
+def test_a_run_in_progress_is_refused(folder) -> None:
+    rules = {"factuality": steady}
+    old, new = folder("old", rules), folder("new", rules, finished=False)
+    with pytest.raises(JudgeSenseError, match="new is still being judged"):
+        migration(old, new)
+
+
+def test_another_judge_is_said(write) -> None:
+    old = write("old", worded)
+    assert "different names" in migration(old, write("new", worded, judge="other@1")).notes[0]
+    assert "same judge" in migration(old, write("new", worded)).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("new", "named"),
+    [
+        ({"items": range(200, 300)}, "no common items"),
+        ({"wordings": ["other"]}, "no common items"),
+        ({"task": "coherence"}, "no task"),
+        ({"rule": lambda i, w, r: "12345"[i % 5]}, "labels"),
+        ({"rule": lambda i, w, r: {"verdict": "YES", "gold": "NO"}}, "gold"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(write, new, named) -> None:
+    def graded(item, wording, repeat):
+        return {"verdict": steady(item, wording, repeat), "gold": "YES"}
+
+    old = write("old", graded)
+    with pytest.raises(JudgeSenseError, match=named):
+        migration(old, write("new", **{"rule": steady, **new}))
+
+
+def test_other_scales_are_told_apart(write) -> None:
+    old = write("old", lambda i, w, r: str(1 + i % 5))
+    with pytest.raises(JudgeSenseError, match="one scale"):
+        migration(old, write("new", lambda i, w, r: str(1 + i % 10)))
+    # A file that never gave a 5 is still on the same scale.
+    assert migration(old, write("new", lambda i, w, r: str(1 + i % 4))).tasks[0].moved > 0
+
+
+@pytest.mark.parametrize(("name", "value"), [("tolerance", -1), ("error", 0), ("error", "x")])
+def test_bad_options_are_named(write, name, value) -> None:
+    path = write("old", steady)
+    with pytest.raises(JudgeSenseError, match=name):
+        migration(path, path, **{name: value})
+
+
+def test_command_line(write) -> None:
+    old, new = str(write("old", worded)), str(write("new", updated(60)))
+    done = CliRunner().invoke(app, ["compare", old, new, "--migration"])
+    assert done.exit_code == 1
+    assert done.stdout.startswith("factuality: the update moves more verdicts")
+    asked = ["compare", old, old, "--migration", "--format", "json"]
+    found = json.loads(CliRunner().invoke(app, asked).stdout)
+    assert (found["claim"], found["tasks"][0]["moved"]) == ("no more", 0)
+    with pytest.raises(JudgeSenseError, match="--pass-at needs --migration"):
+        CliRunner().invoke(app, ["compare", old, new, "--pass-at", "3"], catch_exceptions=False)

@@ -1,0 +1,187 @@
+"""A judge monitored over several looks."""
+
+import json
+import threading
+
+import pytest
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense.systems.monitor import monitor
+from judgesense.systems.monitor_history import locked, read_history
+
+POOL = 300
+
+
+def steady(item: int, wording: str, repeat: int) -> str:
+    return "YES" if item % 2 else "NO"
+
+
+def worded(item: int, wording: str, repeat: int) -> str:
+    """Rewording moves 2 in 15 verdicts."""
+    return steady(item + (item % 5 == 0 and wording == "w3"), wording, repeat)
+
+
+def updated(item: int, wording: str, repeat: int) -> str:
+    """An update that moves 40%."""
+    return steady(item + (item % 5 < 2), wording, repeat)
+
+
+@pytest.fixture
+def baseline(write):
+    return write("baseline", worded, items=range(POOL))
+
+
+@pytest.fixture
+def look(write, baseline):
+    """Monitor a week of 30 other items under one wording."""
+
+    def call(week: int, rule=worded, **options):
+        items = range(30 * week, 30 * week + 30)
+        run = write(f"week{week}", rule, items=items, wordings=["w1"], judge="m@new")
+        return monitor(run, against=baseline, **options)
+
+    return call
+
+
+def test_an_unchanged_judge_is_fine(look, baseline) -> None:
+    for week in range(4):
+        found = look(week)
+        assert (found.status, found.exit_code) == ("fine", 0)
+    (task,) = found.tasks
+    assert (found.n_looks, found.recorded, task.n_new) == (4, True, 30)
+    assert (task.moved, task.alarm_look) == (0, None)
+    # The wording in use differs from the two others on one item in five, from one of them.
+    assert task.reworded == pytest.approx(0.1)
+    assert found.history == str(baseline.with_name("baseline.monitor.jsonl"))
+    assert len(read_history(baseline.with_name("baseline.monitor.jsonl"))) == 4
+
+
+def test_an_update_raises_an_alarm_that_stays(look) -> None:
+    for week in range(3):
+        assert look(week).status == "fine"
+    states = [look(week, updated) for week in range(3, 8)]
+    assert states[-1].exit_code == 1
+    (task,) = states[-1].tasks
+    assert 4 <= task.since_look <= task.alarm_look <= 8
+    assert 0 < task.excess_low < 0.3
+    assert task.alarm_run == f"week{task.alarm_look - 1}.csv"
+    back = look(8)
+    assert (back.status, back.tasks[0].alarm_look) == ("alarm", task.alarm_look)
+    assert [round(each.moved, 2) for each in back.tasks[0].looks] == [0.0] * 3 + [0.4] * 5 + [0.0]
+
+
+def test_too_few_items_cannot_tell(write, baseline) -> None:
+    run = write("week", worded, items=range(6))
+    found = monitor(run, against=baseline)
+    assert (found.status, found.exit_code) == ("cannot tell", 3)
+
+
+def test_the_same_run_is_not_counted_again(look, write, baseline) -> None:
+    run = write("week0", worded, items=range(30), wordings=["w1"])
+    monitor(run, against=baseline)
+    again = monitor(run, against=baseline)
+    assert (again.n_looks, again.recorded) == (1, False)
+    assert (look(1, record=False).n_looks, look(1).n_looks) == (2, 2)
+
+
+def test_the_same_items_add_no_evidence_unless_asked(write, baseline, tmp_path) -> None:
+    states = {}
+    for rule in ("once", "each"):
+        for week in range(6):
+            moved = lambda i, w, r: steady(i + (i % 4 == 0), w, r)  # noqa: E731
+            run = write(f"{rule}{week}", moved, items=range(60), wordings=["w1"],
+                        judge=f"m@{week}")  # fmt: skip
+            states[rule] = monitor(run, against=baseline, same_items=rule,
+                                   history=tmp_path / f"{rule}.jsonl")  # fmt: skip
+    assert states["each"].status == "alarm"
+    assert states["once"].tasks[0].alarm_look is None
+    assert states["once"].tasks[0].n_new == 0
+
+
+def test_a_baseline_with_one_wording_needs_a_share(write) -> None:
+    base = write("base", steady, wordings=["w1"])
+    run = write("week", steady, wordings=["w1"], judge="m@new")
+    with pytest.raises(JudgeSenseError, match="--allow"):
+        monitor(run, against=base)
+    found = monitor(run, against=base, allow=0.02)
+    assert (found.status, found.tasks[0].reworded) == ("fine", 0.02)
+
+
+def test_tasks_share_the_error_and_any_alarm_counts(folder) -> None:
+    rules = {"factuality": worded, "toxicity": worded}
+    base = folder("base", rules, items=range(100))
+    run = folder("week", {"factuality": updated, "toxicity": worded}, items=range(100),
+                 judge="m@new")  # fmt: skip
+    found = monitor(run, against=base)
+    assert [task.status for task in found.tasks] == ["alarm", "fine"]
+    assert (found.status, found.tasks[0].error) == ("alarm", 0.025)
+    assert found.history == str(base / "monitor.jsonl")
+
+
+def test_a_damaged_or_newer_history_names_the_line(look, baseline) -> None:
+    look(0)
+    look(1)
+    path = baseline.with_name("baseline.monitor.jsonl")
+    lines = path.read_text().splitlines()
+    for broken in (lines[1][:-9], lines[1].replace('"n_items":30', '"n_items":"many"')):
+        path.write_text(f"{lines[0]}\n{broken}\n")
+        with pytest.raises(JudgeSenseError, match=r"line 2.*damaged"):
+            look(2)
+    newer = json.dumps({**json.loads(lines[1]), "schema": 99})
+    path.write_text(f"{lines[0]}\n{newer}\n")
+    with pytest.raises(JudgeSenseError, match=r"line 2 has schema 99.*newer"):
+        look(2)
+
+
+def test_rules_and_baseline_are_kept(look, write, baseline) -> None:
+    look(0)
+    with pytest.raises(JudgeSenseError, match="error was"):
+        look(1, error=0.01)
+    with pytest.raises(JudgeSenseError, match="same_items was once"):
+        look(1, same_items="each")
+    other = write("other", worded, items=range(POOL), judge="m@other")
+    with pytest.raises(JudgeSenseError, match="another baseline"):
+        monitor(write("week1", worded), against=other,
+                history=baseline.with_name("baseline.monitor.jsonl"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"tolerance": 2}, "tolerance"), ({"error": 0}, "error"), ({"allow": -1}, "allow"),
+     ({"same_items": "twice"}, "same_items")],
+)  # fmt: skip
+def test_bad_options_are_named(look, options, named) -> None:
+    with pytest.raises(JudgeSenseError, match=named):
+        look(0, **options)
+
+
+def test_looks_at_once_are_all_kept(write, baseline) -> None:
+    runs = [write(f"w{n}", worded, items=range(30 * n, 30 * n + 30)) for n in range(4)]
+    path = baseline.with_name("baseline.monitor.jsonl")
+    with locked(path):
+        threads = [threading.Thread(target=monitor, args=[run], kwargs={"against": baseline})
+                   for run in runs]  # fmt: skip
+        for thread in threads:
+            thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert {entry.run for entry in read_history(path)} == {run.name for run in runs}
+
+
+def test_command_line_and_plot(write, baseline, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    run = str(write("week", updated, items=range(200), wordings=["w1"], judge="n@1"))
+    asked = ["monitor", run, "--against", str(baseline), "--plot", str(tmp_path / "p.png")]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 1
+    assert done.stdout.startswith("factuality: alarm since look 1 (week.csv)")
+    assert "different names" in done.stdout
+    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+    found = json.loads(CliRunner().invoke(app, [*asked[:4], "--format", "json"]).stdout)
+    assert (found["status"], found["recorded"], found["tasks"][0]["alarm_look"]) == (
+        "alarm", False, 1,
+    )  # fmt: skip
+    with pytest.raises(JudgeSenseError, match=r"p\.bmp"):
+        CliRunner().invoke(app, [*asked[:4], "--plot", "p.bmp"], catch_exceptions=False)
