@@ -37,12 +37,12 @@ def test_order_within_the_looks_does_not_matter() -> None:
 
 def test_all_bounds_hold_at_once() -> None:
     rng, misses = np.random.default_rng(1), 0
-    for _ in range(400):
+    for _ in range(200):
         values = (rng.random(300) < 0.1).astype(float)
         # A bound misses the mean exactly if the wealth against the mean has reached 1 / alpha.
         wealth = max(log_wealth(values, 0.1).max(), log_wealth(1 - values, 0.9).max())
         misses += wealth >= np.log(40)
-    assert 0 < misses <= 20
+    assert misses <= 10
 
 
 def test_bound_is_where_the_wealth_reaches_the_evidence() -> None:

@@ -28,8 +28,8 @@ def test_one_look_is_one_bet() -> None:
 
 def test_few_false_alarms_in_a_year_at_the_boundary() -> None:
     rng = np.random.default_rng(2)
-    alarms = sum(watch(looks(rng, 52, 0.1, 50)).alarm is not None for _ in range(60))
-    assert alarms <= 3
+    alarms = sum(watch(looks(rng, 52, 0.1, 30)).alarm is not None for _ in range(20))
+    assert alarms <= 1
 
 
 def test_a_late_change_is_found_soon() -> None:

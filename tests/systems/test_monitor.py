@@ -8,10 +8,11 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
+from judgesense.reporting.monitor_plot import plot_monitoring
 from judgesense.systems.monitor import monitor
 from judgesense.systems.monitor_history import locked, read_history
 
-POOL = 300
+POOL = 180
 
 
 def steady(item: int, wording: str, repeat: int) -> str:
@@ -46,30 +47,30 @@ def look(write, baseline):
 
 
 def test_an_unchanged_judge_is_fine(look, baseline) -> None:
-    for week in range(4):
+    for week in range(2):
         found = look(week)
         assert (found.status, found.exit_code) == ("fine", 0)
     (task,) = found.tasks
-    assert (found.n_looks, found.recorded, task.n_new) == (4, True, 30)
+    assert (found.n_looks, found.recorded, task.n_new) == (2, True, 30)
     assert (task.moved, task.alarm_look) == (0, None)
     # The wording in use differs from the two others on one item in five, from one of them.
     assert task.reworded == pytest.approx(0.1)
     assert found.history == str(baseline.with_name("baseline.monitor.jsonl"))
-    assert len(read_history(baseline.with_name("baseline.monitor.jsonl"))) == 4
+    assert len(read_history(baseline.with_name("baseline.monitor.jsonl"))) == 2
 
 
 def test_an_update_raises_an_alarm_that_stays(look) -> None:
-    for week in range(3):
+    for week in range(2):
         assert look(week).status == "fine"
-    states = [look(week, updated) for week in range(3, 8)]
+    states = [look(week, updated) for week in range(2, 5)]
     assert states[-1].exit_code == 1
     (task,) = states[-1].tasks
-    assert 4 <= task.since_look <= task.alarm_look <= 8
+    assert 2 <= task.since_look <= task.alarm_look <= 5
     assert 0 < task.excess_low < 0.3
     assert task.alarm_run == f"week{task.alarm_look - 1}.csv"
-    back = look(8)
+    back = look(5)
     assert (back.status, back.tasks[0].alarm_look) == ("alarm", task.alarm_look)
-    assert [round(each.moved, 2) for each in back.tasks[0].looks] == [0.0] * 3 + [0.4] * 5 + [0.0]
+    assert [round(each.moved, 2) for each in back.tasks[0].looks] == [0.0] * 2 + [0.4] * 3 + [0.0]
 
 
 def test_too_few_items_cannot_tell(write, baseline) -> None:
@@ -89,8 +90,8 @@ def test_the_same_run_is_not_counted_again(look, write, baseline) -> None:
 def test_the_same_items_add_no_evidence_unless_asked(write, baseline, tmp_path) -> None:
     states = {}
     for rule in ("once", "each"):
-        for week in range(6):
-            moved = lambda i, w, r: steady(i + (i % 4 == 0), w, r)  # noqa: E731
+        for week in range(4):
+            moved = lambda i, w, r: steady(i + (i % 3 == 0), w, r)  # noqa: E731
             run = write(f"{rule}{week}", moved, items=range(60), wordings=["w1"],
                         judge=f"m@{week}")  # fmt: skip
             states[rule] = monitor(run, against=baseline, same_items=rule,
@@ -111,8 +112,8 @@ def test_a_baseline_with_one_wording_needs_a_share(write) -> None:
 
 def test_tasks_share_the_error_and_any_alarm_counts(folder) -> None:
     rules = {"factuality": worded, "toxicity": worded}
-    base = folder("base", rules, items=range(100))
-    run = folder("week", {"factuality": updated, "toxicity": worded}, items=range(100),
+    base = folder("base", rules, items=range(90))
+    run = folder("week", {"factuality": updated, "toxicity": worded}, items=range(90),
                  judge="m@new")  # fmt: skip
     found = monitor(run, against=base)
     assert [task.status for task in found.tasks] == ["alarm", "fine"]
@@ -158,7 +159,7 @@ def test_bad_options_are_named(look, options, named) -> None:
 
 
 def test_looks_at_once_are_all_kept(write, baseline) -> None:
-    runs = [write(f"w{n}", worded, items=range(30 * n, 30 * n + 30)) for n in range(4)]
+    runs = [write(f"w{n}", worded, items=range(30 * n, 30 * n + 30)) for n in range(3)]
     path = baseline.with_name("baseline.monitor.jsonl")
     with locked(path):
         threads = [threading.Thread(target=monitor, args=[run], kwargs={"against": baseline})
@@ -170,18 +171,25 @@ def test_looks_at_once_are_all_kept(write, baseline) -> None:
     assert {entry.run for entry in read_history(path)} == {run.name for run in runs}
 
 
-def test_command_line_and_plot(write, baseline, tmp_path) -> None:
-    pytest.importorskip("matplotlib")
-    run = str(write("week", updated, items=range(200), wordings=["w1"], judge="n@1"))
-    asked = ["monitor", run, "--against", str(baseline), "--plot", str(tmp_path / "p.png")]
+def test_command_line(write, baseline) -> None:
+    run = str(write("week", updated, items=range(120), wordings=["w1"], judge="n@1"))
+    asked = ["monitor", run, "--against", str(baseline)]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 1
     assert done.stdout.startswith("factuality: alarm since look 1 (week.csv)")
     assert "different names" in done.stdout
-    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
-    found = json.loads(CliRunner().invoke(app, [*asked[:4], "--format", "json"]).stdout)
+    found = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
     assert (found["status"], found["recorded"], found["tasks"][0]["alarm_look"]) == (
         "alarm", False, 1,
     )  # fmt: skip
     with pytest.raises(JudgeSenseError, match=r"p\.bmp"):
-        CliRunner().invoke(app, [*asked[:4], "--plot", "p.bmp"], catch_exceptions=False)
+        CliRunner().invoke(app, [*asked, "--plot", "p.bmp"], catch_exceptions=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_plot(look, tmp_path, kind) -> None:
+    pytest.importorskip("matplotlib")
+    found = [look(week, worded if week < 2 else updated) for week in range(4)][-1]
+    path = plot_monitoring(found, tmp_path / f"p.{kind}")
+    assert path.read_bytes()[:4] == (b"\x89PNG" if kind == "png" else b"<?xm")
