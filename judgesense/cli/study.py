@@ -78,7 +78,7 @@ def judge_sensitivity(
         opt.option(
             "A,B",
             "Open questions to answer: orders, consensus, variance, sampled, tokens, "
-            "validators, temperature, scale, language; or none.",
+            "validators, temperature, scale, language, variants; or none.",
             default="all that can be answered",
         ),
     ] = None,
@@ -93,6 +93,12 @@ def judge_sensitivity(
     ] = None,
     parameters: Annotated[
         list[str] | None, opt.option("JUDGE=N", "A judge's size, such as my-model=7e9; repeatable.")
+    ] = None,
+    variants: Annotated[
+        str | None,
+        opt.option(
+            "A,B", "Also ask these variants, such as all, in a run of their own.", panel=opt.DATA
+        ),
     ] = None,
     settings: opt.Settings = None,
     quick: opt.Quick = False,
@@ -118,6 +124,7 @@ def judge_sensitivity(
         sizes=_sizes(parameters),
         quick=quick,
         seed=seed,
+        variants=opt.names(variants),
         note=opt.note,
     )
     finish(result, out)

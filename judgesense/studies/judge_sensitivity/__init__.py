@@ -24,6 +24,7 @@ from judgesense.studies.judge_sensitivity.grid import (
     LOG_QUESTIONS,
     QUESTIONS,
     RUN_QUESTIONS,
+    VARIANTS,
     SensitivityPlan,
     ask,
     check_questions,
@@ -32,6 +33,7 @@ from judgesense.studies.judge_sensitivity.grid import (
 )
 from judgesense.studies.judge_sensitivity.log import TASKS, Judged, read_judged
 from judgesense.studies.judge_sensitivity.open_findings import open_findings
+from judgesense.studies.judge_sensitivity.variants import variant_results
 
 __all__ = ["QUESTIONS", "judge_sensitivity"]
 
@@ -41,6 +43,7 @@ NO_TABLE = {
     "orders": "it needs a task with two options in both orders",
     "consensus": "it needs two judges on the same task and scoring",
     "sampled": "it needs a judge scored by its option probabilities",
+    VARIANTS: "it needs a log with variants",
 }
 NO_MATCH = "its run shares no case with the main run"
 
@@ -61,6 +64,7 @@ def judge_sensitivity(
     sizes: Mapping[str, float] | None = None,
     quick: bool = False,
     seed: int = 0,
+    variants: Sequence[str] | None = None,
     note: Callable[[str], None] = print,
 ) -> Result:
     """Run the JudgeSense protocol (tables 1-3, figures 1-3) and its open questions.
@@ -81,6 +85,8 @@ def judge_sensitivity(
         sizes: judge -> number of parameters, if its name does not state it.
         quick: two items per task, short long answers.
         seed: fixes every random draw.
+        variants: other ways to ask the base wording, as in :func:`judgesense.run`; they are a run
+            of their own, so the paper's tables stay as they are.
         note: called with progress messages.
 
     Returns:
@@ -94,21 +100,24 @@ def judge_sensitivity(
     from local_judges.registry import JudgeSpec
 
     if log is not None:
-        if any([judges, validators, dataset, limit, tasks, scoring]):
+        if any([judges, validators, dataset, limit, tasks, scoring, variants]):
             raise JudgeSenseError(
                 "--log measures an existing log; leave out --judge, --validator, --dataset, "
-                "--tasks, --limit and --scoring, or leave out --log"
+                "--tasks, --limit, --scoring and --variants, or leave out --log"
             )
-        wanted = check_questions(questions, LOG_QUESTIONS)
-        if unanswerable := [name for name in wanted if name in RUN_QUESTIONS]:
+        main = read_judged(Path(log))
+        answerable = (*LOG_QUESTIONS, VARIANTS)
+        default = answerable if main.report["variants"] else LOG_QUESTIONS
+        wanted = check_questions(questions, default)
+        if unanswerable := [name for name in wanted if name not in answerable]:
             raise JudgeSenseError(
                 f"--only {unanswerable[0]} needs further judging, which --log does not do; "
-                f"with --log, choose from {', '.join(LOG_QUESTIONS)}"
+                f"with --log, choose from {', '.join(answerable)}"
             )
-        return _result(read_judged(Path(log)), {}, wanted, sizes or {}, [], log=Path(log))
+        return _result(main, {VARIANTS: main}, wanted, sizes or {}, [], log=Path(log))
     plan = make_plan(
         judges, dataset, questions, tasks, scoring, limit, validators, long_tokens, draws, quick,
-        seed,
+        seed, variants or (),
     )  # fmt: skip
     if all(isinstance(spec, JudgeSpec) for spec in plan.specs):
         # The log may add a fingerprint to tell judges of one name apart.
@@ -193,6 +202,8 @@ def _open_tables(
             yield _FROM_LOG[name](main)
         elif name in _FROM_RUN:
             yield _FROM_RUN[name](main, others[name])
+        elif name == VARIANTS:
+            yield from variant_results(others[name])
         elif name == "consensus":
             yield from open_logs.consensus_results(main)
         elif name == "language":

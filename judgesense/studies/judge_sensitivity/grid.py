@@ -19,7 +19,10 @@ from judgesense.text import join
 LOG_QUESTIONS = ("orders", "consensus", "variance", "sampled")
 """Questions answered from the main run or from any log."""
 
-RUN_QUESTIONS = ("tokens", "validators", "temperature", "scale", "language")
+VARIANTS = "variants"
+"""The question that a run of its own answers, or a log that has variants."""
+
+RUN_QUESTIONS = ("tokens", "validators", "temperature", "scale", "language", VARIANTS)
 """Questions that need further judging."""
 
 QUESTIONS = (*LOG_QUESTIONS, *RUN_QUESTIONS)
@@ -46,6 +49,7 @@ class SensitivityPlan:
     long_tokens: int
     draws: int
     seed: int
+    variants: tuple[str, ...] = ()
     left_out: list[str] = field(default_factory=list)
 
     def settings(self, question: str = "main", **changes: Any) -> Settings:
@@ -77,6 +81,7 @@ def make_plan(
     draws: int | None,
     quick: bool,
     seed: int,
+    variants: Sequence[str] = (),
 ) -> SensitivityPlan:
     """Check a request, and drop the questions that cannot be answered.
 
@@ -86,7 +91,11 @@ def make_plan(
     from local_judges.registry import resolve
 
     need_judges(judges, 1, "the study")
-    wanted = check_questions(questions, QUESTIONS)
+    wanted = check_questions(questions, [q for q in QUESTIONS if q != VARIANTS or variants])
+    if variants and VARIANTS not in wanted:
+        wanted = (*wanted, VARIANTS)
+    if VARIANTS in wanted and not variants:
+        raise JudgeSenseError("--only variants needs --variants, such as --variants all")
     specs = [resolve(str(each)) if isinstance(each, (str, Path)) else each for each in judges]
     names = [str(each) for each in judges if isinstance(each, (str, Path))]
     for name in validators:
@@ -116,6 +125,7 @@ def make_plan(
         long_tokens=long_tokens,
         draws=draws,
         seed=seed,
+        variants=tuple(variants),
         left_out=left_out,
     )
 
@@ -196,7 +206,8 @@ def ask(
     elif question == "language":
         dataset = LANGUAGE_SET
     ref = data_reference(dataset, None, None)
-    judged(specs, ref.load, ref.identity, settings, out, note)
+    own = plan.variants if question == VARIANTS else ()
+    judged(specs, ref.load, ref.identity, settings, out, note, variants=own, parts=ref.parts)
     return read_judged(out)
 
 
