@@ -62,6 +62,7 @@ def with_variants(
     rows: list[Row] = []
     pairs: list[Pair] = []
     wordings = {name: dict(texts) for name, texts in benchmark.wordings.items()}
+    layouts = {name: dict(texts) for name, texts in benchmark.layouts.items()}
     used: set[str] = set()
     for name, task in benchmark.tasks.items():
         entry = templates[name]
@@ -76,6 +77,9 @@ def with_variants(
         wordings.setdefault(name, {})
         for variant, template in made:
             wordings[name][_named(template, variant)] = template.text
+            in_system = variant.instruction == "system" or bool(variant.effort)
+            if not (variant.changes_item or variant.few_shot or in_system):
+                layouts.setdefault(name, {})[_named(template, variant)] = template.layout
         for item in asked:
             for order in shown:
                 plain = render(task, base, item, order)
@@ -99,6 +103,7 @@ def with_variants(
         pairs=pa.concat_tables([kept, table_of_pairs(pairs)]),
         source={**benchmark.source, "variants": ",".join(sorted(used))},
         wordings=wordings,
+        layouts=layouts,
     )
 
 

@@ -83,7 +83,7 @@ def judge(
     if found.ask_person is not None:
         typer.echo(f"  ask a person: {found.ask_person}")
     else:
-        typer.echo("  ask_person is empty: the judge has no threshold that holds an error")
+        typer.echo("  no threshold holds an error: ask_person is true for ties alone")
     if found.cost_usd is not None:
         typer.echo(f"  cost: ${found.cost_usd:.4f}")
     if failed := failed_prompts(found.run_folder):

@@ -31,7 +31,7 @@ from judgesense.trust.remedy import (
     order_groups,
     remedy_named,
 )
-from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, Rule
+from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, TIE, Rule
 from judgesense.trust.thresholds import Thresholds
 from judgesense.trust.wordings import Wordings, wordings
 from judgesense_dataset.published import known_tasks, recognise
@@ -195,7 +195,7 @@ def _panel(
     """
     if remedy.chosen:
         return (best_wording(grid, remedy, np.arange(len(grid)), order),)
-    # Variants of a wording come last: they have no text of their own.
+    # Variants of a wording come last: they change less than another wording does.
     pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
     good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
     usable = good if len(good) >= remedy.panel else pool
@@ -215,19 +215,24 @@ def _held_out(
 
 
 def _ask(grid: Grid, decided: Any, max_error: float, rule: Rule) -> dict[str, Any]:
-    """The threshold of ask_person, from the verdicts on items with gold."""
+    """The threshold of ask_person, from the verdicts on items with gold.
+
+    A person is asked about every tie, so ties are not among the verdicts that are answered.
+    """
     known = (grid.gold >= 0) & (decided.codes >= 0)
-    if not known.any():
+    chosen = known & (decided.margin > TIE)
+    if not chosen.any():
         return {"max_error": max_error, "threshold": None, "verdicts": 0}
     found = ask_threshold(
-        decided.margin[known],
-        decided.codes[known] != grid.gold[known],
-        grid.clusters[known],
+        decided.margin[chosen],
+        decided.codes[chosen] != grid.gold[chosen],
+        grid.clusters[chosen],
         max_error=max_error,
         confidence=CONFIDENCE,
     )
     told = asdict(found)
     told["verdicts"] = told.pop("n")
+    told["answered"] *= float(chosen.sum() / known.sum())
     # A file that people read. A threshold rounded up answers no more than was tested; margins of
     # votes are a few shares far apart, and the one that was tested is to be answered.
     if found.threshold is not None:
@@ -360,20 +365,24 @@ def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) ->
         raise JudgeSenseError(f"the template file has no template {wording!r}")
     prompts = run.prompts
     assert prompts is not None
-    same = pc.and_(pc.equal(prompts["task"], task), pc.equal(prompts["template_id"], wording))
+    names = prompts["template_id"]
+    if "variant" in prompts.column_names:
+        varied = pc.binary_join_element_wise(names, prompts["variant"], "+")
+        names = pc.coalesce(varied, names)
+    same = pc.and_(pc.equal(prompts["task"], task), pc.equal(names, wording))
     rows = prompts.filter(same).slice(0, 1).to_pylist()
     label_map = dict(load_label_map(rows[0]["label_map"])) if rows else {}
     recorded = _recorded(run, task)
     text, layout = (recorded.get(key, {}).get(wording) for key in ("wordings", "layouts"))
     if rows and text and layout:
-        aliases = (run.record.get("aliases") or {}).get(wording) or {}
+        aliases = (run.record.get("aliases") or {}).get(rows[0]["template_id"]) or {}
         told = {answer: tuple(texts) for answer, texts in aliases.items()}
         return Template(wording, task, text, layout, label_map, told)
     found = recognise(task, rows[0]["text"]) if rows else None
     if found is None and "+" in wording:
         raise JudgeSenseError(
-            f"{wording!r} is a variant of a wording, without a text of its own: choose a --remedy "
-            "of one wording, or use a run with more wordings"
+            f"{wording!r} is a variant whose text depends on the item, or of an earlier version's "
+            "run: choose a --remedy of one wording, or use a run with more wordings"
         )
     if found is None or dict(found[0].label_map) != label_map:
         raise JudgeSenseError(

@@ -20,7 +20,7 @@ from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
 from judgesense.run_folder import PAIR_SCHEMA
 from judgesense.tasks import Item, Template, is_scale
-from judgesense.trust.rules import AS_ASKED, Rule
+from judgesense.trust.rules import AS_ASKED, TIE, Rule
 from judgesense_dataset.items import items_from_rows, load_items
 from judgesense_dataset.published import known_tasks
 from judgesense_dataset.templates import TaskTemplates, load_templates
@@ -365,7 +365,8 @@ def _verdict(
 
 
 def _ask_person(decided: bool, margin: float | None, stabilised: Stabilised) -> bool | None:
-    if not decided:
+    # Of two labels that are equally probable, the verdict is the first: that is no choice.
+    if not decided or (margin is not None and margin <= TIE):
         return True
     if stabilised.threshold is None:
         return None

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions import REWORDING, SCHEMA, VARIANT_CLASSES
+from judgesense.decisions import REWORDING, VARIANT_CLASSES
 from judgesense.decisions.frames import Codes
 from judgesense.decisions.shares import option_shares
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.streams import Stream
 from judgesense.statistics.calibration import UNDECIDED
-from judgesense.tasks import ERROR, UNCLEAR
+from judgesense.tasks import ERROR
 from judgesense.trust.verdicts import has_foreign_gold
 
 Floats = npt.NDArray[np.float64]
@@ -351,80 +351,3 @@ def _repeats(
 def _mean_cost(table: pa.Table, rows: Codes) -> float | None:
     cost = pc.mean(table["cost_usd"].take(pa.array(rows))).as_py()
     return None if cost is None else float(cost)
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What gives one verdict per item after a remedy: the verdicts of one wording or panel.
-
-    ``name`` stands for a template; ``codes`` are verdicts in the items' own order, shape (n,).
-    ``orders`` are the option orders that the verdict holds for: one as asked, both if averaged.
-    """
-
-    name: str
-    orders: tuple[str, ...]
-    codes: Codes
-    wording: int | None = None
-
-
-def stream_of(grid: Grid, units: list[Unit]) -> Stream | None:
-    """The verdicts of units as a stream, which the trust card's checks take; None without any."""
-    n, tables = len(grid), []
-    labels = np.array([*grid.labels, UNCLEAR], dtype=object)
-    flip = np.arange(len(grid.labels) + 1)
-    flip[:2] = [1, 0]
-    items = pa.array(grid.items.tolist(), pa.string())
-    clusters = pa.array([str(code) for code in grid.clusters.tolist()], pa.string())
-    for unit in units:
-        known = np.flatnonzero(unit.codes != NOT_ASKED)
-        if not len(known):
-            continue
-        wording = grid.wordings[unit.wording] if unit.wording is not None else None
-        raws = np.array(
-            [*(grid.raw[unit.wording] if unit.wording is not None else grid.labels), UNCLEAR],
-            dtype=object,
-        )
-        for order in unit.orders:
-            turned = flip if order == "BA" else np.arange(len(flip))
-            codes = turned[unit.codes[known]]
-            gold = grid.gold[known]
-            shown = np.where(gold >= 0, turned[gold], UNDECIDED)
-            m = len(known)
-            at = pa.array(known)
-            columns = {
-                "judge": pa.repeat(grid.judge, m),
-                "task": pa.repeat(grid.task, m),
-                "scoring": pa.repeat(grid.scoring, m),
-                "prompt_id": pa.repeat(f"{unit.name}:{order}", m),
-                "item_id": items.take(at),
-                "cluster_id": clusters.take(at),
-                "template_id": pa.repeat(wording.template if wording else unit.name, m),
-                "order": pa.repeat(order, m),
-                "repeat": pa.repeat(pa.scalar(0, pa.int32()), m),
-                "raw_decision": pa.array(raws[codes].tolist(), pa.string()),
-                "decision": pa.array(labels[codes].tolist(), pa.string()),
-                "status": pa.array(
-                    ["unclear" if c < 0 else "ok" for c in unit.codes[known].tolist()], pa.string()
-                ),
-                "gold": pa.array(
-                    [grid.labels[c] if c >= 0 else None for c in shown.tolist()], pa.string()
-                ),
-                "variant": pa.array([wording.variant if wording else None] * m, pa.string()),
-                "variant_class": pa.array(
-                    [wording.variant_class if wording else None] * m, pa.string()
-                ),
-            }
-            tables.append(
-                pa.table(
-                    {
-                        name: columns.get(name, pa.nulls(m, SCHEMA.field(name).type))
-                        for name in SCHEMA.names
-                    },
-                    schema=SCHEMA,
-                )
-            )
-    if not tables or not n:
-        return None
-    record = {"tasks": {grid.task: {"labels": list(grid.labels), "comparative": grid.comparative}}}
-    judged = view(pa.concat_tables(tables), None, record).judged
-    return judged[0] if judged else None

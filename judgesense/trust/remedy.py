@@ -30,8 +30,9 @@ from judgesense.trust.fitting import (
     panels,
     remedy_named,
 )
-from judgesense.trust.grid import NOT_ASKED, Grid, Unit, stream_of
+from judgesense.trust.grid import NOT_ASKED, Grid
 from judgesense.trust.thresholds import DEFAULTS, Thresholds
+from judgesense.trust.units import Unit, stream_of
 
 __all__ = [
     "Measured", "Remedy", "best_wording", "candidates", "crossfitted", "decide", "fit",
@@ -124,12 +125,18 @@ def _turned(codes: Codes) -> Codes:
 def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     """The contrast wordings with the same remedy: what `responsive` needs.
 
-    A panel or a chosen wording has no contrast wording of its own.
+    A panel and a chosen wording are compared with each contrast wording by itself, and with each
+    inverted one, since they have no opposite question of their own.
     """
-    if remedy.panel > 1 or remedy.chosen or remedy.repeats > 1 or not grid.of(CONTRAST):
+    several = remedy.panel > 1 or remedy.chosen
+    asked = grid.of(CONTRAST)
+    if several:
+        asked = [*asked, *(n for n in grid.of(EQUIVALENT) if _inverted(grid, n))]
+    if remedy.repeats > 1 or not asked:
         return []
     if remedy.calibrated:
-        grid, remedy = crossfitted(grid, folds, remedy.prior), replace(remedy, calibrated=False)
+        grid = crossfitted(grid, folds, remedy.prior)
+    remedy = Remedy(expected=remedy.expected, both=remedy.both)
     groups = order_groups(grid, remedy)
     return [
         Unit(
@@ -137,10 +144,19 @@ def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
             group,
             decide(grid, (n,), fit(grid, remedy, (n,), group)).codes,
             n,
+            contrast=True,
         )
-        for n in grid.of(CONTRAST)
+        for n in asked
         for group in groups
     ]
+
+
+def _inverted(grid: Grid, wording: int) -> bool:
+    """Whether the names of two labels are exchanged under a wording."""
+    return any(
+        raw != label and raw in grid.labels
+        for raw, label in zip(grid.raw[wording], grid.labels, strict=True)
+    )
 
 
 def remedied(grid: Grid, remedy: Remedy, folds: Codes) -> Stream | None:

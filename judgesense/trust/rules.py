@@ -38,6 +38,9 @@ READS: tuple[Read, ...] = ("most probable", "expected score", "vote")
 AS_ASKED = "as asked"
 """The name of the rule that changes nothing."""
 
+TIE = 1e-9
+"""A margin, in nats, up to which two labels are equally probable."""
+
 OTHER_WORDINGS = "other wordings"
 """The key of the offsets for a wording that was not fitted."""
 

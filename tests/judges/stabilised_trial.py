@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ tasks:
 """
 
 
-def judged(folder: Path) -> Path:
+def judged(folder: Path, **more: Any) -> Path:
     """The run of the judge on 60 items, with its templates and items beside it."""
     (folder / "templates.yaml").write_text(TEMPLATES)
     (folder / "items.jsonl").write_text("".join(json.dumps(each) + "\n" for each in items(0, 60)))
@@ -67,5 +68,6 @@ def judged(folder: Path) -> Path:
         out=folder / "run",
         scoring="options",
         note=str,
+        **more,
     )
     return folder / "run"

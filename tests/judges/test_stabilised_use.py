@@ -192,6 +192,38 @@ def test_an_endpoint_without_probabilities_is_refused_before_it_is_asked(
         resolve(str(path))
 
 
+def test_a_tie_asks_a_person_with_and_without_a_threshold(run_dir: Path, tmp_path: Path) -> None:
+    stable = tmp_path / "stable.yaml"
+    for error, threshold in ((0.2, True), (0.01, False)):
+        made = judgesense.stabilise(run_dir, out=stable, remedy="both orders", max_error=error)
+        assert (made.threshold is not None) == threshold
+
+        def tied(messages: list[str]) -> list[dict[str, float]]:
+            return [{"A": -0.7, "B": -0.7} if "1501" in m else biased([m])[0] for m in messages]
+
+        with judgesense.load_judge(
+            stable, judge=CallableJudge(tied, name="biased", scoring="options")
+        ) as judge:
+            told = judge(items(0, 2))
+        assert [verdict.verdict for verdict in told] == ["A", "A"]
+        assert told[1].margin == 0.0
+        assert [verdict.ask_person for verdict in told] == [False if threshold else None, True]
+
+
+def test_variants_of_a_wording_are_stabilised_with_their_texts(tmp_path: Path) -> None:
+    judged(tmp_path, variants=["instruction-last", "separators", "casing"])
+    made = judgesense.stabilise(tmp_path / "run", out=tmp_path / "s.yaml", remedy="panel of 3")
+    assert [template.template_id for template in made.entry.templates] == [
+        "r1", "r1+casing", "r1+instruction-last",
+    ]  # fmt: skip
+    assert made.entry.templates[2].layout.endswith("{instruction}")
+    with judgesense.load_judge(
+        tmp_path / "s.yaml", judge=CallableJudge(biased, name="biased", scoring="options")
+    ) as judge:
+        told = judge(items(60, 64))
+    assert [verdict.margin for verdict in told] == pytest.approx([5.0, 1.0] * 2)
+
+
 def test_only_a_yaml_file_is_written_and_a_missing_one_is_named(
     run_dir: Path, tmp_path: Path
 ) -> None:

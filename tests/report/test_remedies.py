@@ -60,6 +60,41 @@ def judged(
     return view(table, None, record).judged[0]
 
 
+def with_contrast(stream: Stream, follows: bool = True, bias: float = 3.0) -> Stream:
+    """The log with t0 asked the other way round; a judge that does not follow answers as before."""
+    table = stream.log.table.to_pylist()
+    labels = list(stream.task.labels)
+    for row in [row for row in table if row["template_id"] == "t0"]:
+        told = np.array([each["logprob"] for each in row["option_logprobs"]]) - [bias, 0.0]
+        told = (told[::-1] if follows else told) + [bias, 0.0]
+        raw = int(told.argmax())
+        table.append({
+            **row, "variant": "inverted", "variant_class": "contrast",
+            "raw_decision": labels[raw], "decision": labels[1 - raw],
+            "prompt_id": f"{row['prompt_id']}-inverted",
+            "option_logprobs": [
+                {"option": label, "logprob": float(value)}
+                for label, value in zip(labels, told, strict=True)
+            ],
+        })  # fmt: skip
+    record = {"tasks": {stream.task.name: {"labels": labels, "comparative": True}}}
+    return view(pa.Table.from_pylist(table, schema=SCHEMA), None, record).judged[0]
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_remedy_is_responsive_if_the_judge_follows_contrasts_after_it(follows):
+    found = by_name(remedies(with_contrast(judged(), follows)))
+    state = "pass" if follows else "fail"
+    assert found["as asked"]["checks"]["responsive"]["state"] == "fail"
+    for name in ("both orders", "panel of 2, both orders", "calibrated, panel of 2"):
+        assert found[name]["checks"]["responsive"]["state"] == state
+        assert found[name]["checks"]["responsive"]["n_items"] == 120
+    assert found["both orders"]["trust"] == ("use" if follows else "avoid")
+    assert by_name(remedies(judged()))["both orders"]["checks"]["responsive"]["state"] == (
+        "unmeasured"
+    )
+
+
 def by_name(rows):
     return {row["remedy"]: row for row in rows}
 
