@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -50,7 +50,7 @@ def judge(
         opt.option("OURS=YOURS,...", "Columns, such as query=question.", panel=opt.DATA),
     ] = None,
     scoring: Annotated[
-        Literal["generate", "options"] | None,
+        opt.OneScoring,
         opt.option(None, "Read text or option probabilities then; options.", panel=opt.RUN),
     ] = None,
 ) -> None:

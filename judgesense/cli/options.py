@@ -45,12 +45,14 @@ ANY_JUDGE = (
     "A name (judgesense judges list), Hub id, model folder, GGUF file or stabilised judge (YAML)"
 )
 Judge = Annotated[str, _judge(f"{ANY_JUDGE}.", "--judge", "-j")]
+RunJudge = Annotated[str | None, _judge("A judge of the run.", "--judge", "-j")]
 Judges = Annotated[list[str], _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 SomeJudges = Annotated[list[str] | None, _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 Responders = Annotated[
     list[str] | None, _judge("A model that answers; repeatable.", "--responder", "-r")
 ]
 Grader = Annotated[str | None, _judge("A judge that grades answers.", "--grader")]
+RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 Engine = Annotated[
     Literal["transformers", "vllm", "api", "ray"] | None,
     option(None, "Backend that runs the model.", panel=MODEL),
@@ -102,6 +104,7 @@ Scoring = Annotated[
         default="both, if the judge supports it",
     ),
 ]  # fmt: skip
+OneScoring = Literal["generate", "options"] | None
 _THRESHOLD = (
     "Threshold of a check of the trust card: readable, steady, responsive, right or fair, such as "
     "steady=0.9; repeatable."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -11,16 +11,14 @@ from judgesense.cli import options as opt
 
 
 def stabilise(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    run: opt.RunFolder,
     out: Annotated[
         Path, opt.option("FILE.yaml", "The judge to write.", "--out", "-o", panel=opt.RUN)
     ],
-    judge: Annotated[
-        str | None, opt.option("JUDGE", "A judge of the run.", "--judge", "-j", panel=opt.MODEL)
-    ] = None,
+    judge: opt.RunJudge = None,
     task: Annotated[str | None, opt.option("NAME", "A task of the run.", panel=opt.DATA)] = None,
     scoring: Annotated[
-        Literal["generate", "options"] | None,
+        opt.OneScoring,
         opt.option(None, "Of a run with both; options by default.", panel=opt.RUN),
     ] = None,
     remedy: Annotated[

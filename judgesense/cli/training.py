@@ -11,13 +11,11 @@ from judgesense.cli import options as opt
 
 
 def export_training(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    run: opt.RunFolder,
     out: Annotated[
         Path, opt.option("FILE.jsonl", "Training examples.", "--out", "-o", panel=opt.RUN)
     ],
-    judge: Annotated[
-        str | None, opt.option("JUDGE", "A judge of the run.", "--judge", "-j", panel=opt.MODEL)
-    ] = None,
+    judge: opt.RunJudge = None,
     target: Annotated[
         Literal["consensus", "gold"],
         opt.option(None, "The verdict every wording should get.", panel=opt.RUN),

@@ -81,10 +81,13 @@ def test_bad_input_is_refused(run_dir: Path, tmp_path: Path, more: Any, said: st
 
 
 @pytest.mark.slow
-def test_a_small_lora_run_loads_the_file_and_lowers_the_loss(run_dir: Path, tmp_path: Path) -> None:
-    """Adapters of rank 4 on queries and values of the last three layers; six steps."""
-    import torch
-    from torch import nn
+def test_trl_reads_the_file_and_a_small_lora_run_lowers_the_loss(
+    run_dir: Path, tmp_path: Path
+) -> None:
+    """The recipe of docs/remedies.md with the smallest model: adapters of rank 4, six steps."""
+    from datasets import load_dataset
+    from peft import LoraConfig
+    from trl import SFTConfig, SFTTrainer
 
     from local_judges.local.model_loading import (
         find_model,
@@ -95,41 +98,42 @@ def test_a_small_lora_run_loads_the_file_and_lowers_the_loss(run_dir: Path, tmp_
 
     found = export_training(run_dir, tmp_path / "t.jsonl", target="gold")
     folder = plain_folder(find_model("smollm2-135m"))
-    tokenizer, model = load_tokenizer(folder), load_model(folder, "float32", "cpu")
-    model.requires_grad_(False)
+    trainer = SFTTrainer(
+        model=load_model(folder, "float32", "cpu"),
+        args=SFTConfig(
+            output_dir=str(tmp_path / "adapter"), max_steps=6, learning_rate=1e-2, seed=0,
+            lr_scheduler_type="constant",
+            per_device_train_batch_size=2, logging_steps=1, use_cpu=True, report_to="none",
+            save_strategy="no", bf16=False, activation_checkpointing=False, disable_tqdm=True,
+        ),
+        train_dataset=load_dataset("json", data_files=str(found.out), split="train[:2]"),
+        processing_class=load_tokenizer(folder),
+        peft_config=LoraConfig(
+            r=4, target_modules=["q_proj", "v_proj"], layers_to_transform=[27, 28, 29]
+        ),
+    )  # fmt: skip
+    trainer.train()
+    losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
+    assert len(losses) == 6
+    assert losses[-1] < 0.8 * losses[0]
+    trained = [name for name, own in trainer.model.named_parameters() if own.requires_grad]
+    assert len(trained) == 12
+    assert all("lora_" in name for name in trained)
 
-    class Adapted(nn.Module):
-        def __init__(self, inner: nn.Linear) -> None:
-            super().__init__()
-            self.inner = inner
-            self.down = nn.Linear(inner.in_features, 4, bias=False)
-            self.up = nn.Linear(4, inner.out_features, bias=False)
-            nn.init.zeros_(self.up.weight)
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.inner(x) + self.up(self.down(x))
+@pytest.mark.slow
+def test_trl_reads_the_file_for_dpo(run_dir: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+    from trl.data_utils import is_conversational, maybe_apply_chat_template
 
-    torch.manual_seed(0)
-    for layer in model.model.layers[-3:]:
-        layer.self_attn.q_proj = Adapted(layer.self_attn.q_proj)
-        layer.self_attn.v_proj = Adapted(layer.self_attn.v_proj)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(trained, lr=1e-2)
-    losses = []
-    examples = rows(found.out)[:2]
-    for _ in range(6):
-        total = torch.zeros(())
-        for example in examples:
-            whole = tokenizer.apply_chat_template(example["messages"], return_dict=False)
-            asked = tokenizer.apply_chat_template(
-                example["messages"][:-1], add_generation_prompt=True, return_dict=False
-            )
-            ids = torch.tensor([whole])
-            labels = ids.clone()
-            labels[:, : len(asked)] = -100
-            total = total + model(input_ids=ids, labels=labels).loss / len(examples)
-        optimiser.zero_grad()
-        total.backward()
-        optimiser.step()
-        losses.append(total.item())
-    assert losses[-1] < 0.7 * losses[0]
+    from local_judges.local.model_loading import find_model, load_tokenizer, plain_folder
+
+    found = export_training(run_dir, tmp_path / "d.jsonl", target="gold", format="dpo")
+    data = load_dataset("json", data_files=str(found.out), split="train")
+    assert is_conversational(data[0])
+    shown = maybe_apply_chat_template(
+        data[0], load_tokenizer(plain_folder(find_model("smollm2-135m")))
+    )
+    assert shown["prompt"].endswith("<|im_start|>assistant\n")
+    assert shown["chosen"].split("<")[0] == data[0]["chosen"][0]["content"]
+    assert shown["rejected"].split("<")[0] == data[0]["rejected"][0]["content"]
