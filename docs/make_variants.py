@@ -26,7 +26,7 @@ TEXT = """# Variants: which lever moves which judge
 
 Small judges on public sets, asked with every [variant](../variants.md): other formats, orders and
 structures, contrasts, and interventions. Read this page for what the levers do, not as a ranking:
-{ranking}
+RANKING
 
 ```bash
 judgesense dataset build --source truthfulqa,summeval --limit 100 --no-match --design prompts \\
@@ -78,7 +78,7 @@ scale in levels.
 
 ## What to read from it
 
-{findings}
+FINDINGS
 """
 
 Row = dict[str, Any]
@@ -171,7 +171,7 @@ def budget_rows(reports: dict[str, Row]) -> list[list[str]]:
     return rows
 
 
-def write(folders: Sequence[Path], findings: str, ranking: str) -> None:
+def write(folders: Sequence[Path]) -> None:
     """Measure the runs and write the page."""
     reports = dict(runs(folders))
     record = read_run(folders[0]).record
@@ -182,7 +182,6 @@ def write(folders: Sequence[Path], findings: str, ranking: str) -> None:
     ]
     PAGE.write_text(
         TEXT.format(
-            ranking=ranking,
             versions=versions,
             cards=table(["judge and task", "items", "trust", *CHECKS], cards),
             budget=table(
@@ -195,7 +194,6 @@ def write(folders: Sequence[Path], findings: str, ranking: str) -> None:
                 reports, "contrast", follows_text, ("rewordings, moved", moved_text)
             ),
             intervention=variant_table(reports, "intervention", shift_text),
-            findings=findings,
         ).rstrip()
         + "\n",
         "utf-8",
@@ -203,6 +201,4 @@ def write(folders: Sequence[Path], findings: str, ranking: str) -> None:
 
 
 if __name__ == "__main__":
-    notes = Path(__file__).parent / "results" / "variants_findings.md"
-    ranking, _, findings = notes.read_text("utf-8").partition("\n\n")
-    write([Path(name) for name in sys.argv[1:]], findings.strip(), ranking.strip())
+    write([Path(name) for name in sys.argv[1:]])

@@ -158,6 +158,14 @@ def test_the_rows_of_the_variants_tell_the_four_judges_apart(place: Path) -> Non
         assert right[task, "few-shot"]["shift_rate"] == 0
         assert right[task, "few-shot"]["jss"] is right[task, "json"]["shift_rate"] is None
         assert {row["unreadable"] for row in right.values()} == {0}
+        questions = {
+            name for (of, name), row in right.items()
+            if of == task and row["variant_class"] == "contrast" and name != "opposite-item"
+        }  # fmt: skip
+        assert len(questions) == (2 if task == "relevance" else 4)
+        for name in questions:
+            assert right[task, name]["follows"] > 0
+            assert ignores[task, name]["follows"] == first[task, name]["follows"] == 0
     moved = length["relevance", "longer"]
     assert moved["shift_rate"] > 0
     assert moved["net_shift"]["B"] == moved["shift_rate"] == -moved["net_shift"]["A"]
