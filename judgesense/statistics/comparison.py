@@ -49,6 +49,10 @@ class PairedDifference(ResultMapping):
     n_undecided: int = 0
 
 
+NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, "permutation", 0, 0)
+"""The difference of two judges without a row that both decided."""
+
+
 def compare_jss(
     first: tuple[Labels, Labels],
     second: tuple[Labels, Labels],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,7 +142,8 @@ def _wording_variance(
     return float((count - 1) / count * ((spread - spread.mean()) ** 2).sum()), count
 
 
-class KeptRate(NamedTuple):
+@dataclass(frozen=True)
+class KeptRate:
     """The threshold on the new scores that passes as many items as the old threshold did.
 
     ``pass_rate`` is the old scores' at the old threshold, ``unchanged_rate`` the new scores' there,

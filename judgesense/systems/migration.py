@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.comparison import PairedDifference, holm, paired_test
-from judgesense.statistics.intervals import Interval, mean_t_cluster
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.settling import error_of, items_for_estimate
-from judgesense.statistics.updates import Excess, KeptRate, excess_moves, keep_pass_rate
+from judgesense.statistics.updates import Excess, KeptRate, excess_moves
+from judgesense.systems.migration_details import (
+    LabelShift,
+    MovedItem,
+    accuracy,
+    direction,
+    kept_rate,
+    level_shift,
+    moved_items,
+)
 from judgesense.systems.migration_texts import claim_text, render
 from judgesense.systems.sides import (
     Common,
@@ -25,47 +28,13 @@ from judgesense.systems.sides import (
     paired,
     read_sides,
     same_judge,
+    task_name,
 )
-from judgesense.systems.verdict_schema import number_of
-from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.trust.thresholds import NO_DIFFERENCE
 
 Claim = Literal["no more", "more", "cannot tell"]
 
 _WORST: tuple[Claim, ...] = ("more", "cannot tell", "no more")
-
-
-@dataclass(frozen=True)
-class LabelShift:
-    """How the share of one label changed. ``label`` may be ``first shown``, UNCLEAR or REFUSED.
-
-    ``difference`` is new minus old, with an uncorrected 95% interval; ``p_holm`` is corrected over
-    the labels of the task.
-    """
-
-    label: str
-    old: float | None
-    new: float | None
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_holm: float | None
-
-
-@dataclass(frozen=True)
-class MovedItem:
-    """An item with moved verdicts: ``moved`` of its ``prompts``.
-
-    ``old`` and ``new`` are its most frequent verdicts. ``reworded`` is how often the old judge's
-    verdict on the item differs between two wordings; None with one wording.
-    """
-
-    item_id: str
-    prompts: int
-    moved: int
-    old: str
-    new: str
-    reworded: float | None
 
 
 @dataclass(frozen=True)
@@ -223,11 +192,6 @@ def migration(
     )
 
 
-def task_name(sides: Common) -> str:
-    """The task of two sides; ``verdicts`` where neither names one."""
-    return sides.old_side.table.task or sides.new_side.table.task or "verdicts"
-
-
 def reworded_excess(sides: Common, error: float) -> Excess | None:
     """What moved between the sides beyond rewording; None if the old side has one wording."""
     if not len(sides.pair_row):
@@ -261,8 +225,8 @@ def _compare(
         )
     claim, cause = _claim(sides, excess, tolerance)
     needed = _needed(excess, tolerance, error, sides) if cause == "open" else None
-    levels, level_ends = _levels(sides)
-    accuracy = _accuracy(sides)
+    levels, level_ends = level_shift(sides)
+    right = accuracy(sides)
     shares = {
         side: None if found is None else float(found[1].mean()) for side, found in again.items()
     }
@@ -296,22 +260,22 @@ def _compare(
         n_clusters=len(set(sides.clusters)),
         n_wordings=len({*sides.wordings, *sides.pair_wording}),
         items_needed=needed,
-        direction=_direction(sides),
+        direction=direction(sides),
         level_shift=levels,
         level_shift_ci_low=level_ends.low,
         level_shift_ci_high=level_ends.high,
-        accuracy_old=accuracy.first,
-        accuracy_new=accuracy.second,
-        accuracy_difference=accuracy.difference,
-        accuracy_ci_low=accuracy.ci_low,
-        accuracy_ci_high=accuracy.ci_high,
-        threshold=_threshold(sides, pass_at, positive),
-        items=_items(sides),
+        accuracy_old=right.first,
+        accuracy_new=right.second,
+        accuracy_difference=right.difference,
+        accuracy_ci_low=right.ci_low,
+        accuracy_ci_high=right.ci_high,
+        threshold=kept_rate(sides, pass_at, positive),
+        items=moved_items(sides),
     )
 
 
 def _claim(sides: Common, excess: Excess | None, tolerance: float) -> tuple[Claim, str | None]:
-    if len(sides.seen) == 1 and not sides.moved.any():
+    if sides.one_label:
         return "cannot tell", "one label"
     if excess is None:
         return "cannot tell", "one wording"
@@ -334,135 +298,3 @@ def _needed(excess: Excess | None, tolerance: float, error: float, sides: Common
         excess.excess, spread, clusters, threshold=limit, confidence_level=level
     )
     return found.scaled(len(set(sides.items)) / clusters).clusters
-
-
-def _direction(sides: Common) -> tuple[LabelShift, ...]:
-    """The share of each label before and after; nothing if no verdict moved."""
-    if not sides.moved.any():
-        return ()
-    table = sides.old_side.table
-    labels = [label for label in table.labels if label in sides.seen]
-    labels += sorted(sides.seen - set(labels))
-    labels += [label for label in UNDECIDED if label in {*sides.old, *sides.new}]
-    columns = {label: (sides.old == label, sides.new == label) for label in labels}
-    orders = table.column("order")[sides.old_row]
-    if {"AB", "BA"} <= set(orders) and len(table.labels) == 2:
-        shown = np.where(orders == "BA", table.labels[1], table.labels[0])
-        columns = {"first shown": (sides.old == shown, sides.new == shown), **columns}
-    clusters = sides.clusters.tolist()
-    tests = {label: paired_test(*both, clusters) for label, both in columns.items()}
-    adjusted = holm([found.p_value for found in tests.values()])
-    return tuple(
-        LabelShift(
-            label, found.first, found.second, found.difference, found.ci_low, found.ci_high, p
-        )
-        for (label, found), p in zip(tests.items(), adjusted, strict=True)
-    )
-
-
-def _levels(sides: Common) -> tuple[float | None, Interval]:
-    """The mean change on a scale, in levels, over prompts with two readable verdicts."""
-    labels = sorted(sides.seen | set(sides.old_side.table.labels))
-    values = [[number_of(v) for v in side] for side in (sides.old, sides.new)]
-    both = [n for n, couple in enumerate(zip(*values, strict=True)) if None not in couple]
-    if not is_scale(labels) or not both:
-        return None, Interval(None, None)
-    change = np.array([(values[1][n] or 0.0) - (values[0][n] or 0.0) for n in both])
-    return float(change.mean()), mean_t_cluster(change, sides.clusters[both].tolist())
-
-
-def _accuracy(sides: Common) -> PairedDifference:
-    """How often each side matches gold, on the prompts that have it."""
-    columns = [
-        side.table.column("gold")[rows]
-        for side, rows in ((sides.old_side, sides.old_row), (sides.new_side, sides.new_row))
-    ]
-    for n, (one, two) in enumerate(zip(*columns, strict=True)):
-        if None not in (one, two) and one != two:
-            raise JudgeSenseError(
-                f"{task_name(sides)}: item {sides.items[n]!r} has the gold label {one} in "
-                f"{sides.old_side.source} and {two} in {sides.new_side.source}; compare on the "
-                "same labels"
-            )
-    gold = np.array(
-        [a if a is not None else b for a, b in zip(*columns, strict=True)] + [None], dtype=object
-    )[:-1]
-    known = np.array([label is not None for label in gold], dtype=bool)
-    if not known.any():
-        return PairedDifference(None, None, None, None, None, None, "permutation", 0, 0)
-    old, new = (side[known] == gold[known] for side in (sides.old, sides.new))
-    return paired_test(old, new, sides.clusters[known].tolist())
-
-
-def _threshold(sides: Common, pass_at: float | None, positive: str | None) -> KeptRate | None:
-    """The score that passes as many prompts as before; None without scores or a threshold."""
-    columns = [
-        _scores(side.table, rows, verdicts, positive)
-        for side, rows, verdicts in (
-            (sides.old_side, sides.old_row, sides.old),
-            (sides.new_side, sides.new_row, sides.new),
-        )
-    ]
-    if columns[0] is None or columns[1] is None:
-        return None
-    (old, is_share), (new, _) = columns
-    if pass_at is None and not is_share:
-        return None
-    both = ~(np.isnan(old) | np.isnan(new))
-    if not both.any():
-        return None
-    limit = 0.5 if pass_at is None else pass_at
-    return keep_pass_rate(old[both], new[both], limit, sides.clusters[both].tolist())
-
-
-def _scores(table: Any, rows: Any, verdicts: Any, positive: str | None) -> Any:
-    """Scores of prompts (NaN without one), and whether they are probabilities; None if neither."""
-    if is_scale(table.labels) and len(table.labels) > 2 and positive is None:
-        told = table.column("score")[rows]
-        found = [s if s is not None else number_of(v) for s, v in zip(told, verdicts, strict=True)]
-        return np.array([np.nan if s is None else s for s in found], dtype=float), False
-    if table.comparative or set(table.labels) == {"A", "B"} or len(table.labels) != 2:
-        return None
-    shares = table.column("probability")[rows]
-    if all(share is None for share in shares):
-        return None
-    good = table.good(positive)
-    found = [
-        np.nan if p is None or v not in table.labels else p if v == good else 1 - p
-        for p, v in zip(shares, verdicts, strict=True)
-    ]
-    return np.array(found, dtype=float), True
-
-
-def _items(sides: Common) -> tuple[MovedItem, ...]:
-    """The items that moved, those first that moved most and that rewording moves least."""
-    of_item: dict[str, list[int]] = {}
-    for n, item in enumerate(sides.items.tolist()):
-        of_item.setdefault(item, []).append(n)
-    reworded: dict[str, list[bool]] = {}
-    for item, differs in zip(
-        sides.items[sides.pair_row].tolist(), sides.pair_differs.tolist(), strict=True
-    ):
-        reworded.setdefault(item, []).append(differs)
-    found = []
-    for item, rows in of_item.items():
-        moved = int(sides.moved[rows].sum())
-        if moved:
-            own = reworded.get(item)
-            found.append(
-                MovedItem(
-                    item_id=item,
-                    prompts=len(rows),
-                    moved=moved,
-                    old=_usual(sides.old[rows].tolist()),
-                    new=_usual(sides.new[rows].tolist()),
-                    reworded=None if own is None else sum(own) / len(own),
-                )
-            )
-    found.sort(key=lambda e: (-e.moved / e.prompts, e.reworded or 0.0, -e.moved, e.item_id))
-    return tuple(found)
-
-
-def _usual(verdicts: Sequence[str]) -> str:
-    counts: Mapping[str, int] = Counter(verdicts)
-    return max(sorted(counts), key=lambda verdict: counts[verdict])

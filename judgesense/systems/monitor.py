@@ -14,7 +14,7 @@ from judgesense.run_folder import now
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.monitoring import Watch, watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.systems.migration import reworded_excess, task_name
+from judgesense.systems.migration import reworded_excess
 from judgesense.systems.monitor_history import (
     SCHEMA_VERSION,
     Look,
@@ -25,6 +25,7 @@ from judgesense.systems.monitor_history import (
     require_same_rules,
     write_history,
 )
+from judgesense.systems.monitor_texts import state_text
 from judgesense.systems.sides import (
     Common,
     common,
@@ -32,8 +33,9 @@ from judgesense.systems.sides import (
     other_judge,
     paired,
     read_sides,
+    task_name,
 )
-from judgesense.text import brackets, percent, signed
+from judgesense.text import percent
 
 Status = Literal["fine", "alarm", "cannot tell"]
 
@@ -302,6 +304,7 @@ def _stream_look(sides: Common, allow: float | None) -> StreamLook:
         excess=excess,
         ci_low=low,
         ci_high=high,
+        one_label=sides.one_label,
     )
 
 
@@ -322,7 +325,7 @@ def _state(now_: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMon
     status: Status = "cannot tell"
     if alarm is not None:
         status = "alarm"
-    elif last.ci_high is not None and last.ci_high < tolerance:
+    elif last.ci_high is not None and last.ci_high < tolerance and not last.one_label:
         status = "fine"
     ln10 = float(np.log(10))
     state = TaskMonitoring(
@@ -354,7 +357,7 @@ def _state(now_: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMon
             for (n, look, stream), log in zip(history, found.log_evidence, strict=True)
         ),
     )  # fmt: skip
-    return _with_text(state, rules)
+    return replace(state, text=state_text(state, rules, last.one_label))
 
 
 def evidence(looks: Sequence[StreamLook], error: float, same_items: SameItems) -> Watch:
@@ -362,34 +365,3 @@ def evidence(looks: Sequence[StreamLook], error: float, same_items: SameItems) -
     excesses = [[moved - other for moved, other in each.clusters.values()] for each in looks]
     ids = None if same_items == "each" else [list(each.clusters) for each in looks]
     return watch(excesses, ids, error=error)
-
-
-def _with_text(state: TaskMonitoring, rules: Look) -> TaskMonitoring:
-    other = "allowed" if rules.allow is not None else "rewording"
-    figures = (
-        f"this look moved {percent(state.moved)} of {state.n_prompts} verdicts on "
-        f"{state.n_items} items, {other} {percent(state.reworded)}; difference "
-        f"{signed(state.excess)} {brackets(state.ci_low, state.ci_high, signed)}"
-    )
-    beyond = "is allowed" if rules.allow is not None else "rewording moves them"
-    if state.status == "alarm":
-        lower = ""
-        if state.excess_low > 0:
-            lower = f", by at least {signed(state.excess_low)}"
-        text = (
-            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}): verdicts have "
-            f"moved more than {beyond} from look {state.since_look} on{lower} ({figures})."
-        )
-    elif state.status == "fine":
-        text = f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures})."
-    else:
-        text = (
-            f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)}"
-            f" ({figures}); no alarm so far. Add items to the next look."
-        )
-        if rules.same_items == "once" and len(state.looks) > 1 and not state.n_new:
-            text += (
-                " All its items were in earlier looks: draw each look's items from a larger "
-                "baseline, so that evidence adds up."
-            )
-    return replace(state, text=text)

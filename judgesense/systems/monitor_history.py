@@ -29,6 +29,7 @@ class StreamLook(Shape):
     """A look at one task and scoring.
 
     ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster.
+    ``one_label`` says that all verdicts of baseline and run are one label.
     """
 
     task: str
@@ -42,6 +43,7 @@ class StreamLook(Shape):
     excess: float
     ci_low: float | None
     ci_high: float | None
+    one_label: bool
 
 
 class Look(Shape):

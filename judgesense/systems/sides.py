@@ -218,6 +218,11 @@ class Common:
         """The labels that either side gave."""
         return {*self.old, *self.new} - set(UNDECIDED)
 
+    @property
+    def one_label(self) -> bool:
+        """Whether all verdicts are one label, as of a judge that does not read."""
+        return len(self.seen) == 1 and not self.moved.any()
+
     def asked_again(self, side: Side) -> tuple[Words, Mask] | None:
         """The clusters of repeated prompts, and whether a later answer differs from the first."""
         clusters, differs = [], []
@@ -321,6 +326,11 @@ def _some(side: Side) -> str:
     wordings = {key[2] for key in side.first} - {None}
     told = f" under {join(sorted(wordings)[:3])}" if wordings else ""
     return f"{join([repr(item) for item in items[:2]])}{', ...' if len(items) > 2 else ''}{told}"
+
+
+def task_name(sides: Common) -> str:
+    """The task of two sides; ``verdicts`` where neither names one."""
+    return sides.old_side.table.task or sides.new_side.table.task or "verdicts"
 
 
 def base_name(judge: str) -> str:

@@ -15,7 +15,7 @@ from judgesense.decisions.streams import Mask, Stream, distinct, view
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
 from judgesense.run_folder import read_run
-from judgesense.statistics.comparison import PairedDifference, holm, paired_test
+from judgesense.statistics.comparison import NOTHING_COMPARED, holm, paired_test
 from judgesense.statistics.settling import error_of, smallest_difference
 from judgesense.text import join, number, p_value, percent, short_names, signed
 from judgesense.trust.card import TrustCard
@@ -31,9 +31,6 @@ WORDS = {
 
 Cards = dict[tuple[str, str, str], TrustCard]
 """Task, judge and scoring -> trust card."""
-
-NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, "permutation", 0, 0)
-"""The difference of two judges without a row that both decided."""
 
 
 def compare(a: str | Path, b: str | Path) -> dict[str, Any]:

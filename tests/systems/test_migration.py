@@ -212,8 +212,10 @@ def test_command_line(write) -> None:
     done = CliRunner().invoke(app, ["compare", old, new, "--migration"])
     assert done.exit_code == 1
     assert done.stdout.startswith("factuality: the update moves more verdicts")
-    asked = ["compare", old, old, "--migration", "--format", "json"]
+    scored = str(write("scored", lambda i, w, r: {"verdict": worded(i, w, r), "probability": 0.9}))
+    asked = ["compare", scored, scored, "--migration", "--format", "json"]
     found = json.loads(CliRunner().invoke(app, asked).stdout)
     assert (found["claim"], found["tasks"][0]["moved"]) == ("no more", 0)
+    assert found["tasks"][0]["threshold"]["new_threshold"] == 0.5
     with pytest.raises(JudgeSenseError, match="--pass-at needs --migration"):
         CliRunner().invoke(app, ["compare", old, new, "--pass-at", "3"], catch_exceptions=False)

@@ -79,6 +79,12 @@ def test_too_few_items_cannot_tell(write, baseline) -> None:
     assert (found.status, found.exit_code) == ("cannot tell", 3)
 
 
+def test_one_label_cannot_tell(write) -> None:
+    base, run = (write(name, lambda i, w, r: "YES") for name in ("base", "week"))
+    found = monitor(run, against=base)
+    assert (found.status, found.tasks[0].moved) == ("cannot tell", 0)
+
+
 def test_the_same_run_is_not_counted_again(look, write, baseline) -> None:
     run = write("week0", worded, items=range(30), wordings=["w1"])
     monitor(run, against=baseline)

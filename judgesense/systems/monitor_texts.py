@@ -1,0 +1,48 @@
+"""A monitored task in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judgesense.systems.monitor_history import Look
+from judgesense.text import brackets, percent, signed
+
+if TYPE_CHECKING:
+    from judgesense.systems.monitor import TaskMonitoring
+
+
+def state_text(state: TaskMonitoring, rules: Look, one_label: bool) -> str:
+    """The status of a task in one or two sentences, with its figures."""
+    other = "allowed" if rules.allow is not None else "rewording"
+    figures = (
+        f"this look moved {percent(state.moved)} of {state.n_prompts} verdicts on "
+        f"{state.n_items} items, {other} {percent(state.reworded)}; difference "
+        f"{signed(state.excess)} {brackets(state.ci_low, state.ci_high, signed)}"
+    )
+    beyond = "is allowed" if rules.allow is not None else "rewording moves them"
+    if state.status == "alarm":
+        lower = ""
+        if state.excess_low > 0:
+            lower = f", by at least {signed(state.excess_low)}"
+        return (
+            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}): verdicts have "
+            f"moved more than {beyond} from look {state.since_look} on{lower} ({figures})."
+        )
+    if state.status == "fine":
+        return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures})."
+    text = (
+        f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)} "
+        f"({figures}); no alarm so far."
+    )
+    if one_label:
+        return (
+            f"{text} All verdicts are one label, and a judge that does not read would move as "
+            "little: add items with another label."
+        )
+    text += " Add items to the next look."
+    if rules.same_items == "once" and len(state.looks) > 1 and not state.n_new:
+        text += (
+            " All its items were in earlier looks: draw each look's items from a larger baseline, "
+            "so that evidence adds up."
+        )
+    return text
