@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -84,6 +84,28 @@ def eval_results(
     if results is not None:
         _check_repo(results, "--results ORG/NAME")
     _publish([eval_results_publication(run_dir, repo, source=results)], False, dry_run)
+
+
+@app.command("every-eval-ever")
+def every_eval_ever(
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
+    out: Annotated[Path, opt.option("DIR", "The datastore's folder `data`.", "--out", "-o")],
+    organization: Annotated[str, opt.option("NAME", "Who ran the evaluation.")],
+    relationship: Annotated[
+        Literal["first_party", "third_party", "collaborative", "other"],
+        opt.option(None, "Of that organisation to the judge's model."),
+    ] = "third_party",
+    developer: Annotated[
+        str | None, opt.option("NAME", "Developer of a model that has no Hub id.")
+    ] = None,
+) -> None:
+    """Write a run's scores as records of Every Eval Ever, for a pull request to its datastore."""
+    from hub_scripts.every_eval_ever import every_eval_ever as write
+
+    for path in write(
+        run_dir, out, organization=organization, relationship=relationship, developer=developer
+    ):
+        typer.echo(str(path))
 
 
 @app.command("metrics")
