@@ -95,6 +95,7 @@ def check(
     repeats: opt.Repeats = 2,
     seed: opt.Seed = 0,
     out: opt.SomeOut = None,
+    format: opt.Format = "text",
 ) -> None:
     """Does rewording your rubric change the verdicts?
 
@@ -148,11 +149,14 @@ def check(
             rubric, data, judge, answers=opt.names(answers),
             options=opt.pairs(options, "--options") or None, **shared,
         )  # fmt: skip
-    typer.echo(f"{found.verdict}.")
-    for text in found.result.findings[1:]:
-        typer.echo(f"- {sentence(text)}")
-    typer.echo("")
-    show(replace(found.result, findings=[]))
-    typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")
+    if format == "json":
+        opt.print_json(found.to_dict())
+    else:
+        typer.echo(f"{found.verdict}.")
+        for text in found.result.findings[1:]:
+            typer.echo(f"- {sentence(text)}")
+        typer.echo("")
+        show(replace(found.result, findings=[]))
+        typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")
     if found.exit_code:
         raise typer.Exit(found.exit_code)

@@ -110,10 +110,7 @@ def estimate(
         bool, opt.option(None, "Hide which system wrote an output.", "--blind", panel=_NEXT)
     ] = False,
     seed: opt.Seed = 0,
-    format: Annotated[
-        Literal["text", "json"],
-        opt.option(None, "Output format.", "--format", "-f", panel=opt.RUN),
-    ] = "text",
+    format: opt.Format = "text",
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judgesense.cli import options as opt
+
+if TYPE_CHECKING:
+    from judgesense.pipeline.verdicts import Judged
 
 
 def judge(
@@ -53,6 +56,7 @@ def judge(
         opt.OneScoring,
         opt.option(None, "Read text or option probabilities then; options.", panel=opt.RUN),
     ] = None,
+    format: opt.Format = "text",
 ) -> None:
     """Judge items and write one verdict per item.
 
@@ -79,6 +83,16 @@ def judge(
             settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
         ),
     )
+    if format == "json":
+        opt.print_json(found.to_dict())
+    else:
+        _print(found)
+    if failed := failed_prompts(found.run_folder):
+        opt.note(f"{len(failed)} items have no answer: see the column error")
+        raise typer.Exit(1)
+
+
+def _print(found: Judged) -> None:
     typer.echo(f"{found.out}: {found.decided} verdicts on {found.items} items")
     if found.ask_person is not None:
         typer.echo(f"  ask a person: {found.ask_person}")
@@ -86,6 +100,3 @@ def judge(
         typer.echo("  no threshold holds an error: ask_person is true for ties alone")
     if found.cost_usd is not None:
         typer.echo(f"  cost: ${found.cost_usd:.4f}")
-    if failed := failed_prompts(found.run_folder):
-        opt.note(f"{len(failed)} items have no answer: see the column error")
-        raise typer.Exit(1)

@@ -20,7 +20,7 @@ _COLUMNS = ("judge", "engine", "model", "papers")
 
 
 @app.command("list")
-def list_judges() -> None:
+def list_judges(format: opt.Format = "text") -> None:
     """List the named judges: engine or endpoint, model, and the papers that used it."""
     from local_judges.judge_files import entries, user_file
 
@@ -33,6 +33,9 @@ def list_judges() -> None:
         )
         for entry in entries().values()
     ]
+    if format == "json":
+        opt.print_json({"judges": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
+        return
     _table(_COLUMNS, rows)
     typer.echo("\nA Hub id, a model folder or a GGUF file is a judge too.")
     if (path := user_file()) is not None:

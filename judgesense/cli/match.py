@@ -65,6 +65,7 @@ def match(
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     out: opt.SomeOut = None,
+    format: opt.Format = "text",
 ) -> None:
     """Score free-text responses against their references, by model and template.
 
@@ -95,6 +96,9 @@ def match(
         matcher_options=_given(n_options=n_options, labels=label_style, time_limit_s=time_limit),
         **options,
     )
+    if format == "json":
+        opt.print_json({**found.to_dict(), "without_response": found.failed})
+        raise typer.Exit(int(found.incomplete))
     for name, table in found.tables.items():
         _show_scores(name, table)
     _show_unread(found, examples)

@@ -110,6 +110,9 @@ _THRESHOLD = (
     "steady=0.9; repeatable."
 )
 Thresholds = Annotated[list[str] | None, option("NAME=VALUE", _THRESHOLD, "--threshold")]
+Format = Annotated[
+    Literal["text", "json"], option(None, "Output format.", "--format", "-f", panel=RUN)
+]
 Repeats = Annotated[int, option("N", "Ask each prompt N times.", panel=RUN, min=1)]
 Seed = Annotated[int, option("N", "Random seed.", panel=RUN)]
 Quick = Annotated[bool, option(None, "Use a few items, as a smoke test.", "--quick", panel=RUN)]

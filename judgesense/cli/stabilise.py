@@ -37,6 +37,7 @@ def stabilise(
         Path | None,
         opt.option("FILE", "Texts of the wordings, if the run does not have them.", panel=opt.DATA),
     ] = None,
+    format: opt.Format = "text",
 ) -> None:
     """Write the cheapest remedy that passes the trust card as a judge of its own.
 
@@ -58,6 +59,13 @@ def stabilise(
         templates=templates,
     )
     expected, ask = found.expected, found.ask_person
+    if format == "json":
+        opt.print_json(
+            {"out": str(out), "judge": found.judge["name"], "task": found.entry.task.name,
+             "remedy": found.rule.remedy, "expected": expected, "ask_person": ask,
+             "card": found.card}
+        )  # fmt: skip
+        return
     prompts = expected["prompts_per_item"]
     typer.echo(f"{out}: {found.judge['name']} on {found.entry.task.name}, {found.rule.remedy}")
     cost = expected["usd_per_item"]

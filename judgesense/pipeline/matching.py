@@ -45,6 +45,21 @@ class Matched:
         """Whether a question has no response, or the grader gave no verdict on one."""
         return bool(self.failed or (self.judged is not None and self.judged.n_unread))
 
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of ``match.json``, less the source: scores by model and template."""
+        result, judged, differ = self.result, self.judged, self.differ
+        return {
+            "method": result.method,
+            "n": result.n,
+            "n_unread": result.n_unread,
+            "problems": result.problem_counts,
+            "scores": {
+                name: [asdict(each) for each in table] for name, table in self.tables.items()
+            },
+            "judge": None if judged is None else {"name": judged.judge, "prompt": judged.prompt},
+            "disagreement": None if differ is None else differ.as_dict(),
+        }
+
 
 def match_log(
     source: Path,
@@ -141,17 +156,8 @@ def _write(out: Path, source: Path, found: Matched) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    result, judged, differ = found.result, found.judged, found.differ
-    summary = {
-        "source": source.name,
-        "method": result.method,
-        "n": result.n,
-        "n_unread": result.n_unread,
-        "problems": result.problem_counts,
-        "scores": {name: [asdict(each) for each in table] for name, table in found.tables.items()},
-        "judge": None if judged is None else {"name": judged.judge, "prompt": judged.prompt},
-        "disagreement": None if differ is None else differ.as_dict(),
-    }
+    result, judged = found.result, found.judged
+    summary = {"source": source.name, **found.to_dict()}
     table = {
         "model": [row.model for row in found.rows],
         "template_id": [row.template_id for row in found.rows],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,6 +43,10 @@ class Judged:
     decided: int
     ask_person: int | None
     cost_usd: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, paths as text."""
+        return {**asdict(self), "out": str(self.out), "run_folder": str(self.run_folder)}
 
 
 def judge_items(

@@ -349,3 +349,10 @@ def test_a_wrong_setting_is_refused_with_what_to_write(given: list[str], says: s
     done = CliRunner().invoke(app, ["run", "-j", "gpt-4o", "-o", "x", "--dry-run", *given])
     assert isinstance(done.exception, JudgeSenseError)
     assert says in str(done.exception)
+
+
+def test_the_list_of_judges_as_json() -> None:
+    done = CliRunner().invoke(app, ["judges", "list", "--format", "json"])
+    listed = {row["judge"]: row for row in json.loads(done.stdout)["judges"]}
+    assert listed["gpt-4o"]["model"] == STATED_IDS["gpt-4o"]
+    assert set(listed) >= set(entries())

@@ -66,11 +66,12 @@ def test_scores_by_model_and_template_and_the_misses_are_printed(tmp_path: Path)
 
 
 def test_the_results_are_written_row_by_row(tmp_path: Path) -> None:
-    invoke(str(responses(tmp_path)), "--out", str(tmp_path / "out"))
+    printed = invoke(str(responses(tmp_path)), "--out", str(tmp_path / "out"), "--format", "json")
     summary = json.loads((tmp_path / "out/match.json").read_text("utf-8"))
     (first, second) = summary["scores"]["choice"]
     assert first["by_template"]["t2"] == {"score": 0.5, "n_scored": 2, "n": 2}
     assert (second["mean"], second["std"]) == (0.75, 0.25)
+    assert json.loads(printed)["scores"] == summary["scores"]
     table = pq.read_table(tmp_path / "out/matches.parquet").to_pylist()
     assert [row["score"] for row in table] == [1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]
     assert table[3]["reading"] is None

@@ -32,7 +32,8 @@ def test_a_file_of_judge_is_read_back_in_every_format(tmp_path):
         return [{str(label): -float(abs(label - 4)) for label in range(1, 6)} for _ in messages]
 
     judge = CallableJudge(rate, name="rater", scoring="options")
-    judge_items(items, judge, tmp_path / "verdicts.csv", task="coherence", note=quiet)
+    told = judge_items(items, judge, tmp_path / "verdicts.csv", task="coherence", note=quiet)
+    assert json.loads(json.dumps(told.to_dict()))["decided"] == 3
     with load_judge(judge, task="coherence") as loaded:
         verdicts = loaded(items)
     for suffix in ("jsonl", "parquet"):
