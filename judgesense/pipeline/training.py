@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow.compute as pc
 
 from judgesense.decisions import EQUIVALENT
 from judgesense.decisions.streams import Stream, view
@@ -127,9 +128,11 @@ def _streams(run: Run, judge: str | None) -> list[Stream]:
 
 
 def _texts(run: Run) -> Mapping[tuple[str, str, str, str], str]:
-    """The message of each task, item, template and order."""
+    """The message of each task, item, template and order, without variants."""
     prompts = run.prompts
     assert prompts is not None
+    if "variant" in prompts.column_names:
+        prompts = prompts.filter(pc.is_null(prompts["variant"]))
     columns = [prompts[name].to_pylist() for name in ("task", "item_id", "template_id", "order")]
     return dict(zip(zip(*columns, strict=True), prompts["text"].to_pylist(), strict=True))
 

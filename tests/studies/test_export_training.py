@@ -43,6 +43,17 @@ def test_gold_targets_follow_the_label_maps(run_dir: Path, tmp_path: Path) -> No
     assert any(json.loads(p["label_map"]).get("YES") == "NO" for p in prompts)
 
 
+def test_variants_are_no_examples(run_dir: Path, tmp_path: Path) -> None:
+    judgesense.run(
+        judge, tasks=["factuality"], limit=4, note=str, out=tmp_path / "run",
+        variants=["rewording", "persona", "opposite-item", "json"],
+    )  # fmt: skip
+    found = export_training(tmp_path / "run", tmp_path / "t.jsonl", target="gold")
+    plain = {row["text"] for row in read_run(run_dir).prompts.to_pylist()}
+    assert {row["messages"][0]["content"] for row in rows(found.out)} <= plain
+    assert found.examples == found.items * 5
+
+
 def test_held_out_items_have_no_prompt_in_the_file(run_dir: Path, tmp_path: Path) -> None:
     found = export_training(run_dir, tmp_path / "t.jsonl", target="gold", holdout=0.4)
     held = json.loads((tmp_path / "t.jsonl.held-out.json").read_text())
