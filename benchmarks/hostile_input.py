@@ -32,6 +32,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import psutil
 from common import finish, machine
 from hostile.mutations import mutations
 from hostile.readers import READERS, Reader, build
@@ -81,7 +82,7 @@ def cases(base: Path, readers: list[int], n: int, seed: int) -> Iterator[Case]:
         yield Case(at, file, what, change())
 
 
-def called(reader: Reader, folder: Path, out: Path) -> tuple[int, str]:
+def called(reader: Reader, file: str, folder: Path, out: Path) -> tuple[int, str]:
     """The exit code and everything printed. An exception that is no refusal is raised."""
     from judgesense.cli import app
     from judgesense.errors import JudgeSenseError
@@ -95,7 +96,7 @@ def called(reader: Reader, folder: Path, out: Path) -> tuple[int, str]:
             if reader.call is not None:
                 print(json.dumps(reader.call(folder)))
                 return 0, said.getvalue()
-            arguments = [part.format(dir=folder, out=out) for part in reader.arguments]
+            arguments = [part.format(dir=folder, out=out, file=file) for part in reader.arguments]
             app(arguments, prog_name="judgesense")
         except JudgeSenseError as error:
             return 2, f"{said.getvalue()}{error}"
@@ -111,25 +112,25 @@ def judged(case: Case, base: Path, before: dict[int, str]) -> Outcome:
         folder, out = Path(temporary, reader.folder), Path(temporary, "out")
         shutil.copytree(base / reader.folder, folder)
         if reader.sealed and case.reader not in before:
-            before[case.reader] = figures(reader, folder, out)
+            before[case.reader] = figures(reader, case.file, folder, out)
         (folder / case.file).write_bytes(case.content)
         try:
-            code, said = called(reader, folder, out)
+            code, said = called(reader, case.file, folder, out)
         except BaseException:  # noqa: BLE001 - a case may end in anything; that is counted
             return Outcome("traceback", traceback.format_exc())
         if code:
             return Outcome("refused", said[-2000:])
         if reader.sealed and case.content != (base / reader.folder / case.file).read_bytes():
             noted = "warning" in said.lower() or case.file in said
-            if not noted and figures(reader, folder, out) != before[case.reader]:
+            if not noted and figures(reader, case.file, folder, out) != before[case.reader]:
                 return Outcome("silent", said[-2000:])
     return Outcome("read", said[-2000:])
 
 
-def figures(reader: Reader, folder: Path, out: Path) -> str:
+def figures(reader: Reader, file: str, folder: Path, out: Path) -> str:
     """The cells of the folder's report."""
     with contextlib.suppress(FileNotFoundError):
-        called(reader, folder, out)
+        called(reader, file, folder, out)
     report = json.loads((folder / "report.json").read_text())
     return json.dumps([report["cells"], report["trust"]])
 
@@ -164,8 +165,8 @@ class Worker:
     def judge(self, case: Case) -> Outcome:
         """The outcome of one case."""
         self._pipe.send(case)
-        if not self._pipe.poll(LIMIT_S):
-            outcome = Outcome("hang", f"no end after {LIMIT_S:g} s")
+        if not self._ends():
+            outcome = Outcome("hang", f"no end after {LIMIT_S:g} s of computing")
         else:
             try:
                 return self._pipe.recv()  # type: ignore[no-any-return]
@@ -175,6 +176,20 @@ class Worker:
         self.close()
         self._start()
         return outcome
+
+    def _ends(self) -> bool:
+        """Whether the case ends. Time is the process's own: a busy machine is no hang."""
+        begun, started = self._seconds(), time.perf_counter()
+        while not self._pipe.poll(0.5):
+            if self._seconds() - begun > LIMIT_S or time.perf_counter() - started > 20 * LIMIT_S:
+                return False
+        return True
+
+    def _seconds(self) -> float:
+        try:
+            return sum(psutil.Process(self._process.pid).cpu_times()[:2])
+        except psutil.NoSuchProcess:
+            return 0.0
 
     def close(self) -> None:
         """End the process."""

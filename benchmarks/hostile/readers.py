@@ -47,6 +47,32 @@ def _load_stabilised(folder: Path) -> object:
     return [verdict.verdict for verdict in judge(items)]
 
 
+def _check_rows(folder: Path) -> object:
+    import judgesense
+
+    def polite(messages: list[str]) -> list[str]:
+        return ["RUDE" if "!" in message else "POLITE" for message in messages]
+
+    result = judgesense.check(
+        folder / "rubric.txt", folder / "rows.jsonl", polite, out=folder / "out", note=str,
+        wordings=folder / "rubric.wordings.yaml",
+    )  # fmt: skip
+    return result.to_dict()["jss"]
+
+
+def _check_log(name: str) -> Callable[[Path], object]:
+    def call(folder: Path) -> object:
+        import judgesense
+
+        def correct(messages: list[str]) -> list[str]:
+            return ["GRADE: C" for _ in messages]
+
+        result = judgesense.check_log(folder / name, correct, out=folder / "out", note=str)
+        return result.to_dict()["jss"]
+
+    return call
+
+
 def _board(folder: Path) -> object:
     from hub_scripts.leaderboard.ranking import standings
     from hub_scripts.leaderboard.sources import open_results
@@ -117,9 +143,13 @@ READERS = (
     Reader("match", "answers", ("answers.jsonl",), ("match", "{dir}/answers.jsonl")),
     Reader("match parquet", "answers", ("answers.parquet",), ("match", "{dir}/answers.parquet")),
     Reader("stabilised judge", "stable", ("stable.yaml",), call=_load_stabilised),
-    Reader("check --data", "check", ("rows.jsonl", "rubric.wordings.yaml"),
-           ("check", "{dir}/rubric.txt", "--data", "{dir}/rows.jsonl", "--judge", "gone.gguf",
-            "--out", "{out}")),
+    Reader("check", "check", ("rows.jsonl", "rubric.wordings.yaml"), call=_check_rows, weight=0.3),
+    Reader("check_log inspect", "inspect", ("log.json",), call=_check_log("log.json"), weight=0.3),
+    Reader("estimate verdicts", "estimate",
+           ("verdicts.jsonl", "verdicts.csv", "verdicts.parquet"),
+           ("estimate", "{dir}/{file}", "--labels", "{dir}/labels.csv", "--positive", "Y")),
+    Reader("estimate labels", "estimate", ("labels.csv", "label-studio.json"),
+           ("estimate", "{dir}/verdicts.jsonl", "--labels", "{dir}/{file}", "--positive", "Y")),
 )  # fmt: skip
 
 
@@ -127,7 +157,7 @@ def build(base: Path) -> None:
     """Write the good files of every reader under ``base``."""
     for write in (
         _tables, _pairs, _lm_eval, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
-        _check,
+        _check, _estimate,
     ):  # fmt: skip
         write(base)
 
@@ -373,11 +403,46 @@ def _stable(base: Path) -> None:
     _json(base / "stable" / "items.json", [{"query": "sun", "passage_a": "a", "passage_b": "b"}])
 
 
+def _estimate(base: Path) -> None:
+    folder = base / "estimate"
+    rows = [
+        {"item_id": f"i{item}", "system_id": system, "verdict": "YN"[(item + at) % 3 == 0],
+         "judge": "j", "task": "t", "probability": 0.8, "margin": 1.0, "ask_person": False}
+        for item in range(12) for at, system in enumerate("ab")
+    ]  # fmt: skip
+    _lines(folder / "verdicts.jsonl", rows)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "verdicts.parquet")
+    header = list(rows[0])
+    (folder / "verdicts.csv").write_text(
+        ",".join(header) + "\n" + "".join(",".join(map(str, r.values())) + "\n" for r in rows)
+    )
+    labelled = [(r["item_id"], r["system_id"], "YN"[at % 4 == 0]) for at, r in enumerate(rows[:16])]
+    (folder / "labels.csv").write_text(
+        "item_id,system_id,label,rater\n" + "".join(f"{','.join(row)},me\n" for row in labelled)
+    )
+    _json(folder / "label-studio.json", [
+        {"id": at, "data": {"item_id": item, "system_id": system},
+         "annotations": [{"completed_by": 1, "result": [
+             {"type": "choices", "from_name": "label", "value": {"choices": [label]}}]}]}
+        for at, (item, system, label) in enumerate(labelled)
+    ])  # fmt: skip
+
+
 def _check(base: Path) -> None:
     shutil.copytree(REPOSITORY / "examples", base / "check", ignore=lambda *_: ["notebooks"])
     (base / "check" / "tone.txt").rename(base / "check" / "rubric.txt")
     (base / "check" / "tone.jsonl").rename(base / "check" / "rows.jsonl")
-    texts = (base / "check" / "tone.wordings.txt").read_text().split("---")
-    import yaml
+    (base / "check" / "rubric.wordings.yaml").write_text(_WORDINGS)
 
-    (base / "check" / "rubric.wordings.yaml").write_text(yaml.safe_dump({"wordings": texts}))
+
+_WORDINGS = """\
+tasks:
+  tone:
+    labels: [POLITE, RUDE]
+    layout: "{instruction}\\n\\nMessage: {message}"
+    templates:
+      - id: w1
+        text: "Judge the tone of this message. One word: POLITE or RUDE."
+      - id: w2
+        text: "Decide whether the message below is POLITE or RUDE."
+"""

@@ -82,6 +82,24 @@ class Result(Shape):
     error: str | None = None
 
 
+class Defaults(Shape):
+    """What all tests share."""
+
+    options: dict[str, Any] | None = None
+
+
+class Config(Shape):
+    """The configuration that the results came from."""
+
+    defaultTest: Defaults | str | None = None
+
+
+class File(Shape):
+    """The whole file, but for its results."""
+
+    config: Config | None = None
+
+
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     """One record per model-graded assertion of a result.
 
@@ -105,8 +123,10 @@ def records(path: Path, file: Any, options: ReadOptions) -> Iterator[Record]:
             f"{path}: not promptfoo's results (no list at results.results); write them with: "
             "promptfoo eval --output results.json"
         )
-    config = file.get("config") or {}
-    default = _provider(((config.get("defaultTest") or {}).get("options") or {}).get("provider"))
+    config = fit(File, file, str(path), "promptfoo's results").config
+    # A text is the path of another file.
+    test = config.defaultTest if config else None
+    default = _provider((test.options or {}).get("provider") if isinstance(test, Defaults) else None)
     found = False
     for number, values in enumerate(results, 1):
         place = f"{path}, results.results[{number - 1}]"

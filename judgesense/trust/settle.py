@@ -155,7 +155,7 @@ def design_of(
     if wordings >= FEWEST_RANDOM:
         pure, cell = _over_wordings(agree, clusters, template_a, template_b)
     design = ShareDesign(
-        share, max(1.0, len(agree) / k), 0.0, distinct(items) / k, wordings,
+        share, max(1.0, len(agree) / k), 0.0, max(1.0, distinct(items) / k), wordings,
         pure * wordings, cell * wordings * k,
     )  # fmt: skip
     if agree.all() or not agree.any():
