@@ -41,6 +41,9 @@ LIMIT_S = 10.0
 MEMORY = 8 << 30
 """Bytes of address space of a worker: input that expands ends in a MemoryError, not the machine."""
 
+ONCE_FAILED = Path(__file__).parent / "hostile" / "once_failed.txt"
+"""Cases that ended badly in an earlier version, one a line as they are printed; always tried."""
+
 BAD = ("traceback", "hang", "crash", "silent")
 
 
@@ -63,9 +66,10 @@ class Outcome:
 
 
 def cases(base: Path, readers: list[int], n: int, seed: int) -> Iterator[Case]:
-    """About n cases, drawn without replacement from all mutations of the readers' files."""
+    """Those that failed once, and about n more, drawn from all mutations of the readers' files."""
     total = sum(READERS[at].weight for at in readers)
-    drawn = []
+    failed_once = set(ONCE_FAILED.read_text().splitlines())
+    again, drawn = [], []
     for at in readers:
         reader = READERS[at]
         share = max(10, round(n * reader.weight / total / len(reader.changed)))
@@ -75,10 +79,15 @@ def cases(base: Path, readers: list[int], n: int, seed: int) -> Iterator[Case]:
             rng = random.Random(f"{seed} {reader.name} {file}")
             content = path.read_bytes()
             found = list(mutations(content, file, rng, flips=max(20, share // 5)))
-            chosen = found if len(found) <= share else rng.sample(found, share)
+            known = [f"{reader.name}, {file}, {what}" in failed_once for what, _ in found]
+            again += [
+                (at, file, *one) for one, is_known in zip(found, known, strict=True) if is_known
+            ]
+            others = [one for one, is_known in zip(found, known, strict=True) if not is_known]
+            chosen = others if len(others) <= share else rng.sample(others, share)
             drawn += [(at, file, what, change) for what, change in chosen]
     random.Random(seed).shuffle(drawn)
-    for at, file, what, change in drawn:
+    for at, file, what, change in [*again, *drawn]:
         yield Case(at, file, what, change())
 
 
