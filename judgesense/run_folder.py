@@ -73,21 +73,20 @@ class Run:
     @cached_property
     def pairs(self) -> pa.Table | None:
         """The planned pairs; None for an import."""
-        return self._table(PAIRS_FILE, PAIR_SCHEMA)
+        return self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
 
     @cached_property
     def prompts(self) -> pa.Table | None:
         """The user messages; None for an import."""
-        return self._table(PROMPTS_FILE, VARIANT_SCHEMA)
+        return self._table(PROMPTS_FILE, PROMPT_SCHEMA, VARIANT_SCHEMA)
 
-    def _table(self, name: str, schema: pa.Schema) -> pa.Table | None:
+    def _table(self, name: str, needed: pa.Schema, known: pa.Schema) -> pa.Table | None:
         path = self.folder / name
         if not path.exists():
             return None
         table = read_part(path)
-        # Runs of earlier versions and without variants have fewer columns.
-        kept = pa.schema([field for field in schema if field.name in table.column_names])
-        return conform(table, str(path), kept, "table")
+        has = [f for f in known if f.name in needed.names or f.name in table.column_names]
+        return conform(table, str(path), pa.schema(has), "table")
 
 
 def read_run(run_dir: Path) -> Run:

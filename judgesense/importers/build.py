@@ -16,6 +16,7 @@ from judgesense.decisions import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.labels import decision_space
+from judgesense.json_files import parse_json
 from judgesense.table_files import Record
 from judgesense.tasks import (
     ERROR,
@@ -51,6 +52,8 @@ _ALLOWED: Mapping[str, Sequence[str]] = {
     "variant_class": VARIANT_CLASSES,
 }
 _MOST_READINGS, _LONGEST = 8, 60
+_MOST = 2**31 - 1
+"""The largest whole number that the decision log holds."""
 
 
 @dataclass(frozen=True)
@@ -265,6 +268,8 @@ def _number(value: str, kind: type, name: str, record: Record) -> Any:
         ) from error
     if number < 0 or (kind is float and not math.isfinite(number)):
         raise JudgeSenseError(f"{record.place}, {name}: {value} must be finite and 0 or more")
+    if kind is int and number > _MOST:
+        raise JudgeSenseError(f"{record.place}, {name}: {value[:20]}... is more than {_MOST}")
     return number
 
 
@@ -281,7 +286,8 @@ def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
     """Read ``{"YES": -0.1}``, a list of ``{"option", "logprob"}``, or pairs; also as JSON text."""
     try:
         if isinstance(value, str):
-            value = json.loads(value) if value.strip() else None
+            where = f"{record.place}, option_logprobs"
+            value = parse_json(value, where) if value.strip() else None
         if not value:
             return None
         if isinstance(value, Mapping):
@@ -293,7 +299,9 @@ def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
                 else (str(pair[0]), float(pair[1]))
                 for pair in value
             ]
-    except (TypeError, ValueError, KeyError, IndexError) as error:
+    except JudgeSenseError:
+        raise
+    except (TypeError, ValueError, OverflowError, KeyError, IndexError) as error:
         raise JudgeSenseError(
             f"{record.place}, option_logprobs: expected an object of option: logprob, "
             f"got {str(value)[:80]!r}"

@@ -96,7 +96,8 @@ class Score(Shape):
     def grader(self) -> str | None:
         """The model of the grader's message."""
         last = self.grading[-1] if self.grading else {}
-        return last.get("model") if isinstance(last, Mapping) else None
+        model = last.get("model") if isinstance(last, Mapping) else None
+        return model if isinstance(model, str) else None
 
     @property
     def raw_text(self) -> str | None:

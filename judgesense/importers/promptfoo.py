@@ -126,7 +126,9 @@ def records(path: Path, file: Any, options: ReadOptions) -> Iterator[Record]:
     config = fit(File, file, str(path), "promptfoo's results").config
     # A text is the path of another file.
     test = config.defaultTest if config else None
-    default = _provider((test.options or {}).get("provider") if isinstance(test, Defaults) else None)
+    default = _provider(
+        (test.options or {}).get("provider") if isinstance(test, Defaults) else None
+    )
     found = False
     for number, values in enumerate(results, 1):
         place = f"{path}, results.results[{number - 1}]"
