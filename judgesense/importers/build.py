@@ -299,8 +299,6 @@ def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
                 else (str(pair[0]), float(pair[1]))
                 for pair in value
             ]
-    except JudgeSenseError:
-        raise
     except (TypeError, ValueError, OverflowError, KeyError, IndexError) as error:
         raise JudgeSenseError(
             f"{record.place}, option_logprobs: expected an object of option: logprob, "

@@ -1,4 +1,4 @@
-"""Wrong input for every reader: a fixed budget of time on random cases, and those that once failed."""
+"""Wrong input for every reader: the cases that once failed, then random ones for a minute."""
 
 from __future__ import annotations
 
