@@ -142,6 +142,18 @@ def shorten(text: str, longest: int = 34) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def middle_cut(text: str, longest: int = 48) -> str:
+    """Text of at most ``longest`` characters, cut in the middle: names often differ at their end.
+
+    >>> middle_cut("organisation/model-large-1", 14)
+    'organi…large-1'
+    """
+    if len(text) <= longest:
+        return text
+    start = (longest - 1) // 2
+    return f"{text[:start]}…{text[start + 1 - longest :]}"
+
+
 def short_names(judges: Collection[str]) -> dict[str, str]:
     """Judges without the fingerprint after ``@``, unless two would then share a name.
 

@@ -13,15 +13,18 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from judgesense.report_file import Key, identity, task_rank
+from judgesense.report_file import LISTS, Key, identity, task_rank
 from judgesense.reporting.document import environment, render
 from judgesense.reporting.screen import first_screen
 from judgesense.reporting.style import TEMPLATES
 from judgesense.reporting.table import advice_by_case, rows
-from judgesense.text import number, same_start, short_names, short_templates, signed
+from judgesense.text import middle_cut, number, same_start, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
 LONGEST_ANSWER = 300
+LONGEST_NAME = 48
+MOST_FLIPS = 3
+"""Flips of a judge on a task, and scoring."""
 
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -37,19 +40,56 @@ def h(text: object) -> str:
 def render_html(report: Mapping[str, Any]) -> str:
     """The report as a page without requests; its one script copies texts, and none other runs."""
     script = (TEMPLATES / "copy.js").read_text("utf-8")
-    screen = first_screen(report)
+    shown, full_names = _with_short_names(report)
+    screen = first_screen(shown)
+    # A command needs the whole name.
+    screen["next"] = first_screen(report)["next"]
+    report = shown
     return render(
         "report.html",
         report,
         screen=screen,
         folded=[row["key"] for row in screen["others"]],
+        full_names=full_names,
         heatmaps=list(_heatmaps(report)),
         wordings=list(_wordings(report)),
+        texts=_texts(report),
         remedies=list(_remedies(report)),
         flips=list(_flips(report)),
         script=_markup(script),
         script_hash=_hash(script),
     )
+
+
+def _with_short_names(report: Mapping[str, Any]) -> tuple[Data, dict[str, str]]:
+    """The report with long names of judges cut in the middle, and the whole ones by those."""
+    named = [
+        key for key in LISTS if all(isinstance(e, Mapping) and "judge" in e for e in report[key])
+    ]
+    judges = {entry["judge"] for key in named for entry in report[key]}
+    cut: dict[str, str] = {}
+    for judge in sorted(judges):
+        name, at, fingerprint = judge.partition("@")
+        short = f"{middle_cut(name, LONGEST_NAME)}{at}{middle_cut(fingerprint, LONGEST_NAME)}"
+        while short in cut.values() and short != judge:
+            short += "′"
+        cut[judge] = short
+    long = {short: judge for judge, short in cut.items() if short != judge}
+    if not long:
+        return dict(report), {}
+    made = dict(report)
+    for key in named:
+        made[key] = [{**entry, "judge": cut[entry["judge"]]} for entry in report[key]]
+    return made, long
+
+
+def _texts(report: Mapping[str, Any]) -> Data:
+    """The text of every wording by task: judges and scorings share them."""
+    found: Data = {}
+    for entry in report["wordings"]:
+        if entry["text"] is not None:
+            found.setdefault(entry["task"], {}).setdefault(entry["template"], entry["text"])
+    return found
 
 
 def _markup(text: str) -> Any:
@@ -168,7 +208,7 @@ def _flips(report: Mapping[str, Any]) -> Iterator[Data]:
     for example in distinct.values():
         where = [names[example["judge"]], example["task"], f"{example['scoring']} scoring"]
         case = cases.setdefault(" · ".join(where), [])
-        where += [f"item {example['item_id']}"]
+        where = [f"item {example['item_id']}"]
         where += [] if example["order"] == "-" else [f"order {example['order']}"]
         where += [] if example["gold"] is None else [f"gold {example['gold']}"]
         sides = (example["a"], example["b"])
@@ -178,10 +218,10 @@ def _flips(report: Mapping[str, Any]) -> Iterator[Data]:
         case.append(
             {
                 "where": " · ".join(where),
+                "shared": texts[0][len(texts[0]) - tail :].strip("\n"),
                 "sides": [
                     {
                         **side,
-                        "cut": len(side["text"] or "") - tail,
                         "parts": own,
                         "notes": ", ".join(_side_notes(side, example["gold"])),
                     }
@@ -190,7 +230,7 @@ def _flips(report: Mapping[str, Any]) -> Iterator[Data]:
             }
         )
     for name, found in cases.items():
-        yield {"name": name, "examples": found}
+        yield {"name": name, "examples": found[:MOST_FLIPS]}
 
 
 def _differing(first: str, second: str) -> tuple[Parts, Parts]:

@@ -13,6 +13,7 @@ from judgesense.trust.card import TRUST
 
 AS_ASKED = "as asked"
 MOST_IN_TITLE = 4
+LONGEST_TITLE = 240
 MOST_WORDINGS = 8
 """More wordings than that are shown below the first screen only."""
 
@@ -230,9 +231,18 @@ def _of_one(judge: str, cases: Sequence[_Case]) -> str:
         parts.append(f"do not use {'it' if parts else judge}{tasks}: {_why_not(avoid)}")
     if unknown:
         tasks = join([case.task for case in unknown])
-        parts.append(f"{tasks}: not known yet" if parts else f"{judge}: not known yet")
+        why = join(_common(unknown, ("steady", "right")))
+        said = f"not known yet ({why})" if why else "not known yet"
+        parts.append(f"{tasks}: not known yet" if parts else f"{judge}: {said}")
     text = "; ".join(parts)
     return text if text.startswith(judge) else text[:1].upper() + text[1:]
+
+
+def _common(cases: Sequence[_Case], names: Sequence[str]) -> list[str]:
+    """What is not settled yet in cases of unknown trust."""
+    named = {name for case in cases for name in case.card["because"]}
+    said = {"steady": "steadiness not settled", "right": "being right not settled"}
+    return [said[name] for name in names if name in named]
 
 
 def _why_not(cases: Sequence[_Case]) -> str:
@@ -279,6 +289,10 @@ def _of_several(judges: Sequence[str], cases: Sequence[_Case]) -> str:
     left = len(judges) - len(able)
     rest = f"; no other judge of {len(judges)} yet" if left else ""
     text = "; ".join(parts[:MOST_IN_TITLE])
+    if len(text) > LONGEST_TITLE:
+        more = len(able) - MOST_IN_TITLE
+        shown = [*able[:MOST_IN_TITLE], *([f"{more} more"] if more > 0 else [])]
+        return f"{len(able)} of {len(judges)} judges are usable on a task: {join(shown)}"
     return f"{text[:1].upper()}{text[1:]}{rest}"
 
 
@@ -317,7 +331,8 @@ def _remedies(cases: Sequence[_Case]) -> Data:
 def _wordings(cases: Sequence[_Case]) -> Iterator[Data]:
     """The wording to use for each case that has one; cases without one are left out."""
     shown = 0
-    for case in cases:
+    # What can be used comes first: its wording is the one that stays in sight.
+    for case in sorted(cases, key=lambda case: TRUST.index(case.usable or case.trust)):
         named = case.named
         if named is None or (named["template"] is None and case.trust == "avoid"):
             continue

@@ -85,3 +85,25 @@ def test_what_is_missing_is_said_in_its_place(make) -> None:
     assert row["bars"][1]["why"] == "no gold labels to compare"
     assert row["bars"][2]["why"] == "asked in one order only"
     assert "--orders AB,BA" in screen["next"]["command"]
+
+
+def test_twelve_judges_of_long_names_stay_apart_and_the_page_small(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 5, ["YES", "NO"] * 20)
+    names = [f"{'n' * 194}-{number:02}@{number:08x}" for number in range(12)]
+    wavers = lambda prompt: ("YES", "NO")[zlib.crc32(prompt["text"].encode()) % 2]  # noqa: E731
+    logs = [make.log(benchmark, wavers, judge=name) for name in names]
+    report = measure(pa.concat_tables(logs), benchmark.pairs, run={})
+    page = render_html(report)
+    assert len(page.encode()) < 300_000
+    assert page.count("n" * 190) == 12, "each whole name once"
+    matrix = page[page.index('class="chips"') : page.index('class="line"')]
+    assert all(f"…{'n' * 21}-{number:02}" in matrix for number in range(12))
+
+
+def test_a_flip_shows_the_differing_words_of_three_items_at_most(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 5, ["YES", "NO"] * 20)
+    log = make.log(benchmark, lambda prompt: ("YES", "NO")[zlib.crc32(prompt["text"].encode()) % 2])
+    report = measure(log, benchmark.pairs, run={}, prompts=benchmark.prompts)
+    page = render_html(report)
+    assert page.count('<article class="panel flip">') == 3
+    assert "<mark>" in page
