@@ -1,6 +1,6 @@
 """The leaderboard with 200 judges: seconds to the first table, and 50 concurrent users.
 
-The judges are simulated from the embedded demo run's report, with other names, JSS and intervals.
+The judges are simulated from an embedded report, with other names, JSS and intervals.
 The server is ``judgesense leaderboard`` in its own process. The browser is Debian's Chromium with
 an empty cache each time (``apt-get install chromium``, ``pip install playwright``).
 

@@ -1,35 +1,53 @@
-"""Make the demo report of the leaderboard: ``python docs/make_demo_report.py runs/demo``.
+"""Embed runs in the leaderboard: ``python docs/make_demo_report.py DIR...``.
 
-Run ``make demo`` first.
+Each run becomes a folder of ``hub_scripts/leaderboard/data/embedded``, with its decisions, so that
+its judges can be compared. The docs say which runs these are.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from hub_scripts.leaderboard.sources import DEMO
-from judgesense.report_file import LISTS, identity, main_cells
+from hub_scripts.leaderboard.sources import EMBEDDED
+from hub_scripts.local_paths import without_paths
+from judgesense.decisions import PARTS, part_files
+from judgesense.report_file import LISTS, REPORT_FILE, identity, main_cells
 from judgesense.reporting.build import measure_run
+from judgesense.run_folder import PAIRS_FILE, RUN_FILE
 
 _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")
 
 
-def embed(run_dir: Path, to: Path = DEMO) -> None:
-    """Measure a run from its decisions and write the parts that the pages need to one small file.
+def embed(run_dir: Path, into: Path = EMBEDDED) -> None:
+    """Measure a run from its decisions and write what the pages and comparisons need.
 
     Left out are cells of single option orders, raw template pairs, third examples, the remedies and
     wordings (the pages show neither) and the machine's details.
     """
+    to = into / run_dir.name
+    (to / PARTS).mkdir(parents=True)
+    for part in part_files(run_dir):
+        shutil.copyfile(part, to / PARTS / part.name)
+    shutil.copyfile(run_dir / PAIRS_FILE, to / PAIRS_FILE)
+    record = without_paths(json.loads((run_dir / RUN_FILE).read_text("utf-8")))
+    (to / RUN_FILE).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
     report = measure_run(run_dir)
     run = report["runs"][0]
     kept: dict[str, Any] = {key: run[key] for key in _OF_A_RUN if key in run}
     kept["judges"] = [
-        {"name": judge["name"], "describe": {"engine": judge["describe"].get("engine")}}
+        {
+            "name": judge["name"],
+            "describe": {
+                key: without_paths(judge["describe"].get(key))
+                for key in ("engine", "weights", "origin", "dtype")
+            },
+        }
         for judge in run.get("judges", [])
     ]
     small = {
@@ -47,7 +65,7 @@ def embed(run_dir: Path, to: Path = DEMO) -> None:
     }
     text = json.dumps(_rounded(small), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # One entry per line makes changes readable.
-    to.write_text(text.replace("},{", "},\n{") + "\n", "utf-8")
+    (to / REPORT_FILE).write_text(text.replace("},{", "},\n{") + "\n", "utf-8")
 
 
 def _first(entries: list[dict[str, Any]], most: int) -> Iterator[dict[str, Any]]:
@@ -66,4 +84,5 @@ def _rounded(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    embed(Path(sys.argv[1]))
+    for name in sys.argv[1:]:
+        embed(Path(name))

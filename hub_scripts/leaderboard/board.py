@@ -181,8 +181,9 @@ def _models(record: Mapping[str, Any]) -> dict[str, str]:
     for name, about in _described(record):
         origin = str(about.get("origin", ""))
         hub_id = origin.removeprefix("Hub ") if origin.startswith("Hub ") else ""
-        if origin.startswith("package ") and name.partition("@")[0] in NAMED:
-            hub_id = NAMED[name.partition("@")[0]].hub_id
+        packaged = NAMED.get(name.partition("@")[0])
+        if packaged and (origin.startswith("package ") or about.get("weights") == packaged.sha256):
+            hub_id = packaged.hub_id
         if _HUB_ID.fullmatch(hub_id):
             found[name] = hub_id
     return found

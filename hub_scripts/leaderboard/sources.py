@@ -29,8 +29,10 @@ from judgesense.report_file import REPORT_FILE, VERSION
 from judgesense.run_folder import PAIRS_FILE, RUN_FILE
 from judgesense.text import sentence
 
-DEMO = Path(__file__).parent / "data" / "demo.json"
-"""The embedded report; ``docs/make_demo_report.py`` writes it."""
+EMBEDDED = Path(__file__).parent / "data" / "embedded"
+"""The embedded runs with their decisions; ``docs/make_demo_report.py`` writes them."""
+DEMO = EMBEDDED / "smollm2-135m" / REPORT_FILE
+"""The report of the smaller of them."""
 MOST_RUNS = 2000
 LARGEST_LOG = 256 << 20
 """Bytes of a run's decisions and pairs that may be downloaded from the Hub."""
@@ -162,25 +164,26 @@ def _gather(
 
 
 class EmbeddedSource:
-    """The embedded runs: the published figures and the report of a demo run."""
+    """The embedded runs, two measured judges with their decisions, and the published figures."""
 
     accepts = False
 
     def __init__(self, publish_to: str = "ORG/NAME", notes: tuple[str, ...] = ()) -> None:
         self.publish_to = publish_to
-        self._board = _gather(
-            "published figures and the project’s demo run", [(DEMO.stem, DEMO, False)], notes
-        )
+        paths = [
+            (path.parent.name, path, True) for path in sorted(EMBEDDED.glob(f"*/{REPORT_FILE}"))
+        ]
+        self._board = _gather("the package", paths, notes)
 
     def board(self) -> Board:
         """Always the same board."""
         return self._board
 
     def run_dir(self, key: str) -> Path:
-        """Raises JudgeSenseError: the decisions are not embedded."""
-        raise JudgeSenseError(
-            "the embedded demo run has no decisions; make a run with decisions with: make demo"
-        )
+        """The run's folder. Raises JudgeSenseError for a run that is not embedded."""
+        if key not in self._board.runs:
+            raise _no_decisions(key)
+        return EMBEDDED / key
 
 
 class FolderSource:
@@ -332,6 +335,8 @@ class HubSource:
         run = self.board().runs.get(key)
         if run is None or not run.decisions:
             raise _no_decisions(key)
+        if run.path.is_relative_to(EMBEDDED):
+            return run.path.parent
         wanted = [
             path
             for path in self._sizes

@@ -232,8 +232,8 @@ def _of_one(judge: str, cases: Sequence[_Case]) -> str:
     if unknown:
         tasks = join([case.task for case in unknown])
         why = join(_common(unknown, ("steady", "right")))
-        said = f"not known yet ({why})" if why else "not known yet"
-        parts.append(f"{tasks}: not known yet" if parts else f"{judge}: {said}")
+        alone = f"{judge}: not known yet ({why})" if why else f"{judge}: not known yet"
+        parts.append(f"{tasks}: not known yet" if parts else alone)
     text = "; ".join(parts)
     return text if text.startswith(judge) else text[:1].upper() + text[1:]
 
@@ -290,9 +290,9 @@ def _of_several(judges: Sequence[str], cases: Sequence[_Case]) -> str:
     rest = f"; no other judge of {len(judges)} yet" if left else ""
     text = "; ".join(parts[:MOST_IN_TITLE])
     if len(text) > LONGEST_TITLE:
-        more = len(able) - MOST_IN_TITLE
-        shown = [*able[:MOST_IN_TITLE], *([f"{more} more"] if more > 0 else [])]
-        return f"{len(able)} of {len(judges)} judges are usable on a task: {join(shown)}"
+        over = len(able) - MOST_IN_TITLE
+        named = [*able[:MOST_IN_TITLE], *([f"{over} more"] if over > 0 else [])]
+        return f"{len(able)} of {len(judges)} judges are usable for a task: {join(named)}"
     return f"{text[:1].upper()}{text[1:]}{rest}"
 
 

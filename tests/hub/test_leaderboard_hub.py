@@ -61,5 +61,5 @@ def test_a_results_dataset_is_read_and_its_decisions_fetched_when_asked(
 
 def test_without_the_dataset_the_space_shows_what_is_embedded_and_says_so(read_back):
     shown, told = read_back(WITHOUT).strip().splitlines()
-    assert shown == "['demo'] 1"
+    assert shown == "['qwen2.5-coder-1.5b', 'smollm2-135m'] 1"
     assert told.startswith("cannot read the results dataset org/nothing (RepositoryNotFound")

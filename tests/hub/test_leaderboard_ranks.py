@@ -301,22 +301,27 @@ def test_a_hostile_name_is_text_in_the_table(name):
     assert "<tr" in shown
 
 
-def test_the_embedded_board_is_the_demo_run_and_the_published_figures():
+def test_the_embedded_board_has_two_measured_judges_that_can_be_compared():
     source = EmbeddedSource()
     found = source.board()
     assert not found.refused
     judges = {e.judge for e in found.entries if not (e.is_published or e.is_baseline)}
-    assert len(judges) == 1
-    assert judges.pop().startswith("smollm2-135m@")
+    assert {judge.partition("@")[0] for judge in judges} == {"smollm2-135m", "qwen2.5-coder-1.5b"}
+    assert {e.model for e in found.entries if e.trust} == {
+        "HuggingFaceTB/SmolLM2-135M-Instruct",
+        "Qwen/Qwen2.5-Coder-1.5B-Instruct",
+    }
     assert found.tasks == ["coherence", "factuality", "preference", "relevance"]
-    assert DEMO.stat().st_size < 120_000
-    with pytest.raises(JudgeSenseError, match="make demo"):
-        source.run_dir("demo")
+    for key in found.runs:
+        folder = source.run_dir(key)
+        assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 300_000
+    with pytest.raises(JudgeSenseError, match="not available"):
+        source.run_dir("nowhere")
 
 
 def test_a_judges_page_shows_its_parts_and_its_signatures():
     found = EmbeddedSource().board()
-    key = choices(found)[0][1]
+    key = next(key for name, key in choices(found) if name.startswith("smollm2"))
     shown = judge_page(found, key)
     for part in ("Which wordings agree", "Position bias", "Verdicts that flipped", "Cite this"):
         assert part in shown
