@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from hub_scripts.eval_results import EVAL_FILE, eval_yaml
 from hub_scripts.publication import Content, Publication
 from judgesense.errors import JudgeSenseError
+from judgesense.tasks import load_label_map
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit
 from judgesense_dataset.audit.findings import ERROR
-from judgesense_dataset.folder import ALL, PROMPTS, README, SPLIT, configs, is_hub_folder
+from judgesense_dataset.folder import (
+    ALL,
+    PROMPTS,
+    README,
+    SPLIT,
+    configs,
+    is_hub_folder,
+    read_config,
+)
 from judgesense_dataset.load import load_benchmark
 
 
@@ -41,7 +53,7 @@ def dataset_publication(
     files |= {path.relative_to(folder).as_posix(): path for path in sorted(data)}
     if benchmark is not None:
         tasks = [name for name in paths if name not in (ALL, PROMPTS)]
-        files[EVAL_FILE] = eval_yaml(benchmark, tasks, SPLIT)
+        files[EVAL_FILE] = eval_yaml(benchmark, tasks, SPLIT, _answers(folder, tasks))
     return Publication(
         repo_id=repo_id,
         repo_type="dataset",
@@ -50,6 +62,20 @@ def dataset_publication(
         tag=f"v{__version__}",
         owned=lambda path: fnmatchcase(path, f"*/{SPLIT}.parquet") and path.count("/") == 1,
     )
+
+
+def _answers(folder: Path, tasks: Sequence[str]) -> dict[str, list[str]]:
+    """The raw answers of each task that has an expected answer in every row."""
+    found = {}
+    for task in tasks:
+        path = configs(folder)[task][0]
+        if "expected_a" not in pq.read_schema(path).names:
+            continue
+        rows = read_config(folder, task, ["label_map_a", "expected_a"])
+        if not rows["expected_a"].null_count:
+            maps = rows["label_map_a"].unique().to_pylist()
+            found[task] = list(dict.fromkeys(raw for text in maps for raw in load_label_map(text)))
+    return found
 
 
 def _refuse_errors(folder: Path) -> None:

@@ -8,7 +8,7 @@ repository; anyone may offer one in a pull request.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from hub_scripts.results import checked_report, folder_name
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import identity, main_cells
+from local_judges.options import SYSTEM_PROMPT
 
 EVAL_FILE = "eval.yaml"
 SCORING = "options"
@@ -36,16 +37,52 @@ _FROM_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})(?:
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def eval_yaml(name: str, tasks: Iterable[str], split: str) -> bytes:
+def eval_yaml(
+    name: str,
+    tasks: Iterable[str],
+    split: str,
+    answers: Mapping[str, Sequence[str]] | None = None,
+) -> bytes:
     """The file that makes a dataset a benchmark, with one task per config.
 
-    There is no ``evaluation_framework``: the Hub accepts the identifiers on its own list only
-    (huggingface.js, packages/tasks/src/eval.ts), and judgesense is not on it.
+    ``answers`` are the raw answers of a task whose prompts all have an expected answer: Inspect
+    then runs it (``inspect eval hf/ORG/NAME/TASK``). There is no ``evaluation_framework``: the Hub
+    accepts the identifiers on its own list only (huggingface.js, packages/tasks/src/eval.ts), and
+    judgesense is not on it.
     """
-    entries = [{"id": task, "config": task, "split": split} for task in tasks]
+    known = answers or {}
+    entries: list[dict[str, Any]] = [
+        {"id": task, "config": task, "split": split}
+        | (_for_inspect(known[task]) if task in known else {})
+        for task in tasks
+    ]
     card = {"name": name, "description": DESCRIPTION, "tasks": entries}
     text: str = yaml.safe_dump(card, sort_keys=False, allow_unicode=True, width=96)
     return text.encode()
+
+
+def _for_inspect(answers: Sequence[str]) -> dict[str, Any]:
+    """The fields of a task that Inspect reads (inspect_ai, ``_eval/task/hf.py``): each sample is
+    the first prompt of a pair."""
+    choice = "|".join(re.escape(each) for each in answers)
+    # A single letter is a word, too: "a" is no answer.
+    words = all(len(each) > 1 for each in answers)
+    return {
+        "field_spec": {
+            "input": "prompt_a", "target": "expected_a",
+            "metadata": [
+                "pair_id", "task_type", "item_id", "cluster_id", "template_a", "order",
+                "label_map_a", "ground_truth_label",
+            ],
+        },
+        "solvers": [
+            {"name": "system_message", "args": {"template": SYSTEM_PROMPT}}, {"name": "generate"},
+        ],
+        "scorers": [
+            {"name": "pattern",
+             "args": {"pattern": rf"(?<!\w)({choice})(?!\w)", "ignore_case": words}},
+        ],
+    }  # fmt: skip
 
 
 def eval_results_publication(

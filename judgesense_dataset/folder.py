@@ -42,14 +42,15 @@ PAIR_ROWS = pa.schema(
         "pair_id", "task_type", "source_benchmark", "prompt_a", "prompt_b",
         "response_being_judged", "ground_truth_label", "semantic_equivalence_score", "item_id",
         "cluster_id", "template_a", "template_b", "order", "label_map_a", "label_map_b", "valid",
-        "validation", "system_id", "license", "source_revision",
+        "validation", "system_id", "license", "source_revision", "expected_a", "expected_b",
     )
 )  # fmt: skip
 """Columns of the task configs and of ``all``: one row per pair.
 
 The first eight are the earlier benchmark's. ``ground_truth_label`` is canonical, as shown in
 ``order``; ``label_map_*`` and ``validation`` are JSON strings; ``semantic_equivalence_score``,
-``valid`` and ``validation`` are null until the pairs are validated.
+``valid`` and ``validation`` are null until the pairs are validated. ``expected_*`` is the raw
+answer to each prompt that means the ground truth, null without one.
 """
 
 PROMPT_ROWS = pa.schema(

@@ -49,7 +49,8 @@ from judgesense_dataset.published import complete, known_tasks
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _OPTIONAL = {
     "semantic_equivalence_score", "valid", "validation", "system_id", "license",
-    "source_revision", "source_benchmark", "response_being_judged",
+    "source_revision", "source_benchmark", "response_being_judged", "expected_a",
+    "expected_b",
 }  # fmt: skip
 
 _Rows = Iterator[tuple[Mapping[str, Any], dict[str, Any]]]

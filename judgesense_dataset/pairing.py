@@ -19,7 +19,17 @@ import pyarrow as pa
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA, sha256_of
-from judgesense.tasks import NO_ORDER, Item, Pair, Prompt, Task, pair_up, render, template_pairs
+from judgesense.tasks import (
+    NO_ORDER,
+    Item,
+    Pair,
+    Prompt,
+    Task,
+    load_label_map,
+    pair_up,
+    render,
+    template_pairs,
+)
 from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.items import load_items, read_rows
 from judgesense_dataset.templates import TaskTemplates, load_templates
@@ -219,7 +229,15 @@ def pair_rows(
             "system_id": item.system_id,
             "license": item.license,
             "source_revision": item.revision,
+            "expected_a": _expected(a),
+            "expected_b": _expected(b),
         }
+
+
+def _expected(prompt: Prompt) -> str | None:
+    """The raw answer that means the prompt's gold label; None without one."""
+    answers = load_label_map(prompt.label_map)
+    return next((raw for raw, label in answers.items() if label == prompt.gold), None)
 
 
 def judged_text(task: Task, item: Item, order: str) -> str:

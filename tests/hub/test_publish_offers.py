@@ -140,9 +140,13 @@ def test_a_hub_model_that_judged_a_hub_dataset_gets_its_scores(hub, publish, env
     command = ("dataset", folder, "--repo", "org/pairs", "--no-audit", "--benchmark", "Hills")
     done_well(publish(*command))
     pairs = hub.repos["dataset", "org/pairs"]
-    assert yaml.safe_load(pairs.files["eval.yaml"].content)["tasks"] == [
-        {"id": "relevance", "config": "relevance", "split": "test"}
-    ]
+    (task,) = yaml.safe_load(pairs.files["eval.yaml"].content)["tasks"]
+    assert {key: task.pop(key) for key in ("id", "config", "split")} == {
+        "id": "relevance", "config": "relevance", "split": "test"
+    }  # fmt: skip
+    # What Inspect needs to run it.
+    assert set(task) == {"field_spec", "solvers", "scorers"}
+    assert task["scorers"][0]["args"] == {"pattern": r"(?<!\w)(A|B)(?!\w)", "ignore_case": False}
 
     model = hub.create("model", "org/model")
     files = {path.name: File(path.read_bytes(), True) for path in small_model(tmp_path / "model")}

@@ -132,12 +132,22 @@ def test_it_judges_reports_and_shows_what_it_would_publish(does, dist, home):
         assert "nothing was published (--dry-run)" in said
 
 
-def test_pytest_finds_the_plugin(home):
+def test_pytest_and_inspect_find_the_plugins(home):
     (home / "test_nothing.py").write_text("def test_nothing(judge_check):\n    pass\n", "utf-8")
     python = str(home.parent / "env" / "bin" / "python")
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     command = [python, "-m", "pytest", "-q", "--strict-markers", "test_nothing.py", "--markers"]
-    for arguments, shown in ((command, "@pytest.mark.judge(rubric"), (command[:-1], "1 passed")):
+    code = (
+        "from inspect_ai._util.registry import registry_lookup as found;"
+        "print([bool(found(*each)) for each in (('scorer', 'judgesense/model_graded'),"
+        "('scorer', 'judgesense/stable'), ('metric', 'judgesense/jss'),"
+        "('task', 'judgesense/benchmark'))])"
+    )
+    for arguments, shown in (
+        (command, "@pytest.mark.judge(rubric"),
+        (command[:-1], "1 passed"),
+        ([python, "-c", code], "[True, True, True, True]"),
+    ):
         done = subprocess.run(
             arguments, cwd=home, env=kept, capture_output=True, text=True, check=False
         )

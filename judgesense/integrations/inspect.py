@@ -1,0 +1,393 @@
+"""Scorers, metrics and a task for Inspect, by the entry point ``inspect_ai``.
+
+- ``judgesense/stable`` scores with a judge of JudgeSense, such as a stabilised judge's file.
+- ``judgesense/model_graded`` grades with a model of Inspect under several wordings, both orders
+  where two answers are compared, and says whether the grades depend on the wording.
+- ``judgesense/verdict`` reads verdicts in completions; ``judgesense/benchmark`` is the embedded
+  benchmark, whose samples it scores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.importers.graded_inspect import GRADES, default_instructions
+from judgesense.importers.wordings import known_wordings, own_wording
+from judgesense.integrations.grading import Grader
+from judgesense.integrations.inspect_verdicts import KEY, figures, row
+from judgesense.tasks import (
+    UNDECIDED,
+    Item,
+    Prompt,
+    Template,
+    is_scale,
+    load_label_map,
+    render,
+)
+from judgesense.tasks import (
+    Task as JudgingTask,
+)
+from judgesense_dataset.embedded import EMBEDDED, embedded_items, embedded_templates
+from judgesense_dataset.pairing import build
+from judgesense_dataset.templates import TaskTemplates, load_templates
+from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT
+from local_judges.parsing import parse
+
+try:
+    import anyio
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import GenerateConfig, Model, get_model
+    from inspect_ai.scorer import (
+        CORRECT,
+        INCORRECT,
+        NOANSWER,
+        Metric,
+        SampleScore,
+        Score,
+        Scorer,
+        Target,
+        Value,
+        accuracy,
+        metric,
+        scorer,
+        stderr,
+    )
+    from inspect_ai.solver import TaskState, generate, system_message
+    from inspect_ai.util import collect
+except ImportError as error:
+    raise MissingExtraError("inspect-ai", "inspect", "scoring in Inspect") from error
+
+_NAMES = {
+    "input": ("input", "question", "query", "prompt"),
+    "output": ("output", "answer", "response", "completion", "submission"),
+    "target": ("target", "criterion", "reference", "expected"),
+}
+"""The names under which a wording can show a sample's input, output and target."""
+
+
+@metric(scores="unreduced")
+def jss() -> Metric:
+    """The share of pairs of wordings with the same verdict, with its 95% interval over clusters.
+
+    It is the check `steady` of the trust card: equivalent wordings of one polarity.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return _of_each(scores, lambda found: {
+            "jss": found["checks"]["steady"]["estimate"],
+            "jss_low": found["checks"]["steady"]["ci_low"],
+            "jss_high": found["checks"]["steady"]["ci_high"],
+        })  # fmt: skip
+
+    return compute
+
+
+@metric(scores="unreduced")
+def delta_jss() -> Metric:
+    """JSS minus the agreement of the same prompt with itself: what rewording does beyond asking
+    again. It needs ``repeats=2`` or more, or epochs of ``judgesense/benchmark``."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return _of_each(scores, lambda found: {
+            "delta_jss": _repeated(found).get("delta_jss"),
+            "delta_jss_low": _repeated(found).get("delta_ci_low"),
+            "delta_jss_high": _repeated(found).get("delta_ci_high"),
+        })  # fmt: skip
+
+    return compute
+
+
+@metric(scores="unreduced")
+def trust() -> Metric:
+    """The conclusion of the trust card: 1 for the one of ``use``, ``care``, ``avoid`` and
+    ``unknown`` that it draws, 0 for the others."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        return _of_each(scores, lambda found: {
+            name: int(found["trust"] == name) for name in ("use", "care", "avoid", "unknown")
+        })  # fmt: skip
+
+    return compute
+
+
+def _repeated(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The check `steady` beside the agreement of prompts with themselves, if they were repeated."""
+    details: Mapping[str, Any] = found["checks"]["steady"].get("details", {})
+    return details
+
+
+def _of_each(scores: list[SampleScore], figure: Any) -> dict[str, Any]:
+    """A metric's values; with several tasks or judges, their names come first."""
+    rows = [each for score in scores for each in (score.score.metadata or {}).get(KEY, ())]
+    cards = figures(rows)
+    told: dict[str, Any] = {}
+    tasks, judges = ({card[key] for card in cards} for key in ("task", "judge"))
+    for card in cards:
+        names = [card["task"]] * (len(tasks) > 1) + [card["judge"]] * (len(judges) > 1)
+        for name, value in figure(card).items():
+            if value is not None:
+                told["/".join([*names, name])] = value
+    return told
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def stable(
+    judge: str,
+    passing: str | int | list[str | int],
+    fields: dict[str, str] | None = None,
+    task: str | None = None,
+    wording: str | None = None,
+    scoring: str | None = None,
+    options: dict[str, Any] | None = None,
+) -> Scorer:
+    """Score with a judge of JudgeSense: a stabilised judge's file, or any judge with a task.
+
+    Args:
+        judge: the file that ``judgesense stabilise`` wrote; or a name, Hub id or path, with
+            ``task``.
+        passing: the verdicts that are correct, such as ``YES`` or ``["4", "5"]``.
+        fields: the field that the judge's wordings show -> ``input``, ``output``, ``target`` or a
+            key of the sample's metadata. By default fields are found by their names.
+        task, wording, scoring: for a judge that is not stabilised, as in
+            :func:`judgesense.load_judge`.
+        options: the engine's, such as ``{"dtype": "bfloat16"}``.
+
+    The judge is loaded with the first sample. A sample without a verdict is unscored.
+    """
+    accepted = _labels(passing)
+    made: list[Grader] = []
+    lock = anyio.Lock()
+
+    def load() -> Grader:
+        return Grader(
+            judge, passing=accepted, fields=fields, task=task, wording=wording, scoring=scoring,
+            **(options or {}),
+        )  # fmt: skip
+
+    async def score(state: TaskState, target: Target) -> Score:
+        async with lock:
+            if not made:
+                made.append(await anyio.to_thread.run_sync(load))
+            grade = await anyio.to_thread.run_sync(made[0], _case(state, target))
+        found = grade.verdict
+        told = {
+            "verdict": found.verdict, "probability": found.probability, "margin": found.margin,
+            "ask_person": found.ask_person,
+        }  # fmt: skip
+        answer = state.output.completion
+        if grade.passed is None:
+            return Score.unscored(
+                reason="grader_failed", answer=answer, explanation=grade.reason, metadata=told
+            )
+        value = CORRECT if grade.passed else INCORRECT
+        return Score(value=value, answer=answer, explanation=grade.reason, metadata=told)
+
+    return score
+
+
+@scorer(metrics=[accuracy(), stderr(), jss(), delta_jss(), trust()])
+def model_graded(
+    template: str = "qa",
+    instructions: str | None = None,
+    partial_credit: bool = False,
+    correct: str | int | list[str | int] | None = None,
+    repeats: int = 1,
+    cluster: str = "cluster_id",
+    model: str | Model | None = None,
+    model_role: str | None = "grader",
+) -> Scorer:
+    """Grade under several wordings, and measure whether the grades depend on the wording.
+
+    The score is the grade of most wordings (and of both orders, where two answers are compared).
+
+    Args:
+        template: ``qa`` or ``fact``: the prompt of Inspect's ``model_graded_qa`` or
+            ``model_graded_fact`` and three wordings of it; or a template file with one task.
+        instructions: what to ask of the grader, as in ``model_graded_qa``.
+        partial_credit: offer the grade P, as in ``model_graded_qa``.
+        correct: the labels that count as correct, for a template file whose labels are neither
+            grades (C, P, I) nor numbers.
+        repeats: times each prompt is asked; 2 or more for `delta_jss`.
+        cluster: the key of a sample's metadata that names what samples share.
+        model, model_role: the grader, as in ``model_graded_qa``.
+    """
+    entry = _templates(template, ("C", "P", "I") if partial_credit else GRADES)
+    shown = {"instructions": instructions or default_instructions(partial_credit)}
+    right = None if correct is None else set(_labels(correct))
+    labels = entry.task.labels
+    if right is None and not set(labels) <= {"C", "P", "I", "N"} and not is_scale(labels):
+        raise JudgeSenseError(
+            f"which of the labels {', '.join(labels)} of {template} are correct? Pass correct="
+        )
+    if right is not None and not right < set(labels):
+        raise JudgeSenseError(f"correct: choose some of {', '.join(labels)}, but not all")
+
+    async def score(state: TaskState, target: Target) -> Score:
+        grader = model if isinstance(model, Model) else get_model(model, role=model_role)
+        prompts = _prompts(entry, _case(state, target) | shown, state, cluster)
+        asked = [prompt for prompt in prompts for _ in range(repeats)]
+        answers = await collect(*(grader.generate(prompt.text) for prompt in asked))
+        aliases = {each.template_id: each.aliases for each in entry.templates}
+        rows, votes = [], Counter[str]()
+        for prompt, answer in zip(asked, answers, strict=True):
+            options = tuple(load_label_map(prompt.label_map))
+            raw = parse(answer.completion, options, aliases[prompt.template_id])
+            rows.append(row(prompt, labels, str(grader), raw))
+            if (said := rows[-1]["decision"]) not in UNDECIDED:
+                # The label in the item's own order.
+                votes[str(entry.task.gold_as_shown(said, prompt.order))] += 1
+        told = "\n\n".join(
+            f"[{prompt.template_id}{'' if prompt.order == '-' else f', {prompt.order}'}] "
+            f"{answer.completion}"
+            for prompt, answer in zip(asked, answers, strict=True)
+        )
+        best = votes.most_common(2)
+        tied = not best or (len(best) > 1 and best[0][1] == best[1][1])
+        return Score(
+            value=NOANSWER if tied else _value(best[0][0], labels, right),
+            answer=state.output.completion,
+            explanation=told,
+            metadata={KEY: rows, "votes": dict(votes)},
+        )
+
+    return score
+
+
+@scorer(metrics=[accuracy(), stderr(), jss(), delta_jss(), trust()])
+def verdict() -> Scorer:
+    """Read the verdicts in completions of ``judgesense/benchmark`` or of a published dataset.
+
+    A completion without a readable verdict counts as no answer. An epoch is a repeat.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        held = state.metadata
+        try:
+            label_map = str(held.get("label_map") or held["label_map_a"])
+            prompt = Prompt(
+                prompt_id=str(held.get("prompt_id") or held["pair_id"]), text=state.input_text,
+                task=str(held.get("task") or held["task_type"]), item_id=str(held["item_id"]),
+                cluster_id=str(held["cluster_id"]), order=str(held["order"]), label_map=label_map,
+                template_id=str(held.get("template_id") or held["template_a"]),
+                gold=load_label_map(label_map)[target.text] if target.text else None,
+            )  # fmt: skip
+        except KeyError as error:
+            raise JudgeSenseError(
+                f"sample {state.sample_id}: its metadata has no {error.args[0]!r}; "
+                "judgesense/verdict scores samples of judgesense/benchmark and of datasets that "
+                "JudgeSense published"
+            ) from error
+        options = tuple(load_label_map(label_map))
+        raw = parse(state.output.completion, options)
+        labels = tuple(dict.fromkeys(load_label_map(label_map).values()))
+        told = row(prompt, labels, str(state.model), raw)
+        value = NOANSWER if raw in UNDECIDED else CORRECT if raw == target.text else INCORRECT
+        return Score(
+            value=value, answer=raw, explanation=state.output.completion, metadata={KEY: [told]}
+        )
+
+    return score
+
+
+@task
+def benchmark(task: str = "factuality", dataset: str = EMBEDDED, items: int | None = None) -> Task:
+    """The embedded benchmark: every wording of every item, in both orders where options are shown.
+
+    Args:
+        task: ``factuality``, ``coherence``, ``relevance`` or ``preference``.
+        dataset: another embedded set (``judgesense dataset show`` lists them).
+        items: how many items, the first ones.
+    """
+    entries = embedded_templates(dataset)
+    if task not in entries:
+        raise JudgeSenseError(f"unknown task {task!r}; choose from {', '.join(entries)}")
+    chosen = [item for item in embedded_items(dataset) if item.task == task][:items]
+    prompts = build({task: entries[task]}, chosen, "full").prompts.to_pylist()
+    samples = []
+    for each in prompts:
+        label_map = load_label_map(each["label_map"])
+        answer = next((raw for raw, label in label_map.items() if label == each["gold"]), "")
+        place = [each["item_id"], each["template_id"]]
+        place += [each["order"]] if each["order"] != "-" else []
+        text = each.pop("text")
+        samples.append(Sample(text, target=answer, id="/".join(place), metadata=each))
+    return Task(
+        dataset=MemoryDataset(samples, name=f"{dataset}-{task}"),
+        solver=[system_message(SYSTEM_PROMPT), generate()],
+        scorer=verdict(),
+        config=GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS),
+    )
+
+
+def _labels(given: str | int | Sequence[str | int]) -> list[str]:
+    """Labels as text: on the command line (``-S passing=YES``) Inspect reads YAML, in which YES is
+    true and 4 a number."""
+    listed = [given] if isinstance(given, (str, int)) else given
+    return [("YES" if each else "NO") if isinstance(each, bool) else str(each) for each in listed]
+
+
+def _templates(template: str, grades: tuple[str, ...]) -> TaskTemplates:
+    """The wordings of Inspect's own prompts, or of a file."""
+    if template in ("qa", "fact"):
+        name = f"inspect-{template}"
+        same = MappingProxyType({label: label for label in grades})
+        own = Template(template, "model_graded", own_wording(name), "{instruction}", same)
+        others = known_wordings(name, grades, "model_graded")
+        return TaskTemplates(JudgingTask("model_graded", grades), (own, *others))
+    path = Path(template)
+    if path.suffix not in (".yaml", ".yml"):
+        raise JudgeSenseError(
+            f"template is {template!r}: choose qa, fact or a template file (YAML)"
+        )
+    entries = load_templates(path)
+    if len(entries) != 1:
+        raise JudgeSenseError(f"{path}: must hold one task, not {len(entries)}")
+    return next(iter(entries.values()))
+
+
+def _prompts(
+    entry: TaskTemplates, fields: Mapping[str, str], state: TaskState, cluster: str
+) -> list[Prompt]:
+    """A sample under each wording, in each order."""
+    name = str(state.sample_id)
+    item = Item(
+        name if state.epoch == 1 else f"{name}/{state.epoch}",
+        entry.task.name,
+        fields,
+        cluster_id=str((state.metadata or {}).get(cluster) or name),
+    )
+    return [
+        render(entry.task, each, item, order)
+        for each in entry.templates
+        for order in entry.task.orders
+    ]
+
+
+def _case(state: TaskState, target: Target) -> dict[str, str]:
+    """What a wording can show of a sample: its input, output and target, and its metadata."""
+    texts = {
+        "input": state.input_text, "output": state.output.completion, "target": target.text
+    }  # fmt: skip
+    metadata = {
+        name: value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, default=str)
+        for name, value in (state.metadata or {}).items()
+        if value is not None
+    }
+    named = {name: texts[key] for key, names in _NAMES.items() for name in names}
+    return {**named, **metadata, **texts}
+
+
+def _value(label: str, labels: Sequence[str], right: set[str] | None) -> Value:
+    """A label as Inspect's score."""
+    if right is not None:
+        return CORRECT if label in right else INCORRECT
+    return float(label) if is_scale(labels) else label

@@ -1,0 +1,93 @@
+"""Verdicts in Inspect's scores, and the figures that JudgeSense computes from them.
+
+A scorer keeps the verdicts behind a score in its metadata, under `KEY`: a list of rows of the
+decision log. The metrics put the rows of all samples together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import pyarrow as pa
+
+from judgesense.importers.build import build
+from judgesense.importers.columns import ColumnMap
+from judgesense.run_folder import PAIR_SCHEMA
+from judgesense.table_files import Record
+from judgesense.tasks import Prompt, pair_up
+
+KEY = "judgesense"
+"""Where a score's metadata has its verdicts."""
+
+
+def row(prompt: Prompt, labels: tuple[str, ...], judge: str, raw: str) -> dict[str, Any]:
+    """A verdict as a row: the prompt that was asked, and the raw answer that was read.
+
+    >>> prompt = Prompt("p1", "Good?", "t", "i1", "i1", "a", "-", '{"YES":"C","NO":"I"}', None)
+    >>> row(prompt, ("C", "I"), "m", "YES")["decision"]
+    'C'
+    """
+    return {
+        "judge": judge, "task": prompt.task, "labels": list(labels), "item_id": prompt.item_id,
+        "cluster_id": prompt.cluster_id, "template_id": prompt.template_id, "order": prompt.order,
+        "prompt_id": prompt.prompt_id, "label_map": prompt.label_map,
+        "raw_decision": raw, "decision": json.loads(prompt.label_map).get(raw, raw),
+        "gold": prompt.gold,
+    }  # fmt: skip
+
+
+def figures(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The trust card of each judge and task among the rows.
+
+    >>> figures([])
+    []
+    """
+    return _figures(json.dumps(list(rows), sort_keys=True))
+
+
+@lru_cache(maxsize=8)
+def _figures(text: str) -> list[Mapping[str, Any]]:
+    """Several metrics of one scorer ask about the same rows."""
+    from judgesense.reporting.build import measure
+
+    rows: list[dict[str, Any]] = json.loads(text)
+    if not rows:
+        return []
+    labels = {each["task"]: tuple(each["labels"]) for each in rows}
+    # A prompt of several samples (in a dataset of pairs) was asked again each time.
+    asked: Counter[tuple[str, ...]] = Counter()
+    records = []
+    for n, each in enumerate(rows, 1):
+        key = tuple(each[name] for name in ("judge", "task", "item_id", "template_id", "order"))
+        told = {**each, "labels": labels[each["task"]], "repeat": asked[key]}
+        records.append(Record(told, f"verdict {n}"))
+        asked[key] += 1
+    built = build(records, ColumnMap({}, {}))
+    report = measure(built.table, _pairs(rows), run={"run_id": "inspect", "tasks": built.tasks})
+    cards: list[Mapping[str, Any]] = report["trust"]
+    return cards
+
+
+def _pairs(rows: list[dict[str, Any]]) -> pa.Table:
+    """All pairs of wordings within an item and order."""
+    prompts: dict[tuple[str, ...], dict[str, Prompt]] = {}
+    for each in rows:
+        place = (each["task"], each["item_id"], each["order"])
+        prompts.setdefault(place, {})[each["template_id"]] = Prompt(
+            each["prompt_id"], "", each["task"], each["item_id"], each["cluster_id"],
+            each["template_id"], each["order"], each["label_map"], each["gold"],
+        )  # fmt: skip
+    pairs = [
+        pair_up(one, two)
+        for by_template in prompts.values()
+        for one, two in combinations((by_template[name] for name in sorted(by_template)), 2)
+    ]
+    return pa.table(
+        {name: [getattr(pair, name) for pair in pairs] for name in PAIR_SCHEMA.names},
+        schema=PAIR_SCHEMA,
+    )

@@ -1,0 +1,242 @@
+"""Inspect's own program with our scorers, metrics and task; the tests of its page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from loopback import Loopback, factual, serving, stable_file
+
+pytest.importorskip("inspect_ai")
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/integrations/inspect.md").read_text("utf-8")
+TASK = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+
+ANSWERS = {"France": "Paris.", "Spain": "Nice.", "Italy": "Lyon."}
+
+
+def rule(text: str) -> str:
+    """The evaluated model, the grader of model_graded, and the judge of the stabilised judge."""
+    if "[BEGIN DATA]" in text:
+        # Right for France; for Spain it depends on the wording.
+        lenient = "examiner" in text or "You are comparing" in text
+        right = "Paris." in text or ("Nice." in text and lenient)
+        return f"Let us see.\n\nGRADE: {'C' if right else 'I'}"
+    if "Response:" in text:
+        said = factual(text)
+        return "YES" if said.startswith("Hard") else said
+    return next((said for country, said in ANSWERS.items() if country in text), "YES")
+
+
+@pytest.fixture(scope="module")
+def inspect(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Runs ``inspect ...`` in a folder with the page's task; returns the log that it wrote."""
+    home = tmp_path_factory.mktemp("inspect")
+    # What installing JudgeSense adds: an editable install does not have new entry points.
+    info = home / "entry" / "judgesense_entry-0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: judgesense-entry\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(
+        "[inspect_ai]\njudgesense = judgesense.integrations.inspect\n"
+    )
+    (home / "capitals.py").write_text(TASK)
+    with serving(Loopback(rule)) as url:
+        stable_file(home / "stable.yaml", f"{url}/v1")
+        environment = {
+            **os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{home / 'entry'}",
+            "LOOP_API_KEY": "none", "LOOP_BASE_URL": f"{url}/v1", "INSPECT_DISPLAY": "none",
+        }  # fmt: skip
+        program = Path(sys.executable).with_name("inspect")
+
+        def run(*arguments: str) -> dict[str, Any]:
+            place = home / f"logs-{len(list(home.iterdir()))}"
+            into = "--output-file" if arguments[0] == "score" else "--log-dir"
+            where = str(place / "scored.json") if arguments[0] == "score" else str(place)
+            more = ["--log-format", "json"] if arguments[0] == "eval" else []
+            done = subprocess.run(
+                [str(program), *arguments, into, where, *more], cwd=home, env=environment,
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
+            (path,) = place.iterdir()
+            log = json.loads(path.read_text("utf-8"))
+            assert log["status"] == "success", log.get("error")
+            return {**log, "path": str(path)}
+
+        yield run
+
+
+def metrics(log: dict[str, Any], scorer: str) -> dict[str, float]:
+    # Inspect lists metrics over epochs apart from those over samples.
+    found = [each["metrics"] for each in log["results"]["scores"] if each["scorer"] == scorer]
+    return {name: each["value"] for metrics in found for name, each in metrics.items()}
+
+
+def test_the_pages_task_grades_under_several_wordings(inspect: Callable[..., Any]) -> None:
+    log = inspect("eval", "capitals.py", "--model", "openai-api/loop/rule")
+    assert [each["name"] for each in log["eval"]["scorers"]] == [
+        "model_graded", "stable",
+    ]  # fmt: skip
+    graded, stable = ({s["id"]: s["scores"][name]["value"] for s in log["samples"]}
+                      for name in ("model_graded", "stable"))  # fmt: skip
+    # Two of four wordings pass Spain: a tie.
+    assert graded == {"France": "C", "Spain": "N", "Italy": "I"}
+    assert stable == {"France": "C", "Spain": "C", "Italy": "I"}
+    told = metrics(log, "model_graded")
+    assert told["accuracy"] == pytest.approx(1 / 3)
+    assert told["jss"] == pytest.approx((1 + 1 + 2 / 6) / 3)
+    assert told["delta_jss"] == pytest.approx(told["jss"] - 1)
+    assert 0 < told["jss_low"] < told["jss"] < told["jss_high"] <= 1
+    assert sum(told[name] for name in ("use", "care", "avoid", "unknown")) == 1
+    rows = log["samples"][0]["scores"]["model_graded"]["metadata"]["judgesense"]
+    assert len(rows) == 4 * 2
+    assert {row["template_id"] for row in rows} == {
+        "fact", "same-facts", "submission-first", "examiner",
+    }  # fmt: skip
+
+    # The log's answers with both scorers again, by their names.
+    again = inspect(
+        "score", log["path"], "--scorer", "judgesense/model_graded", "-S", "template=fact",
+        "--action", "overwrite",
+    )  # fmt: skip
+    assert metrics(again, "model_graded")["jss"] == pytest.approx(told["jss"])
+    assert "delta_jss" not in metrics(again, "model_graded")
+    again = inspect(
+        "score", log["path"], "--scorer", "judgesense/stable", "-S", "judge=stable.yaml",
+        "-S", "passing=NO", "--action", "overwrite",
+    )  # fmt: skip
+    values = {s["id"]: s["scores"]["stable"] for s in again["samples"]}
+    assert {name: score["value"] for name, score in values.items()} == {
+        "France": "I", "Spain": "I", "Italy": "C",
+    }  # fmt: skip
+    assert values["Spain"]["metadata"]["margin"] == pytest.approx(1 / 3)
+    assert values["Spain"]["metadata"]["ask_person"] is True
+
+
+def test_the_benchmark_judges_the_evaluated_model(inspect: Callable[..., Any]) -> None:
+    log = inspect(
+        "eval", "judgesense/benchmark", "-T", "task=factuality", "-T", "items=4", "--epochs", "2",
+        "--model", "openai-api/loop/rule",
+    )  # fmt: skip
+    assert log["eval"]["task"] == "judgesense/benchmark"
+    assert len(log["samples"]) == 4 * 5 * 2
+    sample = log["samples"][0]
+    assert [message["role"] for message in sample["messages"]] == ["system", "user", "assistant"]
+    told = metrics(log, "verdict")
+    assert {"accuracy", "jss", "delta_jss", "use"} <= told.keys()
+    # It says YES to everything, so rewording and asking again change nothing.
+    assert (told["jss"], told["delta_jss"]) == (1.0, 0.0)
+
+
+def test_a_published_dataset_is_a_task_of_inspect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai._eval.task import hf
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    from hub_scripts.dataset import dataset_publication
+    from judgesense.integrations.inspect import verdict
+    from judgesense_dataset.build import build_dataset
+    from judgesense_dataset.sources.own import OwnData
+
+    folder = tmp_path / "org" / "pairs"
+    items = ROOT / "judgesense_dataset" / "data" / "factuality.jsonl"
+    own = OwnData(path=items, license="cc-by-4.0")
+    build_dataset(["own"], folder, own=own, own_task="factuality", items=12, verdicts=False)
+    publication = dataset_publication(folder, "org/pairs", benchmark="Pairs", audited=False)
+    (folder / "eval.yaml").write_bytes(publication.files["eval.yaml"])
+    tasks = yaml.safe_load((folder / "eval.yaml").read_text("utf-8"))["tasks"]
+    assert [each["id"] for each in tasks] == ["factuality"]
+    # The loader is Inspect's own; only the Hub is this folder.
+    monkeypatch.setattr(
+        huggingface_hub, "hf_hub_download", lambda *_, filename, **__: folder / filename
+    )
+    real = hf.hf_dataset
+    monkeypatch.setattr(hf, "hf_dataset", lambda path, revision, **more: real(str(folder), **more))
+
+    def yes(*_: Any) -> ModelOutput:
+        output = ModelOutput.from_content("mockllm/yes", "YES.")
+        output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
+        return output
+
+    (made,) = hf.task_create_from_hf("hf/org/pairs")
+    made.scorer = [*made.scorer, verdict()]
+    model = get_model("mockllm/yes", custom_outputs=yes, memoize=False)
+    (log,) = inspect_eval(
+        made, model=model, log_dir=str(tmp_path / "logs"), display="none", limit=60
+    )
+    assert log.status == "success", log.error
+    right = [sample.target == "YES" for sample in log.samples]
+    by_name: dict[str, dict[str, Any]] = {}
+    for found in log.results.scores:
+        by_name.setdefault(found.name, {}).update(found.metrics)
+    assert by_name["pattern"]["accuracy"].value == pytest.approx(sum(right) / len(right))
+    assert by_name["verdict"]["accuracy"].value == pytest.approx(sum(right) / len(right))
+    assert "jss" in by_name["verdict"]
+    inverted = [s for s in log.samples if json.loads(s.metadata["label_map_a"])["YES"] == "NO"]
+    assert inverted
+    assert all((s.target == "YES") == (s.metadata["ground_truth_label"] == "NO") for s in inverted)
+
+
+def test_two_answers_are_compared_in_both_orders(tmp_path: Path) -> None:
+    from inspect_ai import Task
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    from judgesense.errors import JudgeSenseError
+    from judgesense.integrations.inspect import model_graded
+
+    file = tmp_path / "better.yaml"
+    layout = "{instruction}\\n\\nQuestion: {question}\\nA: {answer}\\nB: {criterion}"
+    file.write_text(
+        f"""
+tasks:
+  better:
+    labels: [A, B]
+    options: {{A: answer, B: criterion}}
+    layout: "{layout}"
+    templates:
+      - {{id: which, text: "Which answer is better, A or B?"}}
+      - {{id: choose, text: "Choose the better answer: A or B."}}
+"""
+    )
+    with pytest.raises(JudgeSenseError, match="which of the labels A, B"):
+        model_graded(str(file))
+
+    def said(text: str) -> ModelOutput:
+        output = ModelOutput.from_content("mockllm/rule", text)
+        output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
+        return output
+
+    def longer(input: Any, *_: Any) -> ModelOutput:
+        first, second = re.findall(r"^[AB]: (.*)$", input[-1].text, re.MULTILINE)
+        return said("A" if len(first) > len(second) else "B")
+
+    model = get_model("mockllm/rule", custom_outputs=longer, memoize=False)
+    answer = get_model("mockllm/m", custom_outputs=lambda *_: said("four"), memoize=False)
+    targets = ["three", "to", "five!"]
+    samples = [Sample("How many?", target=text, id=n) for n, text in enumerate(targets)]
+    scorer = model_graded(str(file), correct="A", model=model)
+    (log,) = inspect_eval(
+        Task(dataset=samples, scorer=scorer), model=answer, log_dir=str(tmp_path), display="none"
+    )
+    assert log.status == "success", log.error
+    scores = [sample.scores["model_graded"] for sample in log.samples]
+    assert [score.value for score in scores] == ["I", "C", "I"]
+    rows = scores[1].metadata["judgesense"]
+    assert [(row["order"], row["decision"]) for row in rows] == [
+        ("AB", "A"), ("BA", "B"), ("AB", "A"), ("BA", "B"),
+    ]  # fmt: skip
