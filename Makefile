@@ -80,7 +80,7 @@ $(VENV)/.qwen: $(VENV)/.local
 
 demo-1.5b: $(VENV)/.qwen
 	@$(BIN)/judgesense run --judge qwen2.5-coder-1.5b --set dtype=bfloat16 --tasks relevance \
-		--scoring options --out runs/demo-1.5b
+		--variants rewording,inverted --scoring options --out runs/demo-1.5b
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ import judgesense
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.storage import PartFolder, opened
+from judgesense_dataset.embedded import embedded_items
 from local_judges.api.judge import ApiJudge
 from local_judges.distributed.ranks import joined, take_a_gpu
 from local_judges.distributed.ray_cluster import RayCluster, cluster_of
@@ -38,16 +39,33 @@ ASKED: dict[str, Any] = {
 """148 judgements in three parts."""
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """As many threads as an actor of one CPU has."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
-    """The log of one process, on one thread: as many as an actor of one CPU has."""
+def alone_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of one process, on one thread."""
     import torch
 
     out, threads = tmp_path_factory.mktemp("alone"), torch.get_num_threads()
     torch.set_num_threads(1)
     judgesense.run("smollm2-135m", **ASKED, out=out)
     torch.set_num_threads(threads)
-    return comparable(read_log(out))
+    return out
+
+
+@pytest.fixture(scope="module")
+def alone(alone_folder: Path) -> list[dict[str, object]]:
+    """The log of one process."""
+    return comparable(read_log(alone_folder))
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +157,27 @@ def test_a_killed_actor_loses_and_doubles_nothing(
     assert not list(tmp_path.rglob("*.tmp"))
     (judge,) = json.loads((tmp_path / "run.json").read_text())["judges"]
     assert judge["counters"]["prompts"] == 148
+    assert judge["describe"]["cluster"]["actors"] == [1, 1]
+
+
+@pytest.mark.slow
+def test_actors_ask_a_stabilised_judge(
+    ray: None, one_thread: None, alone_folder: Path, tmp_path: Path
+) -> None:
+    stable = tmp_path / "stable.yaml"
+    judgesense.stabilise(alone_folder, out=stable, remedy="calibrated, panel of 3")
+    items = [item for item in embedded_items() if item.task == "factuality"][-6:]
+    rows = [{"item_id": item.item_id, **item.fields} for item in items]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = []
+    for name, options in (("ray", {"engine": "ray", "ray_actors": 1}), ("here", {})):
+        out = tmp_path / f"{name}.jsonl"
+        found = judgesense.judge_items(tmp_path / "items.jsonl", stable, out, **options)
+        assert found.decided == 6
+        told.append([json.loads(line) for line in out.read_text().splitlines()])
+    assert told[0] == told[1]
+    assert len({row["margin"] for row in told[0]}) == 6
+    (judge,) = json.loads((tmp_path / "ray.jsonl.run" / "run.json").read_text())["judges"]
     assert judge["describe"]["cluster"]["actors"] == [1, 1]
 
 
