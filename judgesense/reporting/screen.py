@@ -355,12 +355,24 @@ def _wordings(cases: Sequence[_Case]) -> Iterator[Data]:
         }
 
 
+def next_steps(report: Mapping[str, Any]) -> dict[Key, Data]:
+    """The next step for each judge, task and scoring: its ``text`` and one ``command``."""
+    cases = [_Case(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
+    tasks = list(dict.fromkeys(case.task for case in cases))
+    return {case.key: _step(case, [case.task] if len(tasks) > 1 else tasks) for case in cases}
+
+
 def _next(cases: Sequence[_Case]) -> Data | None:
-    """The next step in words and as one command."""
+    """The next step for the most usable case."""
     if not cases:
         return None
     order = {"use": 0, "care": 1, None: 2}
     case = min(cases, key=lambda case: (order[case.usable], case.rank))
+    return _step(case, list(dict.fromkeys(case.task for case in cases)))
+
+
+def _step(case: _Case, tasks: Sequence[str]) -> Data:
+    """The next step in words and as one command; another judge would be measured on ``tasks``."""
     who = f"--judge {shlex.quote(case.judge.partition('@')[0])}"
     task = shlex.quote(case.task)
     if case.trust not in ("use", "care") and case.remedy:
@@ -392,8 +404,8 @@ def _next(cases: Sequence[_Case]) -> Data | None:
             "command": f"judgesense stabilise DIR {who} --task {task} "
             f"--scoring {case.scoring} --out stable.yaml",
         }
-    tasks = ",".join(dict.fromkeys(case.task for case in cases))
+    others = shlex.quote(",".join(tasks))
     return {
-        "text": "Measure another judge on the same tasks:",
-        "command": f"judgesense run --judge ANOTHER --tasks {shlex.quote(tasks)} --out DIR2",
+        "text": f"Measure another judge on the same task{'s' if len(tasks) > 1 else ''}:",
+        "command": f"judgesense run --judge ANOTHER --tasks {others} --out DIR2",
     }

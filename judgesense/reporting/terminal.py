@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judgesense.reporting.beside import side_tables
+from judgesense.reporting.screen import next_steps
 from judgesense.reporting.table import (
     BASELINE_NOTE,
     COLUMNS,
@@ -76,12 +77,30 @@ def _lines(report: Mapping[str, Any], width: int) -> Iterator[Text]:
             table = _blocks(side.columns, side.rows, left, width)
         yield from (_whole(line) for line in table)
         yield from (Text(note, "dim") for note in side.notes)
+    steps = next_steps(report)
     for case in advice_by_case(report):
         heading = f"{case['judge']} on {case['task']}, {case['scoring']} scoring"
         yield from (Text(), Text(heading, "bold"))
         yield from (Text(f"{_BULLET}{text}") for text in case["texts"])
+        if step := steps.get(case["key"]):
+            told = step["text"][:1].lower() + step["text"][1:]
+            yield Text(f"{_BULLET}Next: {told}")
+            yield from (_whole(line) for line in _command(step["command"], width))
     if report["notes"]:
         yield from (Text(), *(Text(note, "yellow") for note in report["notes"]))
+
+
+def _command(command: str, width: int) -> list[str]:
+    """A command in lines of at most ``width`` columns that a shell reads as one.
+
+    >>> _command("judgesense report runs/demo", 30)
+    ['    judgesense report \\\\', '        runs/demo']
+    """
+    lines = textwrap.wrap(
+        command, max(width - 2, 30), initial_indent=" " * 4, subsequent_indent=" " * 8,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [*(f"{line} \\" for line in lines[:-1]), *lines[-1:]]
 
 
 def _main_table(table: Sequence[Row], width: int) -> Iterator[Text]:

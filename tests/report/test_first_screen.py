@@ -9,6 +9,7 @@ import pyarrow as pa
 from judgesense.reporting.build import measure
 from judgesense.reporting.html import render_html
 from judgesense.reporting.screen import first_screen
+from judgesense.reporting.terminal import render_terminal
 
 
 def _first(prompt) -> str:
@@ -107,3 +108,16 @@ def test_a_flip_shows_the_differing_words_of_three_items_at_most(make) -> None:
     page = render_html(report)
     assert page.count('<article class="panel flip">') == 3
     assert "<mark>" in page
+
+
+def test_the_terminal_names_the_next_command_of_each_judge_and_task(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB",))
+    logs = [make.log(benchmark, decide, judge=name) for name, decide in
+            (("good", make.oracle), ("first", _first))]  # fmt: skip
+    report = measure(pa.concat_tables(logs), benchmark.pairs, run={})
+    lines = str(render_terminal(report)).splitlines()
+    commands = [line.strip() for line in lines if line.startswith("    judgesense ")]
+    assert sorted(commands) == [
+        "judgesense run --judge ANOTHER --tasks preference --out DIR2",
+        "judgesense run --judge good --tasks preference --orders AB,BA --out DIR2",
+    ]
