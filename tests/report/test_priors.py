@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import judgesense
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.content_free import with_content_free
 from judgesense.report_file import saved_report
 from judgesense.reporting.build import measure
 from judgesense.run_folder import read_run
 from judgesense.statistics.calibration import permutation_offsets
 from judgesense.trust.fitting import content_free_offsets, offsets_of, rotations
 from judgesense.trust.grid import grid_of
+from judgesense_dataset.load import load_benchmark
 from local_judges.callable_judge import CallableJudge
 
 LABELS = ("good", "fair", "poor")
@@ -130,3 +134,11 @@ def test_input_without_content_needs_probabilities_and_known_texts(place):
     with pytest.raises(JudgeSenseError, match="probabilities"):
         judgesense.run(str, out=place / "x", scoring="generate", content_free=True)
     assert not (place / "x").exists()
+    known = load_benchmark("embedded").select(["coherence"], limit=2)
+    unknown = pa.array([f"Say 1 to 5. {text}" for text in known.prompts["text"].to_pylist()])
+    place_of = known.prompts.column_names.index("text")
+    other = replace(
+        known, wordings={}, layouts={}, prompts=known.prompts.set_column(place_of, "text", unknown)
+    )
+    with pytest.raises(JudgeSenseError, match="'coherence-1' is not known"):
+        with_content_free(other)

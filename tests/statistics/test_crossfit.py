@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from judgesense.statistics.calibration import folds_of
+from judgesense.statistics.choosing import choice_error
 from judgesense.statistics.crossfit import crossfit_weights
 
 
@@ -46,3 +48,33 @@ def test_items_of_a_cluster_are_never_chosen_and_scored_together() -> None:
 
 def test_few_clusters_give_no_figure() -> None:
     assert crossfit_weights([0, 1] * 50, 2, lambda rows: 0) is None
+
+
+@pytest.mark.parametrize(("per_cluster", "n"), [(1, 60), (3, 90)])
+def test_the_error_of_a_choice_is_the_spread_of_gain_minus_truth(per_cluster: int, n: int) -> None:
+    """Wordings of known accuracy; the truth of a draw is that of the wording it chooses."""
+    rng = np.random.default_rng(1)
+    true = np.array([0.55, 0.6, 0.6, 0.65])
+    clusters = np.arange(n) // per_cluster
+    missed, errors = [], []
+    for _ in range(80):
+        easy = rng.random(n // per_cluster)[clusters]
+        scores = (0.5 * rng.random((n, 4)) + 0.5 * easy[:, None] < true - 0.01).astype(float)
+        folds = folds_of(clusters, seed=2)
+        gain = np.mean([
+            scores[folds == f][:, scores[folds != f].mean(axis=0).argmax()].sum() for f in range(10)
+        ]) * 10 / n - scores.mean()  # fmt: skip
+        chosen = true[scores.mean(axis=0).argmax()]
+        missed.append(gain - (chosen - true.mean()))
+        error = choice_error([scores], folds, clusters, n_resamples=60)
+        assert error is not None
+        errors.append(error)
+    spread = float(np.sqrt(np.mean(np.square(missed))))
+    assert 0.9 * spread < np.mean(errors) < 1.8 * spread
+
+
+def test_the_error_of_a_choice_needs_two_clusters() -> None:
+    scores, folds = np.ones((1, 40, 2)), np.arange(40) % 2
+    assert choice_error(scores, folds, ["a"] * 40) is None
+    scores[0, 0, 0] = np.nan
+    assert choice_error(scores, folds) == 0.0
