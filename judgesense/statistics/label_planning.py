@@ -58,40 +58,36 @@ def labels_needed(
     if found.error is None or found.label_error is None or n < 2:
         return Needed(None, None, None)
 
-    def needed(gap: float, own: float, rest: float) -> float:
+    def needed(gap: Floats, own: Floats, rest: float) -> Floats:
         """Labels at which (t + z) * error is the gap; infinite beyond the units."""
-        if own == 0:
-            return (
-                float(n) if gap > _reach(n, confidence_level, probability) ** 2 * rest else math.inf
-            )
-        more = float(n)
+        more = np.full(len(gap), float(n))
         for _ in range(20):
             room = gap / _reach(more, confidence_level, probability) ** 2 - rest
-            if room <= 0:
-                return math.inf
-            more = max(2.0, n * own / room)
-        return more if more <= found.n_units else math.inf
+            wanted = np.maximum(2.0, n * own / np.where(room > 0, room, np.inf))
+            more = np.where(room > 0, wanted, np.inf)
+            more = np.minimum(more, 1e9)
+        return np.where(more <= found.n_units, more, np.inf)
 
     gap = found.estimate - threshold
     own, rest = found.label_error**2, max(0.0, found.error**2 - found.label_error**2)
-    best = needed(gap**2, own, rest)
+    best = float(needed(np.array([gap**2]), np.array([own]), rest)[0])
     rng = np.random.default_rng(check_seed(seed))
     gaps = gap + found.error * rng.standard_normal(_DRAWS)
     df = max(1, n - 1)
-    owns = own * df / rng.chisquare(df, _DRAWS)
-    drawn = np.array([needed(g**2, o, rest) for g, o in zip(gaps, owns, strict=True)])
+    drawn = needed(gaps**2, own * df / rng.chisquare(df, _DRAWS), rest)
     low, high = np.quantile(drawn, _RANGE, method="nearest")
-    return Needed(*(_whole(v) for v in (best, min(low, best), max(high, best))))
+    return Needed(*(_whole(float(v)) for v in (best, min(low, best), max(high, best))))
 
 
 def _whole(value: float) -> int | None:
     return None if math.isinf(value) else math.ceil(value)
 
 
-def _reach(n: float, level: float, probability: float) -> float:
+def _reach(n: Floats, level: float, probability: float) -> Floats:
     from scipy.special import ndtri, stdtrit
 
-    return float(stdtrit(max(1.0, n - 1), (1 + level) / 2)) + float(ndtri(probability))
+    reach: Floats = stdtrit(np.maximum(1.0, n - 1), (1 + level) / 2) + ndtri(probability)
+    return reach
 
 
 def neyman(sizes: Any, spreads: Any, taken: Any, more: int, *, least: int = 2) -> Codes:

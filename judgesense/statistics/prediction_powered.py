@@ -33,10 +33,11 @@ class Influence:
     """An estimate, and how much each unit moves it: what means and differences are made of.
 
     ``units`` is each unit's influence, shape (n,), summing to about 0; ``labels`` the part of it
-    that rests on its label, which more labels shrink. ``without`` is the estimate without each
-    wording, shape (T,), None with fewer than three. ``floor`` is the least variance that the labels
-    may show. ``n_labels`` counts labelled units. ``freedom`` is that of the labels, or of the
-    predictions of a naive mean: the clusters behind them, less one per stratum; 0 shows no spread.
+    that rests on its label, which more labels shrink (all of it for a naive mean). ``without`` is
+    the estimate without each wording, shape (T,), None with fewer than three. ``floor`` is the
+    least variance that the labels may show. ``n_labels`` counts labelled units. ``freedom`` is that
+    of the labels, or of the predictions of a naive mean: the clusters behind them, less one per
+    stratum; 0 shows no spread.
     """
 
     estimate: float
@@ -99,9 +100,8 @@ def powered_mean(
         strata: one id per unit, or None; labels were drawn at another rate in each.
         lam: weight of the predictions, in [0, 1]: 1 is classical prediction-powered inference, 0
             uses labels alone. None chooses the weight of least variance (power tuning).
-        span: width of the labels' scale. The labels' variance is then at least that of one label
-            among n + 1 that is off by the whole scale: a judge without an error on a few labels is
-            not known to make none.
+        span: width of the labels' scale. The labels' error is then at least `least_error`: a judge
+            without an error on a few labels is not known to make none.
         confidence_level: within (0, 1).
         normal: the interval of ``ppi_py``: normal quantile, variances divided by n. By default
             Student's t with Satterthwaite's degrees of freedom, over clusters.
@@ -165,16 +165,19 @@ def influence(
     if table.shape[1] >= FEWEST_WORDINGS:
         left = [np.delete(table, t, axis=1) for t in range(table.shape[1])]
         without = np.array([parts.at(_filled(each), beta)[0] for each in left])
-    floor = 0.0 if span is None or normal or n == size else (span / (n + 1)) ** 2
+    floor = 0.0 if span is None or normal else least_error(span, parts.n_clusters) ** 2
     return Influence(estimate, units, own, without, beta / most, n, max(1.0, parts.freedom), floor)
 
 
-def naive_influence(predictions: Any, *, clusters: Any = None) -> Influence:
+def naive_influence(
+    predictions: Any, *, clusters: Any = None, span: float | None = None
+) -> Influence:
     """The mean of the predictions themselves, as if they were true: what labels correct.
 
     Args:
         predictions: shape (n,) or (n, T); a unit without any is left out.
         clusters: one id per unit, or None.
+        span: as in `powered_mean`.
 
     >>> naive_influence([1.0, 0.0, float("nan"), 1.0]).estimate.__round__(3)
     0.667
@@ -192,7 +195,20 @@ def naive_influence(predictions: Any, *, clusters: Any = None) -> Influence:
     if table.shape[1] >= FEWEST_WORDINGS:
         left = (np.delete(table, t, axis=1) for t in range(table.shape[1]))
         without = np.array([float(np.nanmean(row_means(each)[known])) for each in left])
-    return Influence(float(f[known].mean()), units, np.zeros(len(f)), without, 1.0, 0, k - 1.0)
+    floor = least_error(span or 0.0, k) ** 2
+    return Influence(float(f[known].mean()), units, units, without, 1.0, 0, k - 1.0, floor)
+
+
+def least_error(span: float, n: float) -> float:
+    """The standard error of a mean that n units leave however much they agree: 2 span / (n + 4).
+
+    Where all n units are alike, the interval is then about as wide as Wilson's for a share of 0 or
+    1 (1927): z^2 / (n + z^2).
+
+    >>> least_error(1.0, 36)
+    0.05
+    """
+    return 2 * span / (n + 4)
 
 
 def combined(
@@ -303,7 +319,8 @@ class _Parts:
         if grouped:
             pairs = np.unique(np.column_stack([stratum[given], codes[given]]), axis=0)
             clusters = np.bincount(pairs[:, 0], minlength=len(units)).astype(float)
-        self.freedom = float((clusters - 1).sum())
+        self.n_clusters = float(clusters.sum())
+        self.freedom = self.n_clusters - len(clusters)
         # One labelled cluster in a stratum shows no spread; it keeps the factor of two.
         self.inflate = (
             np.ones(len(units)) if normal else np.sqrt(clusters / np.maximum(clusters - 1, 0.5))

@@ -135,22 +135,37 @@ class _System:
     cluster: Codes
 
 
-def span_of(table: VerdictTable, units: Units, given: Labels) -> float:
+def span_of(table: VerdictTable, units: Units, given: Labels, positive: str | None = None) -> float:
     """The width of the labels' scale: as the source states it, or as verdicts and labels show."""
-    if table.stated and table.numeric and not units.comparative:
-        scale = np.array([float(label) for label in table.labels])
-    else:
-        scale = np.concatenate([units.predictions.ravel(), given.values])
-    return float(np.nanmax(scale) - np.nanmin(scale))
+    low, high = scale_of(table, units, positive)
+    if low is None or high is None:
+        shown = np.concatenate([units.predictions.ravel(), given.values])
+        return float(np.nanmax(shown) - np.nanmin(shown))
+    return high - low
+
+
+def scale_of(
+    table: VerdictTable, units: Units, positive: str | None
+) -> tuple[float | None, float | None]:
+    """The ends of the labels' scale; None where the source does not state them."""
+    if units.comparative or table.good(positive) is not None:
+        return 0.0, 1.0
+    if table.stated:
+        scale = [float(label) for label in table.labels]
+        return min(scale), max(scale)
+    return None, None
 
 
 class _Data:
     """Verdicts and labels as arrays, in the shape that the statistics take."""
 
-    def __init__(self, table: VerdictTable, units: Units, given: Labels) -> None:
+    def __init__(
+        self, table: VerdictTable, units: Units, given: Labels, positive: str | None
+    ) -> None:
         self.table, self.units, self.given = table, units, given
         self.strata = strata_of(units) if given.picked else None
-        self.span = span_of(table, units, given)
+        self.span = span_of(table, units, given, positive)
+        self.ends = scale_of(table, units, positive)
 
     def powered(self, rows: Codes, labels: Floats, predictions: Floats) -> Influence | None:
         """The prediction-powered mean on some units; None with too few labels."""
@@ -163,6 +178,15 @@ class _Data:
             strata=None if self.strata is None else self.strata[rows].astype(str),
             span=self.span,
         )
+
+    def naive(self, rows: Codes, predictions: Floats) -> Influence:
+        """The mean verdict on some units."""
+        return naive_influence(predictions, clusters=self.units.cluster[rows], span=self.span)
+
+    def inside(self, value: float | None) -> float | None:
+        """An end of an interval, kept on the scale."""
+        low, high = self.ends
+        return value if value is None or low is None or high is None else min(high, max(low, value))
 
     def system(self, code: int) -> _System:
         """A system's part."""
@@ -177,7 +201,7 @@ class _Data:
         return _System(
             units.systems[code],
             rows,
-            naive_influence(predictions, clusters=cluster),
+            self.naive(rows, predictions),
             self.powered(rows, self.given.values[rows], predictions),
             cluster,
         )
@@ -193,7 +217,7 @@ def estimate_units(
     level: float = 0.95,
 ) -> Estimate:
     """The estimate of `estimate` from verdicts and labels that are read already."""
-    data = _Data(table, units, given)
+    data = _Data(table, units, given, positive)
     codes = chosen_systems(units, systems)
     parts = [data.system(code) for code in codes]
     good = None if units.comparative else table.good(positive)
@@ -251,11 +275,11 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
         "n_labels": count,
         "n_undecided": int(np.isnan(data.units.means[part.rows]).sum()),
         "naive": naive.estimate,
-        "naive_ci_low": naive.ci_low,
-        "naive_ci_high": naive.ci_high,
+        "naive_ci_low": data.inside(naive.ci_low),
+        "naive_ci_high": data.inside(naive.ci_high),
         "corrected": found and found.estimate,
-        "ci_low": found and found.ci_low,
-        "ci_high": found and found.ci_high,
+        "ci_low": found and data.inside(found.ci_low),
+        "ci_high": found and data.inside(found.ci_high),
         "weight": part.powered and part.powered.lam,
         "labels_only": float(np.nanmean(labels)) if count and not data.given.picked else None,
         **dict.fromkeys(("rogan_gladen", "rg_ci_low", "rg_ci_high", "sensitivity", "specificity")),
@@ -315,8 +339,8 @@ def _pair_row(data: _Data, one: _System, two: _System, level: float) -> Pair:
         _wording_row(
             name,
             difference(
-                naive_influence(predictions[one.rows, t], clusters=one.cluster),
-                naive_influence(predictions[two.rows, t], clusters=two.cluster),
+                data.naive(one.rows, predictions[one.rows, t]),
+                data.naive(two.rows, predictions[two.rows, t]),
             ),
             (one.name, two.name),
             0.0,
@@ -352,7 +376,7 @@ def _win_row(data: _Data, part: _System, level: float) -> Pair:
     row["by_wording"] = [
         _wording_row(
             name,
-            less_half(naive_influence(predictions[:, t], clusters=part.cluster)),
+            less_half(data.naive(part.rows, predictions[:, t])),
             (one, two),
             0.5,
         )
@@ -369,7 +393,9 @@ def _row(
     one: str, two: str, measure: str, naive: Powered, found: Powered | None, threshold: float
 ) -> dict[str, Any]:
     def moved(value: float | None) -> float | None:
-        return None if value is None else value + threshold
+        if value is None or not threshold:
+            return value
+        return min(1.0, max(0.0, value + threshold))
 
     return {
         "system_a": one,
@@ -426,9 +452,10 @@ def _win_rate(data: _Data, one: _System, two: _System, level: float) -> dict[str
     part = influence(told, predicted, clusters=cluster, span=1.0)
     found = combined([(1.0, part, cluster)], level)
     return row | {
-        "win_rate": found.estimate, "win_rate_ci_low": found.ci_low,
-        "win_rate_ci_high": found.ci_high,
-    }  # fmt: skip
+        "win_rate": found.estimate,
+        "win_rate_ci_low": None if found.ci_low is None else max(0.0, found.ci_low),
+        "win_rate_ci_high": None if found.ci_high is None else min(1.0, found.ci_high),
+    }
 
 
 def _paired(units: Units, one: Codes, two: Codes) -> tuple[Codes, Codes]:

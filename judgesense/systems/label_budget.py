@@ -16,6 +16,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import PROMPTS_FILE
 from judgesense.statistics.label_planning import neyman, spreads_of
 from judgesense.statistics.labels import Codes, check_seed
+from judgesense.statistics.prediction_powered import least_error
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.systems.estimate import chosen_systems, estimate_units, labels_of_units, span_of
 from judgesense.systems.human_labels import Labels
@@ -141,7 +142,7 @@ def label_next(
         how = {"columns" if k == "label_columns" else k: v for k, v in label_options.items()}
         given = labels_of_units(labels, table, units, positive=positive, encoding=encoding, **how)
     codes = _to_decide(table, units, given, systems, positive)
-    picked = pick(units, given.values, codes, n, seed, span_of(table, units, given))
+    picked = pick(units, given.values, codes, n, seed, span_of(table, units, given, positive))
     texts = _texts(table, units, picked.units, Path(items) if items else None, encoding)
     rows = [_row(units, picked, place, blind) for place in range(len(picked.units))]
     numbers = picked.units.tolist()
@@ -264,7 +265,7 @@ def _spreads(
             weight = float(np.clip(np.polyfit(f[given], y[given], 1)[0], 0, None))
         inside, codes = np.unique(strata[own], return_inverse=True)
         n = int(given.sum())
-        least = span * math.sqrt(n) / (n + 1)
+        least = math.sqrt(n) * least_error(span, n)
         spreads[inside] = np.maximum(spreads_of(y, weight * f, codes), least)
     return spreads
 

@@ -113,7 +113,7 @@ class VerdictTable:
         if len(found) != 1 or len(self.labels) > 2:
             raise JudgeSenseError(
                 f"{self.source}: which verdict counts as good? Set --positive to one of "
-                f"{', '.join(self.labels)}"
+                f"{', '.join(self.labels)}, or name both systems of a comparison in system_id (A|B)"
             )
         return found[0]
 

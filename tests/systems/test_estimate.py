@@ -136,6 +136,21 @@ def test_a_judge_worse_than_chance_and_labels_of_one_class(tmp_path):
     assert by_name["y"]["corrected"] == 1.0
 
 
+def test_a_few_labels_that_agree_decide_nothing(tmp_path):
+    rows = [(n, s, "YES" if s == "x" else "NO") for n in range(3) for s in ("x", "y")]
+    said = write(tmp_path / "v.csv", ["item_id", "system_id", "verdict"], rows)
+    (pair,) = estimate(said, said).comparisons
+    assert (pair["naive"], pair["corrected"]) == (1.0, 1.0)
+    assert (pair["decision_naive"], pair["decision"]) == (None, None)
+    rows = [(n, s, "YES" if s == "x" else "NO") for n in range(30) for s in ("x", "y")]
+    said = write(tmp_path / "v.csv", ["item_id", "system_id", "verdict"], rows)
+    found = estimate(said, said)
+    assert found.comparisons[0]["decision"] == "x"
+    assert found.systems[0]["ci_high"] == 1.0
+    # Wilson's interval for 30 of 30 begins at 0.886.
+    assert found.systems[0]["ci_low"] == pytest.approx(0.886, abs=0.01)
+
+
 VERDICTS = "item_id,system_id,verdict\n1,a,4\n1,b,2\n2,a,5\n2,b,1\n3,a,3\n3,b,3\n"
 
 
