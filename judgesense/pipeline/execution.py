@@ -300,6 +300,11 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
             if stabilised is not None and not settings.strict
             else _scorings_for(judge, settings, work.note)
         )
+        if settings.content_free and "options" not in scorings:
+            raise JudgeSenseError(
+                f"--content-free reads option probabilities, and judge {judge.name} offers "
+                f"{' and '.join(scorings)} scoring only: leave it out"
+            )
         if "options" in scorings and (reading := facts["describe"].get("options")):
             work.note(f"{judge.name} reads option probabilities from {reading}")
         asked: dict[str, Any] = {

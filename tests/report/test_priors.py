@@ -134,6 +134,11 @@ def test_input_without_content_needs_probabilities_and_known_texts(place):
     with pytest.raises(JudgeSenseError, match="probabilities"):
         judgesense.run(str, out=place / "x", scoring="generate", content_free=True)
     assert not (place / "x").exists()
+    with pytest.raises(JudgeSenseError, match="offers generate scoring only"):
+        judgesense.run(
+            lambda messages: ["A" for _ in messages], tasks=["relevance"], limit=2, note=str,
+            content_free=True, out=place / "y",
+        )  # fmt: skip
     known = load_benchmark("embedded").select(["coherence"], limit=2)
     unknown = pa.array([f"Say 1 to 5. {text}" for text in known.prompts["text"].to_pylist()])
     place_of = known.prompts.column_names.index("text")
