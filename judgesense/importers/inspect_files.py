@@ -7,10 +7,10 @@ messages, which are not read).
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,18 @@ import pyarrow as pa
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
 from judgesense.shapes import Shape, fit
 from judgesense.table_files import read_json, require_file
 
 _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""
+
+_DAMAGE = (
+    OSError, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError, struct.error,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What zipfile and its decompressors raise for an archive with wrong bytes."""
 
 _WHOLE = re.compile(r"samples/.+_epoch_\d+\.json")
 _SHELL = re.compile(r"(samples/.+_epoch_\d+)/sample\.json")
@@ -139,7 +146,7 @@ def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
     """
     require_file(path)
     if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
+        with _archive(path) as archive:
             names = archive.namelist()
             if "header.json" not in names:
                 raise JudgeSenseError(
@@ -152,6 +159,8 @@ def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
     if not isinstance(log, dict) or "eval" not in log:
         raise JudgeSenseError(f"{path}: not an Inspect log (it has no 'eval')")
     listed = log.get("samples") or []
+    if not isinstance(listed, list):
+        raise JudgeSenseError(f"{path}, samples: expected a list, found {str(listed)[:40]!r}")
     return _evaluation(log, path), (
         (place := f"{path}, sample {n}", _sample(sample, place))
         for n, sample in enumerate(listed, 1)
@@ -171,7 +180,10 @@ def _sample(values: Any, place: str) -> Sample:
         read = {name: values[name] for name in Sample.model_fields if name in values}
         if values.get("output") is None:
             read.pop("output", None)
-        values = _resolved(read, values.get("attachments") or {})
+        attachments = values.get("attachments") or {}
+        if not isinstance(attachments, dict):
+            raise JudgeSenseError(f"{place}, attachments: expected an object of texts")
+        values = _resolved(read, attachments)
     return fit(Sample, values, place, "a sample of an Inspect log")
 
 
@@ -187,7 +199,7 @@ def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
 
 
 def _zipped(path: Path, names: Sequence[str]) -> Iterator[tuple[str, Sample]]:
-    with zipfile.ZipFile(path) as archive:
+    with _archive(path) as archive:
         for name in sorted(names):
             if _WHOLE.fullmatch(name):
                 values = _member(archive, path, name)
@@ -209,22 +221,34 @@ def _chunked(archive: zipfile.ZipFile, path: Path, folder: str, names: Sequence[
     start = f"{folder}/attachments/"
     chunks = [name for name in names if name.startswith(start)]
     chunks.sort(key=lambda name: int(re.sub(r"\D", "", name.removeprefix(start)) or 0))
-    texts = [text for name in chunks for text in _member(archive, path, name)]
+    texts: list[Any] = []
+    for name in chunks:
+        chunk = _member(archive, path, name)
+        if not isinstance(chunk, list):
+            raise JudgeSenseError(f"{path}, {name}: expected a list of texts")
+        texts += chunk
     return {**values, "attachments": {str(at): text for at, text in enumerate(texts)}}
 
 
-def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
-    info = archive.getinfo(name)
+def _archive(path: Path) -> zipfile.ZipFile:
     try:
+        return zipfile.ZipFile(path)
+    except _DAMAGE as error:
+        raise JudgeSenseError(f"{path}: a damaged archive ({error})") from error
+
+
+def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
+    try:
+        info = archive.getinfo(name)
         if info.compress_type == _ZSTD:
             content = pa.CompressedInputStream(
                 pa.BufferReader(_compressed(path, info)), "zstd"
             ).read()
         else:
             content = archive.read(name)
-        return json.loads(content)
-    except (OSError, zipfile.BadZipFile, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except _DAMAGE as error:
         raise JudgeSenseError(f"{path}, {name}: damaged ({error})") from error
+    return parse_json(content, f"{path}, {name}")
 
 
 def _compressed(path: Path, info: zipfile.ZipInfo) -> bytes:
