@@ -43,3 +43,39 @@ def mirror(shared: Path) -> Path:
 def published(shared: Path) -> Path:
     """The earlier benchmark's pairs and result tables."""
     return shared / "published"
+
+
+CHROMIUM = Path("/usr/bin/chromium")
+AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium; ``make browser`` installs it."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if not CHROMIUM.exists():
+        pytest.skip(f"needs {CHROMIUM}: make browser")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def violations():
+    """What axe-core finds on a page: the rule and the first elements; the page must bypass CSP."""
+    if not AXE.is_file():
+        pytest.skip(f"needs {AXE.relative_to(ROOT)}: make browser")
+    script = AXE.read_text("utf-8")
+
+    def found(page):
+        page.evaluate(script)
+        result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            (each["id"], [node["html"][:150] for node in each["nodes"][:3]])
+            for each in result["violations"]
+        ]
+
+    return found

@@ -106,3 +106,15 @@ def test_a_broken_link_anchor_or_picture_fails_the_build(tmp_path, text, told):
     done = build(tmp_path / "mkdocs.yml", tmp_path / "site")
     assert done.returncode == 1
     assert told in done.stderr
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_first_pages(site, browser, violations, scheme):
+    context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    found = {}
+    for name in ("index", "report", "trust", "hub/leaderboard"):
+        page.goto((site / f"{name}.html").as_uri())
+        found[name] = violations(page)
+    context.close()
+    assert not any(found.values()), found

@@ -24,7 +24,6 @@ from rule_run import make_run
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = "/usr/bin/chromium"
 PICTURES = ROOT / "tests" / "artifacts" / "leaderboard"
 HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\u202e${window.hacked=1}'
@@ -80,20 +79,6 @@ def site(results):
     server.wait(20)
 
 
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    if not Path(CHROMIUM).exists():
-        pytest.skip(f"needs {CHROMIUM}: apt-get install chromium")
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture
 def visit(browser, site):
     """Open a page; errors, requests to elsewhere and scripts that others smuggled in fail."""
@@ -125,6 +110,7 @@ def visit(browser, site):
 
 
 def picture(page, name):
+    PICTURES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
 
@@ -396,6 +382,25 @@ def test_a_phone_in_the_dark_scrolls_no_page_sideways(visit, path, wait, name):
         # Each judge is a card; none of its figures is cut.
         cell = page.locator("#table tr[data-row] td.c-first").first.bounding_box()
         assert cell["x"] + cell["width"] <= 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(visit, violations, scheme):
+    two = "a=steady-70b%7Csteady-70b%40callable&b=wavering-1.5b%7Cwavering-1.5b%40callable"
+    pages = {
+        "?task=preference&columns=kappa+noise&compare=steady-70b%7Csteady-70b%40callable":
+            "#table caption:has-text('preference')",
+        "judge?run=steady-70b&judge=steady-70b%40callable": "#about .card",
+        f"compare?{two}": "#comparison table",
+        "published": "#published table",
+        "submit": "#upload",
+    }  # fmt: skip
+    found = {}
+    for path, wait in pages.items():
+        page = visit(path, scheme=scheme, wait="body")
+        page.wait_for_selector(wait, state="attached")
+        found[path] = violations(page)
+    assert not any(found.values()), found
 
 
 def test_every_control_is_reached_by_the_tab_key_in_the_order_of_the_page(visit):

@@ -64,6 +64,11 @@ def _results(
     )
 
 
+NAMED_BY_TEXT = """() => document.querySelectorAll('#upload button, #upload-folder button')
+  .forEach(button => button.removeAttribute('aria-label'))"""
+"""Gradio's upload buttons have a label that differs from the text that they show."""
+
+
 def page(gr: Any, demo: Any, source: RunSource) -> None:
     """Build the page: ``gr`` is Gradio."""
     about = render(
@@ -107,6 +112,7 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     def checked(whole: list[str] | None, paths: list[str] | None, named: str, wanted: bool) -> str:
         return submit(source, whole or paths, wanted, named)
 
+    demo.load(None, js=NAMED_BY_TEXT, api_visibility="private")
     button.click(
         checked, [folder, files, link, keep], shown, api_visibility="private", concurrency_limit=2
     )

@@ -1,0 +1,106 @@
+"""The report's page in a browser: axe-core, every control by keyboard, phone and print."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import pyarrow as pa
+import pytest
+
+from judgesense.reporting.build import measure
+from judgesense.reporting.html import render_html
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def pages(make, tmp_path_factory):
+    """The page of one judge on two tasks' worth of pairs, and that of twelve with long names."""
+    folder = tmp_path_factory.mktemp("pages")
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 5, ["A", "B"] * 20, orders=("AB", "BA"))
+
+    def wavers(prompt):
+        return ("A", "B")[zlib.crc32(prompt["text"].encode()) % 2]
+
+    def written(name, log):
+        report = measure(log, benchmark.pairs, run={}, prompts=benchmark.prompts)
+        (folder / name).write_text(render_html(report), "utf-8")
+        return (folder / name).as_uri()
+
+    many = [
+        make.log(benchmark, make.oracle if n % 3 else wavers, judge=f"{'n' * 194}-{n:02}@{n:08x}")
+        for n in range(12)
+    ]
+    return {
+        "one": written("one.html", make.log(benchmark, wavers)),
+        "many": written("many.html", pa.concat_tables(many)),
+    }
+
+
+@pytest.fixture
+def opened(browser):
+    """Open a page; an error on the console or a request fails."""
+    wrong, contexts = [], []
+
+    def call(address, width=1366, height=768, **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, bypass_csp=True, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: m.type == "error" and wrong.append(m.text))
+        page.on("request", lambda r: r.url != address and wrong.append(r.url))
+        page.goto(address)
+        return page
+
+    yield call
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["one", "many"])
+def test_axe_finds_nothing_folded_or_open(opened, pages, violations, scheme, name):
+    page = opened(pages[name], color_scheme=scheme)
+    assert violations(page) == []
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert violations(page) == []
+
+
+def test_the_keyboard_reaches_links_folds_and_copy_buttons(opened, pages):
+    page = opened(pages["one"], permissions=["clipboard-read", "clipboard-write"])
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "copy":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector("button:has-text('Copied')")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("judgesense ")
+    fold = page.locator("#flips summary").first
+    fold.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#flips article").first.is_visible()
+    assert page.locator("#flips details").first.locator("article").count() <= 3
+    link = page.get_by_role("link", name="Method")
+    link.focus()
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#method")
+
+
+def test_the_first_screen_fits_a_laptop_two_phones_and_three_printed_pages(opened, pages, tmp_path):
+    for width, height in ((1366, 768), (390, 2 * 844)):
+        page = opened(pages["one"], width, height)
+        assert page.locator("#wordings").bounding_box()["y"] <= height
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) <= 3
+
+
+def test_twelve_long_names_fit_a_phone_and_the_matrix_comes_first(opened, pages):
+    page = opened(pages["many"], 390, 844)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page = opened(pages["many"])
+    box = page.locator(".chips, .matrix").first.bounding_box()
+    assert box["y"] + box["height"] <= 768
