@@ -306,13 +306,13 @@ def soft_jss(
             )
     same = 1 - np.abs(first - second).sum(axis=1) / 2
     _, k = cluster_codes(clusters, len(same))
-    spread = mean_t_cluster(same, clusters, confidence_level)
+    spread = mean_t_cluster(same, clusters, confidence_level).within(0.0, 1.0)
     share = float(np.clip(same.mean(), 0, 1))
     return SoftAgreement(
         soft_jss=share,
         flip_mass=1 - share,
-        ci_low=None if spread.low is None else max(0.0, spread.low),
-        ci_high=None if spread.high is None else min(1.0, spread.high),
+        ci_low=spread.low,
+        ci_high=spread.high,
         n_pairs=len(same),
         n_items=k,
     )

@@ -144,7 +144,7 @@ def position_bias(
     n_items = len(np.unique(clusters))
     place = wilson_cluster(np.concatenate([first_ab, first_ba]), np.tile(clusters, 2), level)
     same = wilson_cluster(consistent, clusters, level)
-    fair = mean_t_cluster(lean, clusters, level)
+    fair = mean_t_cluster(lean, clusters, level).within(-1.0, 1.0)
     return PositionBias(
         position_consistency=float(consistent.mean()),
         position_consistency_ci_low=same.low,
@@ -155,8 +155,8 @@ def position_bias(
         consistent_first=float(always_first.mean()),
         consistent_second=float(always_second.mean()),
         preference_fairness=float(lean.mean()),
-        preference_fairness_ci_low=None if fair.low is None else max(-1.0, fair.low),
-        preference_fairness_ci_high=None if fair.high is None else min(1.0, fair.high),
+        preference_fairness_ci_low=fair.low,
+        preference_fairness_ci_high=fair.high,
         n=n,
         n_items=n_items,
         n_excluded=len(kept) - n,

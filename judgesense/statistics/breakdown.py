@@ -164,9 +164,8 @@ def consensus(
     if used.any():
         agreeing = (counts * (counts - 1)).sum(axis=1)[used] / (voters * (voters - 1))[used]
         mean = float(agreeing.mean())
-        spread = mean_t_cluster(agreeing, clusters[used], confidence_level)
-        if spread.low is not None and spread.high is not None:
-            low, high = max(0.0, spread.low), min(1.0, spread.high)
+        spread = mean_t_cluster(agreeing, clusters[used], confidence_level).within(0.0, 1.0)
+        low, high = spread.low, spread.high
     return Consensus(
         agreement=mean,
         ci_low=low,

@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
-from judgesense.statistics.intervals import Interval, booleans, cluster_codes, wilson_from_sums
+from judgesense.statistics.intervals import (
+    Interval,
+    booleans,
+    cluster_codes,
+    difference_interval,
+    residual_correlation,
+    wilson_from_sums,
+)
 from judgesense.statistics.labels import (
     Labels,
     check_labels,
@@ -19,7 +26,7 @@ from judgesense.statistics.labels import (
     check_seed,
     encode_pair,
 )
-from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import numbers
 
@@ -158,8 +165,7 @@ def paired_test(
     if k > 1 and method == "bootstrap":
         sums = resampled_sums(np.column_stack([gaps, sizes]), n_resamples, seed)
         drawn = sums[:, 0] / sums[:, 1]
-        ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-        interval = Interval(float(ends[0]), float(ends[1]))
+        interval = Interval(*percentile_ends(drawn, level))
         tail = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
         p_value = min(1.0, 2 * (1 + tail) / (1 + n_resamples))
     elif k > 1:
@@ -180,18 +186,12 @@ def paired_test(
 
 def _newcombe(hits: npt.NDArray[Any], sizes: Floats, level: float) -> Interval:
     """Square-and-add interval of second - first with the correlation of the items' residuals."""
-    one, two = (wilson_from_sums(row, sizes, level) for row in hits)
-    if one.low is None or one.high is None or two.low is None or two.high is None:
-        return Interval(None, None)
     shares = hits.sum(axis=1) / sizes.sum()
-    residuals = hits - shares[:, None] * sizes
-    spread = float(np.sqrt((residuals[0] ** 2).sum() * (residuals[1] ** 2).sum()))
-    phi = float(residuals[0] @ residuals[1]) / spread if spread > 0 else 0.0
-    p1, p2 = float(shares[0]), float(shares[1])
-    down1, up1, down2, up2 = p1 - one.low, one.high - p1, p2 - two.low, two.high - p2
-    low = np.sqrt(max(0.0, down2**2 - 2 * phi * down2 * up1 + up1**2))
-    high = np.sqrt(max(0.0, up2**2 - 2 * phi * up2 * down1 + down1**2))
-    return Interval(max(-1.0, p2 - p1 - float(low)), min(1.0, p2 - p1 + float(high)))
+    one, two = (
+        (float(share), wilson_from_sums(row, sizes, level))
+        for share, row in zip(shares, hits, strict=True)
+    )
+    return difference_interval(one, two, residual_correlation(*(hits - shares[:, None] * sizes)))
 
 
 def _clustered_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:

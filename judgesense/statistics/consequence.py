@@ -12,7 +12,7 @@ import numpy as np
 from judgesense.statistics.intervals import Interval, cluster_codes
 from judgesense.statistics.labels import Codes, check_level, check_resamples, encode
 from judgesense.statistics.ranking import competition_ranks, kendall_matrix, leaders
-from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import Floats, is_finite
 
@@ -180,9 +180,7 @@ def consequence(
             reasons.append("too few items of a system for an interval")
         else:
             rates = _changes(drawn[:, :-1] / drawn[:, -1:])
-            tail = (1 - level) / 2
-            ends = [np.quantile(rate, [tail, 1 - tail]) for rate in rates]
-            winner_ci, ranking_ci = (Interval(float(low), float(high)) for low, high in ends)
+            winner_ci, ranking_ci = (Interval(*percentile_ends(rate, level)) for rate in rates)
     return Consequence(
         winner_change_rate=winner_rate,
         winner_change_ci_low=winner_ci.low,

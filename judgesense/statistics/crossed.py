@@ -17,6 +17,7 @@ from judgesense.statistics.intervals import (
     cluster_codes,
     difference_interval,
     outer_ends,
+    residual_correlation,
     wilson_cluster,
 )
 from judgesense.statistics.labels import Codes, check_level
@@ -176,12 +177,10 @@ def delta_jss(
         np.bincount(codes, rows - share, minlength=k)
         for rows, codes, share in zip((hits, again), (one, two), shares, strict=True)
     ]
-    size = float(np.sqrt((residuals[0] ** 2).sum() * (residuals[1] ** 2).sum()))
-    correlation = float(residuals[0] @ residuals[1]) / size if size > 0 else 0.0
     ends = difference_interval(
         (shares[1], wilson_cluster(again, two, level)),
         (shares[0], wilson_cluster(hits, one, level)),
-        correlation,
+        residual_correlation(*residuals),
     )
     return RepeatDifference(shares[1], delta, ends.low, ends.high)
 

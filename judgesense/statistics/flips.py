@@ -199,10 +199,8 @@ def any_of(
     if np.isin(apart, (0, 1)).all():
         ends = wilson_cluster(apart == 1, cluster_ids, confidence_level)
     else:
-        ends = mean_t_cluster(apart, cluster_ids, confidence_level)
-    low = None if ends.low is None else max(0.0, ends.low)
-    high = None if ends.high is None else min(1.0, ends.high)
-    return AnyOf(float(apart.mean()), low, high, k, n)
+        ends = mean_t_cluster(apart, cluster_ids, confidence_level).within(0.0, 1.0)
+    return AnyOf(float(apart.mean()), ends.low, ends.high, k, n)
 
 
 def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.NDArray[np.float64]:

@@ -13,9 +13,11 @@ from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.intervals import (
     cluster_codes,
     difference_interval,
+    residual_correlation,
     wilson_cluster,
 )
 from judgesense.statistics.labels import Codes, Labels, check_labels, check_level, encode_pair
+from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.result import ResultMapping
 
 Floats = npt.NDArray[np.float64]
@@ -184,17 +186,16 @@ def _figures(
         return {**found, "degenerate": "; ".join(filter(None, [reason, few]))}
     drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal, level), ordinal)
     for name, value in measures.items():
-        ends = np.quantile(drawn[name], [(1 - level) / 2, (1 + level) / 2])
-        found[f"{name}_ci_low"] = float(min(ends[0], value))
-        found[f"{name}_ci_high"] = float(max(ends[1], value))
+        ends = percentile_ends(drawn[name], level)
+        found[f"{name}_ci_low"] = min(ends[0], float(value))
+        found[f"{name}_ci_high"] = max(ends[1], float(value))
     return {**found, "degenerate": reason}
 
 
 def _correlation(one: npt.NDArray[Any], two: npt.NDArray[Any], codes: Codes) -> float:
     """Correlation of the cluster sums of two columns' residuals; 0 where one has none."""
     sums = [np.bincount(codes, column - column.mean()) for column in (one, two)]
-    size = float(np.sqrt((sums[0] ** 2).sum() * (sums[1] ** 2).sum()))
-    return float(sums[0] @ sums[1]) / size if size > 0 else 0.0
+    return residual_correlation(*sums)
 
 
 def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:

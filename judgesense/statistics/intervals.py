@@ -7,14 +7,14 @@ row-wise interval of the literature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.labels import Codes, check_level
-from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.tables import is_ordered, numbers
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +33,17 @@ class Interval:
     high: float | None
     effective_n: float | None = None
     icc: float | None = None
+
+    def within(self, lowest: float, highest: float) -> Interval:
+        """The interval, cut off at the range of what it estimates.
+
+        >>> ends = Interval(-0.1, 0.4).within(0, 1)
+        >>> ends.low, ends.high
+        (0, 0.4)
+        """
+        low = None if self.low is None else max(lowest, self.low)
+        high = None if self.high is None else min(highest, self.high)
+        return replace(self, low=low, high=high)
 
 
 def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
@@ -223,7 +234,24 @@ def difference_interval(
     down1, up1, down2, up2 = p1 - one.low, one.high - p1, p2 - two.low, two.high - p2
     low = np.sqrt(max(0.0, down2**2 - 2 * correlation * down2 * up1 + up1**2))
     high = np.sqrt(max(0.0, up2**2 - 2 * correlation * up2 * down1 + down1**2))
-    return Interval(max(-1.0, p2 - p1 - float(low)), min(1.0, p2 - p1 + float(high)))
+    return Interval(p2 - p1 - float(low), p2 - p1 + float(high)).within(-1.0, 1.0)
+
+
+def residual_correlation(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
+    """Correlation of two figures of the same clusters, from the clusters' residuals.
+
+    Args:
+        one: shape (k,), what each cluster adds to the first figure beyond the mean.
+        two: shape (k,), the same of the second.
+
+    Returns:
+        The correlation, 0 where a figure has no residuals.
+
+    >>> residual_correlation(np.array([1.0, -1.0]), np.array([2.0, -2.0]))
+    1.0
+    """
+    size = float(np.sqrt((one**2).sum() * (two**2).sum()))
+    return float(one @ two) / size if size > 0 else 0.0
 
 
 def _icc(successes: Floats, sizes: Floats) -> float:
@@ -329,13 +357,11 @@ def bootstrap_mean(
     stats = np.column_stack([np.bincount(codes, x, minlength=k), np.bincount(codes, minlength=k)])
     sums = resampled_sums(stats, n_resamples, seed)
     means = sums[:, 0] / sums[:, 1]
-    tails = (1 - level) / 2
-    if method == "bca":
-        left = stats.sum(axis=0) - stats
-        low, high = _bca_tails(means, float(x.mean()), left[:, 0] / left[:, 1], tails)
-    else:
-        low, high = tails, 1 - tails
-    ends = np.quantile(means, [low, high])
+    if method == "percentile":
+        return Interval(*percentile_ends(means, level))
+    left = stats.sum(axis=0) - stats
+    tails = _bca_tails(means, float(x.mean()), left[:, 0] / left[:, 1], (1 - level) / 2)
+    ends = np.quantile(means, tails)
     return Interval(float(ends[0]), float(ends[1]))
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from judgesense.statistics.intervals import Interval, cluster_codes, outer_ends, wilson_cluster
 from judgesense.statistics.labels import Codes, Labels, check_level, encode_pair
-from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.resampling import percentile_ends, resampled_sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -212,8 +212,7 @@ def bootstrap_kappa(
     replicates = replicates[np.isfinite(replicates)]
     if 2 * len(replicates) <= n_resamples:
         return Interval(None, None)
-    ends = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(ends[0]), float(ends[1]))
+    return Interval(*percentile_ends(replicates, level))
 
 
 def _kappas(sums: Floats) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -57,6 +59,16 @@ def resampled_sums(
         each = rows if counts is None else np.repeat(distinct, tally, axis=0)
         return _index_sums(each, n_resamples, rng)
     return _normal_sums(distinct, tally / k, k, n_resamples, rng)
+
+
+def percentile_ends(draws: Any, confidence_level: float) -> tuple[float, float]:
+    """The ends of the percentile interval of bootstrap draws (Efron 1979).
+
+    >>> percentile_ends([0.0, 1.0, 2.0, 3.0, 4.0], 0.5)
+    (1.0, 3.0)
+    """
+    low, high = np.quantile(draws, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    return float(low), float(high)
 
 
 def _distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:

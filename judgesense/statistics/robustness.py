@@ -15,7 +15,7 @@ from judgesense.statistics.intervals import (
     wilson_from_sums,
 )
 from judgesense.statistics.labels import check_level, check_resamples
-from judgesense.statistics.resampling import resampled_sums
+from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import Floats, numbers, positive_number
 
@@ -255,9 +255,7 @@ def _gap_interval(
     sizes = np.bincount(clusters, minlength=n_items)
     drawn = resampled_sums(np.column_stack([*sums, sizes]), n_resamples, seed)
     accuracies = drawn[:, :-1] / drawn[:, -1:]
-    tail = (1 - level) / 2
-    low, high = np.quantile(np.ptp(accuracies, axis=1), [tail, 1 - tail])
-    return Interval(float(max(low, 0.0)), float(min(high, 1.0)))
+    return Interval(*percentile_ends(np.ptp(accuracies, axis=1), level)).within(0.0, 1.0)
 
 
 def _chance_gap(right: Floats) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgesense.statistics.ranking import held_out
+from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.tables import Floats
 
 _TIE = 1e-12
@@ -84,9 +85,9 @@ def selection_gain(scores: Floats, z: float) -> SelectionGain:
     mean, bound = held_out(scores, 0.0).mean(axis=-1), held_out(scores, z).mean(axis=-1)
     gap = bound - mean
     gap[np.abs(gap) < _TIE] = 0.0
-    low, high = np.quantile(gap, [0.025, 0.975])
+    low, high = percentile_ends(gap, 0.95)
     return SelectionGain(
-        float(mean.mean()), float(bound.mean()), float(gap.mean()), float(low), float(high),
+        float(mean.mean()), float(bound.mean()), float(gap.mean()), low, high,
         float((gap > 0).mean()), float((gap == 0).mean()), float((gap < 0).mean()),
     )  # fmt: skip
 

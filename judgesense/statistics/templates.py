@@ -12,6 +12,7 @@ import numpy as np
 
 from judgesense.statistics.intervals import Interval
 from judgesense.statistics.ranking import spearman_matrix
+from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.tables import Floats
 
 _TIE = 1e-12
@@ -106,6 +107,4 @@ def rank_agreement_interval(
             found.append(float(np.nanmean(rho)))
     if not found:
         return Interval(None, None)
-    tail = (1 - confidence_level) / 2
-    low, high = np.quantile(found, [tail, 1 - tail])
-    return Interval(float(low), float(high))
+    return Interval(*percentile_ends(found, confidence_level))
