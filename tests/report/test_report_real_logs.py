@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
@@ -103,3 +104,21 @@ def test_the_judge_of_flakyjudge_that_ignores_the_criterion_is_told(
     }
     assert cards["llama-8b"]["because"] == ["right", "responsive"]
     assert cards["llama-8b"]["checks"]["steady"]["state"] == "pass"
+
+
+@pytest.mark.slow
+def test_every_figure_that_flakyjudge_prints_is_reproduced(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
+    page = importlib.import_module("make_flakyjudge")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    page.write(shared / "logs" / "flakyjudge")
+    text = (tmp_path / "page.md").read_text("utf-8")
+    assert "72 of 72 figures" in text
+    cards = [line.split(" | ") for line in text.splitlines() if " pass | " in line]
+    trust = {row[0].removeprefix("| "): (row[1], row[4].split()[1]) for row in cards}
+    assert trust.pop("llama-8b") == ("avoid", "fail")
+    assert trust.pop("claude-sonnet") == ("care", "pass")
+    assert set(trust.values()) == {("use", "pass")}
+    assert len(trust) == 4
