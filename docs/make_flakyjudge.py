@@ -52,8 +52,8 @@ flaky`: {rows} decisions, {unclear} of them UNCLEAR) and reads every figure from
 
 ## The published figures
 
-Verdicts that differ from the one on the original wording, in percent. *Published* is from
-flakyjudge's `supplementary.json`; *log* is the same figure from the imported log.
+Verdicts that differ from the one on the original wording, in percent. Each cell has the published
+figure (flakyjudge's `supplementary.json`), then the same figure from the imported log.
 
 {published}
 
@@ -188,7 +188,7 @@ def mean_flips(stream: Stream, kinds: Sequence[tuple[Any, Any]]) -> float:
 def printed(published: Sequence[float], own: Sequence[float]) -> tuple[list[str], int]:
     """Both figures of each pair as the tables print them, and how many pairs are equal."""
     both = [(percent(p, 2), percent(o, 2)) for p, o in zip(published, own, strict=True)]
-    return [text for pair in both for text in pair], sum(p == o for p, o in both)
+    return [" / ".join(pair) for pair in both], sum(p == o for p, o in both)
 
 
 def ratio_text(above: float, below: float) -> str:
@@ -233,7 +233,7 @@ def judge_rows(stream: Stream, hot: Stream, known: dict[str, Any]) -> dict[str, 
     right = float((log.decision[rows] == log.gold[rows]).mean())
     originals = np.unique(np.concatenate([base for base, _ in (*wordings, *changed_rows)]))
     return {
-        "published": [stream.judge, *first, *ratios],
+        "published": [stream.judge, *first, " / ".join(ratios)],
         "again": [
             stream.judge, str(len(seven)), *second,
             f"[{percent(any_5.ci_low)}, {percent(any_5.ci_high)}]",
@@ -281,7 +281,7 @@ def length_rows(scores: dict[str, Stream], known: dict[str, Any]) -> tuple[list[
             theirs = published[judge, kind]
             texts = f"{theirs['mean_drift']:+.2f}", f"{drift.mean():+.2f}"
             equal += (texts[0] == texts[1]) + (theirs["n"] == len(drift))
-            row += [str(len(drift)), *texts, f"[{ends.low:+.2f}, {ends.high:+.2f}]"]
+            row += [str(len(drift)), " / ".join(texts), f"[{ends.low:+.2f}, {ends.high:+.2f}]"]
         rows.append(row)
     return rows, equal
 
@@ -314,19 +314,16 @@ def write(folder: Path) -> None:
             rows=f"{sum(counts.values()):,}",
             unclear=counts["unclear"],
             published=table(
-                ["judge", "reworded, published", "log", "changed criterion, published", "log",
-                 "asked again, published", "log", "ratio, published", "log"],
+                ["judge", "reworded", "changed criterion", "asked again", "ratio"],
                 [found[judge]["published"] for judge in judges],
             ),
             again=table(
-                ["judge", "complete items", "any of 7 wordings, published", "log",
-                 "any of 5 wordings, published", "log", "any of 5 reruns, published", "log",
-                 "any of 5 wordings, 95%", "any of 5 reruns, 95%"],
+                ["judge", "items", "any of 7 wordings", "any of 5 wordings", "any of 5 reruns",
+                 "95%, wordings", "95%, reruns"],
                 [found[judge]["again"] for judge in judges],
             ),
             length=table(
-                ["judge", "padded, n", "published", "log", "95%", "condensed, n", "published",
-                 "log", "95%"],
+                ["judge", "items", "padded", "95%", "items", "condensed", "95%"],
                 lengths,
             ),
             own=table(

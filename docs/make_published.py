@@ -135,23 +135,23 @@ def v2_table() -> str:
     """A row per judge and task of v2, with v1's withdrawn JSS in the last column."""
     first = {(f.judge, f.task): f.jss for f in figures() if f.version == V1 and f.labels == "raw"}
     rows = []
-    for f in v2_figures():
+    for f in sorted(v2_figures(), key=lambda f: f.task):
         old = first.get((f.judge, f.task))
         rows.append(
             [
-                f"{f.published_as}, {f.task}",
+                f.task,
+                f.published_as,
                 str(f.n_items),
                 with_ends(f.jss, f.ci_low, f.ci_high),
                 state(f.ci_low, f.ci_high, Thresholds().steady),
                 "-" if f.jss_repeat is None else f"{f.jss_repeat:.2f}",
                 with_ends(f.delta_jss, f.delta_ci_low, f.delta_ci_high),
-                percent(f.refused),
-                percent(f.unclear),
+                f"{percent(f.refused)} / {percent(f.unclear)}",
                 "-" if old is None else f"{old:.2f}",
             ]
         )
-    heads = ["judge and task", "items", "JSS, v2", "steady", "asked again", "ΔJSS", "refused, %",
-             "unreadable, %", "v1, withdrawn"]  # fmt: skip
+    heads = ["task", "judge", "items", "JSS, v2", "steady", "asked again", "ΔJSS",
+             "refused / unreadable, %", "v1, withdrawn"]  # fmt: skip
     return table(heads, rows)
 
 

@@ -65,9 +65,9 @@ def variance_budget(
     Nominal verdicts count as 0/1 for each label, so the half squared difference is 1 if they differ
     (Light & Margolin 1971).
 
-    Intervals: each mean has a clustered Wilson interval (nominal) or a delete-one-cluster jackknife
-    on the log scale (scales); those of a component are combined by MOVER (Zou & Donner 2008). The
-    item's is a jackknife.
+    Intervals: each mean has a clustered Wilson interval (nominal) or, on scales, that of a variance
+    with degrees of freedom from a delete-one-cluster jackknife; those of a component are combined
+    by MOVER (Zou & Donner 2008). The item's is a jackknife, on scales that of the logarithm.
 
     Args:
         base: shape (n,), the verdict on the base prompt of each item, as numbers: codes of nominal
@@ -195,7 +195,7 @@ def _apart(
     if not apart.any():
         # Nobody moved: the upper end for one level.
         return Interval(0.0, None if some.high is None else some.high / 2)
-    return _jackknife(_mean(parts[source]), level, log=True)
+    return _chi_square(_mean(parts[source]), level, len(apart))
 
 
 def _difference(one: float, two: float, first: Interval, second: Interval) -> Interval:
@@ -210,7 +210,31 @@ def _difference(one: float, two: float, first: Interval, second: Interval) -> In
     return Interval(float(two - one - down), float(two - one + up))
 
 
-def _jackknife(estimates: Floats, level: float, *, log: bool) -> Interval:
+def _chi_square(estimates: Floats, level: float, rows: int) -> Interval:
+    """The interval of a mean of squares, as that of a variance.
+
+    The degrees of freedom follow from the delete-one-cluster jackknife (Satterthwaite 1946), at
+    most one per row, since few clusters show too little of their spread. A mean within two standard
+    errors of 0 has Student's t.
+    """
+    from scipy.special import chdtri
+
+    whole, error = float(estimates[-1]), _error(estimates)
+    if whole <= 2 * error:
+        return _jackknife(estimates, level)
+    freedom = min(2 * (whole / error) ** 2, rows) if error else rows
+    low, high = (1 - level) / 2, (1 + level) / 2
+    return Interval(*(freedom * whole / float(chdtri(freedom, tail)) for tail in (low, high)))
+
+
+def _error(estimates: Floats) -> float:
+    """The standard error by the delete-one-cluster jackknife."""
+    leave_out = estimates[:-1]
+    k = len(leave_out)
+    return float(np.sqrt((k - 1) / k * ((leave_out - leave_out.mean()) ** 2).sum()))
+
+
+def _jackknife(estimates: Floats, level: float, *, log: bool = False) -> Interval:
     """Student's t on the delete-one-cluster jackknife, on the log scale if ``log``.
 
     Variances are skewed: their logarithm is closer to normal (Bartlett & Kendall 1946). An
@@ -218,10 +242,8 @@ def _jackknife(estimates: Floats, level: float, *, log: bool) -> Interval:
     """
     from scipy.special import stdtrit
 
-    k, whole = len(estimates) - 1, float(estimates[-1])
-    leave_out = estimates[:-1]
-    error = float(np.sqrt((k - 1) / k * ((leave_out - leave_out.mean()) ** 2).sum()))
-    half = float(stdtrit(k - 1, (1 + level) / 2)) * error
+    whole, error = float(estimates[-1]), _error(estimates)
+    half = float(stdtrit(len(estimates) - 2, (1 + level) / 2)) * error
     if log and whole > 2 * error:
         factor = float(np.exp(half / whole))
         return Interval(whole / factor, whole * factor)
