@@ -21,7 +21,7 @@ MOST_ITEMS = 2_000
 """Remedies are measured on at most this many items, drawn at random: enough for 2 points."""
 
 _SHOWN_UNDECIDED = 0.02
-"""With more verdicts undecided, a remedy's text says how many."""
+"""With more verdicts undecided, or tied, a remedy's text says how many."""
 
 PASSING = ("use", "care")
 """The values of ``trust`` with which a remedy can be recommended, if it is right as well."""
@@ -37,7 +37,8 @@ def remedies(
     The first row is ``as asked``; the others follow by the prompts that a verdict costs. Figures
     are cross-fitted over clusters, on the items that both ways of asking share; ``accuracy`` counts
     an undecided verdict as wrong and averages wordings (and panels) per item;
-    ``accuracy_decided`` leaves undecided verdicts out. ``jss`` compares
+    ``accuracy_decided`` leaves undecided verdicts out. ``ties`` is the share of verdicts between
+    equally probable labels, which take the first. ``jss`` compares
     wordings of one polarity, or disjoint panels. ``trust``, ``because`` and ``checks`` are the
     card of the remedied verdicts. What the log cannot measure has a row without figures whose text
     says what to run.
@@ -92,6 +93,7 @@ def _row(grid: Grid, found: Measured, plain: Measured) -> dict[str, Any]:
         "same_choice_before": plain.figure("fair"),
         "same_choice": found.figure("fair"),
         "readable": found.readable,
+        "ties": found.ties,
         "n_items": found.n_items,
         "trust": card.trust if card else None,
         "because": list(card.because) if card else [],
@@ -121,6 +123,8 @@ def _text(found: Measured, plain: Measured) -> str:
         if found.accuracy_decided is not None:
             undecided += f", right on {percent(found.accuracy_decided)} of the others"
         parts.append(undecided)
+    if found.ties is not None and found.ties > _SHOWN_UNDECIDED:
+        parts.append(f"ties on {percent(found.ties)}, which take the first label")
     jss, before = found.figure("steady"), plain.figure("steady")
     if jss is not None:
         was = "" if remedy == Remedy() or before is None else f", was {number(before)}"
@@ -151,7 +155,7 @@ def _unmeasured(remedy: str, run: str) -> dict[str, Any]:
     empty = dict.fromkeys((
         "prompts_per_item", "usd_per_item", "accuracy_before", "accuracy", "accuracy_decided",
         "gain", "gain_ci_low", "gain_ci_high", "jss_before", "jss", "same_choice_before",
-        "same_choice", "readable",
+        "same_choice", "readable", "ties",
     ))  # fmt: skip
     return {
         "remedy": remedy,

@@ -31,6 +31,7 @@ from judgesense.trust.fitting import (
     remedy_named,
 )
 from judgesense.trust.grid import NOT_ASKED, Grid
+from judgesense.trust.rules import TIE
 from judgesense.trust.thresholds import DEFAULTS, Thresholds
 from judgesense.trust.units import Unit, stream_of
 
@@ -50,6 +51,7 @@ class Measured:
     readable: float | None
     n_items: int
     accuracy_decided: float | None = None
+    ties: float | None = None
 
     def figure(self, check: str) -> float | None:
         """The estimate of one of the card's checks."""
@@ -70,16 +72,22 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
         return _repeated(grid, groups)
     if remedy.chosen:
         return [_chosen(grid, remedy, group, folds) for group in groups]
-    return [
-        Unit(
-            " + ".join(grid.wordings[n].name for n in panel),
-            group,
-            decide(grid, panel, fit(grid, remedy, panel, group)).codes,
-            panel[0] if len(panel) == 1 else None,
-        )
-        for panel in panels(grid, remedy)
-        for group in groups
-    ]
+    found = []
+    for panel in panels(grid, remedy):
+        name = " + ".join(grid.wordings[n].name for n in panel)
+        for group in groups:
+            decided = decide(grid, panel, fit(grid, remedy, panel, group))
+            tied = (decided.codes >= 0) & (decided.margin <= TIE)
+            found.append(
+                Unit(
+                    name,
+                    group,
+                    decided.codes,
+                    panel[0] if len(panel) == 1 else None,
+                    tied=tied if grid.has_probabilities else None,
+                )
+            )
+    return found
 
 
 def _chosen(grid: Grid, remedy: Remedy, group: tuple[str, ...], folds: Codes) -> Unit:
@@ -205,7 +213,15 @@ def measured(
         float((told[asked] >= 0).mean()) if asked.any() else None,
         int(asked.any(axis=1).sum()),
         _decided_accuracy(grid, told),
+        _ties(after),
     )
+
+
+def _ties(units: list[Unit]) -> float | None:
+    """The share of verdicts that are ties, among those read from probabilities."""
+    given = sum(int((unit.codes >= 0).sum()) for unit in units if unit.tied is not None)
+    tied = sum(int(unit.tied.sum()) for unit in units if unit.tied is not None)
+    return tied / given if given else None
 
 
 def _decided_accuracy(grid: Grid, told: Codes) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from judgesense.decisions import CONTRAST, SCHEMA
@@ -21,7 +22,8 @@ class Unit:
 
     ``name`` stands for a template; ``codes`` are verdicts in the items' own order, shape (n,).
     ``orders`` are the option orders that the verdict holds for: one as asked, both if averaged.
-    ``contrast`` marks another question than the other units ask.
+    ``contrast`` marks another question than the other units ask. ``tied`` are the items whose two
+    best labels are equally probable, so that the verdict is the first; None for votes.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Unit:
     codes: Codes
     wording: int | None = None
     contrast: bool = False
+    tied: npt.NDArray[np.bool_] | None = None
 
 
 def _declared(wording: Wording | None, contrast: bool) -> tuple[str | None, str | None]:

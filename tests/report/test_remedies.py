@@ -136,6 +136,24 @@ def test_as_asked_are_the_verdicts_of_the_log_even_in_ties():
     assert plain["same_choice"] == 0.0
 
 
+def test_ties_of_both_orders_are_counted():
+    table = judged(n=40).log.table.to_pylist()
+    for row in table:
+        if row["item_id"] in ("i1", "i2"):  # both orders say A with the same probability
+            row["raw_decision"] = row["decision"] = "A"
+            row["option_logprobs"] = [
+                {"option": "A", "logprob": -0.1}, {"option": "B", "logprob": -2.35},
+            ]  # fmt: skip
+    record = {"tasks": {"relevance": {"labels": ["A", "B"], "comparative": True}}}
+    found = by_name(
+        remedies(view(pa.Table.from_pylist(table, schema=SCHEMA), None, record).judged[0])
+    )
+    assert found["both orders"]["ties"] == 0.05
+    assert "ties on 5%" in found["both orders"]["text"]
+    assert found["calibrated"]["ties"] == 0.0
+    assert found["as asked"]["ties"] is None
+
+
 def test_the_columns_of_the_contract_are_there():
     keys = {
         "remedy", "prompts_per_item", "accuracy_before", "accuracy", "gain", "gain_ci_low",
