@@ -9,6 +9,7 @@ chance. An exact balance would be worse: a rule learnt on a part of such a set i
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,11 +40,20 @@ TOLERANCE = 0.025
 FEWEST = 24
 """The search gives up items for balance down to this number."""
 
+MOST_OF_A_LEVEL = 1.25
+"""How many times its even share a level of a scale may have, where another is scarce."""
+
+_PARTS = (1.0, 0.8, 0.6)
+"""The parts of a scarce level's items to use: all of them leave nothing to choose from."""
+
 _POOL = 10_000
 """A larger source is sampled down to this number first."""
 
 _MARGIN = 0.005
 """How far within the audit's band a rule must be: the audit reads the query from the prompts."""
+
+_EACH_SYSTEM = 1.25
+"""Weight of the mean level of each system's texts: one ranking of systems is not the only one."""
 
 _ATTEMPTS = 40
 _TRIED = 24
@@ -74,10 +84,13 @@ def match_items(entry: TaskTemplates, items: Sequence[Item], n: int, seed: int) 
     if len(items) > _POOL:
         items = shuffled(items, rng)[:_POOL]
     pool = _Pool(entry, items)
-    most = min(n, pool.balanced)
-    size, best = most, None
+    size, best = pool.most(n), None
     while best is None or not best[0]:
-        best = _best(pool, size, rng)
+        for wanted in pool.wanted(size):
+            best = _best(pool, wanted, rng)
+            if best[0]:
+                break
+        assert best is not None
         if best[0] or size <= FEWEST:
             break
         size = max(FEWEST, min(size - 1, int(size * 0.93)))
@@ -115,19 +128,48 @@ class _Pool:
         if systems is not None:
             # Few systems have few scores: of two, only which one is better counts.
             scores.append(fitted_scores(systems, gold, comparative))
-            ranked += [] if comparative else [_ranks(scores[-1], comparative)]
+            if not comparative:
+                ranked += [_ranks(scores[-1], comparative), *(_EACH_SYSTEM * systems.T)]
         if comparative:
             ranked += [np.sign(values) / 2 for values in scores]
         self.leads: Floats = np.stack([side * values for values in ranked], axis=1)
         names = {name: at for at, name in enumerate(sorted({c.cluster_id for c in self.cases}))}
         self.cluster = np.array([names[case.cluster_id] for case in self.cases])
         self.shared = _shared_texts(self.cases, self.cluster)
-        counts = np.bincount(gold, minlength=len(self.labels))
-        self.balanced = int(counts.min()) * len(self.labels)
+        self.counts = np.bincount(gold, minlength=len(self.labels)).tolist()
 
-    def wanted(self, n: int) -> list[int]:
-        """The number of items of each label."""
-        return list(quotas(n, self.labels).values())
+    def most(self, n: int) -> int:
+        """The largest number up to n for which labels are as balanced as they have to be.
+
+        Of two labels each is half. On a scale no level may have more than :data:`MOST_OF_A_LEVEL`
+        times its even share, so that a scarce level does not make the whole set small.
+        """
+        if len(self.labels) == 2:
+            return min(n, 2 * min(self.counts))
+        return next((size for size in range(n, 0, -1) if self.wanted(size)), 0)
+
+    def wanted(self, n: int) -> list[list[int]]:
+        """The numbers of items of each label to try, the most balanced first."""
+        even = list(quotas(n, self.labels).values())
+        if len(self.labels) == 2:
+            return [even]
+        tried = [self._shared(even, part) for part in _PARTS]
+        most = max(1, MOST_OF_A_LEVEL * n / len(self.labels))
+        fits = [found for found in tried if found and max(found) <= most]
+        if n >= len(self.labels):
+            fits = [found for found in fits if min(found) > 0]
+        return [found for at, found in enumerate(fits) if found not in fits[:at]]
+
+    def _shared(self, even: list[int], part: float) -> list[int] | None:
+        """Even shares where a label may use only part of its items; the others take the rest."""
+        free = [math.floor(part * count) for count in self.counts]
+        if sum(free) < sum(even):
+            return None
+        found = [min(pair) for pair in zip(even, free, strict=True)]
+        for _ in range(sum(even) - sum(found)):
+            open_ = [at for at, of in enumerate(free) if found[at] < of]
+            found[min(open_, key=lambda at: found[at])] += 1
+        return found
 
 
 def _cases(entry: TaskTemplates, items: Sequence[Item]) -> list[GradedText]:
@@ -203,12 +245,12 @@ class _Draw:
         return np.flatnonzero(open_ & (self.pool.gold == gold))
 
 
-def _best(pool: _Pool, n: int, rng: np.random.Generator) -> tuple[bool, list[int]]:
-    """Whether a draw of n items has every rule at chance; and that draw, or else the nearest."""
+def _best(pool: _Pool, wanted: Sequence[int], rng: np.random.Generator) -> tuple[bool, list[int]]:
+    """Whether a draw of these numbers has every rule at chance; it, or else the nearest."""
     nearest: tuple[float, list[int]] | None = None
-    stuck = 0
+    n, stuck = sum(wanted), 0
     for _ in range(_ATTEMPTS):
-        lead, chosen = _balanced_draw(pool, n, rng)
+        lead, chosen = _balanced_draw(pool, wanted, rng)
         full = lead == 0 and len(chosen) == n
         stuck += not full
         worst = _worst(pool, chosen) if full or nearest is None else 1 + lead
@@ -222,11 +264,12 @@ def _best(pool: _Pool, n: int, rng: np.random.Generator) -> tuple[bool, list[int
     return False, nearest[1]
 
 
-def _balanced_draw(pool: _Pool, n: int, rng: np.random.Generator) -> tuple[float, list[int]]:
-    """Draw n items at random and exchange some; what is left of the rules' leads, and the items."""
-    clusters = len(set(pool.cluster.tolist()))
+def _balanced_draw(
+    pool: _Pool, wanted: Sequence[int], rng: np.random.Generator
+) -> tuple[float, list[int]]:
+    """Draw items at random and exchange some; what is left of the rules' leads, and the items."""
+    n, clusters = sum(wanted), len(set(pool.cluster.tolist()))
     draw = _Draw(pool, 1 if 2 * n <= clusters else -(-n // clusters) + 1)
-    wanted = pool.wanted(n)
     # Scarce labels first: they have the fewest clusters to choose from.
     for gold in sorted(range(len(wanted)), key=lambda g: int((pool.gold == g).sum())):
         for _ in range(wanted[gold]):

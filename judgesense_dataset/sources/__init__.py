@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 NAMES = ("truthfulqa", "summeval", "scifact", "mtbench")
 """The modules with a ``SOURCE``: the sources of ``all``, in the order of their tasks."""
 
-CHOICES = (*NAMES, "all", "beir:SET", "own")
+OTHERS = ("summeval-pairs",)
+"""Sources for a task of which ``all`` has another."""
+
+CHOICES = (*NAMES, "all", *OTHERS, "beir:SET", "own")
 """All that ``judgesense dataset build --source`` takes."""
 
 
@@ -28,8 +31,8 @@ def get_source(name: str) -> DataSource:
     >>> get_source("truthfulqa").task
     'factuality'
     """
-    if name in NAMES:
-        source: DataSource = import_module(f"{__name__}.{name}").SOURCE
+    if name in (*NAMES, *OTHERS):
+        source: DataSource = import_module(f"{__name__}.{name.replace('-', '_')}").SOURCE
         return source
     if name.startswith("beir:") and name != "beir:":
         from judgesense_dataset.sources.beir import beir_source

@@ -12,7 +12,7 @@ from judgesense_dataset.audit.chance import BAND, FAIL, PASS, Shortcut, shortcut
 from judgesense_dataset.audit.shortcuts import GradedText
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.embedded import TEMPLATES
-from judgesense_dataset.matching import match_items
+from judgesense_dataset.matching import _Pool, match_items
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -137,3 +137,27 @@ def test_built_sets_have_every_rule_at_chance(mirror: Path, tmp_path: Path) -> N
             assert shortcut.ci_high is not None
             assert shortcut.ci_low <= 0.5 <= shortcut.ci_high
         assert not any("shortcut" in finding.code for finding in task.findings)
+
+
+def graded(counts: dict[str, int], seed: int = 0) -> list[Item]:
+    """Summaries at each level, of four systems; those of a higher level tend to be of a later."""
+    rng = np.random.default_rng(seed)
+    items = []
+    for level, n in counts.items():
+        for at in range(n):
+            system = int(rng.integers(4) if rng.random() < 0.6 else (int(level) - 1) * 3 // 4)
+            fields = {"summary": text(rng, int(rng.integers(20, 40)))}
+            items.append(
+                Item(f"s{level}-{at}", "coherence", fields, level, system_id=f"system-{system}")
+            )
+    return items
+
+
+def test_a_scarce_level_does_not_make_the_set_small(known: dict[str, TaskTemplates]) -> None:
+    pool = _Pool(known["coherence"], graded({"1": 20, "2": 80, "3": 99, "4": 99, "5": 80}))
+    assert pool.most(120) == 120
+    assert pool.wanted(120) == [[20, 25, 25, 25, 25], [16, 26, 26, 26, 26], [12, 27, 27, 27, 27]]
+    # No level may have more than 1.25 times its even share.
+    assert pool.most(400) == 360
+    assert pool.wanted(361) == []
+    assert pool.wanted(3) == [[1, 1, 1, 0, 0]]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -257,10 +258,13 @@ def test_an_unknown_source_lists_those_that_exist() -> None:
 def test_every_source_is_registered_and_documented() -> None:
     folder, page = Path(sources.__file__).parent, ROOT / "docs" / "data" / "sources.md"
     modules = {
-        path.stem for path in folder.glob("*.py") if "\nSOURCE = " in path.read_text("utf-8")
+        path.stem
+        for path in folder.glob("*.py")
+        if re.search(r"^SOURCE\b.*= ", path.read_text("utf-8"), re.M)
     }
-    assert modules == set(sources.NAMES)
-    assert all(f"`{name}`" in page.read_text("utf-8") for name in sources.NAMES)
+    known = (*sources.NAMES, *sources.OTHERS)
+    assert modules == {name.replace("-", "_") for name in known}
+    assert all(f"`{name}`" in page.read_text("utf-8") for name in known)
     assert {get_source(name).task for name in sources.NAMES} == set(
         load_templates(DATA / "templates.yaml")
     )
@@ -329,3 +333,29 @@ def test_too_few_own_items_says_how_many_there_are(
 ) -> None:
     with pytest.raises(JudgeSenseError, match=r"has 30 of task 'factuality', .*31"):
         collect_own(own_data, factuality, Reader(), 31, 0)
+
+
+def test_pairs_of_summaries_have_the_better_rated_one_as_gold(mirror: Path) -> None:
+    every = collected(mirror, "summeval-pairs", None).items
+    assert Counter(item.gold for item in every) == {"A": 1236, "B": 1235}
+    rated = {}
+    for row in pq.read_table(mirror / SUMMEVAL).to_pylist():
+        for at, text in enumerate(row["machine_summaries"]):
+            means = [row[name][at] for name in ("coherence", "consistency", "fluency", "relevance")]
+            rated[row["id"], at] = (text.strip(), sum(means) / 4)
+    for item in every[::50]:
+        article = item.cluster_id.removeprefix("summeval-")
+        systems = [int(name[-2:]) for name in (item.system_id or "").split("|")]
+        shown = [rated[article, system] for system in systems]
+        assert [text for text, _ in shown] == [item.fields["response_a"], item.fields["response_b"]]
+        gap = shown[0][1] - shown[1][1]
+        assert gap >= 0.75 - 1e-9 if item.gold == "A" else gap <= -0.75 + 1e-9
+    few = collected(mirror, "summeval-pairs", 40).items
+    assert Counter(item.gold for item in few) == {"A": 20, "B": 20}
+    assert len({item.cluster_id for item in few}) == 40
+
+
+def test_a_rating_of_a_pair_off_the_scale_is_named(broken: Callable[..., Path]) -> None:
+    wrong = broken(SUMMEVAL, lambda table: with_cell(table, "fluency", 3, [9.0] * 12))
+    with pytest.raises(JudgeSenseError, match=r"row 4, column fluency: .* got 9\.0"):
+        collected(wrong, "summeval-pairs", None)
