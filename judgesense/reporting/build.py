@@ -45,6 +45,12 @@ _PAIR_COLUMNS = (
 )  # fmt: skip
 
 
+UNFINISHED = (
+    "Still being judged, or interrupted: the figures cover the prompts judged so far. Rerun the "
+    "same command to finish it."
+)
+
+
 def measure(
     log: pa.Table,
     pairs: pa.Table | None,
@@ -104,6 +110,8 @@ def measure(
         _add_texts(report["examples"], prompts)
     report["runs"] = [dict(run)]
     report["notes"] = [str(note) for note in run.get("notes") or []]
+    if "asked" in run and not run.get("finished"):
+        report["notes"].insert(0, UNFINISHED)
     report["findings"] = advise(report)
     report["advice"] = [as_sentence(finding) for finding in report["findings"]]
     return report

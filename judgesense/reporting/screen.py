@@ -57,8 +57,11 @@ def first_screen(report: Mapping[str, Any]) -> Data:
         best.setdefault(case.key[:3], case)
     chosen = set(map(id, best.values()))
     first = [case for case in cases if id(case) in chosen]
+    unfinished = any("asked" in run and not run.get("finished") for run in report["runs"])
+    title = _title(first)
     return {
-        "title": _title(first),
+        "title": f"So far: {title[:1].lower()}{title[1:]}" if unfinished and first else title,
+        "unfinished": unfinished,
         "rows": [case.row() for case in first],
         "others": [case.row() for case in cases if id(case) not in chosen],
         "matrix": _matrix(first),
@@ -391,6 +394,11 @@ def _step(case: _Case, tasks: Sequence[str]) -> Data:
         return {
             "text": "Ask in both orders of the options:",
             "command": f"judgesense run {who} --tasks {task} --orders AB,BA --out DIR2",
+        }
+    if case.trust == "unknown" and case.checks["steady"]["state"] == "unmeasured":
+        return {
+            "text": "Judge the items under several wordings:",
+            "command": f"judgesense run {who} --tasks {task} --templates FILE --out DIR2",
         }
     unsettled = "open" in {check["state"] for check in case.checks.values()}
     if case.trust == "unknown" or (case.trust == "care" and unsettled):

@@ -121,3 +121,29 @@ def test_the_terminal_names_the_next_command_of_each_judge_and_task(make) -> Non
         "judgesense run --judge ANOTHER --tasks preference --out DIR2",
         "judgesense run --judge good --tasks preference --orders AB,BA --out DIR2",
     ]
+
+
+def test_a_run_still_being_judged_says_so(make) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["YES", "NO"] * 20)
+    log = make.log(benchmark, make.oracle).slice(0, 50)
+    run = {"run_id": "r", "asked": {}, "started": "2026-01-01T00:00:00+00:00"}
+    report = measure(log, benchmark.pairs, run=run)
+    screen = first_screen(report)
+    assert screen["unfinished"]
+    assert screen["title"].startswith("So far: rule: not known yet")
+    assert "--templates FILE" in screen["next"]["command"]
+    assert '<p class="unfinished"' in render_html(report)
+    assert "judged so far" in str(render_terminal(report))
+    whole = first_screen(measure(log, benchmark.pairs, run={**run, "finished": "2026-01-01"}))
+    assert not whole["unfinished"]
+
+
+def test_a_log_without_texts_names_the_wording_and_what_is_missing(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 40, orders=("AB", "BA"))
+    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run={})
+    for row in report["wordings"]:
+        row["text"] = None
+    screen = first_screen(report)
+    (wording,) = screen["wordings"]
+    assert (wording["text"], wording["equal"]) == (None, 4)
+    assert "The log does not hold its text" in render_html(report)
