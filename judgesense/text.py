@@ -99,6 +99,15 @@ def join(names: Sequence[str], word: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def s(count: int) -> str:
+    """The ending of a noun in the plural.
+
+    >>> f"1 item{s(1)}, 2 item{s(2)}"
+    '1 item, 2 items'
+    """
+    return "" if count == 1 else "s"
+
+
 def aligned(table: Sequence[Iterable[str]], left: Sequence[bool] | None = None) -> list[str]:
     """The lines of a table in columns, with a rule below its first row, the headings.
 

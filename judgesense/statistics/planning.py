@@ -79,7 +79,7 @@ def plan(
             quantile = float(stdtrit(k - 1, (1 + level) / 2))
             return 2 * quantile * math.sqrt(own / k + common) <= width
 
-        k = _smallest(fits)
+        k = smallest(fits)
         prompts = None if k is None else k * n_templates * n_orders * n_reruns
         designs.append(Design(n_templates, k, prompts))
     return designs
@@ -122,7 +122,7 @@ def items_needed(
         low, high = ends(k)
         return low > threshold or high < threshold
 
-    return _smallest(settled)
+    return smallest(settled)
 
 
 def items_for_width(
@@ -158,7 +158,7 @@ def items_for_width(
         low, high = ends(k)
         return high - low <= width
 
-    return _smallest(fits)
+    return smallest(fits)
 
 
 def _planned_interval(
@@ -182,12 +182,19 @@ def _planned_interval(
     return ends
 
 
-def _smallest(holds: Callable[[int], bool]) -> int | None:
-    """Smallest k >= 2 for which `holds(k)`; once true, it must stay true."""
+def smallest(holds: Callable[[int], bool], most: int = _MOST_ITEMS) -> int | None:
+    """Smallest k >= 2 for which `holds(k)`, found by bisection; once true, it must stay true.
+
+    Returns:
+        The number; None if it lies above ``most``, as far as doubling tells.
+
+    >>> smallest(lambda k: k * k >= 50), smallest(lambda k: False)
+    (8, None)
+    """
     high = 2
     while not holds(high):
         high *= 2
-        if high > _MOST_ITEMS:
+        if high > most:
             return None
     low = high // 2
     while high - low > 1:

@@ -9,13 +9,13 @@ because estimate, intra-cluster correlation and spread over wordings come from a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from judgesense.statistics.labels import check_level, check_seed
+from judgesense.statistics.planning import smallest
 
 PROBABILITY = 0.8
 """Probability with which a plan settles its question."""
@@ -251,7 +251,7 @@ def items_for_share(
         return chance >= wanted
 
     def needed(one: ShareDesign) -> int | None:
-        number = _first(lambda k: settled(one, k))
+        number = smallest(lambda k: settled(one, k), MOST_CLUSTERS)
         if number is not None and one.is_binomial and number < _SCANNED:
             # Whole hits make the probability a sawtooth, which bisection does not follow.
             number = next(k for k in range(2, _SCANNED + 1) if settled(one, k))
@@ -321,7 +321,7 @@ def items_for_estimate(
             reach = _quantiles_sum(k, confidence_level, probability)
             return abs(value - threshold) >= reach * own * math.sqrt(seen / k)
 
-        return _first(settled)
+        return smallest(settled, MOST_CLUSTERS)
 
     found = needed(estimate, error)
     if assumed:
@@ -387,20 +387,6 @@ def _range(drawn: list[int | None], found: int | None) -> tuple[int | None, int 
     low, high = np.quantile(values[:-1], _RANGE, method="nearest")
     low, high = min(low, values[-1]), max(high, values[-1])
     return tuple(None if math.isinf(end) else int(end) for end in (low, high))  # type: ignore[return-value]
-
-
-def _first(holds: Callable[[int], bool]) -> int | None:
-    """Smallest k >= 2 for which `holds(k)`; once true, it stays true."""
-    high = 2
-    while not holds(high):
-        high *= 2
-        if high > MOST_CLUSTERS:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _check_error(error: Any, seen: Any) -> None:

@@ -13,7 +13,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.statistics.comparison import NOTHING_COMPARED, PairedDifference, holm, paired_test
 from judgesense.statistics.intervals import Interval, mean_t_cluster
 from judgesense.statistics.updates import KeptRate, keep_pass_rate
-from judgesense.systems.sides import Common, task_name
+from judgesense.systems.sides import Common, grouped, task_name
 from judgesense.systems.verdict_schema import number_of
 from judgesense.tasks import UNDECIDED, is_scale
 
@@ -151,14 +151,8 @@ def _scores(table: Any, rows: Any, verdicts: Any, positive: str | None) -> Any:
 
 def moved_items(sides: Common) -> tuple[MovedItem, ...]:
     """The items that moved, those first that moved most and that rewording moves least."""
-    of_item: dict[str, list[int]] = {}
-    for n, item in enumerate(sides.items.tolist()):
-        of_item.setdefault(item, []).append(n)
-    reworded: dict[str, list[bool]] = {}
-    for item, differs in zip(
-        sides.items[sides.pair_row].tolist(), sides.pair_differs.tolist(), strict=True
-    ):
-        reworded.setdefault(item, []).append(differs)
+    of_item = grouped(sides.items, range(len(sides.items)))
+    reworded = grouped(sides.items[sides.pair_row], sides.pair_differs.tolist())
     found = []
     for item, rows in of_item.items():
         moved = int(sides.moved[rows].sum())

@@ -30,12 +30,13 @@ from judgesense.systems.sides import (
     Common,
     common,
     described_inputs,
+    grouped,
     other_judge,
     paired,
     read_sides,
     task_name,
 )
-from judgesense.text import percent
+from judgesense.text import percent, s
 
 Status = Literal["fine", "alarm", "cannot tell"]
 
@@ -128,7 +129,7 @@ class Monitoring(ResultMapping):
         lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
         known = "" if self.recorded else " (this run adds none)"
         lines.append(
-            f"{self.n_looks} look{'' if self.n_looks == 1 else 's'} in {self.history}{known}. The "
+            f"{self.n_looks} look{s(self.n_looks)} in {self.history}{known}. The "
             f"chance of a false alarm at any of them is at most {percent(self.error)}."
         )
         return "\n".join(lines)
@@ -269,14 +270,8 @@ def _stream_look(sides: Common, allow: float | None) -> StreamLook:
             "measured; judge it under at least two wordings, or set --allow to the share of "
             "verdicts that may move"
         )
-    moved: dict[str, list[bool]] = {}
-    for cluster, own in zip(sides.clusters.tolist(), sides.moved.tolist(), strict=True):
-        moved.setdefault(cluster, []).append(own)
-    reworded: dict[str, list[bool]] = {}
-    for cluster, own in zip(
-        sides.clusters[sides.pair_row].tolist(), sides.pair_differs.tolist(), strict=True
-    ):
-        reworded.setdefault(cluster, []).append(own)
+    moved = grouped(sides.clusters, sides.moved)
+    reworded = grouped(sides.clusters[sides.pair_row], sides.pair_differs)
     if allow is None:
         found = reworded_excess(sides, 0.05)
         assert found is not None

@@ -298,12 +298,22 @@ def common(old: Side, new: Side) -> Common:
     )
 
 
+def grouped(keys: Any, values: Any) -> dict[Any, list[Any]]:
+    """The values by key, both in order of appearance.
+
+    >>> grouped(["a", "b", "a"], [1, 2, 3])
+    {'a': [1, 3], 'b': [2]}
+    """
+    found: dict[Any, list[Any]] = {}
+    for key, value in zip(keys, values, strict=True):
+        found.setdefault(key, []).append(value)
+    return found
+
+
 def _other_wordings(side: Side, rows: Rows) -> tuple[Rows, Words, Mask]:
     """For each row, every other wording on the same item and order: place, wording, differs."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for key, row in side.first.items():
-        if side.answered[row]:
-            groups.setdefault((key[0], key[1], key[3]), []).append(row)
+    kept = [(key, row) for key, row in side.first.items() if side.answered[row]]
+    groups = grouped(((k[0], k[1], k[3]) for k, _ in kept), (row for _, row in kept))
     place: list[int] = []
     others: list[int] = []
     for at, row in enumerate(rows.tolist()):

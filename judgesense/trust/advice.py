@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from judgesense.decisions.streams import ORACLE
 from judgesense.report_file import identity, main_cells, task_rank
-from judgesense.text import interval, join, number, percent, sentence
+from judgesense.text import interval, join, number, percent, s, sentence
 from judgesense.trust.thresholds import (
     FEW_CLUSTERS,
     LOW_KAPPA,
@@ -137,7 +137,7 @@ def _polarity(case: AdviceCase) -> str | None:
     inverted = case.inverted
     if not inverted or raw is None or mapped is None:
         return None
-    wordings = f"the inverted wording{_s(inverted)} {join(inverted)}"
+    wordings = f"the inverted wording{s(len(inverted))} {join(inverted)}"
     if mapped - raw > POLARITY_GAP:
         oracle = ""
         if case.oracle_raw is not None:
@@ -209,10 +209,6 @@ def _missed(case: AdviceCase) -> str | None:
     if case.card["trust"] not in ("use", "care"):
         return None
     return _say("missed", case, **case.card["checks"]["steady"]["details"])
-
-
-def _s(names: Sequence[str]) -> str:
-    return "" if len(names) == 1 else "s"
 
 
 def _say(key: str, case: AdviceCase, **facts: Any) -> str:

@@ -17,7 +17,7 @@ from judgesense.report_file import task_rank
 from judgesense.run_folder import read_run
 from judgesense.statistics.comparison import NOTHING_COMPARED, holm, paired_test
 from judgesense.statistics.settling import error_of, smallest_difference
-from judgesense.text import join, number, p_value, percent, short_names, signed
+from judgesense.text import join, number, p_value, percent, s, short_names, signed
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.thresholds import SIGNIFICANT
@@ -262,9 +262,9 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
         return f"{entry['task']}: no {unit[:-1]} was decided by both {one} and {two}."
     figures = f"{one} {what} {percent(entry['a'])}, {two} {percent(entry['b'])}; "
     figures += f"difference {signed(entry['difference'])}"
-    sample = f"{entry['n']} {unit} of {entry['n_items']} item{_s(entry['n_items'])}"
+    sample = f"{entry['n']} {unit} of {entry['n_items']} item{s(entry['n_items'])}"
     if entry["n_clusters"] != entry["n_items"]:
-        sample += f" in {entry['n_clusters']} cluster{_s(entry['n_clusters'])}"
+        sample += f" in {entry['n_clusters']} cluster{s(entry['n_clusters'])}"
     if entry["p_holm"] is None:
         return f"{entry['task']}: {figures}, {sample}: one cluster cannot test the difference."
     figures += f" [{signed(entry['ci_low'])}, {signed(entry['ci_high'])}], "
@@ -368,10 +368,6 @@ def _shown(entry: Mapping[str, Any], usable: bool) -> str:
         f"{number(entry['smallest_difference'])} with 80% probability, and no smaller one; "
         f"add items{', or take either' if usable else ''}"
     )
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from judgesense.statistics.bias import BothOrders, both_orders
 from judgesense.statistics.gold import GoldAgreement, gold_agreement
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
-from judgesense.text import brackets, join, number, percent
+from judgesense.text import brackets, join, number, percent, s
 from judgesense.trust.card import Check, no_interval
 from judgesense.trust.thresholds import EVEN_FIRST, LEAST_COVERAGE
 
@@ -72,7 +72,7 @@ def _with_unreadable(found: Check, stream: Stream, rows: Codes, decided: Bools) 
     if not len(bad) or not len(others) or others.mean() <= found.threshold:
         return found
     names = join([stream.log.templates[code] for code in bad])
-    more = f", and {percent(float(others.mean()))} without the wording{_s(bad)} {names}: leave "
+    more = f", and {percent(float(others.mean()))} without the wording{s(len(bad))} {names}: leave "
     more += "it out" if len(bad) == 1 else "them out"
     return replace(found, text=f"{found.text}{more}")
 
@@ -239,7 +239,3 @@ def _if_open(check: Check) -> Check:
 def _is(stream: Stream, label: str) -> Mask:
     found: Mask = stream.log.labels[stream.decision] == label
     return found
-
-
-def _s(names: Collection[object] | npt.NDArray[np.int64]) -> str:
-    return "" if len(names) == 1 else "s"
