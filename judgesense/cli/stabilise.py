@@ -87,8 +87,11 @@ def stabilise(
         why = f" ({', '.join(card['because'])})" if card["because"] else ""
         typer.echo(f"  trust {name}: {card['trust']}{why}")
     if ask.get("threshold") is not None:
+        where = (
+            f"below a margin of {number(ask['threshold'])}" if ask["threshold"] else "about ties"
+        )
         typer.echo(
-            f"  asks a person below a margin of {number(ask['threshold'])}: answers "
+            f"  asks a person {where}: answers "
             f"{percent(ask['answered'])} of items, wrong on at most {percent(ask['error_bound'])} "
             "of them with 95% confidence"
         )
