@@ -264,9 +264,14 @@ def _spreads(
         if given.sum() >= FEWEST_FOR_FIT and f[given].std() > 0:
             weight = float(np.clip(np.polyfit(f[given], y[given], 1)[0], 0, None))
         inside, codes = np.unique(strata[own], return_inverse=True)
+        own_spreads = spreads_of(y, weight * f, codes)
+        # Agreement on few labels does not show that none is off.
         n = int(given.sum())
         least = math.sqrt(n) * least_error(span, n)
-        spreads[inside] = np.maximum(spreads_of(y, weight * f, codes), least)
+        shares = np.bincount(codes) / len(codes)
+        if math.sqrt(float(shares @ own_spreads**2)) < least:
+            own_spreads = np.maximum(own_spreads, least)
+        spreads[inside] = own_spreads
     return spreads
 
 
