@@ -59,7 +59,8 @@ def tracking(python: Path, home: Path) -> Iterator[str]:  # noqa: F811
             [python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port),
              "--workers", "1", "--backend-store-uri", "sqlite:///store.db",
              "--artifacts-destination", str(home / "artefacts")],
-            cwd=home, env={**environment(home), "MLFLOW_DISABLE_TELEMETRY": "true"},
+            cwd=home, env={**environment(home), "MLFLOW_DISABLE_TELEMETRY": "true",
+                 "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
             stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         try:
