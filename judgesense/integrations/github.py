@@ -328,7 +328,7 @@ def _card(found: CheckResult) -> str:
     """The checks of the trust card as a table."""
     from judgesense.studies.common.result import Column, Table
 
-    columns = [Column("check"), Column("state"), Column("estimate"), Column("ci", "95% interval"),
+    columns = [Column("check"), Column("state"), Column("estimate"), Column("ci", "interval"),
                Column("threshold"), Column("text", "what it says")]  # fmt: skip
     rows = [
         (name, check["state"], number(check["estimate"]), interval(check),
