@@ -19,7 +19,7 @@ from judgesense.systems.migration_details import (
     level_shift,
     moved_items,
 )
-from judgesense.systems.migration_texts import claim_text, render
+from judgesense.systems.migration_texts import claim_text, clear, render
 from judgesense.systems.sides import (
     Common,
     common,
@@ -231,9 +231,12 @@ def _compare(
         side: None if found is None else float(found[1].mean()) for side, found in again.items()
     }
     n_items = len(set(sides.items))
+    shifts = direction(sides)
+    gained = [shift for shift in clear(shifts) if (shift.difference or 0.0) > 0]
     text = claim_text(
         task_name(sides), claim, cause, excess, float(sides.moved.mean()), tolerance,
         prompts=len(sides.moved), items=n_items, needed=needed,
+        towards=max(gained, key=lambda shift: shift.difference or 0.0, default=None),
     )  # fmt: skip
     return TaskMigration(
         task=task_name(sides),
@@ -260,7 +263,7 @@ def _compare(
         n_clusters=len(set(sides.clusters)),
         n_wordings=len({*sides.wordings, *sides.pair_wording}),
         items_needed=needed,
-        direction=direction(sides),
+        direction=shifts,
         level_shift=levels,
         level_shift_ci_low=level_ends.low,
         level_shift_ci_high=level_ends.high,

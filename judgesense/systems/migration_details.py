@@ -111,8 +111,15 @@ def accuracy(sides: Common) -> PairedDifference:
 
 def kept_rate(sides: Common, pass_at: float | None, positive: str | None) -> KeptRate | None:
     """The score that passes as many prompts as before; None without scores or a threshold."""
+    try:
+        good = sides.old_side.table.good(positive)
+    except JudgeSenseError:
+        if pass_at is not None and positive is None:
+            raise
+        # Another task may have the label; without a threshold nobody asked for one.
+        good = None
     columns = [
-        _scores(side.table, rows, verdicts, positive)
+        _scores(side.table, rows, verdicts, good)
         for side, rows, verdicts in (
             (sides.old_side, sides.old_row, sides.old),
             (sides.new_side, sides.new_row, sides.new),
@@ -121,27 +128,34 @@ def kept_rate(sides: Common, pass_at: float | None, positive: str | None) -> Kep
     if columns[0] is None or columns[1] is None:
         return None
     (old, is_share), (new, _) = columns
-    if pass_at is None and not is_share:
+    lowest, highest = (0.0, 1.0) if is_share else _ends(sides.old_side.table.labels)
+    if pass_at is None or not lowest < pass_at <= highest:
+        # A threshold of another task's scale.
+        pass_at = 0.5 if is_share else None
+    if pass_at is None:
         return None
     both = ~(np.isnan(old) | np.isnan(new))
     if not both.any():
         return None
-    limit = 0.5 if pass_at is None else pass_at
-    return keep_pass_rate(old[both], new[both], limit, sides.clusters[both].tolist())
+    return keep_pass_rate(old[both], new[both], pass_at, sides.clusters[both].tolist())
 
 
-def _scores(table: Any, rows: Any, verdicts: Any, positive: str | None) -> Any:
+def _ends(labels: Sequence[str]) -> tuple[float, float]:
+    known = [value for value in map(number_of, labels) if value is not None]
+    return min(known), max(known)
+
+
+def _scores(table: Any, rows: Any, verdicts: Any, good: str | None) -> Any:
     """Scores of prompts (NaN without one), and whether they are probabilities; None if neither."""
-    if is_scale(table.labels) and len(table.labels) > 2 and positive is None:
+    if is_scale(table.labels) and len(table.labels) > 2:
         told = table.column("score")[rows]
         found = [s if s is not None else number_of(v) for s, v in zip(told, verdicts, strict=True)]
         return np.array([np.nan if s is None else s for s in found], dtype=float), False
-    if table.comparative or set(table.labels) == {"A", "B"} or len(table.labels) != 2:
+    if good is None or len(table.labels) != 2:
         return None
     shares = table.column("probability")[rows]
     if all(share is None for share in shares):
         return None
-    good = table.good(positive)
     found = [
         np.nan if p is None or v not in table.labels else p if v == good else 1 - p
         for p, v in zip(shares, verdicts, strict=True)

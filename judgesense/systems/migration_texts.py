@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judgesense.statistics.updates import Excess
@@ -11,6 +11,7 @@ from judgesense.trust.thresholds import SIGNIFICANT
 
 if TYPE_CHECKING:
     from judgesense.systems.migration import Migration, TaskMigration
+    from judgesense.systems.migration_details import LabelShift
 
 _SHOWN = 10
 """Items that the text lists for each task."""
@@ -35,8 +36,11 @@ def claim_text(
     prompts: int,
     items: int,
     needed: int | None,
+    towards: LabelShift | None = None,
 ) -> str:
     """The claim on a task in one sentence, with its figures.
+
+    ``towards`` is the label that gained most, if one clearly did.
 
     >>> claim_text("t", "cannot tell", "one label", None, 0.0, 0.02, prompts=9, items=9,
     ...            needed=None)[:32]
@@ -46,14 +50,18 @@ def claim_text(
     if excess is not None:
         figures += f", rewording {percent(excess.other)}; difference {signed(excess.excess)} "
         figures += brackets(excess.low, excess.high, signed)
+    if towards is not None:
+        figures += f"; towards {towards.label}, {percent(towards.old)} to {percent(towards.new)}"
     if claim == "more":
         return f"{task}: the update moves more verdicts than a paraphrase does ({figures})."
     if claim == "no more":
         within = ""
         if excess is not None and excess.high is not None and excess.high > 0:
             within = f", give or take {number(tolerance, 2)}"
+        aside = ", but in one direction" if towards is not None else ""
         return (
-            f"{task}: the update moves no more verdicts than a paraphrase does{within} ({figures})."
+            f"{task}: the update moves no more verdicts than a paraphrase does{within}{aside} "
+            f"({figures})."
         )
     why = _CAUSES.get(cause or "", "too few items")
     if needed is not None:
@@ -73,9 +81,9 @@ def render(found: Migration) -> str:
     lines += [
         "",
         "Each end of a difference is wrong in at most "
-        f"{percent(found.tasks[0].error)} of runs, so that "
+        f"{100 * found.tasks[0].error:.3g}% of runs, so that "
         f"{'a claim' if len(found.tasks) == 1 else 'any of the claims'} is wrong in at most "
-        f"{percent(found.error)}. Items, or the clusters that they share, are the sample; from "
+        f"{100 * found.error:.3g}%. Items, or the clusters that they share, are the sample; from "
         "four wordings on, wordings are too.",
     ]
     return "\n".join(lines)
@@ -88,7 +96,7 @@ def _details(task: TaskMigration) -> Iterator[str]:
             told += f", the new one {percent(task.asked_again_new)}"
         ends = brackets(task.excess_again_ci_low, task.excess_again_ci_high, signed)
         yield f"{told}; the update moves {signed(task.excess_again)} more {ends}"
-    shifts = [s for s in task.direction if s.p_holm is not None and s.p_holm < SIGNIFICANT]
+    shifts = clear(task.direction)
     for shift in shifts:
         yield (
             f"{shift.label}: {percent(shift.old)} before, {percent(shift.new)} after "
@@ -120,6 +128,11 @@ def _details(task: TaskMigration) -> Iterator[str]:
             f"moved items: {join(shown) if not rest else ', '.join(shown)}"
             f"{f', and {rest} more (--format json lists all)' if rest else ''}"
         )
+
+
+def clear(shifts: Sequence[LabelShift]) -> list[LabelShift]:
+    """The labels whose share has clearly changed."""
+    return [shift for shift in shifts if shift.p_holm is not None and shift.p_holm < SIGNIFICANT]
 
 
 def _item(item: Any) -> str:

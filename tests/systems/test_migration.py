@@ -65,6 +65,7 @@ def test_direction_items_and_accuracy(write) -> None:
     shifts = {shift.label: shift for shift in task.direction}
     assert shifts["YES"].difference == pytest.approx(0.2)
     assert shifts["YES"].p_holm < 0.001
+    assert "towards YES, 50% to 70%" in task.text
     assert (task.accuracy_old, task.accuracy_new) == (1.0, 0.8)
     assert task.accuracy_ci_high < 0
     assert len(task.items) == 20
@@ -87,6 +88,21 @@ def test_threshold_on_a_score_that_keeps_the_pass_rate(write) -> None:
     assert task.threshold.kept_rate == task.threshold.pass_rate
     assert task.threshold.unchanged_rate > task.threshold.pass_rate
     assert task.level_shift_ci_low > 0
+
+
+def test_a_threshold_of_another_scale_is_not_used(write) -> None:
+    def sure(item, wording, repeat):
+        return {"verdict": worded(item, wording, repeat), "probability": 0.9}
+
+    path = write("old", sure)
+    assert migration(path, path, pass_at=4).tasks[0].threshold.threshold == 0.5
+
+    def safe(item, wording, repeat):
+        return {"verdict": "safe" if item % 2 else "unsafe", "probability": 0.9}
+
+    path = write("other", safe)
+    assert migration(path, path).tasks[0].threshold is None
+    assert migration(path, path, positive="safe").tasks[0].threshold.pass_rate == 0.5
 
 
 def test_probabilities_are_scores_of_the_positive_label(write) -> None:
