@@ -63,10 +63,10 @@ def check_log(
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without it,
             ``<log>.wordings.yaml`` is read if it is there; else Inspect's and promptfoo's own
             prompts have wordings in JudgeSense, and for others the judge proposes some.
-        paraphraser, n_paraphrases, threshold, confidence, inconclusive, scoring, variants, repeats,
-            seed, limit, out, runs, note: as for :func:`judgesense.check`.
         judge_options: options of the judge. By default the system prompt is that of the log and
             ``max_tokens`` is 1024.
+
+    The others (``paraphraser`` to ``note``) are as for :func:`judgesense.check`.
 
     Raises:
         JudgeSenseError: for bad input, before anything is judged.
