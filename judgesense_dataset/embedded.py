@@ -21,9 +21,13 @@ EMBEDDED_VERSION = "2.0.0"
 
 EMBEDDED = "embedded"
 GERMAN, SCALE = "embedded-de", "embedded-scale"
-EMBEDDED_SETS = (EMBEDDED, GERMAN, SCALE)
+SPANISH, CHINESE = "embedded-es", "embedded-zh"
+EMBEDDED_SETS = (EMBEDDED, GERMAN, SPANISH, CHINESE, SCALE)
 """The names of the sets that come with the package: the English benchmark, its German translation,
-and its binary tasks asked on a scale from 1 to 5."""
+25 of its items in Spanish and in Chinese, and its binary tasks asked on a scale from 1 to 5."""
+
+_PARTIAL = (SPANISH, CHINESE)
+_LANGUAGES = (GERMAN, *_PARTIAL)
 
 EMBEDDED_PAIRS = 250
 """Pairs per task: every item in five, so that nearly every item is asked in all five wordings."""
@@ -51,7 +55,8 @@ class Attribute:
 def embedded_items(name: str = EMBEDDED) -> list[Item]:
     """The 200 items, 50 per task, with gold labels.
 
-    ``embedded-de`` has their translations under the same ids. ``embedded-scale`` has the 150 items
+    ``embedded-de`` has their translations under the same ids, ``embedded-es`` and ``embedded-zh``
+    those of 25 items, machine-made and read by nobody yet. ``embedded-scale`` has the 150 items
     of the binary tasks without gold labels, since no level from 1 to 5 is known to be right.
 
     >>> embedded_items()[0].gold
@@ -79,7 +84,8 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     Every item is in 5 pairs and every template pair in 25. Each comparative pair is shown in one
     option order, half of them in AB and half in BA; the prompts cover both orders. ``source``
     carries the version and the SHA-256 of the templates and items. ``name`` is one of
-    `EMBEDDED_SETS`; all sets have the same items in the same pairs of templates.
+    `EMBEDDED_SETS`; the German set and the scale have the same items in the same pairs. The sets of
+    25 items have all pairs of templates of each item.
 
     >>> load_embedded().pairs.num_rows
     1000
@@ -91,7 +97,7 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     return build(
         templates,
         embedded_items(name),
-        pairs=EMBEDDED_PAIRS,
+        pairs=_pairs(name),
         source={"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()},
     )
 
@@ -104,19 +110,28 @@ def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
     verdicts = load_verdicts() if name == EMBEDDED else {}
     known = embedded_templates(name)
     for task, group in group_items(known, embedded_items(name)).items():
-        cells = plan(known[task], group, "balanced", EMBEDDED_PAIRS, 0, "counterbalanced")
+        cells = plan(known[task], group, "balanced", _pairs(name), 0, "counterbalanced")
         for row in pair_rows(known[task], group, cells):
             yield {**row, **verdicts.get(row["pair_id"], {})}
 
 
 def _templates_file(name: str) -> Path:
-    files = {EMBEDDED: TEMPLATES, GERMAN: DATA / "de" / "templates.yaml",
-             SCALE: DATA / "scale_templates.yaml"}  # fmt: skip
-    return files[name]
+    if name == SCALE:
+        return DATA / "scale_templates.yaml"
+    return _folder(name) / "templates.yaml"
 
 
 def _items_file(name: str, task: str) -> Path:
-    return (DATA / "de" if name == GERMAN else DATA) / f"{task}.jsonl"
+    return _folder(name) / f"{task}.jsonl"
+
+
+def _folder(name: str) -> Path:
+    return DATA / name.removeprefix(f"{EMBEDDED}-") if name in _LANGUAGES else DATA
+
+
+def _pairs(name: str) -> int | None:
+    """The pairs per task; None for all that a small set has."""
+    return None if name in _PARTIAL else EMBEDDED_PAIRS
 
 
 def load_attributes() -> dict[str, Attribute]:

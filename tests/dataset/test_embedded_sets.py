@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 
 import pytest
 
 from judgesense.benchmark import Benchmark
+from judgesense.tasks import Template
+from judgesense.yaml_files import read_yaml
 from judgesense_dataset.embedded import (
+    CHINESE,
     EMBEDDED,
     GERMAN,
     SCALE,
+    SPANISH,
     embedded_items,
     embedded_templates,
 )
 from judgesense_dataset.load import load_benchmark, load_pairs
-from judgesense_dataset.templates import DATA
+from judgesense_dataset.polarity import INVERTED, cue
+from judgesense_dataset.recover import LANGUAGE_FILES
+from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
+from local_judges.parsing import parse
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +68,71 @@ def test_every_translation_names_its_source_and_keeps_id_and_gold() -> None:
         assert [r["translation_of"] for r in rows] == [f"{task}.jsonl#{r['item_id']}" for r in rows]
 
 
+@pytest.mark.parametrize("name", [SPANISH, CHINESE])
+def test_a_partial_set_has_items_of_the_english_one_and_their_back_translation(name: str) -> None:
+    english = {item.item_id: item for item in embedded_items()}
+    items = embedded_items(name)
+    assert len(items) == 25
+    for item in items:
+        source = english[item.item_id]
+        assert (item.task, item.gold) == (source.task, source.gold)
+        assert all(item.fields[field] != text for field, text in source.fields.items())
+    golds = Counter((item.task, item.gold) for item in items)
+    assert set(golds.values()) == {1, 3, 4}
+    for path in (DATA / name.removeprefix("embedded-")).glob("*.jsonl"):
+        for row in map(json.loads, path.read_text("utf-8").splitlines()):
+            back, source = row["back_translation"], english[row["item_id"]]
+            assert row["translation_of"] == f"{path.name}#{row['item_id']}"
+            assert back.keys() == source.fields.keys()
+            # The figures of an item survive the way there and back.
+            for field, text in back.items():
+                assert digits(text) == digits(source.fields[field]), row["item_id"]
+    benchmark = load_benchmark(name)
+    assert benchmark.pairs.num_rows == 250
+
+
+def digits(text: str) -> str:
+    return "".join(re.findall(r"\d", text))
+
+
+@pytest.mark.parametrize("language", LANGUAGE_FILES)
+def test_every_language_has_the_twenty_templates_and_a_parser_that_reads_them(
+    language: str,
+) -> None:
+    known, english = load_templates(LANGUAGE_FILES[language]), embedded_templates()
+    assert list(known) == list(english)
+    backs = read_yaml(DATA / "back_translations.yaml")
+    for task, entry in known.items():
+        source = english[task]
+        assert entry.task.labels == source.task.labels
+        assert [t.template_id for t in entry.templates] == [t.template_id for t in source.templates]
+        for template in entry.templates:
+            assert template.placeholders == source.templates[0].placeholders
+            answers = tuple(template.label_map)
+            assert all(raw in template.text for raw in answers if not entry.task.ordinal)
+            for raw in answers:
+                for said in (raw, f"{raw}.", f"**{raw}**", f'{{"verdict": "{raw}"}}'):
+                    assert parse(said, answers, aliases=template.aliases) == raw
+            if language != "de":
+                back = backs[language]["templates"][template.template_id]
+                turned = template.template_id == "factuality-4"
+                expected = (
+                    INVERTED if turned else cue(source_text(source, template), answers_of(task))
+                )
+                assert cue(back, answers_of(task)) in (expected, None), (language, back)
+
+
+def source_text(entry: TaskTemplates, template: Template) -> str:
+    return next(t.text for t in entry.templates if t.template_id == template.template_id)
+
+
+def answers_of(task: str) -> tuple[str, ...]:
+    return embedded_templates()[task].task.labels
+
+
 def test_the_inverted_wording_is_inverted_in_every_set() -> None:
-    for name, yes in ((EMBEDDED, "YES"), (GERMAN, "JA"), (SCALE, "5")):
+    names = {EMBEDDED: "YES", GERMAN: "JA", SPANISH: "SÍ", CHINESE: "是", SCALE: "5"}
+    for name, yes in names.items():
         maps = {
             t.template_id: t.label_map for t in embedded_templates(name)["factuality"].templates
         }
