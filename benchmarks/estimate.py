@@ -167,13 +167,13 @@ def outputs(
     return units, truth
 
 
-def difference(units: Units, labels: Floats, span: float, strata: Any = None) -> Any:
+def difference(units: Units, labels: Floats, step: float, strata: Any = None) -> Any:
     """The corrected difference of the first two systems."""
     parts = []
     for code, sign in ((0, 1.0), (1, -1.0)):
         own = np.flatnonzero(units.of(code))
         found = influence(
-            labels[own], units.predictions[own], clusters=units.cluster[own], span=span,
+            labels[own], units.predictions[own], clusters=units.cluster[own], step=step,
             strata=None if strata is None else strata[own].astype(str),
         )  # fmt: skip
         parts.append((sign, found, units.cluster[own]))
@@ -214,13 +214,11 @@ def coverage(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
                 units, truth = outputs(rng, 400, wordings, 0.8, 0.3, levels)
                 labels = random_labels(rng, units, truth, 60)
                 more = random_labels(rng, units, truth, 60, labels)
-                chosen = pick(
-                    units, labels, (0, 1), 60, int(rng.integers(1 << 30)), levels - 1
-                ).units
+                chosen = pick(units, labels, (0, 1), 60, int(rng.integers(1 << 30)), 1.0).units
                 labels[chosen] = truth[chosen]
                 told = {
-                    "corrected": difference(units, more, levels - 1),
-                    "picked": difference(units, labels, levels - 1, strata_of(units)),
+                    "corrected": difference(units, more, 1.0),
+                    "picked": difference(units, labels, 1.0, strata_of(units)),
                     "judge alone": naive(units, False),
                     "judge, wordings": naive(units, True),
                 }
@@ -262,7 +260,7 @@ def decides(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
 
 
 def saved(
-    name: str, units: Units, truth: Floats, span: float, runs: int, rng: np.random.Generator
+    name: str, units: Units, truth: Floats, step: float, runs: int, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Picked labels against random ones: labels for the same mean width of the interval."""
     strata = strata_of(units)
@@ -270,15 +268,15 @@ def saved(
     grid = np.arange(20, 241, 20)
     grid = grid[pilot + grid <= min(2 * units.of(code).sum() for code in (0, 1))]
     widths, picked, real = np.zeros(len(grid)), 0.0, 0
-    full = difference(units, truth, span).estimate
+    full = difference(units, truth, step).estimate
     for _ in range(runs):
         labels = random_labels(rng, units, truth, pilot)
         for place, n in enumerate(grid.tolist()):
-            found = difference(units, random_labels(rng, units, truth, n, labels), span)
+            found = difference(units, random_labels(rng, units, truth, n, labels), step)
             widths[place] += found.label_error
-        chosen = pick(units, labels, (0, 1), more, int(rng.integers(1 << 30)), span).units
+        chosen = pick(units, labels, (0, 1), more, int(rng.integers(1 << 30)), step).units
         labels[chosen] = truth[chosen]
-        found = difference(units, labels, span, strata)
+        found = difference(units, labels, step, strata)
         picked += found.label_error
         real += abs(found.estimate - full) <= 1.96 * found.label_error
     widths, picked = widths / runs, picked / runs
@@ -333,7 +331,7 @@ def next_labels(
     for levels, wordings in ((2, 1), (2, 5), (5, 1), (5, 5)):
         units, truth = outputs(rng, 400, wordings, 0.8, 0.3, levels)
         design = f"{levels} labels, {wordings} wording{'s' if wordings > 1 else ''}"
-        yield saved(f"simulated, {design}", units, truth, levels - 1, runs, rng)
+        yield saved(f"simulated, {design}", units, truth, 1.0, runs, rng)
     if LOGS.is_dir():
         results = []
         said = rag_eval()
@@ -345,7 +343,7 @@ def next_labels(
             if min(units.of(code).sum() for code in (0, 1)) < 100:
                 print(f"rag_eval, {judge}: left out, too few scores")
                 continue
-            results.append(saved(f"rag_eval, {judge}", units, human, 3.0, runs, rng))
+            results.append(saved(f"rag_eval, {judge}", units, human, 0.75, runs, rng))
         yield from results
         yield average(f"rag_eval, mean of {len(results) - 1} judges", results[:-1])
     if summeval is None:
@@ -360,7 +358,7 @@ def next_labels(
         for two in range(one + 1, len(units.systems)):
             found, rows = only(units, one, two)
             names = f"{units.systems[one]} and {units.systems[two]}"
-            told = saved(f"SummEval, {names}", found, human[rows], 4.0, max(1, runs // 5), rng)
+            told = saved(f"SummEval, {names}", found, human[rows], 1.0, max(1, runs // 5), rng)
             results.append(told)
     yield average(f"SummEval, mean of {len(results)} pairs of systems", results)
 

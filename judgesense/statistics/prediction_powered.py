@@ -85,7 +85,7 @@ def powered_mean(
     clusters: Any = None,
     strata: Any = None,
     lam: float | None = None,
-    span: float | None = None,
+    step: float | None = None,
     confidence_level: float = 0.95,
     normal: bool = False,
 ) -> Powered:
@@ -100,8 +100,9 @@ def powered_mean(
         strata: one id per unit, or None; labels were drawn at another rate in each.
         lam: weight of the predictions, in [0, 1]: 1 is classical prediction-powered inference, 0
             uses labels alone. None chooses the weight of least variance (power tuning).
-        span: width of the labels' scale. The labels' error is then at least `least_error`: a judge
-            without an error on a few labels is not known to make none.
+        step: how far a label is off when it is off: 1 for two labels, a step of a scale. The
+            labels' error is then at least `least_error`: a judge without an error on a few labels
+            is not known to make none.
         confidence_level: within (0, 1).
         normal: the interval of ``ppi_py``: normal quantile, variances divided by n. By default
             Student's t with Satterthwaite's degrees of freedom, over clusters.
@@ -120,7 +121,7 @@ def powered_mean(
     """
     y, table = _checked(labels, predictions)
     codes, _ = cluster_codes(clusters, len(y))
-    found = influence(y, table, clusters=clusters, strata=strata, lam=lam, span=span, normal=normal)
+    found = influence(y, table, clusters=clusters, strata=strata, lam=lam, step=step, normal=normal)
     return combined([(1.0, found, codes)], confidence_level, normal=normal)
 
 
@@ -131,7 +132,7 @@ def influence(
     clusters: Any = None,
     strata: Any = None,
     lam: float | None = None,
-    span: float | None = None,
+    step: float | None = None,
     normal: bool = False,
 ) -> Influence:
     """The mean of `powered_mean` and what each unit does to it; `combined` adds and subtracts.
@@ -165,19 +166,19 @@ def influence(
     if table.shape[1] >= FEWEST_WORDINGS:
         left = [np.delete(table, t, axis=1) for t in range(table.shape[1])]
         without = np.array([parts.at(_filled(each), beta)[0] for each in left])
-    floor = 0.0 if span is None or normal else least_error(span, parts.n_clusters) ** 2
+    floor = 0.0 if step is None or normal else least_error(step, parts.n_clusters) ** 2
     return Influence(estimate, units, own, without, beta / most, n, max(1.0, parts.freedom), floor)
 
 
 def naive_influence(
-    predictions: Any, *, clusters: Any = None, span: float | None = None
+    predictions: Any, *, clusters: Any = None, step: float | None = None
 ) -> Influence:
     """The mean of the predictions themselves, as if they were true: what labels correct.
 
     Args:
         predictions: shape (n,) or (n, T); a unit without any is left out.
         clusters: one id per unit, or None.
-        span: as in `powered_mean`.
+        step: as in `powered_mean`.
 
     >>> naive_influence([1.0, 0.0, float("nan"), 1.0]).estimate.__round__(3)
     0.667
@@ -195,12 +196,12 @@ def naive_influence(
     if table.shape[1] >= FEWEST_WORDINGS:
         left = (np.delete(table, t, axis=1) for t in range(table.shape[1]))
         without = np.array([float(np.nanmean(row_means(each)[known])) for each in left])
-    floor = least_error(span or 0.0, k) ** 2
+    floor = least_error(step or 0.0, k) ** 2
     return Influence(float(f[known].mean()), units, units, without, 1.0, 0, k - 1.0, floor)
 
 
-def least_error(span: float, n: float) -> float:
-    """The standard error of a mean that n units leave however much they agree: 2 span / (n + 4).
+def least_error(step: float, n: float) -> float:
+    """The standard error of a mean that n units leave however much they agree: 2 step / (n + 4).
 
     Where all n units are alike, the interval is then about as wide as Wilson's for a share of 0 or
     1 (1927): z^2 / (n + z^2).
@@ -208,7 +209,7 @@ def least_error(span: float, n: float) -> float:
     >>> least_error(1.0, 36)
     0.05
     """
-    return 2 * span / (n + 4)
+    return 2 * step / (n + 4)
 
 
 def combined(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -135,13 +136,21 @@ class _System:
     cluster: Codes
 
 
-def span_of(table: VerdictTable, units: Units, given: Labels, positive: str | None = None) -> float:
-    """The width of the labels' scale: as the source states it, or as verdicts and labels show."""
+STEPS = 4
+"""Steps of a scale of numbers, as on a scale of five points."""
+
+
+def step_of(table: VerdictTable, units: Units, given: Labels, positive: str | None = None) -> float:
+    """How far a label is off when it is off: 1 for two labels, else a quarter of the scale.
+
+    The scale is what the source states, or what verdicts and labels show.
+    """
     low, high = scale_of(table, units, positive)
     if low is None or high is None:
         shown = np.concatenate([units.predictions.ravel(), given.values])
-        return float(np.nanmax(shown) - np.nanmin(shown))
-    return high - low
+        low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+    two = units.comparative or table.good(positive) is not None
+    return (high - low) / (1 if two else STEPS)
 
 
 def scale_of(
@@ -164,7 +173,7 @@ class _Data:
     ) -> None:
         self.table, self.units, self.given = table, units, given
         self.strata = strata_of(units) if given.picked else None
-        self.span = span_of(table, units, given, positive)
+        self.step = step_of(table, units, given, positive)
         self.ends = scale_of(table, units, positive)
 
     def powered(self, rows: Codes, labels: Floats, predictions: Floats) -> Influence | None:
@@ -176,12 +185,12 @@ class _Data:
             predictions,
             clusters=self.units.cluster[rows],
             strata=None if self.strata is None else self.strata[rows].astype(str),
-            span=self.span,
+            step=self.step,
         )
 
     def naive(self, rows: Codes, predictions: Floats) -> Influence:
         """The mean verdict on some units."""
-        return naive_influence(predictions, clusters=self.units.cluster[rows], span=self.span)
+        return naive_influence(predictions, clusters=self.units.cluster[rows], step=self.step)
 
     def inside(self, value: float | None) -> float | None:
         """An end of an interval, kept on the scale."""
@@ -286,7 +295,7 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
     }
     reasons = []
     if found is None:
-        reasons.append(f"{count} labels: a correction needs at least {FEWEST_LABELS}")
+        reasons.append(f"too few labels ({count}): a correction needs at least {FEWEST_LABELS}")
     elif found.error is None:
         reasons.append("no interval: its outputs, or those with labels, share one cluster_id")
     if binary and count:
@@ -333,7 +342,7 @@ def _pair_row(data: _Data, one: _System, two: _System, level: float) -> Pair:
     found = None
     if one.powered is not None and two.powered is not None:
         found = difference(one.powered, two.powered)
-    row = _row(one.name, two.name, "difference", naive, found, 0.0)
+    row = _row(data, one.name, two.name, naive, found)
     predictions = data.units.predictions
     row["by_wording"] = [
         _wording_row(
@@ -371,7 +380,7 @@ def _win_row(data: _Data, part: _System, level: float) -> Pair:
 
     naive = less_half(part.naive)
     found = None if part.powered is None else less_half(part.powered)
-    row = _row(one, two, "win_rate", naive, found, 0.5)
+    row = _row(data, one, two, naive, found)
     predictions = data.units.predictions[part.rows]
     row["by_wording"] = [
         _wording_row(
@@ -389,18 +398,23 @@ def _win_row(data: _Data, part: _System, level: float) -> Pair:
     return row, naive, found, 0.5
 
 
-def _row(
-    one: str, two: str, measure: str, naive: Powered, found: Powered | None, threshold: float
-) -> dict[str, Any]:
+def _row(data: _Data, one: str, two: str, naive: Powered, found: Powered | None) -> dict[str, Any]:
+    """A comparison's figures; win rates where verdicts compare two outputs."""
+    wins = data.units.comparative
+
     def moved(value: float | None) -> float | None:
-        if value is None or not threshold:
-            return value
-        return min(1.0, max(0.0, value + threshold))
+        if value is None:
+            return None
+        if wins:
+            return min(1.0, max(0.0, value + 0.5))
+        low, high = data.ends
+        most = math.inf if low is None or high is None else high - low
+        return min(most, max(-most, value))
 
     return {
         "system_a": one,
         "system_b": two,
-        "measure": measure,
+        "measure": "win_rate" if wins else "difference",
         "naive": moved(naive.estimate),
         "naive_ci_low": moved(naive.ci_low),
         "naive_ci_high": moved(naive.ci_high),
@@ -449,7 +463,7 @@ def _win_rate(data: _Data, one: _System, two: _System, level: float) -> dict[str
     # Picked labels are of outputs, not of pairs: their rates do not carry over.
     if data.given.picked or (~np.isnan(told)).sum() < FEWEST_LABELS:
         return row
-    part = influence(told, predicted, clusters=cluster, span=1.0)
+    part = influence(told, predicted, clusters=cluster, step=1.0)
     found = combined([(1.0, part, cluster)], level)
     return row | {
         "win_rate": found.estimate,

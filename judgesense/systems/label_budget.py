@@ -18,7 +18,7 @@ from judgesense.statistics.label_planning import neyman, spreads_of
 from judgesense.statistics.labels import Codes, check_seed
 from judgesense.statistics.prediction_powered import least_error
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.systems.estimate import chosen_systems, estimate_units, labels_of_units, span_of
+from judgesense.systems.estimate import chosen_systems, estimate_units, labels_of_units, step_of
 from judgesense.systems.human_labels import Labels
 from judgesense.systems.label_files import SUFFIXES, digest, write_for_people
 from judgesense.systems.strata import strata_of
@@ -142,7 +142,7 @@ def label_next(
         how = {"columns" if k == "label_columns" else k: v for k, v in label_options.items()}
         given = labels_of_units(labels, table, units, positive=positive, encoding=encoding, **how)
     codes = _to_decide(table, units, given, systems, positive)
-    picked = pick(units, given.values, codes, n, seed, span_of(table, units, given, positive))
+    picked = pick(units, given.values, codes, n, seed, step_of(table, units, given, positive))
     texts = _texts(table, units, picked.units, Path(items) if items else None, encoding)
     rows = [_row(units, picked, place, blind) for place in range(len(picked.units))]
     numbers = picked.units.tolist()
@@ -189,7 +189,7 @@ def pick(
     systems: Sequence[int],
     n: int,
     seed: int = 0,
-    span: float | None = None,
+    step: float | None = None,
 ) -> Picked:
     """The n units of some systems to label next.
 
@@ -199,7 +199,7 @@ def pick(
         systems: codes of the systems between which labels are to decide.
         n: how many.
         seed: of the draws within strata.
-        span: width of the labels' scale: what agreement on few labels may still hide counts, as in
+        step: how far a label is off when it is off, as in
             `judgesense.statistics.prediction_powered.powered_mean`.
 
     Raises:
@@ -219,7 +219,7 @@ def pick(
     total = np.bincount(system, minlength=len(units.systems)).astype(np.float64)
     # Each stratum lies in one system; its share is that of its system's mean.
     scale = np.array([total[system[strata == code][0]] for code in range(h)])
-    spreads = _spreads(told, units.means[own], system, strata, h, span or 0.0)
+    spreads = _spreads(told, units.means[own], system, strata, h, step or 0.0)
     added = neyman(sizes, spreads / scale, taken, n)
     rng = np.random.default_rng(seed)
     chosen = np.concatenate(
@@ -249,7 +249,7 @@ def pick(
 
 
 def _spreads(
-    labels: Floats, means: Floats, system: Codes, strata: Codes, n_strata: int, span: float
+    labels: Floats, means: Floats, system: Codes, strata: Codes, n_strata: int, step: float
 ) -> Floats:
     """How far labels are from what verdicts predict, by stratum; equal without labels."""
     predicted = np.where(np.isnan(means), np.nanmean(means), means)
@@ -267,7 +267,7 @@ def _spreads(
         own_spreads = spreads_of(y, weight * f, codes)
         # Agreement on few labels does not show that none is off.
         n = int(given.sum())
-        least = math.sqrt(n) * least_error(span, n)
+        least = math.sqrt(n) * least_error(step, n)
         shares = np.bincount(codes) / len(codes)
         if math.sqrt(float(shares @ own_spreads**2)) < least:
             own_spreads = np.maximum(own_spreads, least)

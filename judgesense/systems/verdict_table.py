@@ -147,11 +147,11 @@ def _of_file(
     for record in read_table(path, encoding):
         values = {renamed.get(name, name): value for name, value in record.values.items()}
         for name in (*REQUIRED, *columns):
-            if name not in values:
+            source = columns.get(name, name)
+            if source not in record.values:
                 raise JudgeSenseError(
-                    f"{record.place}: the column {columns.get(name, name)!r} is missing; its "
-                    f"columns: {', '.join(map(str, record.values))}. Name yours with --columns "
-                    f"{name}=YOURS"
+                    f"{record.place}: the column {source!r} is missing; its columns: "
+                    f"{', '.join(map(str, record.values))}. Name yours with --columns {name}=YOURS"
                 )
         row = fit(VerdictRow, values, record.place, "a row of verdicts").model_dump()
         row["verdict"] = row["verdict"] or ("ERROR" if row["error"] else "UNCLEAR")

@@ -103,7 +103,7 @@ def test_a_judge_without_an_error_on_few_labels_still_has_an_interval():
     f = np.tile([1.0, 1.0, 0.0], 100)
     told = np.where(np.arange(300) < 30, f, np.nan)
     assert powered_mean(told, f).label_error == pytest.approx(0.0, abs=1e-3)
-    assert powered_mean(told, f, span=1.0).label_error == pytest.approx(2 / 34)
+    assert powered_mean(told, f, step=1.0).label_error == pytest.approx(2 / 34)
 
 
 def test_strata_with_other_rates_are_weighed():
