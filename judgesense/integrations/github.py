@@ -9,7 +9,6 @@ reference" in its documentation).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -22,13 +21,12 @@ from uuid import uuid4
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
 from judgesense.integrations.github_comments import Comments
-from judgesense.text import interval, number, sentence
+from judgesense.integrations.github_pages import comment_of, quiet, summary_of
+from judgesense.text import sentence
 
 if TYPE_CHECKING:
     from judgesense.studies.check import CheckResult
 
-LONGEST_COMMENT = 65_536
-"""Characters that GitHub accepts in a comment."""
 LONGEST_SUMMARY = 1_000_000
 """Bytes of a summary; GitHub drops one of more than 1 MiB."""
 COMMENT_FILE = "github-comment.md"
@@ -220,7 +218,7 @@ def check_step(environ: Mapping[str, str]) -> int:
                 "repository."
             )
             annotate("notice", "JudgeSense: skipped", why)
-            runner.summarise(f"### JudgeSense: skipped\n\n{_quiet(sentence(why))}\n")
+            runner.summarise(f"### JudgeSense: skipped\n\n{quiet(sentence(why))}\n")
             runner.tell(decision="SKIPPED", exit_code=0)
             return 0
         pinned = _wordings(rubric, given)
@@ -228,7 +226,7 @@ def check_step(environ: Mapping[str, str]) -> int:
         found = check(rubric, data, judge, note=_note, **given)
     except JudgeSenseError as error:
         annotate("error", "JudgeSense", str(error))
-        runner.summarise(f"### JudgeSense: error\n\n{_quiet(str(error))}\n")
+        runner.summarise(f"### JudgeSense: error\n\n{quiet(str(error))}\n")
         return 2
     _write(found, Path(rubric), pinned if proposed else None, runner)
     return 0
@@ -263,102 +261,6 @@ def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runn
     )  # fmt: skip
     level = "notice" if found.exit_code == 0 else "error"
     annotate(level, f"JudgeSense: {found.decision}", f"{rubric}: {found.verdict}")
-
-
-def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -> str:
-    """The job summary in Markdown: the decision, what to do next, the card and every table.
-
-    ``proposed`` is the file of wordings that the judge proposed in this run.
-    """
-    result = found.result
-    lines = [f"## {_heading(found, rubric)}", "", *_conclusion(found)]
-    if proposed is not None:
-        lines += [
-            f"- The judge proposed the wordings in this run. Commit `{proposed.name}`, which is in "
-            "the artifact, so that every run asks the same ones."
-        ]
-    lines += ["", _card(found)]
-    first = ("flips", "wordings")
-    tables = sorted(
-        result.tables, key=lambda table: (table.name not in first, table.name != "flips")
-    )
-    for table in tables:
-        lines += ["", f"### {table.title}", "", _quiet_markdown(table.markdown())]
-    return "\n".join(lines) + "\n"
-
-
-def comment_of(found: CheckResult, rubric: Path, url: str | None) -> str:
-    """The comment on a pull request: the decision, the card, and flipped examples to unfold."""
-    lines = [marker(rubric), f"### {_heading(found, rubric)}", "", *_conclusion(found)]
-    lines += ["", _card(found)]
-    flips = [table for table in found.result.tables if table.name == "flips"]
-    for table in flips:
-        told = _quiet_markdown(table.markdown())
-        lines += ["", f"<details><summary>{table.title} ({len(table.rows)})</summary>", "", told,
-                  "", "</details>"]  # fmt: skip
-    end = f"\n\n[All figures, and the report to download]({url})\n" if url else "\n"
-    text = "\n".join(lines)
-    if len(text) + len(end) > LONGEST_COMMENT and flips:
-        text = "\n".join(lines[: -6 * len(flips)])
-    return text[: LONGEST_COMMENT - len(end)] + end
-
-
-def marker(rubric: Path) -> str:
-    """The first line of a comment, by which a later run finds it: one comment per rubric.
-
-    >>> marker(Path("tone.txt"))
-    '<!-- judgesense check 50c23db27263 -->'
-    """
-    return (
-        f"<!-- judgesense check {hashlib.sha256(rubric.as_posix().encode()).hexdigest()[:12]} -->"
-    )
-
-
-def _heading(found: CheckResult, rubric: Path) -> str:
-    return f"JudgeSense: {found.decision} for {_quiet(rubric.as_posix())}"
-
-
-def _conclusion(found: CheckResult) -> list[str]:
-    """The verdict and the findings, the next step first, as a list."""
-    told = [text for text in found.result.findings if text != found.verdict]
-    return [f"**{_quiet(found.verdict)}.**", "", *(f"- {_quiet(sentence(text))}" for text in told)]
-
-
-def _card(found: CheckResult) -> str:
-    """The checks of the trust card as a table."""
-    from judgesense.studies.common.result import Column, Table
-
-    columns = [Column("check"), Column("state"), Column("estimate"), Column("ci", "interval"),
-               Column("threshold"), Column("text", "what it says")]  # fmt: skip
-    rows = [
-        (name, check["state"], number(check["estimate"]), interval(check),
-         f"{check['threshold']:g}", check["text"])
-        for name, check in found.card["checks"].items() if check["applies"]
-    ]  # fmt: skip
-    title = f"Trust card: {found.card['trust']}"
-    table = Table("card", title, columns, rows)
-    return f"#### {title}\n\n{_quiet_markdown(table.markdown())}"
-
-
-def _quiet(text: str) -> str:
-    """Text of others for a page of GitHub's: no markup but code, and no @mention of anybody."""
-    from judgesense.reporting.markdown import escape
-
-    parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return _quiet_markdown(escape(text))
-    told = []
-    for n, part in enumerate(parts):
-        if n % 2:
-            told.append(f"`{part}`")
-        else:
-            left, right = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
-            told.append(f"{left}{_quiet_markdown(escape(part))}{right if part.strip() else ''}")
-    return "".join(told)
-
-
-def _quiet_markdown(text: str) -> str:
-    return text.replace("@", "@\u200b")
 
 
 def comment_step(file: Path, environ: Mapping[str, str]) -> int:

@@ -19,7 +19,7 @@ import yaml
 from loopback import Loopback, serving
 
 from judgesense.errors import JudgeSenseError
-from judgesense.integrations import github
+from judgesense.integrations import github, github_pages
 from judgesense.integrations.github import Runner, read_inputs
 from judgesense.integrations.github_comments import Comments
 
@@ -134,7 +134,7 @@ def server() -> Iterator[Loopback]:
 
 
 def test_one_comment_is_added_then_updated(server: Loopback) -> None:
-    mark = github.marker(Path("r.txt"))
+    mark = github_pages.marker(Path("r.txt"))
     for n in range(130):  # the second page has it
         server.comment(f"talk {n}", "User")
     server.comment(f"{mark}\nforged", "User")
@@ -142,7 +142,7 @@ def test_one_comment_is_added_then_updated(server: Loopback) -> None:
     assert comments.post(f"{mark}\nfirst") == ("added", "u/132")
     assert comments.post(f"{mark}\nsecond") == ("updated", "u/132")
     assert comments.post(f"{mark}\nsecond\n") == ("unchanged", "u/132")
-    assert comments.post(f"{github.marker(Path('s.txt'))}\nother")[0] == "added"
+    assert comments.post(f"{github_pages.marker(Path('s.txt'))}\nother")[0] == "added"
     told = [comment["body"] for comment in server.comments if mark in comment["body"]]
     assert told == [f"{mark}\nforged", f"{mark}\nsecond"]
     assert {key for _, _, key in server.calls} == {f"Bearer {TOKEN}"}
@@ -176,7 +176,7 @@ def test_a_refused_comment_is_a_warning(
 
 
 def test_text_of_others_calls_nobody_and_breaks_no_table() -> None:
-    quiet = github._quiet("by @ann | <b> then `judgesense check @x | y` end")
+    quiet = github_pages.quiet("by @ann | <b> then `judgesense check @x | y` end")
     assert "@ann" not in quiet
     assert "\\|" in quiet
     assert " then `judgesense check @x | y` end" in quiet
@@ -377,7 +377,9 @@ def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopbac
         rows = [line for line in page.splitlines() if line.startswith("| rule | ")]
         flips = [row for row in rows if ": RUDE" in row and ": POLITE" in row]
         assert len(flips) == 3
-        assert "@ann" not in page
+        assert "@ann" not in re.sub(r"```text.*?```", "", page, flags=re.DOTALL)
+    assert bad.summary.count("what was asked</summary>") == 3
+    assert bad.summary.count("Message: ") == 6
     assert len(server.comments) == 1
     assert "JudgeSense: FAIL" in comment["body"]
     assert "::error title=JudgeSense%3A FAIL::" in bad.log
