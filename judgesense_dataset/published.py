@@ -16,7 +16,13 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, Template, dump_label_map
 from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.items import require_utf8
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates, patterns_of
+from judgesense_dataset.templates import (
+    DATA,
+    LANGUAGE_FILES,
+    TaskTemplates,
+    load_templates,
+    patterns_of,
+)
 
 PUBLISHED_TEMPLATES = DATA / "published_templates.yaml"
 
@@ -38,7 +44,8 @@ def known_tasks() -> dict[str, TaskTemplates]:
 def _wordings() -> dict[str, list[tuple[Template, re.Pattern[str]]]]:
     """The known templates of each task as patterns, those of the published pairs first."""
     found: dict[str, list[tuple[Template, re.Pattern[str]]]] = {}
-    others = [load_templates(DATA / name) for name in ("de/templates.yaml", "scale_templates.yaml")]
+    files = (*LANGUAGE_FILES.values(), DATA / "scale_templates.yaml")
+    others = [load_templates(file) for file in files]
     for tasks in (load_templates(PUBLISHED_TEMPLATES), known_tasks(), *others):
         for name, entry in tasks.items():
             found.setdefault(name, []).extend((t, patterns_of(t)[0]) for t in entry.templates)

@@ -17,10 +17,13 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Task, Template
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates, patterns_of
-
-LANGUAGE_FILES = {path.parent.name: path for path in sorted(DATA.glob("??/templates.yaml"))}
-"""The template files in other languages than English, by language."""
+from judgesense_dataset.templates import (
+    DATA,
+    LANGUAGE_FILES,
+    TaskTemplates,
+    load_templates,
+    patterns_of,
+)
 
 KNOWN_FILES = (
     *(DATA / name for name in ("templates.yaml", "published_templates.yaml")),

@@ -19,6 +19,9 @@ from judgesense.yaml_files import YamlNode, read_nodes
 DATA = Path(__file__).parent / "data"
 """The folder of the data files in the package."""
 
+LANGUAGE_FILES = {path.parent.name: path for path in sorted(DATA.glob("??/templates.yaml"))}
+"""The template files in other languages than English, by language."""
+
 _FILE_KEYS = {"source", "license", "tasks"}
 _TASK_KEYS = {"labels", "ordinal", "options", "layout", "templates"}
 _TEMPLATE_KEYS = {"id", "text", "label_map", "aliases", "layout", "accepted", "measured"}

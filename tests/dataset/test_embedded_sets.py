@@ -11,6 +11,7 @@ import pytest
 from judgesense.benchmark import Benchmark
 from judgesense.tasks import Template
 from judgesense.yaml_files import read_yaml
+from judgesense_dataset.audit import audit
 from judgesense_dataset.embedded import (
     CHINESE,
     EMBEDDED,
@@ -22,8 +23,12 @@ from judgesense_dataset.embedded import (
 )
 from judgesense_dataset.load import load_benchmark, load_pairs
 from judgesense_dataset.polarity import INVERTED, cue
-from judgesense_dataset.recover import LANGUAGE_FILES
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
+from judgesense_dataset.templates import (
+    DATA,
+    LANGUAGE_FILES,
+    TaskTemplates,
+    load_templates,
+)
 from local_judges.parsing import parse
 
 
@@ -87,8 +92,8 @@ def test_a_partial_set_has_items_of_the_english_one_and_their_back_translation(n
             # The figures of an item survive the way there and back.
             for field, text in back.items():
                 assert digits(text) == digits(source.fields[field]), row["item_id"]
-    benchmark = load_benchmark(name)
-    assert benchmark.pairs.num_rows == 250
+    assert load_benchmark(name).pairs.num_rows == 250
+    assert not audit(name).failed
 
 
 def digits(text: str) -> str:
