@@ -45,12 +45,15 @@ def budget(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str, 
         "order": _orders(stream, rows),
         RERUN: stream.reruns or (rows[:0], rows[:0]),
     }
-    sides = {}
+    sides, paired = {}, []
     for source, (one, two) in named.items():
         both = (told[one] >= 0) & (told[two] >= 0)
         if both.any():
             sides[source] = (told[one[both]], told[two[both]], log.cluster[one[both]])
+            paired.append(log.item[one[both]])
     base = rows[_is_base(stream, rows) & (told[rows] >= 0)]
+    # Items that were asked in one way alone tell nothing about the noise on the others.
+    base = base[np.isin(log.item[base], np.concatenate(paired))] if paired else base
     base = base[np.unique(log.item[base], return_index=True)[1]]
     if not sides or len(base) < 2:
         return []
