@@ -140,7 +140,7 @@ def test_the_budget_leaves_out_items_that_were_asked_in_one_way() -> None:
     ]
     once = [row(f"once {n}", "a", "YES") for n in range(20)]
     whole, alone = (
-        measure(table(*rows), None)["variance_budget"] for rows in ([*full, *once], full)
+        measure(table(*rows), None, run={})["variance_budget"] for rows in ([*full, *once], full)
     )
     found = {each["source"]: each["variance"] for each in whole}
     assert found == {each["source"]: each["variance"] for each in alone}
