@@ -1,84 +1,114 @@
-"""Write ``docs/results/variants.md``: ``python docs/make_variants.py RUN...``.
+"""Write ``docs/results/variants.md``: ``python docs/make_variants.py FLAKYJUDGE RUN...``.
 
-Each RUN is the folder of a run with ``--variants all``. The page has the trust card, the variance
-budget and every variant of each judge and task.
+FLAKYJUDGE is the folder of flakyjudge's tables, which are imported. Each RUN is the folder of a run
+with ``--variants all``.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from page_tables import card_row, percent, table, with_ends
 
+from judgesense.importers import import_log
+from judgesense.importers.flakyjudge import CONTROLS
 from judgesense.reporting.build import measure_run
 from judgesense.run_folder import read_run
 from judgesense.text import short_names
 
 PAGE = Path(__file__).parent / "results" / "variants.md"
-CHECKS = ("steady", "responsive", "right", "fair")
+CHECKS = ("steady", "responsive", "right")
+GOOD = ("YES", "PASS", "A")
+"""The label whose gain is shown."""
 BESIDES = (None, "rewording")
-SOURCES = ("item", "wording", "format", "order", "rerun")
+SOURCES = ("item", "wording", "format", "rerun")
 
+LOCALLY = "a small judge that runs on any machine"
+SHORT = """\
+- **The order of the fields moves more verdicts than the wording does**, for five of the six judges:
+  it is 57% to 83% of the noise that was measured, the wording 11% to 39%, asking again 0% to 15%.
+  For claude-sonnet both count about alike. On 100 items the intervals of the two overlap.
+- **Keep one format and average over wordings.** Asking the same prompt again at temperature 0 buys
+  little for any of them.
+- **llama-8b has no part of its variance left for the item.** It moves no more when the criterion is
+  negated (1%) than when it is reworded (2%). The two Claude judges follow a negated criterion most
+  often (47% and 54%).
+- **A rubric with a reference answer changes 2% to 13% of verdicts.** It makes gpt-4o and
+  gpt-4o-mini stricter (7 and 4 points fewer PASS) and moves the others by at most 3 points.
+- **SmolLM2 answers YES to nearly everything**: a JSS of 1.00 under rewording, and no answer that
+  changes when the question is inverted."""
+PARTLY = ""
 TEXT = """# Variants: which lever moves which judge
 
-Small judges on public sets, asked with every [variant](../variants.md): other formats, orders and
-structures, contrasts, and interventions. Read this page for what the levers do, not as a ranking:
-RANKING
+How much a verdict owes to the item, the wording, the format and chance, and what
+[variants](../variants.md) do to it: for six judges that people use, from flakyjudge's log, and for
+{locally}. This page is written by one command:
 
 ```bash
-judgesense dataset build --source truthfulqa,summeval --limit 100 --no-match --design prompts \\
-    --out real
-judgesense run --judge JUDGE --dataset real --tasks TASK --limit N --variants all \\
-    --set dtype=bfloat16 --scoring options --out JUDGE-TASK   # one for each row below
-python docs/make_variants.py JUDGE-TASK...
+python docs/make_variants.py ../shared/logs/flakyjudge RUN...
 ```
 
-The sets are TruthfulQA (factuality) and SummEval (coherence), from a mirror. Models are GGUF files
-of 4 bits, read as bfloat16 on a 2-core AMD EPYC that other work shared ({versions}, seed 0).
-`options` scoring reads the probability of each option, so `reasoning` variants show what the
-request alone does: no reasoning is written.
+## In short
 
-## The judges
+{short}
+
+## Six judges that people use
+
+flakyjudge's verdicts (PASS or FAIL by a criterion; [the log](flakyjudge.md)) have seven wordings,
+one other format (the criterion before the query and the response), reruns at temperature 0, two
+contrasts and one intervention (a rubric and a reference answer).
+
+Parts of the variance of a verdict, in percent of all; *item* is what should decide. It is split on
+the items that were asked in several ways.
+
+{flaky_budget}
+
+{flaky_variants}
+
+*JSS* is with the original wording. *follows* is how often the verdict changes when the criterion
+does, in percent; compare it with *reworded*, the verdicts that a rewording changes. *rubric* is the
+percentage of verdicts that the rubric and reference answer change, and the net shift towards PASS
+in points.
+
+## Judges on this machine
+
+```bash
+judgesense dataset build --source truthfulqa --limit 100 --no-match --design prompts --out real
+judgesense run --judge JUDGE --dataset real --tasks factuality --limit N --variants all \\
+    --set dtype=bfloat16 --scoring options --out RUN   # once for each judge below
+```
+
+The set is TruthfulQA, from a mirror. Models are GGUF files of 4 bits, read as bfloat16 on a 2-core
+AMD EPYC that other work shared ({versions}, seed 0). With `options` scoring the
+option is read before any reasoning, so `reasoning` shows what the request alone does.{partly}
 
 {cards}
 
-Estimates with their state: JSS over the rewordings and every equivalent variant, the ratio of
-contrast to rewording, and κ with gold. *fair* needs two options.
-
-## Where the variance comes from
-
-Parts of the variance of a verdict, in percent of all. *item* is what should decide; the last column
-says what buys most.
-
 {budget}
 
-## Equivalent variants
+### Equivalent variants
 
 The share of verdicts that stay as under the base wording, with 95% intervals. *rewordings* are the
 five templates among each other.
 
 {equivalent}
 
-## Contrasts
+### Contrasts
 
-How often the answer changes when the right answer does. Compare with *rewordings, moved*: a judge
-that reads the question moves more often here.
+How often the answer changes, in percent. A judge that reads the question moves more often here than
+under *rewordings, moved*.
 
 {contrast}
 
-## Interventions
+### Interventions
 
-The share of verdicts that change, and the net shift: for YES and NO in points towards YES, on a
-scale in levels.
+The share of verdicts that change, in percent, and the net shift towards YES in points.
 
 {intervention}
-
-## What to read from it
-
-FINDINGS
 """
 
 Row = dict[str, Any]
@@ -149,13 +179,13 @@ def shift_text(row: Row) -> str:
     net = ""
     if row["score_shift"] is not None:
         net = f", {row['score_shift']:+.2f}"
-    elif row["net_shift"] and "YES" in row["net_shift"]:
-        net = f", {100 * row['net_shift']['YES']:+.0f}"
+    elif row["net_shift"]:
+        net = f", {100 * next(row['net_shift'][n] for n in GOOD if n in row['net_shift']):+.0f}"
     return percent(row["shift_rate"], 0) + net
 
 
 def budget_rows(reports: dict[str, Row]) -> list[list[str]]:
-    """A row per judge and task: the part of each source, and the advice."""
+    """A row per judge and task: the part of each source that was asked, and the advice."""
     rows = []
     for name, report in reports.items():
         parts = {row["source"]: row for row in own(report, "variance_budget")}
@@ -166,13 +196,36 @@ def budget_rows(reports: dict[str, Row]) -> list[list[str]]:
             else "-"
             for source in SOURCES
         ]
-        clusters = str(parts["item"]["n_clusters"]) if parts else "-"
-        rows.append([name, clusters, *shares, parts["item"]["text"] if parts else "-"])
+        rows.append([name, *shares, parts["item"]["text"] if parts else "-"])
     return rows
 
 
-def write(folders: Sequence[Path]) -> None:
-    """Measure the runs and write the page."""
+def flaky_rows(reports: dict[str, Row]) -> list[list[str]]:
+    """A row per judge of flakyjudge's log: what each of its variants does."""
+    rows = []
+    for name, report in reports.items():
+        by_name = {row["variant"]: row for row in own(report, "variants")}
+        rows.append(
+            [
+                name,
+                jss_text(by_name["fields_reversed"]),
+                moved_text(report),
+                *(follows_text(by_name[control]) for control in CONTROLS),
+                shift_text(by_name["rubric_and_reference"]),
+            ]
+        )
+    return rows
+
+
+def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
+    """Import and measure the log and the runs, and write the page."""
+    with tempfile.TemporaryDirectory() as out:
+        import_log(flakyjudge, "flakyjudge", Path(out) / "flaky", pick="verdict")
+        large = {
+            name.partition(",")[0]: report
+            for name, report in runs([Path(out) / "flaky"])
+            if "@T=1" not in name
+        }
     reports = dict(runs(folders))
     record = read_run(folders[0]).record
     versions = ", ".join(f"{name} {record['versions'][name]}" for name in ("torch", "transformers"))
@@ -180,13 +233,21 @@ def write(folders: Sequence[Path]) -> None:
         [name, str(reworded(report)["n_items"]), *card_row(report["card"], CHECKS)[1:]]
         for name, report in reports.items()
     ]
+    heads = [*SOURCES, "what buys most"]
     PAGE.write_text(
         TEXT.format(
-            versions=versions,
-            cards=table(["judge and task", "items", "trust", *CHECKS], cards),
-            budget=table(
-                ["judge and task", "clusters", *SOURCES, "what buys most"], budget_rows(reports)
+            locally=LOCALLY,
+            short=SHORT,
+            flaky_budget=table(["judge", *heads], budget_rows(large)),
+            flaky_variants=table(
+                ["judge", "fields reordered, JSS", "reworded, %", "negated, follows",
+                 "swapped, follows", "rubric"],
+                flaky_rows(large),
             ),
+            versions=versions,
+            partly=PARTLY,
+            cards=table(["judge and task", "items", "trust", *CHECKS], cards),
+            budget=table(["judge and task", *heads], budget_rows(reports)),
             equivalent=variant_table(
                 reports, "equivalent", jss_text, ("rewordings", lambda r: jss_text(reworded(r)))
             ),
@@ -194,11 +255,10 @@ def write(folders: Sequence[Path]) -> None:
                 reports, "contrast", follows_text, ("rewordings, moved", moved_text)
             ),
             intervention=variant_table(reports, "intervention", shift_text),
-        ).rstrip()
-        + "\n",
+        ).rstrip() + "\n",
         "utf-8",
-    )
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    write([Path(name) for name in sys.argv[1:]])
+    write(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
