@@ -75,7 +75,7 @@ class JudgeSenseMetric(BaseMetric):  # type: ignore[misc]
         return grade.score
 
     async def a_measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
-        """As :meth:`measure`, in a thread."""
+        """As `measure`, in a thread."""
         return await asyncio.to_thread(self.measure, test_case)
 
     def is_successful(self) -> bool:

@@ -43,7 +43,7 @@ INPUTS = (*_NUMBERS, *_TEXTS, *_LISTS, *_OTHERS, *_OF_ACTION)
 
 
 def read_inputs(text: str) -> dict[str, Any]:
-    """The Action's inputs as arguments of :func:`judgesense.check`; an empty input is left out.
+    """The Action's inputs as arguments of `judgesense.check`; an empty input is left out.
 
     Args:
         text: a JSON object of texts, as ``toJSON(inputs)`` writes it.

@@ -46,7 +46,7 @@ class Grader:
         fields: the field that the judge's wordings show -> the name in the test case. A field of
             the same name may be left out.
         task, wording, scoring: for a judge that is not stabilised, as in
-            :func:`judgesense.load_judge`.
+            `judgesense.load_judge`.
         judge_options: the engine's, such as ``base_url``.
 
     Raises:
