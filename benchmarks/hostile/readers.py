@@ -60,14 +60,17 @@ def _check_rows(folder: Path) -> object:
     return result.to_dict()["jss"]
 
 
-def _check_log(name: str) -> Callable[[Path], object]:
+def _check_log(name: str, pick: str, wording: str) -> Callable[[Path], object]:
     def call(folder: Path) -> object:
         import judgesense
 
         def correct(messages: list[str]) -> list[str]:
-            return ["GRADE: C" for _ in messages]
+            return ['{"pass": true, "score": 1, "reason": "PASS"}' for _ in messages]
 
-        result = judgesense.check_log(folder / name, correct, out=folder / "out", note=str)
+        wordings = folder / "wordings.txt"
+        wordings.write_text(wording)
+        asked = {"wordings": wordings, "out": folder / "out", "note": str}
+        result = judgesense.check_log(folder / name, correct, pick=pick, **asked)
         return result.to_dict()["jss"]
 
     return call
@@ -144,7 +147,12 @@ READERS = (
     Reader("match parquet", "answers", ("answers.parquet",), ("match", "{dir}/answers.parquet")),
     Reader("stabilised judge", "stable", ("stable.yaml",), call=_load_stabilised),
     Reader("check", "check", ("rows.jsonl", "rubric.wordings.yaml"), call=_check_rows, weight=0.3),
-    Reader("check_log inspect", "inspect", ("log.json",), call=_check_log("log.json"), weight=0.3),
+    Reader("check_log promptfoo", "promptfoo", ("promptfoo_results.json",),
+           call=_check_log("promptfoo_results.json", "llm-rubric", "{output} {rubric}: PASS?"),
+           weight=0.3),
+    Reader("check_log deepeval", "deepeval", ("deepeval_test_run.json",),
+           call=_check_log("deepeval_test_run.json", "Correctness [GEval]", "Is it right?"),
+           weight=0.3),
     Reader("estimate verdicts", "estimate",
            ("verdicts.jsonl", "verdicts.csv", "verdicts.parquet"),
            ("estimate", "{dir}/{file}", "--labels", "{dir}/labels.csv", "--positive", "Y")),
