@@ -86,7 +86,8 @@ def _checks(value: Any) -> bool:
         isinstance(value, Mapping)
         and set(value) == set(CHECKS)
         and all(
-            isinstance(check, Mapping) and all(kind(check.get(key)) for key, kind in _CHECK.items())
+            isinstance(check, Mapping)
+            and all(key in check and kind(check[key]) for key, kind in _CHECK.items())
             for check in value.values()
         )
     )

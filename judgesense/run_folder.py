@@ -86,7 +86,12 @@ class Run:
             return None
         table = read_part(path)
         has = [f for f in known if f.name in needed.names or f.name in table.column_names]
-        return conform(table, str(path), pa.schema(has), "table")
+        table = conform(table, str(path), pa.schema(has), "table")
+        for column in needed.names:
+            if column != "gold" and table[column].null_count:
+                row = table[column].is_null().index(True).as_py() + 1
+                raise JudgeSenseError(f"{path}, row {row}, {column}: the value is missing")
+        return table
 
 
 def read_run(run_dir: Path) -> Run:
