@@ -217,9 +217,11 @@ def _wordings_text(each: Mapping[str, Any]) -> str:
     for row in by_wording:
         counts[row["decision"]] = counts.get(row["decision"], 0) + 1
     if len(counts) == 1:
-        return f"All {len(by_wording)} wordings say the same."
+        (winner,) = counts
+        told = "leave it open" if winner is None else f"are for {winner}"
+        return f"All {len(by_wording)} wordings alone {told}."
     parts = [
-        f"{count} {'open' if winner is None else f'for {winner}'}"
+        f"{count} {'leave it open' if winner is None else f'are for {winner}'}"
         for winner, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
     ]
     return f"Of {len(by_wording)} wordings alone, {join(parts)}."

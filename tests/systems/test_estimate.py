@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -275,3 +277,12 @@ def test_nothing_left_to_label(biased, tmp_path):
         label_next(said, 10, tmp_path / "next.csv", told)
     with pytest.raises(JudgeSenseError, match=r"\.csv"):
         label_next(said, 10, tmp_path / "next.txt", told)
+
+
+def test_the_example_of_the_page(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "estimate.md").read_text("utf-8")
+    made = next(part for part in re.findall(r"```python\n(.*?)```", page, re.S) if "random" in part)
+    (shown,) = re.findall(r"```text\n\$ judgesense estimate.*?\n(.*?)\n```", page, re.S)
+    monkeypatch.chdir(tmp_path)
+    exec(made, {})
+    assert str(estimate("verdicts.csv", "people.csv")) == shown
