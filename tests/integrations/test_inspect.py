@@ -15,6 +15,8 @@ import pytest
 import yaml
 from loopback import Loopback, factual, serving, stable_file
 
+from judgesense.errors import MissingExtraError
+
 pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.slow
 
@@ -80,6 +82,13 @@ def metrics(log: dict[str, Any], scorer: str) -> dict[str, float]:
     # Inspect lists metrics over epochs apart from those over samples.
     found = [each["metrics"] for each in log["results"]["scores"] if each["scorer"] == scorer]
     return {name: each["value"] for metrics in found for name, each in metrics.items()}
+
+
+def test_without_inspect_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    monkeypatch.delitem(sys.modules, "judgesense.integrations.inspect", raising=False)
+    with pytest.raises(MissingExtraError, match=r"judgesense\[inspect\]"):
+        import judgesense.integrations.inspect  # noqa: F401
 
 
 def test_the_pages_task_grades_under_several_wordings(inspect: Callable[..., Any]) -> None:
