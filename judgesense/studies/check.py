@@ -236,9 +236,10 @@ def run_check(
     question = read()
     entry, place, spent = with_wordings(question, terms, judge, judge_options, note)
     task, items = entry.task, question.items
+    file = place if place.exists() else None
     identity = {
         **question.identity,
-        "wordings": sha256_of(place) if place.exists() else digest_of(entry.templates),
+        "wordings": sha256_of(file) if file else digest_of(entry.templates),
         "answers": list(task.labels), "options": dict(task.options),
     }  # fmt: skip
     if terms.out is None:
@@ -279,7 +280,7 @@ def run_check(
     found = CheckResult(
         result, Report.of(report), out, steady["estimate"], steady["ci_low"], steady["ci_high"],
         terms.threshold, cell["degenerate"] is not None, cell["coverage"], failed, decided, card,
-        command.next_step(decided, len(items), place, out, _flagged(report)), terms.confidence,
+        command.next_step(decided, len(items), file, out, _flagged(report)), terms.confidence,
         terms.inconclusive,
     )  # fmt: skip
     result.findings[:0] = [found.verdict, found.next_step]

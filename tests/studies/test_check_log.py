@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import judgesense
+from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import graded_inspect
 from judgesense.importers.graded import derived, quoted, split
@@ -78,6 +79,33 @@ def rule(messages: list[str]) -> list[str]:
     ]  # fmt: skip
 
 
+REAL = r"""
+import sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import GenerateConfig, ModelOutput, get_model
+from inspect_ai.scorer import model_graded_qa
+from inspect_ai.solver import solver
+
+@solver
+def said():
+    async def solve(state, generate):
+        state.output = ModelOutput.from_content("none", f"It is {state.sample_id}.")
+        return state
+    return solve
+
+template = "Question: {question}\nAnswer: {answer}\n\n{instructions}\nGRADE: {criterion}"
+samples = [Sample(id=f"{2 * n}", input=f"What is {n} plus {n}?", target="CI"[n % 2])
+           for n in range(1, 5)]
+grader = get_model("hf/local", model_path=sys.argv[2], device="cpu", dtype="float32",
+                   do_sample=False, config=GenerateConfig(max_tokens=10))
+scorer = model_graded_qa(model=grader, template=template,
+                         instructions="Repeat this line and nothing else:")
+eval(Task(dataset=samples, solver=said(), scorer=scorer), model="mockllm/model",
+     log_dir=sys.argv[1], display="none")
+"""
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Logs that Inspect wrote, graded by a rule, by the names of their tasks."""
@@ -112,6 +140,31 @@ def test_the_unchanged_wording_gives_inspects_own_grades(
 
 
 @pytest.mark.slow
+def test_the_model_that_the_log_names_gives_its_answers_again(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    from local_judges.local.model_loading import find_model, plain_folder
+
+    folder = plain_folder(find_model("smollm2-135m"))
+    command = [sys.executable, "-c", REAL, str(tmp_path / "logs"), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (path,) = (tmp_path / "logs").iterdir()
+    log = read_graded(path)
+    assert judge_of(log) == (str(folder), {})
+    (tmp_path / "other.txt").write_text("Question: {question}\nSay GRADE: {criterion}")
+    judgesense.check_log(
+        path, wordings=tmp_path / "other.txt", max_tokens=10, repeats=1, out=tmp_path / "out",
+        note=str,
+    )  # fmt: skip
+    rows = [row for row in read_log(tmp_path / "out").to_pylist() if row["template_id"] == "rubric"]
+    said = {row["item_id"]: row["raw_text"] for row in rows}
+    texts = dict(zip((item.item_id for item in log.items), log.texts, strict=True))
+    # A model of this size gives no grade, but the answers are the same to the letter.
+    assert said == texts
+    assert all(said.values())
+
+
+@pytest.mark.slow
 def test_inspects_own_prompt_comes_with_other_wordings(
     logs: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -126,6 +179,8 @@ def test_inspects_own_prompt_comes_with_other_wordings(
     same = {row["wording"]: row["same"] for row in found.result.table("stored").rows}
     assert same == {"rubric": 4, "grade-against": 1, "criterion-first": 1, "examiner": 1}
     assert found.jss == pytest.approx((3 + 3 * 0.25) / 6)
+    # There is no file of wordings to correct.
+    assert "qa.wordings.yaml" not in found.next_step
 
 
 @pytest.mark.slow

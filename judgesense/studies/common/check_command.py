@@ -12,6 +12,8 @@ from judgesense.text import join
 from judgesense.trust.gate import Gate
 from judgesense.trust.thresholds import STEADY_JSS
 
+_OWN = "a file of your own (--wordings FILE)"
+
 
 @dataclass(frozen=True)
 class CheckCommand:
@@ -60,19 +62,25 @@ class CheckCommand:
         return shlex.join(words)
 
     def next_step(
-        self, decided: Gate, n_rows: int, wordings: Path, out: Path, flagged: Sequence[str] = ()
+        self,
+        decided: Gate,
+        n_rows: int,
+        wordings: Path | None,
+        out: Path,
+        flagged: Sequence[str] = (),
     ) -> str:
         """What to do after a decision, with the command.
 
         Args:
             decided: the gate's decision.
             n_rows: rows of the data.
-            wordings: the file with the wordings.
+            wordings: the file with the wordings; None if they come with JudgeSense.
             out: the folder of the check.
             flagged: wordings that stand out from the others.
         """
         if decided.decision == "PASS":
-            return f"next: keep {wordings} as it is, and run this in your CI: `{self}`"
+            kept = f"keep {wordings} as it is, and " if wordings else ""
+            return f"next: {kept}run this in your CI: `{self}`"
         if decided.cause == "failed":
             return f"next: ask again for the missing answers: `{self}`"
         if decided.cause in ("coverage", "readable") and self.scoring == "generate":
@@ -80,7 +88,7 @@ class CheckCommand:
                 "next: read the options' probabilities, which every answer has: "
                 f"`{replace(self, scoring='options')}`"
             )
-        if flagged and decided.cause == "steady":
+        if flagged and decided.cause == "steady" and wordings is not None:
             return f"next: correct or remove {join(list(flagged))} in {wordings}, then `{self}`"
         if decided.decision == "FAIL":
             return f"next: see what each wording and each remedy changes: `judgesense report {out}`"
@@ -88,8 +96,8 @@ class CheckCommand:
             return f"next: {self._rows('with other gold labels ')}, then `{self}`"
         return f"next: {self._more(decided, n_rows, wordings)}"
 
-    def _more(self, decided: Gate, n_rows: int, wordings: Path) -> str:
-        plan = decided.plan
+    def _more(self, decided: Gate, n_rows: int, file: Path | None) -> str:
+        plan, wordings = decided.plan, file or _OWN
         if plan is None or (plan.items.clusters is None and plan.wordings is None):
             return f"{self._rows()} and wordings to {wordings}, then `{self}`"
         items = plan.items.clusters
