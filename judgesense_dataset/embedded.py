@@ -13,7 +13,7 @@ from judgesense.tasks import Item
 from judgesense.yaml_files import read_yaml
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items, pair_rows, plan
-from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
+from judgesense_dataset.templates import DATA, EMBEDDED_SOURCE, TaskTemplates, load_templates
 from judgesense_dataset.verdicts import load_verdicts
 
 EMBEDDED_VERSION = "2.0.0"
@@ -65,7 +65,7 @@ def embedded_items(name: str = EMBEDDED) -> list[Item]:
     templates = embedded_templates(name)
     wordings = load_templates(TEMPLATES) if name == SCALE else templates
     items = [
-        replace(item, source="judgesense-embedded", revision=EMBEDDED_VERSION, license="cc-by-4.0")
+        replace(item, source=EMBEDDED_SOURCE, revision=EMBEDDED_VERSION, license="cc-by-4.0")
         for task, entry in wordings.items()
         if task in templates
         for item in load_items(_items_file(name, task), entry.task, entry.fields)

@@ -19,6 +19,9 @@ from judgesense.yaml_files import YamlNode, read_nodes
 DATA = Path(__file__).parent / "data"
 """The folder of the data files in the package."""
 
+EMBEDDED_SOURCE = "judgesense-embedded"
+"""The `source` of the items that come with the package."""
+
 LANGUAGE_FILES = {path.parent.name: path for path in sorted(DATA.glob("??/templates.yaml"))}
 """The template files in other languages than English, by language."""
 

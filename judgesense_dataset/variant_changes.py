@@ -8,14 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
 
 import numpy as np
 
 from judgesense.tasks import Item, Task, Template, render
+from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import JUDGED
-from judgesense_dataset.templates import TaskTemplates
+from judgesense_dataset.published import known_tasks
+from judgesense_dataset.templates import (
+    EMBEDDED_SOURCE,
+    LANGUAGE_FILES,
+    TaskTemplates,
+    load_templates,
+)
 from judgesense_dataset.variants import Variant
 
 EXAMPLES = "variant_examples"
@@ -48,6 +56,10 @@ def applied(variant: Variant, task: Task, base: Template, seed: int = 0) -> Temp
     ('Which passage is more relevant to the query? Answer 1 or 2.', {'1': 'A', '2': 'B'})
     """
     found: Template | None = base
+    if variant.language:
+        found = _translated(variant.language, base)
+        if found is None:
+            return None
     if variant.texts:
         if base.task not in variant.texts:
             return None
@@ -88,6 +100,8 @@ def changed_item(
             for number, shot in enumerate(shots, 1)
         )
         return replace(item, fields={**item.fields, EXAMPLES: text})
+    if variant.language:
+        return _translated_item(variant.language, item)
     if variant.item:
         return _opposite(task, item, pool, seed)
     if variant.append or variant.keep:
@@ -100,6 +114,32 @@ def changed_item(
             text = " ".join(parts[: max(1, int(len(parts) * variant.keep))])
         return None if text == item.fields[name] else _with(item, {name: text})
     return item
+
+
+def _translated(language: str, base: Template) -> Template | None:
+    """The template of the same id in the package's file of a language; None for one of your own."""
+    known = known_tasks().get(base.task)
+    if known is None or base.text not in {template.text for template in known.templates}:
+        return None
+    entry = load_templates(LANGUAGE_FILES[language])[base.task]
+    return next(t for t in entry.templates if t.template_id == base.template_id)
+
+
+def _translated_item(language: str, item: Item) -> Item | None:
+    """The embedded item in that language; None if it is another's, or has no translation."""
+    fields = _translations(language, item.task).get(item.item_id)
+    if fields is None or item.source != EMBEDDED_SOURCE:
+        return None
+    return _with(item, fields)
+
+
+@lru_cache(maxsize=32)
+def _translations(language: str, task: str) -> Mapping[str, Mapping[str, str]]:
+    path = LANGUAGE_FILES[language].with_name(f"{task}.jsonl")
+    if not path.is_file():
+        return {}
+    entry = load_templates(LANGUAGE_FILES[language])[task]
+    return {item.item_id: item.fields for item in load_items(path, entry.task, entry.fields)}
 
 
 def _with(item: Item, fields: Mapping[str, str]) -> Item:

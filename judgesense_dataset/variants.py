@@ -21,12 +21,17 @@ from judgesense.decisions import (
 )
 from judgesense.errors import JudgeSenseError
 from judgesense.yaml_files import YamlNode, read_nodes
-from judgesense_dataset.templates import DATA
+from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
 VARIANTS = DATA / "variants.yaml"
+LANGUAGE_VARIANTS = DATA / "language_variants.yaml"
 ALL = "all"
-GROUPS = (REWORDING, "format", "order", "structure", CONTRAST, INTERVENTION)
-"""The groups that variants are chosen by; `rewording` stands for the templates themselves."""
+LANGUAGE = "language"
+GROUPS = (REWORDING, "format", "order", "structure", LANGUAGE, CONTRAST, INTERVENTION)
+"""The groups that variants are chosen by; `rewording` stands for the templates themselves.
+
+Those of `language` are not among ``all``: they would mix languages into one figure unasked.
+"""
 
 _CHOICES = {
     "fields": ("reversed",),
@@ -35,6 +40,7 @@ _CHOICES = {
     "casing": ("upper", "lower", "title"),
     "examples": ("forward", "reversed"),
     "item": ("opposite",),
+    "language": tuple(LANGUAGE_FILES),
 }
 _TEXTS = {"separator", "spacing", "enumeration", "before", "after", "append"}
 _KEYS = {
@@ -75,6 +81,7 @@ class Variant:
     item: str = ""
     append: str = ""
     keep: float = 0.0
+    language: str = ""
 
     def fail(self, reason: str) -> JudgeSenseError:
         """The error to raise for this variant: its place, its name and the reason."""
@@ -126,6 +133,8 @@ def chosen_variants(
     """
     own = {path: load_variants(path) for path in variant_files(names)}
     whole = dict(load_variants() if known is None else known)
+    languages = load_variants(LANGUAGE_VARIANTS)
+    whole.update({name: v for name, v in languages.items() if name not in whole})
     for variants in own.values():
         whole.update(variants)
     wanted: dict[str, None] = {}
@@ -133,7 +142,7 @@ def chosen_variants(
         if name in own:
             wanted.update(dict.fromkeys(own[name]))
         elif name == ALL:
-            wanted.update(dict.fromkeys(whole))
+            wanted.update(dict.fromkeys(name for name in whole if name not in languages))
         elif name in GROUPS:
             wanted.update(dict.fromkeys(v.name for v in whole.values() if v.group == name))
         elif name in whole:

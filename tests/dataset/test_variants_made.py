@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -256,3 +258,20 @@ def test_every_contrast_wording_was_read_against_its_base() -> None:
         assert found[key]["equivalent"] is opposite is template.inverted
         assert (cue(template.text, task.labels) == INVERTED) is opposite, key
         assert len(found[key]["reason"]) > 15
+
+
+def test_a_language_is_asked_of_translated_items_only_and_never_unasked() -> None:
+    names = {"german", "spanish", "chinese"}
+    assert not names & {v.name for v in chosen_variants(["all"])[1]}
+    chosen = chosen_variants(["language"])[1]
+    assert {v.name for v in chosen} == names
+    whole = load_embedded().select(["factuality"])
+    made = with_variants(whole, ENTRIES, ITEMS, chosen, reworded=False).pairs.to_pylist()
+    counts = Counter(pair["template_b"] for pair in made)
+    assert counts == {
+        "factuality-1+german": 50, "factuality-1+spanish": 8, "factuality-1+chinese": 8,
+    }  # fmt: skip
+    assert {dict(json.loads(pair["label_map_b"])).get("SÍ") for pair in made} == {"YES", None}
+    # Items of your own have no translation, whatever their ids.
+    own = [replace(item, source="mine") for item in ITEMS]
+    assert with_variants(whole, ENTRIES, own, chosen, reworded=False).pairs.num_rows == 0
