@@ -229,7 +229,7 @@ SECTIONS = {"migration": migration, "monitor": monitor, "fixed": fixed, "repeate
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--sections", default=",".join(SECTIONS))
     options = parser.parse_args()
     results = []

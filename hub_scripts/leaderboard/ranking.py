@@ -1,7 +1,7 @@
 """Rank the entries of a board, and say why an entry has no rank.
 
 Judges of the same task, scoring and pairs are ranked by their intervals: see
-:func:`judgesense.statistics.ranking.interval_ranks`.
+:func:`judgesense.statistics.ranks.interval_ranks`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from hub_scripts.leaderboard.board import BoardEntry
 from judgesense.report_file import KAPPA_UNDEFINED, task_rank
-from judgesense.statistics.ranking import interval_ranks
+from judgesense.statistics.ranks import interval_ranks
 from judgesense.text import join
 from judgesense.trust.card import TRUST
 from judgesense.trust.discrimination import discrimination

@@ -33,6 +33,7 @@ from judgesense.decisions.log import (
     REWORDING,
     VARIANT_CLASSES,
 )
+from judgesense.decisions.repeats import first_answers, joined, repeated_answers
 from judgesense.decisions.shares import (
     Floats,
     mapped_shares,
@@ -178,7 +179,7 @@ class Stream:
         plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
         found: list[tuple[Codes, Codes]] = []
         for keys, bases in ((own, self.rows[plain]), (own, self.rows), (place, self.rows)):
-            found.append(_joined(keys, bases, changed))
+            found.append(joined(keys, bases, changed))
             changed = changed[~np.isin(changed, found[-1][1])]
         one, two = (np.concatenate(side) for side in zip(*found, strict=True))
         return (one, two) if len(one) else None
@@ -373,7 +374,7 @@ def _streams(
 
 
 def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
-    is_first = _is_first(log, rows)
+    is_first = first_answers(log, rows)
     first, later = rows[is_first], rows[~is_first]
     once, others = first[log.equivalent[first]], first[~log.equivalent[first]]
     row_of = np.full(log.n_stimuli + 1, NOT_JUDGED)
@@ -402,47 +403,9 @@ def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
         decision=log.decision[once],
         row_a=row_a,
         row_b=row_b,
-        reruns=_reruns(log, once, later[log.equivalent[later]]),
+        reruns=repeated_answers(log, once, later[log.equivalent[later]]),
         others=others if len(others) else None,
     )
-
-
-def _key(log: Log, rows: Codes) -> Codes:
-    """One number for each prompt and item."""
-    key = (log.stimulus[rows] * len(log.items) + log.item[rows]) * len(log.templates)
-    key = (key + log.template[rows]) * len(log.orders) + log.order[rows]
-    return key * len(log.variants) + log.variant[rows]
-
-
-def _joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
-    """All pairs of a row on the left and one on the right with the same key."""
-    ranked = left[np.argsort(keys[left], kind="stable")]
-    start = np.searchsorted(keys[ranked], keys[right], "left")
-    count = np.searchsorted(keys[ranked], keys[right], "right") - start
-    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
-
-
-def _is_first(log: Log, rows: Codes) -> npt.NDArray[np.bool_]:
-    """Which rows are the first answer to their prompt and item; its repeat need not be 0."""
-    repeats = log.repeat[rows]
-    if (repeats == repeats[0]).all():
-        return np.ones(len(rows), bool)
-    keys, place = np.unique(_key(log, rows), return_inverse=True)
-    least = np.full(len(keys), repeats.max())
-    np.minimum.at(least, place, repeats)
-    first: npt.NDArray[np.bool_] = repeats == least[place]
-    return first
-
-
-def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
-    """The first and each later answer to the same prompt and item, as rows of the log."""
-    if not len(later):
-        return None
-    ranked = once[np.argsort(_key(log, once), kind="stable")]
-    place = np.searchsorted(_key(log, ranked), _key(log, later))
-    known = log.stimulus[later] >= 0
-    return ranked[place][known], later[known]
 
 
 def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from judgesense.statistics.intervals import Interval, cluster_codes
 from judgesense.statistics.labels import Codes, check_level, check_resamples, encode
-from judgesense.statistics.ranking import competition_ranks, kendall_matrix, leaders
+from judgesense.statistics.ranks import competition_ranks, kendall_matrix, leaders
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import Floats, is_finite

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgesense.statistics.intervals import Interval
-from judgesense.statistics.ranking import spearman_matrix
+from judgesense.statistics.ranks import spearman_matrix
 from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.tables import Floats
 

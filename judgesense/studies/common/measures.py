@@ -15,7 +15,7 @@ from judgesense.decisions.streams import BASELINES, view
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.reporting.table import undecided_share
 from judgesense.statistics.consequence import Consequence, consequence
-from judgesense.statistics.ranking import competition_ranks
+from judgesense.statistics.ranks import competition_ranks
 from judgesense.studies.common.result import Record, Table
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
 from judgesense.text import join, p_value, percent, short_names

@@ -10,7 +10,7 @@ import numpy as np
 
 from judgesense import published
 from judgesense.reporting.table import undecided_share
-from judgesense.statistics.ranking import spearman_matrix
+from judgesense.statistics.ranks import spearman_matrix
 from judgesense.studies.common.result import Column, Table
 from judgesense.studies.judge_sensitivity.beside import (
     FIRST,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.ranking import spearman_matrix
+from judgesense.statistics.ranks import spearman_matrix
 from judgesense.studies.common.result import Table
 from judgesense.studies.judge_sensitivity.grid import LANGUAGE
 from judgesense.text import join, number, percent, span

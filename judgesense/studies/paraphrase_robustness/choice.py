@@ -12,7 +12,7 @@ import numpy as np
 
 from judgesense.statistics.crossfit import crossfit_weights
 from judgesense.statistics.intervals import Interval
-from judgesense.statistics.ranking import chosen
+from judgesense.statistics.ranks import chosen
 from judgesense.studies.paraphrase_robustness.mitigations import (
     BEST,
     CONSTANT,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.crossfit import crossfit_weights
-from judgesense.statistics.ranking import chosen
+from judgesense.statistics.ranks import chosen
 from judgesense.statistics.tables import Floats
 from judgesense.studies.common.figures import slopes
 from judgesense.studies.common.result import Picture, Table

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.ranking import chosen
+from judgesense.statistics.ranks import chosen
 from judgesense.statistics.robustness import Robustness, paraphrase_robustness
 from judgesense.statistics.tables import Floats
 from judgesense.studies.common.result import Picture, Result, Table

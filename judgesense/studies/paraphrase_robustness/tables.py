@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judgesense.statistics.ranking import chosen
+from judgesense.statistics.ranks import chosen
 from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.result import Table, published
 from judgesense.studies.paraphrase_robustness.choice import by_cost, crossfit_choice, usable

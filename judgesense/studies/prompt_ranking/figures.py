@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from judgesense.reporting.plots import INK, SOFT, plain
-from judgesense.statistics.ranking import competition_ranks
+from judgesense.statistics.ranks import competition_ranks
 from judgesense.statistics.selection import selection_gain
 from judgesense.studies.common.figures import (
     CYCLE,

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.ranking import RankingStability, chosen, ranking_stability
+from judgesense.statistics.ranking import RankingStability, ranking_stability
+from judgesense.statistics.ranks import chosen
 from judgesense.statistics.selection import (
     PairFlips,
     SelectionGain,

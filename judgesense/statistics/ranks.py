@@ -1,0 +1,135 @@
+"""Ranks of scores and of intervals, and their correlation: the one rule for ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.tables import Floats
+
+_TIE = 1e-12
+"""Scores closer than this share of their size are equal: sums of the same numbers in another order
+differ by less."""
+
+
+def competition_ranks(scores: Any) -> npt.NDArray[np.intp]:
+    """Rank scores from the best, 1, down; equal scores share the best of their ranks (1, 2, 2, 4).
+
+    This is the one rule for ties in the project. Scores are equal if they differ by at most 1e-12
+    of their size, so that rounding does not break a tie.
+
+    Args:
+        scores: finite numbers, shape (..., N); higher is better.
+
+    Returns:
+        Ranks along the last axis, same shape.
+
+    >>> competition_ranks([0.9, 0.4, 0.1 + 0.3, 0.7]).tolist()
+    [1, 3, 3, 2]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    order = np.argsort(-values, axis=-1, kind="stable")
+    falling = np.take_along_axis(values, order, axis=-1)
+    drops = _exceeds(falling[..., :-1], falling[..., 1:])
+    place = np.zeros(values.shape, dtype=np.intp)
+    place[..., 1:] = np.where(drops, np.arange(1, values.shape[-1]), 0)
+    ranks = np.empty(values.shape, dtype=np.intp)
+    np.put_along_axis(ranks, order, np.maximum.accumulate(place, axis=-1) + 1, axis=-1)
+    return ranks
+
+
+def interval_ranks(
+    low: Sequence[float], high: Sequence[float], names: Sequence[str]
+) -> npt.NDArray[np.intp]:
+    """Rank intervals: 1 plus the number of other names whose whole interval lies above.
+
+    Intervals that overlap or touch do not count against each other, so that no rank rests on a
+    difference that the data cannot show. Overlap is not transitive: if the first overlaps the
+    second, the second overlaps the third and the first lies above the third, the ranks are 1, 1, 2.
+
+    Args:
+        low: lower ends, shape (N,).
+        high: upper ends, shape (N,).
+        names: whose intervals these are; several of one name count once, never against themselves.
+
+    Returns:
+        Ranks, shape (N,).
+
+    >>> interval_ranks([0.8, 0.7, 0.6], [0.9, 0.85, 0.75], ["a", "b", "c"]).tolist()
+    [1, 1, 2]
+    """
+    above = _exceeds(np.asarray(low, np.float64)[None, :], np.asarray(high, np.float64)[:, None])
+    found = [
+        1 + len({names[other] for other in np.flatnonzero(row).tolist()} - {name})
+        for name, row in zip(names, above, strict=True)
+    ]
+    return np.asarray(found, dtype=np.intp)
+
+
+def _exceeds(higher: Floats, lower: Floats) -> npt.NDArray[np.bool_]:
+    """Whether one number is larger than another by more than rounding."""
+    size = np.maximum(np.abs(higher), np.abs(lower))
+    with np.errstate(over="ignore"):
+        larger: npt.NDArray[np.bool_] = higher - lower > _TIE * np.maximum(size, _TIE)
+    return larger
+
+
+def leaders(scores: Any) -> npt.NDArray[np.bool_]:
+    """Which scores are the best along the last axis; all that tie for the best lead together.
+
+    >>> leaders([[0.5, 0.8, 0.8], [0.9, 0.2, 0.1]]).tolist()
+    [[False, True, True], [True, False, False]]
+    """
+    first: npt.NDArray[np.bool_] = competition_ranks(scores) == 1
+    return first
+
+
+def chosen(scores: Any) -> npt.NDArray[np.intp]:
+    """The index of the best score along the last axis; the lowest index among those that tie.
+
+    >>> int(chosen([0.5, 0.8, 0.8]))
+    1
+    """
+    index: npt.NDArray[np.intp] = leaders(scores).argmax(axis=-1)
+    return index
+
+
+def spearman_matrix(rows: Floats) -> Floats:
+    """Spearman's rho of every two rows, shape (R, R); ties share ranks, constant rows give NaN.
+
+    >>> spearman_matrix(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    from scipy.stats import rankdata
+
+    ranks: Floats = rankdata(competition_ranks(rows), axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    return _normalised(ranks @ ranks.T)
+
+
+def kendall_matrix(rows: Floats) -> Floats:
+    """Kendall's tau-b of every two rows, shape (R, R); constant rows give NaN.
+
+    >>> kendall_matrix(np.array([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]))[0, 1].round(3)
+    np.float64(0.333)
+    """
+    concordance = np.zeros((len(rows), len(rows)))
+    ranks = competition_ranks(rows)
+    for column in range(rows.shape[1] - 1):
+        signs = np.sign(ranks[:, column : column + 1] - ranks[:, column + 1 :]).astype(np.float64)
+        concordance += signs @ signs.T
+    return _normalised(concordance)
+
+
+def _normalised(products: Floats) -> Floats:
+    """Inner products as cosines; NaN where a row has length 0."""
+    squares = np.diag(products)
+    # One root of the product, not a product of roots: equal rows then give 1.0 to the last digit.
+    scale = np.sqrt(np.outer(squares, squares))
+    result = np.full(products.shape, np.nan)
+    np.divide(products, scale, out=result, where=scale > 0)
+    clipped: Floats = np.clip(result, -1.0, 1.0)
+    return clipped
