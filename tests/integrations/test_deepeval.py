@@ -54,7 +54,7 @@ def test_the_real_deepeval(python: Path, tmp_path: Path) -> None:  # noqa: F811
     with serving(Loopback(factual)) as url:
         stable_file(tmp_path / "stable.yaml", f"{url}/v1")
         done = subprocess.run(
-            [python, "own.py"], cwd=tmp_path, capture_output=True, text=True, timeout=200,
+            [python, "own.py"], cwd=tmp_path, capture_output=True, text=True, timeout=400,
             env={**environment(tmp_path), "DEEPEVAL_TELEMETRY_OPT_OUT": "YES"},
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

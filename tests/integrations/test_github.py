@@ -305,7 +305,7 @@ class Job:
             done = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
                 cwd=self.home, env={**environment, **own}, capture_output=True, text=True,
-                timeout=200,
+                timeout=400,
             )  # fmt: skip
             self.log += done.stdout + done.stderr
             self.exit_code = done.returncode

@@ -89,7 +89,7 @@ def test_the_real_mlflow(python: Path, tmp_path: Path) -> None:  # noqa: F811
     with tracking(python, tmp_path) as tracker, serving(Loopback(factual)) as url:
         stable_file(tmp_path / "stable.yaml", f"{url}/v1")
         done = subprocess.run(
-            [python, "own.py"], cwd=tmp_path, capture_output=True, text=True, timeout=200,
+            [python, "own.py"], cwd=tmp_path, capture_output=True, text=True, timeout=400,
             env={**environment(tmp_path), "MLFLOW_TRACKING_URI": tracker,
                  "MLFLOW_DISABLE_TELEMETRY": "true"},
         )  # fmt: skip

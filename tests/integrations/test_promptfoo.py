@@ -65,7 +65,7 @@ def test_the_real_promptfoo(tmp_path: Path) -> None:
                 "PROMPTFOO_CONFIG_DIR": str(tmp_path / "home"),
                 "PROMPTFOO_PYTHON": sys.executable, "PYTHONPATH": str(ROOT),
             },
-            capture_output=True, text=True, timeout=200,
+            capture_output=True, text=True, timeout=400,
         )  # fmt: skip
     found = json.loads((tmp_path / "out.json").read_text("utf-8"))["results"]["results"]
     assert len(found) == 4, done.stderr
