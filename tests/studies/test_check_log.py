@@ -120,8 +120,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["qa", "fact", "braces", "own"])
 def test_the_unchanged_wording_gives_inspects_own_grades(
-    name: str, logs: dict[str, Path], tmp_path: Path
+    name: str, logs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     log = read_graded(logs[name])
     assert (log.judge, log.notes) == (
         "mockllm/rule",
@@ -198,6 +199,7 @@ def test_the_command_reads_a_log_and_asks_which_of_two_scorers(
     assert "mockllm/rule, which JudgeSense cannot ask; name the judge" in done.stderr
 
 
+@pytest.mark.slow
 def test_inspects_prompts_are_those_of_the_installed_inspect() -> None:
     model = pytest.importorskip("inspect_ai.scorer._model")
     assert own_wording("inspect-qa") == model.DEFAULT_MODEL_GRADED_QA_TEMPLATE
@@ -279,13 +281,25 @@ def test_the_judge_is_the_one_that_the_log_names(
     assert options.items() <= found.items()
 
 
-def test_promptfoo_rubrics_and_deepeval_steps_are_asked_again(tmp_path: Path) -> None:
-    content = json.loads((DATA / "promptfoo_results.json").read_text("utf-8"))
+def test_what_is_reworded_in_logs_of_promptfoo_and_deepeval() -> None:
     log = read_graded(DATA / "promptfoo_results.json", "reworded")
-    assert log.options["system_prompt"].startswith("You are grading output")
     # Both tests have a rubric of their own, so the frame is the wording.
     assert log.template.placeholders == {"output", "rubric"}
     assert log.stored == ("PASS", "FAIL")
+    assert log.options["system_prompt"].startswith("You are grading output")
+    log = read_graded(DATA / "deepeval_test_run.json", "Correctness [GEval]")
+    assert (log.template.text, log.stored) == (
+        "1. Is the output right?\n", ("PASS", "FAIL", "ERROR"),
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_promptfoo_rubrics_and_deepeval_steps_are_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No sentence embeddings: loading them takes longer than all else here.
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    content = json.loads((DATA / "promptfoo_results.json").read_text("utf-8"))
 
     def grader(messages: list[str]) -> list[str]:
         return [json.dumps({"reason": "r", "pass": "Paris" in m, "score": 0.9}) for m in messages]
