@@ -16,6 +16,7 @@ from hub_scripts.every_eval_ever import every_eval_ever
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import main_cells
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 MADE = Path(".venv-integrations/.ready")
 RECORD = {
@@ -59,7 +60,6 @@ def test_a_record_has_the_scores_and_their_intervals(tmp_path: Path) -> None:
     assert record["evaluation_id"] == "judgesense/org/model/1795248000"
 
 
-@pytest.mark.slow
 def test_a_model_without_a_hub_id_takes_the_developer(tmp_path: Path) -> None:
     own = {"name": "mine@1", "describe": {"engine": "api", "model": "/home/ann/mine"}}
     judges = {"judges": [{**own, "name": "rule@0001"}], "dataset": {"name": "/home/ann/set"}}
@@ -72,7 +72,6 @@ def test_a_model_without_a_hub_id_takes_the_developer(tmp_path: Path) -> None:
     assert again.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("record", "options", "named"),
     [
@@ -91,7 +90,6 @@ def test_what_cannot_be_exported_is_named(
         every_eval_ever(tmp_path / "run", tmp_path / "out", organization="Me")
 
 
-@pytest.mark.slow
 def test_records_fit_the_schema(tmp_path: Path) -> None:
     made = subprocess.run(
         ["make", "--silent", str(MADE), f"PYTHON={sys.executable}"],
