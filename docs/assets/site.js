@@ -5,3 +5,4 @@ const named = () => document.querySelectorAll(".md-code__nav:not([aria-label])")
 });
 new MutationObserver(named).observe(document.documentElement, { childList: true, subtree: true });
 named();
+document.querySelector("[data-md-component=search][role=dialog]")?.setAttribute("aria-label", "Search");

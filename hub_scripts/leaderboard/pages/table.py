@@ -124,7 +124,7 @@ def _table(
 def warm(board: Board) -> None:
     """Render what a reader of each task sees first, so that no reader waits for it."""
     for task in board.tasks[:8]:
-        table(board, task, published=False)
+        table_of(board, {"task": task})
 
 
 def table_of(board: Board, query: Mapping[str, str]) -> str:
@@ -170,7 +170,7 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
         scoring = gr.Radio(list(SCORINGS), value=ANY, label="Scoring", min_width=180)
         published = gr.Checkbox(False, label="Published figures too", min_width=150)
         whole = gr.Checkbox(False, label="All rows at once", min_width=150)
-    start = table(board, first, published=False)
+    start = table_of(board, {"task": first})
     shown = gr.HTML(start, js_on_load=SCRIPT, apply_default_css=False, elem_id="table")
 
     built = board.stamp
