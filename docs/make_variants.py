@@ -74,12 +74,12 @@ does, in percent; compare it with *reworded*, the verdicts that a rewording chan
 percentage of verdicts that the rubric and reference answer change, and the net shift towards PASS
 in points.
 
-## Judges on this machine
+## A small judge on TruthfulQA
 
 ```bash
 judgesense dataset build --source truthfulqa --limit 100 --no-match --design prompts --out real
 judgesense run --judge JUDGE --dataset real --tasks factuality --limit N --variants all \\
-    --set dtype=bfloat16 --scoring options --out RUN   # once for each judge below
+    --set dtype=bfloat16 --scoring options --out RUN   # JUDGE smollm2-135m, N 100
 ```
 
 The set is TruthfulQA, from a mirror. Models are GGUF files of 4 bits, read as bfloat16 on a 2-core
