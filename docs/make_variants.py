@@ -41,7 +41,6 @@ SHORT = """\
   gpt-4o-mini stricter (7 and 4 points fewer PASS) and moves the others by at most 3 points.
 - **SmolLM2 answers YES to nearly everything**: a JSS of 1.00 under rewording, and no answer that
   changes when the question is inverted."""
-PARTLY = ""
 TEXT = """# Variants: which lever moves which judge
 
 How much a verdict owes to the item, the wording, the format and chance, and what
@@ -78,13 +77,13 @@ in points.
 
 ```bash
 judgesense dataset build --source truthfulqa --limit 100 --no-match --design prompts --out real
-judgesense run --judge JUDGE --dataset real --tasks factuality --limit N --variants all \\
-    --set dtype=bfloat16 --scoring options --out RUN   # JUDGE smollm2-135m, N 100
+judgesense run --judge smollm2-135m --dataset real --tasks factuality --variants all \\
+    --set dtype=bfloat16 --scoring options --out RUN
 ```
 
-The set is TruthfulQA, from a mirror. Models are GGUF files of 4 bits, read as bfloat16 on a 2-core
+The set is TruthfulQA, from a mirror. The model is a 4-bit GGUF file, read as bfloat16 on a 2-core
 AMD EPYC that other work shared ({versions}, seed 0). With `options` scoring the
-option is read before any reasoning, so `reasoning` shows what the request alone does.{partly}
+option is read before any reasoning, so `reasoning` shows what the request alone does.
 
 {cards}
 
@@ -245,7 +244,6 @@ def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
                 flaky_rows(large),
             ),
             versions=versions,
-            partly=PARTLY,
             cards=table(["judge and task", "items", "trust", *CHECKS], cards),
             budget=table(["judge and task", *heads], budget_rows(reports)),
             equivalent=variant_table(
