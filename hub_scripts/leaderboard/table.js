@@ -119,7 +119,7 @@ const place = () => {
     && !taken.some(each => box.left < each.right && each.left < box.right
       && box.top < each.bottom && each.top < box.bottom);
   const ways = [['10', '4', 'start'], ['-10', '4', 'end'], ['8', '-9', 'start'], ['8', '18', 'start'],
-    ['-8', '-9', 'end'], ['-8', '18', 'end'], ['10', '32', 'start'], ['-10', '32', 'end']];
+    ['-8', '-9', 'end'], ['-8', '18', 'end']];
   svg.querySelectorAll('.named').forEach(text => {
     text.classList.remove('hover');
     const fits = !text.hasAttribute('data-crowded') && ways.find(([dx, dy, anchor]) => {
