@@ -117,7 +117,7 @@ def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -
     determines the value. ``dataset`` and ``revision`` are those of :func:`load_benchmark`.
 
     >>> load_pairs().slice(0, 1)["pair_id"].to_pylist()
-    ['factuality-25:factuality-1~factuality-2']
+    ['factuality-27:factuality-1~factuality-5']
     """
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         rows = list(embedded_rows(str(dataset or EMBEDDED)))

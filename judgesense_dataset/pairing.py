@@ -80,7 +80,7 @@ def build(
 
     >>> from judgesense_dataset.embedded import embedded_items, embedded_templates
     >>> build(embedded_templates(), embedded_items(), design="full").pairs.num_rows
-    1500
+    3000
     """
     orders = order_plan(design, orders)
     if design == "full" and pairs is not None:

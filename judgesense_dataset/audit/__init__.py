@@ -70,7 +70,7 @@ def audit(
 
     >>> found = audit("embedded")
     >>> found.failed, found.tasks["coherence"].pairs
-    (False, 125)
+    (False, 250)
     """
     tasks = read_audit_rows(dataset, revision, exclude)
     return Audit(str(dataset or "embedded"), {name: _audit(task) for name, task in tasks.items()})
