@@ -2,7 +2,10 @@
 
     python benchmarks/estimate.py                    # 1,000 runs a cell, about 6 minutes
     python benchmarks/estimate.py --quick            # 100 runs
-    python benchmarks/estimate.py --summeval RUN     # with a run on SummEval, see docs/estimate.md
+    python benchmarks/estimate.py --write-summeval DIR    # summeval.jsonl and what people rated
+    judgesense run --judge JUDGE --tasks coherence --scoring options --items DIR/summeval.jsonl \\
+        --templates judgesense_dataset/data/templates.yaml --out DIR/run
+    python benchmarks/estimate.py --sections next --summeval DIR/run
 
 peers: means, classical and power-tuned, beside ``ppi_py``; Rogan-Gladen beside ``judgy``; on the
 logs of RAG-Eval and flakyjudge and on simulated data. The largest difference counts.
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib
+import json
 import sys
 import tempfile
 import time
@@ -42,6 +46,7 @@ from judgesense.systems.units import Units, units_of
 from judgesense.systems.verdict_table import read_verdicts
 
 Floats = npt.NDArray[np.float64]
+HUMAN = "summeval_human.csv"
 LOGS = MIRROR.parent / "logs"
 FOLDER = str(Path(__file__).resolve().parent)
 
@@ -350,7 +355,7 @@ def next_labels(
         return
     table = read_verdicts(summeval)
     units = units_of(table)
-    with Path(summeval.parent, "summeval_human.csv").open(encoding="utf-8") as source:
+    with (summeval.parent / HUMAN).open(encoding="utf-8") as source:
         human_of = {row["item_id"]: float(row["label"]) for row in csv.DictReader(source)}
     human = np.array([human_of[item] for item in units.items])
     results = []
@@ -361,6 +366,29 @@ def next_labels(
             told = saved(f"SummEval, {names}", found, human[rows], 1.0, max(1, runs // 5), rng)
             results.append(told)
     yield average(f"SummEval, mean of {len(results)} pairs of systems", results)
+
+
+def write_summeval(folder: Path) -> None:
+    """Every other system's summaries as items, and people's mean coherence of each."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = pq.read_table(MIRROR / "mteb/summeval/default/test.parquet").to_pylist()
+    with (
+        (folder / "summeval.jsonl").open("w", encoding="utf-8") as items,
+        (folder / HUMAN).open("w", newline="", encoding="utf-8") as human,
+    ):
+        told = csv.writer(human, lineterminator="\n")
+        told.writerow(["item_id", "system_id", "label"])
+        for row in rows:
+            for system in range(0, len(row["coherence"]), 2):
+                item = {
+                    "task": "coherence", "item_id": f"summeval-{row['id']}-{system:02d}",
+                    "cluster_id": f"summeval-{row['id']}", "system_id": f"system-{system:02d}",
+                    "summary": row["machine_summaries"][system].strip(),
+                }  # fmt: skip
+                items.write(json.dumps(item) + "\n")
+                told.writerow([item["item_id"], item["system_id"], row["coherence"][system]])
 
 
 def average(name: str, results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -382,7 +410,11 @@ def main() -> None:
         "--sections", nargs="+", default=["peers", "coverage", "decides", "next"],
         choices=["peers", "coverage", "decides", "next"],
     )  # fmt: skip
+    parser.add_argument("--write-summeval", type=Path, help="write SummEval's items and stop")
     options = parser.parse_args()
+    if options.write_summeval:
+        write_summeval(options.write_summeval)
+        return
     runs = options.runs or (100 if options.quick else 1_000)
     versions = machine("numpy", "scipy", "ppi-python", "judgy")
     rng = np.random.default_rng(0)

@@ -18,7 +18,8 @@ from judgesense.statistics.label_planning import neyman, spreads_of
 from judgesense.statistics.labels import Codes, check_seed
 from judgesense.statistics.prediction_powered import least_error
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.systems.estimate import chosen_systems, estimate_units, labels_of_units, step_of
+from judgesense.systems.estimate import estimate_units, labels_of_units
+from judgesense.systems.estimate_data import chosen_systems, step_of
 from judgesense.systems.human_labels import Labels
 from judgesense.systems.label_files import SUFFIXES, digest, write_for_people
 from judgesense.systems.strata import strata_of
