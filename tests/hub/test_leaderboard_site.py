@@ -209,6 +209,8 @@ def test_filters_leave_the_judges_that_fit(visit):
 
 def test_a_link_shows_what_its_sender_saw_and_back_goes_back(visit):
     page = visit("?task=preference&find=e", wait="#table caption:has-text('preference')")
+    # The table of a link is there before its filters are.
+    page.wait_for_selector("label.selected:has-text('preference')")
     page.get_by_role("button", name="Accuracy").click()
     page.get_by_text("Columns").click()
     page.get_by_role("checkbox", name="κ").check()
@@ -220,6 +222,7 @@ def test_a_link_shows_what_its_sender_saw_and_back_goes_back(visit):
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector("#table caption:has-text('relevance')", state="attached")
+    page.wait_for_selector("label.selected:has-text('relevance')")
     assert judges(page) == seen
     assert page.locator('th[aria-sort="descending"]').inner_text().startswith("Accuracy")
     assert page.locator("#table th.c-kappa").is_visible()
