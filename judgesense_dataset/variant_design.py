@@ -73,7 +73,7 @@ def with_variants(
         asked = [item for item in pool if item.item_id in wanted]
         shown = [order for order in task.orders if not orders or order in orders] or task.orders
         made = made_variants(entry, asked[:1], pool, variants, seed)
-        used |= {variant.name for variant, _ in made}
+        used |= {variant.name for variant, _ in made if not variant.language}
         wordings.setdefault(name, {})
         for variant, template in made:
             wordings[name][_named(template, variant)] = template.text
@@ -86,6 +86,7 @@ def with_variants(
                 rows.append(_row(plain, None, again=True))
                 for variant, prompt, system in _prompts(task, base, made, item, order, pool, seed):
                     rows.append(_row(prompt, variant, system=system))
+                    used.add(variant.name)
                     if variant.variant_class == EQUIVALENT:
                         other = replace(prompt, template_id=f"{base.template_id}+{variant.name}")
                         pairs.append(pair_up(plain, other))

@@ -260,7 +260,7 @@ def test_every_contrast_wording_was_read_against_its_base() -> None:
         assert len(found[key]["reason"]) > 15
 
 
-def test_a_language_is_asked_of_translated_items_only_and_never_unasked() -> None:
+def test_a_language_is_asked_of_translated_items_only_and_never_unasked(tmp_path: Path) -> None:
     names = {"german", "spanish", "chinese"}
     assert not names & {v.name for v in chosen_variants(["all"])[1]}
     chosen = chosen_variants(["language"])[1]
@@ -275,3 +275,7 @@ def test_a_language_is_asked_of_translated_items_only_and_never_unasked() -> Non
     # Items of your own have no translation, whatever their ids.
     own = [replace(item, source="mine") for item in ITEMS]
     assert with_variants(whole, ENTRIES, own, chosen, reworded=False).pairs.num_rows == 0
+    with pytest.raises(JudgeSenseError, match="'german' fits none of the tasks factuality"):
+        with_variants(whole, ENTRIES, own, chosen, named=["german"])
+    with pytest.raises(JudgeSenseError, match="unknown language 'xx'; choose from ar, de"):
+        chosen_variants([own_file(tmp_path, "{class: equivalent, language: xx}")])
