@@ -24,6 +24,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
 from judgesense.parquet_files import read_parquet
 from judgesense.run_folder import PROMPT_SCHEMA
+from judgesense.shapes import Shape, fit
 from judgesense.yaml_files import parse_yaml, read_text
 
 SPLIT = "test"
@@ -146,21 +147,37 @@ def is_hub_folder(folder: Path) -> bool:
     return readme.is_file() and bool(front_matter(readme).get("configs"))
 
 
+class _DataFiles(Shape):
+    split: str
+    path: str | list[str]
+
+
+class _Config(Shape):
+    config_name: str
+    data_files: str | list[_DataFiles]
+
+
+class _Card(Shape):
+    """What is read of a dataset's README.md."""
+
+    configs: list[_Config] = []
+
+
 def configs(folder: Path) -> dict[str, list[Path]]:
     """The Parquet files of each config's split ``test``, as README.md declares them.
 
     Raises JudgeSenseError for a missing file or a config without that split.
     """
     found: dict[str, list[Path]] = {}
-    for config in front_matter(folder / README).get("configs", []):
-        name = str(config["config_name"])
-        files = config["data_files"]
+    card = fit(_Card, front_matter(folder / README), str(folder / README), "a dataset card")
+    for config in card.configs:
+        name, files = config.config_name, config.data_files
         if isinstance(files, str):
-            files = [{"split": SPLIT, "path": files}]
-        paths = [entry["path"] for entry in files if entry["split"] == SPLIT]
+            files = [_DataFiles(split=SPLIT, path=files)]
+        paths = [entry.path for entry in files if entry.split == SPLIT]
         if not paths:
             raise JudgeSenseError(f"{folder / README}: config {name!r} has no split {SPLIT!r}")
-        patterns = [paths[0]] if isinstance(paths[0], str) else list(paths[0])
+        patterns = [paths[0]] if isinstance(paths[0], str) else paths[0]
         found[name] = []
         for pattern in patterns:
             matches = sorted(folder.glob(pattern))
