@@ -160,7 +160,7 @@ class _Config(Shape):
 class _Card(Shape):
     """What is read of a dataset's README.md."""
 
-    configs: list[_Config] = []
+    configs: tuple[_Config, ...] = ()
 
 
 def configs(folder: Path) -> dict[str, list[Path]]:

@@ -182,6 +182,17 @@ def monitor(
         JudgeSenseError: sources that cannot be compared (as `migration`), a baseline with one
             wording and no ``allow``, or a history that is damaged, of a newer version, of another
             baseline or of other rules.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> def yes(messages):
+    ...     return ["YES" for _ in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("baseline", "week-1"):
+    ...         _ = run(yes, tasks=["factuality"], limit=5, out=f"{folder}/{name}", note=str)
+    ...     found = monitor(f"{folder}/week-1", against=f"{folder}/baseline")
+    >>> found.tasks[0].moved
+    0.0
     """
     _check(tolerance, error, allow, same_items)
     names = (judge, judge) if judge is None or isinstance(judge, str) else judge

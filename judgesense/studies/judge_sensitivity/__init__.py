@@ -105,15 +105,16 @@ def judge_sensitivity(
                 "--log measures an existing log; leave out --judge, --validator, --dataset, "
                 "--tasks, --limit, --scoring and --variants, or leave out --log"
             )
-        main = read_judged(Path(log))
         answerable = (*LOG_QUESTIONS, VARIANTS)
-        default = answerable if main.report["variants"] else LOG_QUESTIONS
-        wanted = check_questions(questions, default)
-        if unanswerable := [name for name in wanted if name not in answerable]:
+        named = check_questions(questions, ())
+        if unanswerable := [name for name in named if name not in answerable]:
             raise JudgeSenseError(
                 f"--only {unanswerable[0]} needs further judging, which --log does not do; "
                 f"with --log, choose from {', '.join(answerable)}"
             )
+        main = read_judged(Path(log))
+        default = answerable if main.report["variants"] else LOG_QUESTIONS
+        wanted = check_questions(questions, default)
         return _result(main, {VARIANTS: main}, wanted, sizes or {}, [], log=Path(log))
     plan = make_plan(
         judges, dataset, questions, tasks, scoring, limit, validators, long_tokens, draws, quick,
