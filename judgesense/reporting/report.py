@@ -57,6 +57,10 @@ class Report(ResultMapping):
     def __str__(self) -> str:
         return str(render_terminal(self))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """IPython's plain text: the table, not every figure."""
+        printer.text(str(self))
+
     def _repr_html_(self) -> str:
         advice = "".join(f"<li>{escape(text)}</li>" for text in self.advice)
         table = html_table(list(COLUMNS.values()), [list(row.texts.values()) for row in rows(self)])

