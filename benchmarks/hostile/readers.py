@@ -43,8 +43,20 @@ def _load_stabilised(folder: Path) -> object:
     from judgesense import load_judge
 
     judge = load_judge(folder / "stable.yaml", judge=_as_judge(_favours_first))
-    items = json.loads((folder / "items.json").read_text())
-    return [verdict.verdict for verdict in judge(items)]
+    return [v.verdict for v in judge([{"query": "sun", "passage_a": "a", "passage_b": "b"}])]
+
+
+def _judge_items(name: str) -> Callable[[Path], object]:
+    def call(folder: Path) -> object:
+        import judgesense
+
+        judge = _as_judge(_favours_first)
+        found = judgesense.judge_items(
+            folder / name, judge, folder / "out.jsonl", task="relevance", note=str
+        )
+        return str(found)
+
+    return call
 
 
 def _check_rows(folder: Path) -> object:
@@ -146,6 +158,13 @@ READERS = (
     Reader("match", "answers", ("answers.jsonl",), ("match", "{dir}/answers.jsonl")),
     Reader("match parquet", "answers", ("answers.parquet",), ("match", "{dir}/answers.parquet")),
     Reader("stabilised judge", "stable", ("stable.yaml",), call=_load_stabilised),
+    Reader("judge items.jsonl", "stable", ("items.jsonl",), call=_judge_items("items.jsonl")),
+    Reader("judge items.parquet", "stable", ("items.parquet",), call=_judge_items("items.parquet")),
+    Reader("monitor", "estimate", ("history.jsonl", "verdicts.parquet"),
+           ("monitor", "{dir}/week.jsonl", "--against", "{dir}/verdicts.parquet", "--allow", "0.1",
+            "--history", "{dir}/history.jsonl"), weight=0.5),
+    Reader("migration", "estimate", ("week.jsonl",),
+           ("compare", "{dir}/verdicts.jsonl", "{dir}/week.jsonl", "--migration"), weight=0.3),
     Reader("check", "check", ("rows.jsonl", "rubric.wordings.yaml"), call=_check_rows, weight=0.3),
     Reader("check_log promptfoo", "promptfoo", ("promptfoo_results.json",),
            call=_check_log("promptfoo_results.json", "llm-rubric", "{output} {rubric}: PASS?"),
@@ -408,7 +427,13 @@ def _stable(base: Path) -> None:
         out=base / "stable" / "stable.yaml",
         remedy="both orders",
     )
-    _json(base / "stable" / "items.json", [{"query": "sun", "passage_a": "a", "passage_b": "b"}])
+    items = [
+        {"item_id": f"i{at}", "query": "sun", "passage_a": "a", "passage_b": "b", "gold": "A",
+         "cluster_id": f"c{at}", "system_id": "s"}
+        for at in range(3)
+    ]  # fmt: skip
+    _lines(base / "stable" / "items.jsonl", items)
+    pq.write_table(pa.Table.from_pylist(items), base / "stable" / "items.parquet")
 
 
 def _estimate(base: Path) -> None:
@@ -424,6 +449,17 @@ def _estimate(base: Path) -> None:
     (folder / "verdicts.csv").write_text(
         ",".join(header) + "\n" + "".join(",".join(map(str, r.values())) + "\n" for r in rows)
     )
+    for name in ("week", "other-week"):
+        _lines(folder / f"{name}.jsonl", rows)
+    from typer.testing import CliRunner
+
+    from judgesense.cli import app
+
+    looked = CliRunner().invoke(app, [
+        "monitor", str(folder / "other-week.jsonl"), "--against", str(folder / "verdicts.parquet"),
+        "--allow", "0.1", "--history", str(folder / "history.jsonl"),
+    ])  # fmt: skip
+    assert looked.exit_code in (0, 1, 3), (looked.output, looked.exception)
     labelled = [(r["item_id"], r["system_id"], "YN"[at % 4 == 0]) for at, r in enumerate(rows[:16])]
     (folder / "labels.csv").write_text(
         "item_id,system_id,label,rater\n" + "".join(f"{','.join(row)},me\n" for row in labelled)
