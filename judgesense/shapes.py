@@ -53,7 +53,7 @@ def _path(values: Any, loc: Sequence[int | str], missing: bool) -> str:
     path = ""
     for number, at in enumerate(loc, 1):
         if isinstance(at, int) and isinstance(values, list):
-            path, values = f"{path}[{at}]", values[at]
+            path, values = f"{path}[{at}]", values[at] if at < len(values) else None
         elif isinstance(values, Mapping) and (at in values or (missing and number == len(loc))):
             path, values = f"{path}.{at}", values.get(at)
     return path

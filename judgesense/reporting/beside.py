@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,8 +157,15 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
     )  # fmt: skip
 
 
+def _stream(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    return entry["judge"], entry["task"], entry["scoring"]
+
+
 def _variants(report: Mapping[str, Any]) -> SideTable:
     found = report.get("variants", [])
+    equivalent = Counter(_stream(e) for e in found if e["variant_class"] == "equivalent")
+    # With one equivalent variant, the pool of all repeats its row.
+    found = [entry for entry in found if entry["variant"] or equivalent[_stream(entry)] > 2]
     names = short_names({entry["judge"] for entry in found})
     rows = []
     for entry in sorted(found, key=lambda e: (task_rank(e["task"]), e["task"], names[e["judge"]])):

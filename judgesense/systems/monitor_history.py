@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from filelock import FileLock, Timeout
 from pydantic import Field
@@ -25,6 +25,9 @@ _WAIT_S = 60
 """How long to wait for another process that writes to the history."""
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class StreamLook(Shape):
     """A look at one task and scoring.
 
@@ -35,7 +38,7 @@ class StreamLook(Shape):
     task: str
     scoring: str
     judge: str
-    clusters: dict[str, tuple[float, float]]
+    clusters: dict[str, tuple[Share, Share]]
     n_prompts: int
     n_items: int
     moved: float
