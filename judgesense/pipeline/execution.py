@@ -140,7 +140,9 @@ def resolve_all(
     if not judges:
         raise JudgeSenseError("no judge; name at least one")
     found: list[Any] = []
-    for each in judges:
+    for given in judges:
+        # What `load_judge` returns takes items; a run asks the judge of prompts behind it.
+        each = getattr(given, "prompt_judge", given)
         if isinstance(each, (str, Path)):
             found += resolve_each(str(each), **options)
         elif _is_function(each):

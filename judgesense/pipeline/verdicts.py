@@ -141,6 +141,11 @@ class ItemJudge:
     def __init__(self, stabilised: Stabilised, judge: Judge) -> None:
         self.stabilised, self.judge = stabilised, judge
 
+    @property
+    def prompt_judge(self) -> Judge:
+        """The judge of prompts behind it, for `judgesense.run` and `judgesense.check`."""
+        return self.judge
+
     def __call__(self, items: str | Path | Iterable[Mapping[str, Any]]) -> list[ItemVerdict]:
         """The verdicts on the items, in their order.
 

@@ -272,7 +272,7 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     }  # fmt: skip
     data = run_dir.parent / "items.jsonl"
 
-    def check(judge: str, out: str, **more: Any) -> Any:
+    def check(judge: Any, out: str, **more: Any) -> Any:
         return judgesense.check(
             tmp_path / "rubric.txt", data, judge, out=tmp_path / out, **common, **more
         )
@@ -284,6 +284,7 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     after = check(str(tmp_path / "s.yaml"), "after")
     assert after.passed
     assert set(read_log(tmp_path / "after")["scoring"].to_pylist()) == {"generate"}
+    assert check(judgesense.load_judge(tmp_path / "s.yaml"), "loaded").passed
 
 
 def test_a_study_asks_only_what_the_file_allows(run_dir: Path, tmp_path: Path) -> None:
