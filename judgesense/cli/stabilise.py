@@ -39,7 +39,7 @@ def stabilise(
     ] = None,
     format: opt.Format = "text",
 ) -> None:
-    """Write the cheapest remedy that passes the trust card as a judge of its own.
+    """Write the judge with the cheapest remedy that passes the trust card to a file.
 
     Use the file as --judge FILE.yaml in run, check, compare, study and judge.
 

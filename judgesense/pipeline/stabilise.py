@@ -55,7 +55,7 @@ def stabilise(
     max_error: float = 0.05,
     templates: str | Path | None = None,
 ) -> Stabilised:
-    """Write the cheapest remedy that passes as a judge of its own.
+    """Write the judge with the cheapest remedy that passes to a file.
 
     The remedy is fitted to all items of the run. Its trust card, its accuracy and the margin below
     which a person is asked come from verdicts that were cross-fitted over clusters.

@@ -125,6 +125,7 @@ class _Case:
             "text": self.card["text"],
             "why": self.reason(),
             "remedy": _changed(self.remedy) if self.remedy else None,
+            "after": self.remedy["trust"] if self.remedy else None,
             "bars": [
                 _bar("same verdict after rewording", checks["steady"], "steady"),
                 _bar(
@@ -224,7 +225,7 @@ def _of_one(judge: str, cases: Sequence[_Case]) -> str:
         if found:
             said = [
                 case.task if case.trust in ("use", "care") or case.remedy is None
-                else f"{case.task} (with {case.remedy['remedy']})"
+                else f"{case.task} (only with {case.remedy['remedy']})"
                 for case in found
             ]  # fmt: skip
             parts.append(f"{lead.format('it' if parts else judge)} {join(said)}")
@@ -380,7 +381,8 @@ def _step(case: _Case, tasks: Sequence[str]) -> Data:
     task = shlex.quote(case.task)
     if case.trust not in ("use", "care") and case.remedy:
         return {
-            "text": f"Write {case.remedy['remedy']} on {case.task} as a judge of its own:",
+            "text": f"Write the judge for {case.task} with this change "
+            f"({case.remedy['remedy']}) to a file:",
             "command": f"judgesense stabilise DIR {who} --task {task} "
             f"--scoring {case.scoring} --out stable.yaml",
         }
