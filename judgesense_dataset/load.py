@@ -122,7 +122,13 @@ def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         rows = list(embedded_rows(str(dataset or EMBEDDED)))
         return pa.Table.from_pylist(rows, schema=PAIR_ROWS)
-    return _pair_rows(locate(dataset, revision))
+    found = locate(dataset, revision)
+    table = _pair_rows(found)
+    for name in ("pair_id", "task_type", "prompt_a", "prompt_b"):
+        if table[name].null_count:
+            row = table[name].is_null().index(True).as_py() + 1
+            raise JudgeSenseError(f"{found.folder}, row {row}, {name}: the value is missing")
+    return table
 
 
 def locate(dataset: str | Path, revision: str | None = None) -> Located:

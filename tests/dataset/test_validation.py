@@ -361,7 +361,7 @@ def test_the_real_model_validates_and_is_named(rows: list[dict[str, Any]], tmp_p
     done = validate(None, ["smollm2-135m"], out=tmp_path)
     judge = done.record["validators"][-1]
     assert judge["validator"].startswith("judge:smollm2-135m@")
-    assert judge["yes"] + judge["no"] == 500
+    assert judge["yes"] + judge["no"] == 1000
     recorded = load_verdicts()
     new = load_verdicts(tmp_path / VERDICTS)
     assert {pair: said["valid"] for pair, said in new.items()} == {

@@ -354,7 +354,7 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
     (tokens,) = result.table("tokens").rows
     assert (tokens["tokens"], tokens["n_prompts"]) == ("20 → 24", 10)
     # Four tokens more can complete a verdict, or turn "A: ..." into a list of both.
-    assert abs(tokens["undecided_many"] - tokens["undecided_few"]) <= 0.2
+    assert abs(tokens["undecided_many"] - tokens["undecided_few"]) <= 0.4
     (drawn,) = result.table("temperature").rows
     assert drawn["n_items"] <= 2
     assert drawn["undecided"] == tokens["undecided_few"], "the same prompts' greedy answers"

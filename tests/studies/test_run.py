@@ -149,7 +149,7 @@ def test_an_out_that_cannot_be_written_is_refused_before_anything_is_loaded(tmp_
 def test_a_full_disk_is_told_and_what_was_judged_is_kept(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=96k", "tmpfs", str(small)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=144k", "tmpfs", str(small)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount a small file system")
     try:
