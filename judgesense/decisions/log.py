@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
@@ -124,9 +125,24 @@ def require_parts(run_dir: Path, parts: str = PARTS, log: str = "decision log") 
 def read_log(run_dir: Path) -> pa.Table:
     """The whole decision log of a run.
 
-    Raises JudgeSenseError if the run has none, or if a part lacks a column.
+    Raises JudgeSenseError if the run has none, if a part lacks a column, and for NaN.
     """
-    return pa.concat_tables([conform(read_part(p), str(p)) for p in require_parts(run_dir)])
+    parts = require_parts(run_dir)
+    return pa.concat_tables([_numbers(conform(read_part(p), str(p)), str(p)) for p in parts])
+
+
+def _numbers(log: pa.Table, where: str) -> pa.Table:
+    """The log, if no figure of it is NaN; infinite ones are refused where none can be."""
+    for name, allowed in (
+        ("option_mass", pc.is_finite), ("latency_s", pc.is_finite), ("cost_usd", pc.is_finite),
+        ("margin", lambda column: pc.invert(pc.is_nan(column))),
+    ):  # fmt: skip
+        row = allowed(log[name]).index(False).as_py()
+        if row >= 0:
+            raise JudgeSenseError(
+                f"{where}, row {row + 1}, {name}: {log[name][row].as_py()} is not a number"
+            )
+    return log
 
 
 def read_part(part: Path) -> pa.Table:

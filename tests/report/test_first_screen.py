@@ -47,7 +47,7 @@ def test_a_remedy_that_passes_is_in_the_title_and_the_command(make) -> None:
     assert row["trust"] == "avoid"
     assert row["remedy"].endswith("right on 100% instead of 50%")
     name = row["remedy"].split(" (")[0]
-    assert f"preference (with {name})" in screen["title"]
+    assert f"preference (only with {name})" in screen["title"]
     assert screen["next"]["command"].startswith("judgesense stabilise DIR --judge rule ")
     assert "--scoring options" in screen["next"]["command"]
 
