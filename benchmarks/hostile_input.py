@@ -34,8 +34,9 @@ from typing import Any
 
 import psutil
 from common import finish, machine
+from hostile.good_files import build
 from hostile.mutations import mutations
-from hostile.readers import READERS, Reader, build
+from hostile.readers import READERS, Reader
 
 LIMIT_S = 10.0
 MEMORY = 8 << 30

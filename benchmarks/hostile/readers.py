@@ -1,25 +1,16 @@
 """The readers that are given wrong input: a folder of good files, and the command that reads them.
 
-`build` writes the good files once. Each reader is a command line in which ``{dir}`` is the folder
-with the wrong file and ``{out}`` a new one, or a Python function where no command reads the file
-without a model.
+Each reader is a command line in which ``{dir}`` is the folder with the wrong file and ``{out}`` a
+new one, or a Python function where no command reads the file without a model.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import shutil
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-REPOSITORY = Path(__file__).resolve().parents[2]
+from hostile.good_files import as_judge, favours_first
 
 
 @dataclass(frozen=True)
@@ -42,7 +33,7 @@ class Reader:
 def _load_stabilised(folder: Path) -> object:
     from judgesense import load_judge
 
-    judge = load_judge(folder / "stable.yaml", judge=_as_judge(_favours_first))
+    judge = load_judge(folder / "stable.yaml", judge=as_judge(favours_first))
     return [v.verdict for v in judge([{"query": "sun", "passage_a": "a", "passage_b": "b"}])]
 
 
@@ -50,7 +41,7 @@ def _judge_items(name: str) -> Callable[[Path], object]:
     def call(folder: Path) -> object:
         import judgesense
 
-        judge = _as_judge(_favours_first)
+        judge = as_judge(favours_first)
         found = judgesense.judge_items(
             folder / name, judge, folder / "out.jsonl", task="relevance", note=str
         )
@@ -178,315 +169,3 @@ READERS = (
     Reader("estimate labels", "estimate", ("labels.csv", "label-studio.json"),
            ("estimate", "{dir}/verdicts.jsonl", "--labels", "{dir}/{file}", "--positive", "Y")),
 )  # fmt: skip
-
-
-def build(base: Path) -> None:
-    """Write the good files of every reader under ``base``."""
-    for write in (
-        _tables, _pairs, _lm_eval, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
-        _check, _estimate,
-    ):  # fmt: skip
-        write(base)
-
-
-def _lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def _json(path: Path, document: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document))
-
-
-def _tables(base: Path) -> None:
-    rows = [
-        {"judge": "j", "task": "tone", "item_id": f"i{item}", "cluster_id": f"c{item // 2}",
-         "template_id": f"t{wording}", "order": "AB", "repeat": 0, "prompt_id": f"p{item}{wording}",
-         "raw_text": "A.", "decision": "AB"[item % 2], "gold": "A", "latency_s": 0.5,
-         "cost_usd": 0.001, "input_tokens": 10, "truncated": False, "status": "ok"}
-        for item in range(4) for wording in range(2)
-    ]  # fmt: skip
-    folder = base / "table"
-    _lines(folder / "log.jsonl", rows)
-    pq.write_table(pa.Table.from_pylist(rows), folder / "log.parquet")
-    header = list(rows[0])
-    (folder / "log.csv").write_text(
-        "\n".join([",".join(header), *(",".join(str(row[k]) for k in header) for row in rows)])
-        + "\n"
-    )
-
-
-def _pairs(base: Path) -> None:
-    rows = [
-        {"pair_id": f"x#1-{pair}", "item_id": f"i{item}", "task_type": "relevance", "model": "j",
-         "template_a": "1", "template_b": f"{pair}", "ab_order": "original",
-         "ground_truth_label": "A", "decision_a": "A", "decision_b": "AB"[item % 2],
-         "decision_a_repeat": "A", "decision_b_repeat": "B", "prompt_a_raw": "A or B?",
-         "usage_a": {"input_tokens": 3}}
-        for item in range(3) for pair in (2, 3)
-    ]  # fmt: skip
-    _lines(base / "pairs" / "pairs.jsonl", rows)
-
-
-def _lm_eval(base: Path) -> None:
-    stamp = "2026-01-01T00-00-00"
-    rows = [
-        {"doc_id": item, "doc": {"claim": "x"}, "target": "YES",
-         "arguments": {f"gen_args_{n}": {"arg_0": "Right?", "arg_1": f" {option}"}
-                       for n, option in enumerate(("YES", "NO"))},
-         "resps": [[["-0.1", "True"]], [["-2.3", "False"]]],
-         "filtered_resps": [["-0.1", "True"], ["-2.3", "False"]], "filter": "none", "acc": 1.0}
-        for item in range(3)
-    ]  # fmt: skip
-    _lines(base / "lm-eval" / f"samples_tone_{stamp}.jsonl", rows)
-    results = {"config": {"model_args": {"pretrained": "some/model"}}, "model_name": "model"}
-    _json(base / "lm-eval" / f"results_{stamp}.json", results)
-
-
-def _inspect(base: Path) -> None:
-    samples = [
-        {"id": item, "epoch": 1, "input": "Is it?", "target": ["yes"],
-         "output": {"completion": "yes", "choices": [{"message": {"content": "yes"}}],
-                    "usage": {"m": {"input_tokens": 3, "output_tokens": 1}}, "time": 0.5},
-         "scores": {"model_graded_qa": {"value": "C", "answer": "yes", "explanation": "GRADE: C",
-                    "metadata": {"grading": [{"role": "user", "content": "Grade it."},
-                                             {"role": "assistant", "content": "GRADE: C",
-                                              "model": "g"}]}}},
-         "metadata": {"x": 1}}
-        for item in (1, 2)
-    ]  # fmt: skip
-    header = {
-        "version": 2, "status": "success",
-        "eval": {"model": "m", "task": "tone", "task_args": {}, "model_roles": {},
-                 "created": "2026-01-01T00:00:00+00:00",
-                 "scorers": [{"name": "model_graded_qa", "options": {}}]},
-    }  # fmt: skip
-    _json(base / "inspect" / "log.json", {**header, "samples": samples})
-    with zipfile.ZipFile(base / "inspect" / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", json.dumps(header))
-        for sample in samples:
-            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
-
-
-def _others(base: Path) -> None:
-    for tool, name in (
-        ("promptfoo", "promptfoo_results.json"),
-        ("deepeval", "deepeval_test_run.json"),
-    ):
-        (base / tool).mkdir(parents=True)
-        shutil.copy(REPOSITORY / "tests" / "importers" / "data" / name, base / tool / name)
-    token = {
-        "token": "A", "logprob": -0.1,
-        "top_logprobs": [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -2.5}],
-    }  # fmt: skip
-    chat = {
-        "model": "m", "usage": {"prompt_tokens": 5, "completion_tokens": 1},
-        "choices": [{"message": {"content": "A"}, "finish_reason": "stop",
-                     "logprobs": {"content": [token]}}],
-    }  # fmt: skip
-    answer = {
-        "model": "m", "status": "completed", "usage": {"input_tokens": 5, "output_tokens": 1},
-        "output": [{"type": "message", "content": [
-            {"type": "output_text", "text": "A", "logprobs": [token]}]}],
-    }  # fmt: skip
-    for name, body in (("batch", chat), ("responses", answer)):
-        _lines(base / "batch" / f"{name}.jsonl", [
-            {"custom_id": f"tone|i{item}|t1|AB", "error": None,
-             "response": {"status_code": 200, "body": body}} for item in range(2)
-        ])  # fmt: skip
-    (base / "llmbar").mkdir()
-    (base / "llmbar" / "judgments.csv").write_text(
-        "dataset,item,judge,prompt,label,winner_noswap,winner_swap,score_1,score_2\n"
-        + "".join(f"Natural,{item},g,Vanilla,1,1,{item % 2 + 1},,\n" for item in range(4))
-    )
-    (base / "rag-eval").mkdir()
-    (base / "rag-eval" / "some_wide.csv").write_text(
-        "dataset,query_id,doc_id,human,judge-a,judge-b\n"
-        + "".join(f"d,q{item // 2},d{item},{item % 4},{item % 4},1\n" for item in range(6))
-    )
-    rows = [
-        {"experiment": "e3", "item_id": f"i{item}", "judge": "j", "score_direct": 1.0 + wording,
-         "human_label": 3.0, "condition": None, "repeat_idx": 0, "temperature": 0.0,
-         "variant_type": "original" if not wording else f"paraphrase_{wording}", "kind": None,
-         "raw_text": "3", "input_tokens": 5, "output_tokens": 1}
-        for item in range(3) for wording in range(3)
-    ]  # fmt: skip
-    (base / "flakyjudge").mkdir()
-    pq.write_table(pa.Table.from_pylist(rows), base / "flakyjudge" / "e3_scores.parquet")
-    _lines(base / "flakyjudge" / "items_perturb.jsonl",
-           [{"item_id": f"i{item}", "query": f"q{item}"} for item in range(3)])  # fmt: skip
-
-
-def _favours_first(messages: list[str]) -> list[dict[str, float]]:
-    """Right in two of three prompts, and for the option shown first in the others."""
-    replies = []
-    for message in messages:
-        first = 0.5 + 0.4 * math.sin(len(message))
-        replies.append({"A": math.log(first), "B": math.log(1 - first)})
-    return replies
-
-
-def _favours_short(messages: list[str]) -> list[dict[str, float]]:
-    """Whichever option the length of the prompt says."""
-    return [{"A": -0.1 - len(m) % 3, "B": -0.2 - len(m) % 2} for m in messages]
-
-
-def _as_judge(function: Any, name: str = "hostile") -> Any:
-    from local_judges.callable_judge import CallableJudge
-
-    return CallableJudge(function, name=name, scoring="options")
-
-
-def _runs(base: Path) -> None:
-    import judgesense
-
-    judges = [_as_judge(_favours_first, "hostile"), _as_judge(_favours_short, "short")]
-    judgesense.run(judges, out=base / "run", tasks=["relevance"], limit=6, scoring="options")
-    for picture in (base / "run").glob("figures"):
-        shutil.rmtree(picture)
-    shutil.copytree(base / "run", base / "old-run")
-    record = json.loads((base / "old-run" / "run.json").read_text())
-    record.pop("digests")
-    (base / "old-run" / "run.json").write_text(json.dumps(record))
-
-
-def _own(base: Path) -> None:
-    folder = base / "own"
-    folder.mkdir()
-    shutil.copy(REPOSITORY / "examples" / "politeness.yaml", folder / "own.yaml")
-    shutil.copy(REPOSITORY / "examples" / "politeness.jsonl", folder / "items.jsonl")
-    rows = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
-    pq.write_table(pa.Table.from_pylist(rows), folder / "items.parquet")
-    (folder / "items.csv").write_text(
-        "item_id,gold,message\n"
-        + "".join(f'{r["item_id"]},{r["gold"]},"{r["message"]}"\n' for r in rows)
-    )
-    (folder / "variants.yaml").write_text(_VARIANTS)
-    (folder / "judges.yaml").write_text(_JUDGES)
-    shutil.copytree(folder, base / "study")
-    (base / "study" / "study.yaml").write_text(
-        "title: Tone\nitems: items.jsonl\ntemplates: own.yaml\njudges: [gone.gguf]\n"
-        "scoring: options\nrepeats: 2\nmeasures: [jss, wordings]\n"
-    )
-
-
-_VARIANTS = """\
-variants:
-  shout:
-    class: equivalent
-    group: format
-    casing: upper
-"""
-_JUDGES = """\
-endpoints:
-  mine:
-    base_url: http://127.0.0.1:9/v1
-    key_variable: MY_KEY
-judges:
-  my-judge:
-    summary: A judge of mine.
-    endpoint: mine
-    model: some-model
-    options: {max_tokens: 20}
-    price: {input: 1.0, output: 2.0, source: a page, date: 2026-01-01}
-"""
-
-
-def _dataset(base: Path) -> None:
-    from typer.testing import CliRunner
-
-    from judgesense.cli import app
-
-    told = CliRunner().invoke(app, [
-        "dataset", "build", "--source", "own", "--templates", str(base / "own" / "own.yaml"),
-        "--items", str(base / "own" / "items.jsonl"), "--out", str(base / "dataset"),
-    ])  # fmt: skip
-    assert told.exit_code == 0, (told.output, told.exception)
-
-
-def _answers(base: Path) -> None:
-    rows = [
-        {"model": "m", "prompt_id": f"p{item}", "item_id": f"i{item}", "template_id": "t1",
-         "text": "The answer is 4", "finish_reason": "stop", "tokens": 5, "repeat": 0,
-         "reference": "4", "latency_s": 0.5}
-        for item in range(3)
-    ]  # fmt: skip
-    _lines(base / "answers" / "answers.jsonl", rows)
-    pq.write_table(pa.Table.from_pylist(rows), base / "answers" / "answers.parquet")
-
-
-def _stable(base: Path) -> None:
-    import judgesense
-
-    (base / "stable").mkdir()
-    judgesense.stabilise(
-        base / "run",
-        judge="hostile@callable",
-        task="relevance",
-        out=base / "stable" / "stable.yaml",
-        remedy="both orders",
-    )
-    items = [
-        {"item_id": f"i{at}", "query": "sun", "passage_a": "a", "passage_b": "b", "gold": "A",
-         "cluster_id": f"c{at}", "system_id": "s"}
-        for at in range(3)
-    ]  # fmt: skip
-    _lines(base / "stable" / "items.jsonl", items)
-    pq.write_table(pa.Table.from_pylist(items), base / "stable" / "items.parquet")
-
-
-def _estimate(base: Path) -> None:
-    folder = base / "estimate"
-    rows = [
-        {"item_id": f"i{item}", "system_id": system, "verdict": "YN"[(item + at) % 3 == 0],
-         "judge": "j", "task": "t", "probability": 0.8, "margin": 1.0, "ask_person": False}
-        for item in range(12) for at, system in enumerate("ab")
-    ]  # fmt: skip
-    _lines(folder / "verdicts.jsonl", rows)
-    pq.write_table(pa.Table.from_pylist(rows), folder / "verdicts.parquet")
-    header = list(rows[0])
-    (folder / "verdicts.csv").write_text(
-        ",".join(header) + "\n" + "".join(",".join(map(str, r.values())) + "\n" for r in rows)
-    )
-    for name in ("week", "other-week"):
-        _lines(folder / f"{name}.jsonl", rows)
-    from typer.testing import CliRunner
-
-    from judgesense.cli import app
-
-    looked = CliRunner().invoke(app, [
-        "monitor", str(folder / "other-week.jsonl"), "--against", str(folder / "verdicts.parquet"),
-        "--allow", "0.1", "--history", str(folder / "history.jsonl"),
-    ])  # fmt: skip
-    assert looked.exit_code in (0, 1, 3), (looked.output, looked.exception)
-    labelled = [(r["item_id"], r["system_id"], "YN"[at % 4 == 0]) for at, r in enumerate(rows[:16])]
-    (folder / "labels.csv").write_text(
-        "item_id,system_id,label,rater\n" + "".join(f"{','.join(row)},me\n" for row in labelled)
-    )
-    _json(folder / "label-studio.json", [
-        {"id": at, "data": {"item_id": item, "system_id": system},
-         "annotations": [{"completed_by": 1, "result": [
-             {"type": "choices", "from_name": "label", "value": {"choices": [label]}}]}]}
-        for at, (item, system, label) in enumerate(labelled)
-    ])  # fmt: skip
-
-
-def _check(base: Path) -> None:
-    shutil.copytree(REPOSITORY / "examples", base / "check", ignore=lambda *_: ["notebooks"])
-    (base / "check" / "tone.txt").rename(base / "check" / "rubric.txt")
-    (base / "check" / "tone.jsonl").rename(base / "check" / "rows.jsonl")
-    (base / "check" / "rubric.wordings.yaml").write_text(_WORDINGS)
-
-
-_WORDINGS = """\
-tasks:
-  tone:
-    labels: [POLITE, RUDE]
-    layout: "{instruction}\\n\\nMessage: {message}"
-    templates:
-      - id: w1
-        text: "Judge the tone of this message. One word: POLITE or RUDE."
-      - id: w2
-        text: "Decide whether the message below is POLITE or RUDE."
-"""
