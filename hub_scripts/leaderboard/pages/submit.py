@@ -64,9 +64,18 @@ def _results(
     )
 
 
-NAMED_BY_TEXT = """() => document.querySelectorAll('#upload button, #upload-folder button')
-  .forEach(button => button.removeAttribute('aria-label'))"""
-"""Gradio's upload buttons have a label that differs from the text that they show."""
+NAMED_BY_TEXT = """() => {
+  const named = '#upload button[aria-label], #upload-folder button[aria-label]';
+  const unname = () => document.querySelectorAll(named)
+    .forEach(button => button.removeAttribute('aria-label'));
+  unname();
+  new MutationObserver(unname).observe(document.body, {
+    childList: true, subtree: true, attributes: true, attributeFilter: ['aria-label']});
+}"""
+"""Gradio's upload buttons have a label that differs from the text that they show.
+
+Gradio may draw them after the page has loaded, and draws them again after an upload.
+"""
 
 
 def page(gr: Any, demo: Any, source: RunSource) -> None:
