@@ -14,6 +14,7 @@ from judgesense.yaml_files import read_yaml
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items, pair_rows, plan
 from judgesense_dataset.templates import DATA, EMBEDDED_SOURCE, TaskTemplates, load_templates
+from judgesense_dataset.translations import mark_of
 from judgesense_dataset.verdicts import load_verdicts
 
 EMBEDDED_VERSION = "2.0.0"
@@ -56,7 +57,7 @@ def embedded_items(name: str = EMBEDDED) -> list[Item]:
     """The 200 items, 50 per task, with gold labels.
 
     ``embedded-de`` has their translations under the same ids, ``embedded-es`` and ``embedded-zh``
-    those of 25 items, machine-made and read by nobody yet. ``embedded-scale`` has the 150 items
+    those of 25 items. ``embedded-scale`` has the 150 items
     of the binary tasks without gold labels, since no level from 1 to 5 is known to be right.
 
     >>> embedded_items()[0].gold
@@ -83,9 +84,9 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
 
     Every item is in 5 pairs and every template pair in 25. Each comparative pair is shown in one
     option order, half of them in AB and half in BA; the prompts cover both orders. ``source``
-    carries the version and the SHA-256 of the templates and items. ``name`` is one of
-    `EMBEDDED_SETS`; the German set and the scale have the same items in the same pairs. The sets of
-    25 items have all pairs of templates of each item.
+    carries the version, the SHA-256 of the templates and items, and how far people have read a
+    translation. ``name`` is one of `EMBEDDED_SETS`; the German set and the scale have the same
+    items in the same pairs. The sets of 25 items have all pairs of templates of each item.
 
     >>> load_embedded().pairs.num_rows
     1000
@@ -94,11 +95,14 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     digest = hashlib.sha256()
     for path in (_templates_file(name), *(_items_file(name, task) for task in templates)):
         digest.update(path.read_bytes())
+    source = {"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()}
+    if name in _LANGUAGES:
+        source["translation"] = str(mark_of(_language(name)))
     return build(
         templates,
         embedded_items(name),
         pairs=_pairs(name),
-        source={"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()},
+        source=source,
     )
 
 
@@ -126,7 +130,11 @@ def _items_file(name: str, task: str) -> Path:
 
 
 def _folder(name: str) -> Path:
-    return DATA / name.removeprefix(f"{EMBEDDED}-") if name in _LANGUAGES else DATA
+    return DATA / _language(name) if name in _LANGUAGES else DATA
+
+
+def _language(name: str) -> str:
+    return name.removeprefix(f"{EMBEDDED}-")
 
 
 def _pairs(name: str) -> int | None:

@@ -14,6 +14,8 @@ from judgesense.errors import JudgeSenseError
 _OF_LOGS = ("--out", "--log", "--by", "--tolerance", "--panel")
 """The options that --log uses."""
 
+_OF_LANGUAGE = ("--out", "--language", "--tasks", "--limit", "--raters")
+
 Attributes = Annotated[str | None, opt.option("A,B", "Attributes, such as clarity.", default="all")]
 Sources = Annotated[
     list[str] | None,
@@ -132,36 +134,61 @@ def reckon(
 
 
 def rater_kit(
+    ctx: typer.Context,
     out: opt.Out,
     read: Annotated[
         bool, opt.option(None, "Read the raters' filled-in files and measure.", "--read")
     ] = False,
+    language: Annotated[
+        str | None,
+        opt.option("CODE", "Have people read the package's translation, such as es, instead."),
+    ] = None,
+    tasks: Annotated[str | None, opt.option("A,B", "Tasks of --language.", default="all")] = None,
     attributes: Attributes = None,
     source: Sources = None,
-    limit: Annotated[int, opt.option("N", "Texts per attribute.", min=1)] = 6,
+    limit: Annotated[
+        int | None,
+        opt.option(
+            "N",
+            "Texts per attribute, or items per task of --language.",
+            min=1,
+            default="6, or all items",
+        ),
+    ] = None,
     n_wordings: Annotated[int, opt.option("N", "Wordings per instruction.", min=1)] = 5,
     raters: Annotated[int, opt.option("N", "Files to write.", min=1)] = 3,
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     seed: opt.Seed = 0,
 ) -> None:
-    """Have people rate the same texts under several wordings: CSV files out, CSV files in."""
+    """Have people rate texts under several wordings, or read a translation: CSV out, CSV in."""
+    from judgesense.studies import translation_kit
     from judgesense.studies.paraphrase_robustness.rater_kit import read_kit, write_kit
 
     if read:
-        finish(read_kit(out), out)
+        of_language = translation_kit.is_translation_kit(out)
+        finish((translation_kit.read_translation_kit if of_language else read_kit)(out), out)
         return
-    files = write_kit(
-        out,
-        attributes=opt.names(attributes),
-        data=opt.pairs(source, "--source"),
-        limit=limit,
-        wordings=n_wordings,
-        raters=raters,
-        mirror=mirror,
-        revisions=opt.pairs(pin, "--pin"),
-        seed=seed,
-    )
+    if language is not None:
+        if unused := [option for option in _given(ctx) if option not in _OF_LANGUAGE]:
+            raise JudgeSenseError(f"--language writes a kit of translations: drop {unused[0]}")
+        files = translation_kit.write_translation_kit(
+            out, language, tasks=opt.names(tasks), limit=limit, raters=raters
+        )
+    else:
+        if tasks is not None:
+            raise JudgeSenseError("--tasks is for --language; use --attributes")
+        files = write_kit(
+            out,
+            attributes=opt.names(attributes),
+            data=opt.pairs(source, "--source"),
+            limit=6 if limit is None else limit,
+            wordings=n_wordings,
+            raters=raters,
+            mirror=mirror,
+            revisions=opt.pairs(pin, "--pin"),
+            seed=seed,
+        )
     typer.echo(
         f"{len(files)} files in {out}: give each rater one of rater-*.csv and instructions.txt. "
         f"Put the filled-in files back, then: judgesense study rater-kit --out {out} --read"

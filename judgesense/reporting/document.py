@@ -99,9 +99,11 @@ def _thresholds(report: Mapping[str, Any]) -> str:
 def run_facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What identifies a run, as names and values."""
     source = run.get("dataset")
+    source = source if isinstance(source, Mapping) else {}
     facts = {
         "run": run.get("run_id") or "-",
-        "data": source.get("name") if isinstance(source, Mapping) else None,
+        "data": source.get("name"),
+        "translation": source.get("translation"),
         "data hash": run.get("data_hash"),
         "started": run.get("started"),
         "judgesense": (run.get("versions") or {}).get("judgesense"),

@@ -119,7 +119,7 @@ def test_every_language_has_the_twenty_templates_and_a_parser_that_reads_them(
                 for said in (raw, f"{raw}.", f"**{raw}**", f'{{"verdict": "{raw}"}}'):
                     assert parse(said, answers, aliases=template.aliases) == raw
             if language != "de":
-                back = backs[language]["templates"][template.template_id]
+                back = backs[language][template.template_id]
                 turned = template.template_id == "factuality-4"
                 expected = (
                     INVERTED if turned else cue(source_text(source, template), answers_of(task))
