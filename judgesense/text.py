@@ -193,3 +193,16 @@ def same_start(first: str, second: str) -> str:
     """
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
     return "".join(letter for letter, _ in same)
+
+
+def duration(seconds: float) -> str:
+    """A duration in one unit.
+
+    >>> duration(40.2), duration(390), duration(9000)
+    ('40 seconds', '6 minutes', '2 hours')
+    """
+    amount, unit = (seconds, "second") if seconds < 90 else (seconds / 60, "minute")
+    if unit == "minute" and amount >= 90:
+        amount, unit = amount / 60, "hour"
+    count = max(1, round(amount))
+    return f"{count} {unit}{'' if count == 1 else 's'}"

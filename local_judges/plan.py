@@ -74,6 +74,11 @@ class Requests(Sequence[Request]):
             )
         ]
 
+    def characters(self, indices: Sequence[int] | Indices) -> int:
+        """The length of these requests' user messages together, in characters."""
+        rows = self._first[np.asarray(indices, dtype=np.int64)]
+        return int(pc.sum(pc.utf8_length(take_rows(self._table, rows)["text"])).as_py() or 0)
+
     def rows(self, index: int) -> Indices:
         """The rows of the prompts table that share this request."""
         return self._by_request[self._starts[index] : self._starts[index + 1]]

@@ -16,6 +16,8 @@ from rich.progress import (
 )
 from rich.progress import Progress as RichProgress
 
+from judgesense.text import duration
+
 _LINE_EVERY_S = 15.0
 
 
@@ -73,10 +75,10 @@ class Progress:
 
     def _say(self) -> None:
         self._said, self._last = time.monotonic(), self.done
-        left = (self.total - self.done) / self.rate if self._fresh else float("inf")
+        left = (self.total - self.done) / self.rate
         print(
             f"{self.name}: {self.done}/{self.total} prompts, {self.rate:.1f} prompts/s, "
-            f"{left:.0f} s left",
+            + (f"about {duration(left)} left" if self.done < self.total else "done"),
             file=sys.stderr,
             flush=True,
         )

@@ -25,6 +25,7 @@ from judgesense.storage import Place
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
+from local_judges.pace import Pace
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
 from local_judges.registry import JudgeSpec, entries, resolve
@@ -132,7 +133,8 @@ def respond(
         try:
             run.describe()
             run.enter(loaded.name, describe=dict(loaded.describe()))
-            outcome = _ask(loaded, table, run, repeats, seed, note)
+            identity = spec.identity() if isinstance(spec, JudgeSpec) else None
+            outcome = _ask(loaded, table, run, repeats, seed, note, identity)
         finally:
             loaded.close()
         run.leave(outcome.seconds, outcome.counts, outcome.failed)
@@ -222,6 +224,7 @@ def _ask(
     repeats: int,
     seed: int,
     note: Callable[[str], None],
+    identity: Mapping[str, Any] | None,
 ) -> JudgeOutcome:
     """Ask the questions without an answer; first those with options, which are also scored."""
     outcomes = []
@@ -242,7 +245,8 @@ def _ask(
         log = PartLog(run.place.parts, 1, conform_responses, table_of)
         run.begin()
         leave_planned(log.parts, [part.name for part in parts], index, note)
-        outcomes.append(ask_parts(responder, requests, parts, scorings, log, note))
+        pace = Pace(identity, scorings, note)
+        outcomes.append(ask_parts(responder, requests, parts, scorings, log, note, pace))
     return together(outcomes)
 
 

@@ -27,6 +27,7 @@ from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
 from judgesense.storage import PartFolder, cannot_write
 from local_judges.distributed.ranks import Ranks
+from local_judges.pace import Pace
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import Progress
 from local_judges.protocol import Answer, Budgeted, Judge, Request
@@ -73,6 +74,7 @@ def run_judge(
     ranks: Ranks = Ranks(),  # noqa: B008  (frozen)
     begin: Callable[[], None] = lambda: None,
     note: Callable[[str], None] = lambda _: None,
+    pace: Pace | None = None,
 ) -> JudgeOutcome:
     """Judge the prompts of a benchmark that are not judged yet, and write the decision log.
 
@@ -87,6 +89,7 @@ def run_judge(
         ranks: the processes that share the run; each judges its share of the parts.
         begin: called once the parts are planned, before the first prompt is asked.
         note: receives messages for the user, such as a part that was set aside.
+        pace: tells how long judging takes.
 
     Returns:
         The counts of the whole run, in every process.
@@ -131,7 +134,8 @@ def run_judge(
     if ranks.first:
         leave_planned(log.parts, names, judge_index, note)
     mine = parts[ranks.rank :: ranks.size]
-    shares = ranks.gather(ask_parts(judge, requests, mine, asked, log, note))
+    pace = pace if ranks.first else None
+    shares = ranks.gather(ask_parts(judge, requests, mine, asked, log, note, pace))
     whole = together(shares)
     whole.seconds = max(share.seconds for share in shares)
     return whole
@@ -213,6 +217,7 @@ def ask_parts(
     scorings: frozenset[str],
     log: PartLog,
     note: Callable[[str], None],
+    pace: Pace | None = None,
 ) -> JudgeOutcome:
     """Ask the planned parts that are not in the log yet, and write them.
 
@@ -232,10 +237,18 @@ def ask_parts(
                 judge.spent += _spent(rows)
     if isinstance(judge, Budgeted):
         _note_cost(judge, todo, requests, note)
+    if pace is not None:
+        pace.start(judge, todo, requests)
     started = time.perf_counter()
     with Progress(judge.name, outcome.planned, done=outcome.kept) as progress, _ctrl_c() as stop:
         halt = _Halt(stop, judge)
-        for part, answers in _answered(judge, todo, requests, scorings, halt, progress):
+
+        def seen(batch: Sequence[int]) -> None:
+            progress.advance(len(batch))
+            if pace is not None:
+                pace.saw(requests, batch)
+
+        for part, answers in _answered(judge, todo, requests, scorings, halt, seen):
             table = log.table_of(part, answers)
             try:
                 log.parts.write(table, part.name)
@@ -247,6 +260,8 @@ def ask_parts(
                 outcome.counters["input_tokens"] += answer.input_tokens or 0
                 outcome.counters["output_tokens"] += answer.output_tokens or 0
     outcome.seconds = time.perf_counter() - started
+    if pace is not None:
+        pace.keep()
     if (halt.reason or stop.is_set()) and outcome.judged + outcome.kept < outcome.planned:
         raise Interrupted(outcome.judged + outcome.kept, outcome.planned, halt.reason)
     return outcome
@@ -272,7 +287,7 @@ def _answered(
     requests: Requests,
     scorings: frozenset[str],
     halt: _Halt,
-    progress: Progress,
+    seen: Callable[[Sequence[int]], None],
 ) -> Iterator[tuple[Part, dict[int, Answer]]]:
     """Feed the batches of the parts to the judge; yield each part once it is complete.
 
@@ -301,7 +316,7 @@ def _answered(
                 f"judge {judge.name} returned {len(answers)} answers to a batch of {len(batch)}"
             )
         gathered.setdefault(number, {}).update(zip(batch, answers, strict=True))
-        progress.advance(len(batch))
+        seen(batch)
         waiting[number] -= 1
         if waiting[number] == 0:
             yield parts[number], gathered.pop(number)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from judgesense.reporting.report import Report
     from local_judges.distributed.ranks import Ranks
     from local_judges.distributed.ray_cluster import RayCluster
+    from local_judges.pace import Pace
 
 
 @dataclass(frozen=True)
@@ -167,11 +168,13 @@ def execute(
     note: Note,
     cluster: RayCluster | None = None,
     spent: float = 0.0,
+    quicker: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Judge what is not judged yet, then measure; a finished run returns its report at once.
 
     ``spent`` US dollars and the spending of all judges of the run count together against each
-    judge's ``max_cost``. Several processes may share a run (see
+    judge's ``max_cost``. ``quicker`` are the command's flags that make a long run shorter; by
+    default those of ``judgesense run``. Several processes may share a run (see
     :mod:`local_judges.distributed.ranks`); each returns the report.
 
     Raises JudgeSenseError for a judge given twice and a folder that holds another run.
@@ -209,7 +212,7 @@ def execute(
                 place.save()
         else:
             run.repair(note)
-            work = _Work(settings, run, note, ranks, cluster, spent)
+            work = _Work(settings, run, note, ranks, cluster, spent, quicker)
             with cluster.connected() if cluster else nullcontext():
                 _judge_all(work, specs, data)
             report = None
@@ -231,6 +234,7 @@ class _Work:
     ranks: Ranks
     cluster: RayCluster | None
     spent: float
+    quicker: Sequence[str] | None
 
 
 def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
@@ -332,6 +336,7 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
                 scorings,
                 ranks=work.ranks,
                 note=work.note,
+                pace=_pace_of(spec, scorings, work),
                 **asked,
             )
         if isinstance(judge, Budgeted):
@@ -339,6 +344,22 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
     finally:
         judge.close()
     run.leave(outcome.seconds, outcome.counts, outcome.failed)
+
+
+def _pace_of(spec: Any, scorings: Sequence[str], work: _Work) -> Pace:
+    from local_judges.pace import WAYS, Pace
+    from local_judges.registry import JudgeSpec
+
+    named = isinstance(spec, JudgeSpec)
+    return Pace(
+        spec.identity() if named else None,
+        scorings,
+        work.note,
+        # An API's answers cost money, and vLLM is only fast with many prompts at once.
+        sample=named and spec.engine == "transformers",
+        repeats=work.settings.repeats,
+        ways=WAYS if work.quicker is None else work.quicker,
+    )
 
 
 def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]:

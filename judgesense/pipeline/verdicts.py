@@ -116,7 +116,8 @@ def judge_items(
         lambda: benchmark_of(stabilised, read),
     )
     folder = target.with_name(f"{target.name}.run")
-    execute([spec], data, Settings.of(stabilised.scoring), folder, note or to_stderr, cluster)
+    settings = Settings.of(stabilised.scoring)
+    execute([spec], data, settings, folder, note or to_stderr, cluster, quicker=())
     found = verdicts_of(read_log(folder), stabilised, read)
     write_verdicts(found, target)
     asked = [v.ask_person for v in found if v.ask_person is not None]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judgesense.benchmark import Benchmark
 from judgesense.decisions import read_log
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
 from judgesense.reporting.build import write_report
@@ -27,13 +26,9 @@ from judgesense.studies.check_question import (
 from judgesense.studies.check_tables import result_of
 from judgesense.studies.common.check_command import CheckCommand
 from judgesense.studies.common.measures import cases
-from judgesense.studies.common.pace import TimedSpec
 from judgesense.studies.common.result import Result, judged
 from judgesense.trust.gate import Gate, gate
 from judgesense.trust.thresholds import STEADY_JSS, Thresholds
-from local_judges.plan import Requests
-from local_judges.protocol import Request
-from local_judges.registry import JudgeSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,16 +245,9 @@ def run_check(
     else:
         out = Path(terms.out)
     benchmark = build({task.name: entry}, items, "full", seed=terms.seed)
-    if isinstance(spec, JudgeSpec) and spec.engine == "transformers":
-        quicker = ["--scoring options"] if terms.scoring == "generate" else []
-        quicker += ["--repeats 1"] if terms.repeats > 1 else []
-        spec = TimedSpec.of(
-            spec, _requests(benchmark, settings), terms.scoring, note,
-            f"{', '.join([*quicker, '--limit N'])} (each is a check of its own)",
-        )  # fmt: skip
     report = judged(
         [spec], benchmark, identity, settings, out, note, spent, terms.variants or (),
-        lambda: ({task.name: entry}, items),
+        lambda: ({task.name: entry}, items), None,
     )  # fmt: skip
     thresholds = {"steady": terms.threshold, "confidence": terms.confidence}
     report = _with_thresholds(report, out, thresholds)
@@ -286,12 +274,6 @@ def run_check(
     result.findings[:0] = [found.verdict, found.next_step]
     result.write(out / "check")
     return found
-
-
-def _requests(benchmark: Benchmark, settings: Settings) -> list[Request]:
-    """The prompts that a check will ask, repeats included."""
-    whole = Requests(benchmark.select(None, None, settings.limit).prompts)
-    return [whole[at] for at in range(len(whole))] * settings.repeats
 
 
 def _flagged(report: Mapping[str, Any]) -> list[str]:

@@ -33,6 +33,9 @@ RESULT_FILE, PAGE_FILE = "study.json", "study.md"
 QUICK_ITEMS = 12
 """Items per task with ``--quick``, unless a study sets its own number."""
 
+QUICKER = ("--set dtype=bfloat16", "--scoring options", "--quick")
+"""Flags of the papers' studies that shorten one."""
+
 _STUDIES = Path(__file__).parents[1]
 
 Value = str | int | float | bool | None
@@ -284,18 +287,20 @@ def judged(
     spent: float = 0.0,
     variants: Sequence[str] = (),
     parts: Parts | None = None,
+    quicker: Sequence[str] | None = QUICKER,
 ) -> dict[str, Any]:
     """Judge a study's grid into ``out``, as ``judgesense run`` does, and return its report.
 
     ``identity`` holds JSON values that fix the benchmark's content (names, hashes, seed). A
     finished run is read, and an interrupted one is resumed. ``spent`` US dollars already count
     against the judges' ``max_cost``. ``variants`` are chosen as in ``judgesense run`` and made from
-    the templates and items of ``parts``.
+    the templates and items of ``parts``. ``quicker`` are the command's flags that make a long study
+    shorter, None for those of ``judgesense run``.
     """
     specs = resolve_all(judges, None, {})
     load = benchmark if callable(benchmark) else lambda: benchmark
     data = varied(DataReference(dict(identity), load, parts), variants)
-    return execute(specs, data, settings, out, note, spent=spent)
+    return execute(specs, data, settings, out, note, spent=spent, quicker=quicker)
 
 
 @dataclass(frozen=True)
