@@ -110,7 +110,7 @@ def run(
     report = execute(asked.judges, asked.data, asked.settings, out, opt.note, asked.cluster)
     if not keeps_the_record():
         return
-    print_report(report)
+    print_report(report, out)
     typer.echo(f"\n{out}/report.html has the figures and the flipped examples.")
     if failed := failed_prompts(out):
         opt.note(f"\n{len(failed)} prompts have no answer:")

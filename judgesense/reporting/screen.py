@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES
@@ -359,11 +360,14 @@ def _wordings(cases: Sequence[_Case]) -> Iterator[Data]:
         }
 
 
-def next_steps(report: Mapping[str, Any]) -> dict[Key, Data]:
-    """The next step for each judge, task and scoring: its ``text`` and one ``command``."""
+def next_steps(report: Mapping[str, Any], folder: str | Path = "DIR") -> dict[Key, Data]:
+    """The next step for each judge, task and scoring: its ``text`` and one ``command``.
+
+    ``remedy`` says whether it makes a judge usable that is not usable as asked. ``folder`` is that
+    of the run, for the command.
+    """
     cases = [_Case(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
-    tasks = list(dict.fromkeys(case.task for case in cases))
-    return {case.key: _step(case, [case.task] if len(tasks) > 1 else tasks) for case in cases}
+    return {case.key: _step(case, [case.task], str(folder)) for case in cases}
 
 
 def _next(cases: Sequence[_Case]) -> Data | None:
@@ -375,15 +379,17 @@ def _next(cases: Sequence[_Case]) -> Data | None:
     return _step(case, list(dict.fromkeys(case.task for case in cases)))
 
 
-def _step(case: _Case, tasks: Sequence[str]) -> Data:
+def _step(case: _Case, tasks: Sequence[str], folder: str = "DIR") -> Data:
     """The next step in words and as one command; another judge would be measured on ``tasks``."""
+    run = shlex.quote(folder)
     who = f"--judge {shlex.quote(case.judge.partition('@')[0])}"
     task = shlex.quote(case.task)
     if case.trust not in ("use", "care") and case.remedy:
         return {
+            "remedy": True,
             "text": f"Write the judge for {case.task} with this change "
             f"({case.remedy['remedy']}) to a file:",
-            "command": f"judgesense stabilise DIR {who} --task {task} "
+            "command": f"judgesense stabilise {run} {who} --task {task} "
             f"--scoring {case.scoring} --out stable.yaml",
         }
     if case.trust == "use":
@@ -406,12 +412,12 @@ def _step(case: _Case, tasks: Sequence[str]) -> Data:
     if case.trust == "unknown" or (case.trust == "care" and unsettled):
         return {
             "text": "See how many items and wordings settle it:",
-            "command": "judgesense plan DIR",
+            "command": f"judgesense plan {run}",
         }
     if case.trust == "care":
         return {
             "text": "Write it as a judge that asks a person where it is unsure:",
-            "command": f"judgesense stabilise DIR {who} --task {task} "
+            "command": f"judgesense stabilise {run} {who} --task {task} "
             f"--scoring {case.scoring} --out stable.yaml",
         }
     others = shlex.quote(",".join(tasks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
@@ -36,27 +37,32 @@ _BULLET = "  - "
 
 
 def render_terminal(
-    report: Mapping[str, Any], *, terminal: bool = False, width: int = 100
+    report: Mapping[str, Any],
+    *,
+    terminal: bool = False,
+    width: int = 100,
+    folder: str | Path = "DIR",
 ) -> RenderableType:
     """The table and the advice: a rich renderable for a terminal, else a plain string.
 
     The plain string has one line per row and finding. On a terminal prose is wrapped, and a table
     wider than ``width`` columns becomes a block of lines for each row; print the renderable with
-    ``crop=False``, so that nothing is cut.
+    ``crop=False``, so that nothing is cut. ``folder`` is that of the run, for the next commands.
     """
-    lines = list(_lines(report, width if terminal else sys.maxsize))
+    lines = list(_lines(report, width if terminal else sys.maxsize, folder))
     if not terminal:
         return "\n".join(line.plain for line in lines)
     return Group(*(_wrapped(line) if line.plain.startswith(_BULLET) else line for line in lines))
 
 
-def print_report(report: Mapping[str, Any]) -> None:
-    """Print the report in the form that fits standard output."""
+def print_report(report: Mapping[str, Any], folder: str | Path = "DIR") -> None:
+    """Print the report of the run in ``folder`` in the form that fits standard output."""
     if sys.stdout.isatty():
         console = Console()
-        console.print(render_terminal(report, terminal=True, width=console.width), crop=False)
+        text = render_terminal(report, terminal=True, width=console.width, folder=folder)
+        console.print(text, crop=False)
     else:
-        print(render_terminal(report))
+        print(render_terminal(report, folder=folder))
 
 
 def _wrapped(line: Text) -> RenderableType:
@@ -66,7 +72,7 @@ def _wrapped(line: Text) -> RenderableType:
     return bullet
 
 
-def _lines(report: Mapping[str, Any], width: int) -> Iterator[Text]:
+def _lines(report: Mapping[str, Any], width: int, folder: str | Path) -> Iterator[Text]:
     yield from _main_table(rows(report), width)
     yield from (Text(), Text(LEGEND, "dim"), Text(BASELINE_NOTE, "dim"))
     for side in side_tables(report):
@@ -77,7 +83,7 @@ def _lines(report: Mapping[str, Any], width: int) -> Iterator[Text]:
             table = _blocks(side.columns, side.rows, left, width)
         yield from (_whole(line) for line in table)
         yield from (Text(note, "dim") for note in side.notes)
-    steps = next_steps(report)
+    steps = next_steps(report, folder)
     for case in advice_by_case(report):
         heading = f"{case['judge']} on {case['task']}, {case['scoring']} scoring"
         yield from (Text(), Text(heading, "bold"))

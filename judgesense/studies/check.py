@@ -13,6 +13,7 @@ from judgesense.decisions import read_log
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
 from judgesense.reporting.build import write_report
 from judgesense.reporting.report import Report
+from judgesense.reporting.screen import next_steps
 from judgesense.run_folder import read_record, save_run, sha256_of
 from judgesense.statistics.result import ResultMapping
 from judgesense.studies.check_question import (
@@ -268,8 +269,8 @@ def run_check(
     found = CheckResult(
         result, Report.of(report), out, steady["estimate"], steady["ci_low"], steady["ci_high"],
         terms.threshold, cell["degenerate"] is not None, cell["coverage"], failed, decided, card,
-        command.next_step(decided, len(items), file, out, _flagged(report)), terms.confidence,
-        terms.inconclusive,
+        command.next_step(decided, len(items), file, out, _flagged(report), _remedy(report, out)),
+        terms.confidence, terms.inconclusive,
     )  # fmt: skip
     result.findings[:0] = [found.verdict, found.next_step]
     result.write(out / "check")
@@ -279,6 +280,12 @@ def run_check(
 def _flagged(report: Mapping[str, Any]) -> list[str]:
     """The wordings that stand out from the others."""
     return [row["template"] for row in report["wordings"] if row["flag"] != "fine"]
+
+
+def _remedy(report: Mapping[str, Any], out: Path) -> Mapping[str, Any] | None:
+    """The step that makes the judge usable as it is not when asked plainly, if one passes."""
+    (step,) = next_steps(report, out).values()
+    return step if step.get("remedy") else None
 
 
 def _with_thresholds(

@@ -231,14 +231,35 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
     data.write_text(
         "".join(json.dumps({"one": f"Please {n}", "two": f"Now {n}!"}) + "\n" for n in range(12))
     )
-    found = judgesense.check(
-        rubric, data, lambda texts: ["A" for _ in texts], wordings=tmp_path / "w.txt",
-        answers=["A", "B"], options={"A": "one", "B": "two"}, out=tmp_path / "out",
-    )  # fmt: skip
-    (row,) = found.result.table("jss").rows
+    given = {"wordings": tmp_path / "w.txt", "answers": ["A", "B"],
+             "options": {"A": "one", "B": "two"}}  # fmt: skip
+    first = judgesense.check(rubric, data, lambda texts: ["A" for _ in texts], **given,
+                             out=tmp_path / "first")  # fmt: skip
+    (row,) = first.result.table("jss").rows
     assert row["first_position"] == 1.0
     assert row["trust"] == "avoid"
-    assert not found.passed
+    assert not first.passed
+
+    def leaning(texts: list[str]) -> list[dict[str, float]]:
+        """Prefers the polite message by 1 nat, and the first place by 2."""
+        return [{"A": 0.0, "B": -3.0 if "A: Please" in text else -1.0} for text in texts]
+
+    rows = [
+        {"one": one, "two": two, "gold": gold}
+        for n in range(60)
+        for one, two, gold in [
+            (f"Please {n}", f"Now {n}!", "A"), (f"Now {n}?", f"Please {n}.", "B"),
+        ]
+    ]  # fmt: skip
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = judgesense.check(
+        rubric, data, CallableJudge(leaning, name="leaning", scoring="options"), **given,
+        scoring="options", out=tmp_path / "leaning",
+    )  # fmt: skip
+    assert found.card["trust"] == "avoid"
+    assert found.card["remedy"] == "calibrated"
+    command = found.next_step.split("`")[1]
+    assert command.startswith(f"judgesense stabilise {tmp_path / 'leaning'} --judge leaning ")
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ class CheckCommand:
         wordings: Path | None,
         out: Path,
         flagged: Sequence[str] = (),
+        remedy: Mapping[str, Any] | None = None,
     ) -> str:
         """What to do after a decision, with the command.
 
@@ -77,6 +78,8 @@ class CheckCommand:
             wordings: the file with the wordings; None if they come with JudgeSense.
             out: the folder of the check.
             flagged: wordings that stand out from the others.
+            remedy: the step that makes the judge usable without another one, ``text`` and
+                ``command``.
         """
         if decided.decision == "PASS":
             kept = f"keep {wordings} as it is, and " if wordings else ""
@@ -90,6 +93,9 @@ class CheckCommand:
             )
         if flagged and decided.cause == "steady" and wordings is not None:
             return f"next: correct or remove {join(list(flagged))} in {wordings}, then `{self}`"
+        if remedy is not None:
+            text = remedy["text"]
+            return f"next: {text[:1].lower()}{text[1:]} `{remedy['command']}`"
         if decided.decision == "FAIL":
             return f"next: see what each wording and each remedy changes: `judgesense report {out}`"
         if decided.cause == "one_label":
