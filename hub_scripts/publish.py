@@ -33,6 +33,25 @@ class PublishOutcome:
     tag_elsewhere: str | None = None
     pull_request: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON values, without the contents of files."""
+        publication, changes = self.publication, self.changes
+        return {
+            "repo_id": publication.repo_id,
+            "repo_type": publication.repo_type,
+            "remote": self.remote,
+            "added": changes.added,
+            "changed": changes.changed,
+            "removed": changes.removed,
+            "unchanged": changes.unchanged,
+            "commit": self.commit,
+            "tag": publication.tag,
+            "tagged": self.tagged,
+            "tag_elsewhere": self.tag_elsewhere,
+            "pull_request": self.pull_request,
+            "notes": list(publication.notes),
+        }
+
 
 def publish(
     publication: Publication, *, private: bool = False, dry_run: bool = False

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.thresholds import STEADY_JSS
+
+if TYPE_CHECKING:
+    from judgesense.studies.check import CheckResult
 
 _WORDINGS = "Wordings"
 
@@ -107,12 +110,8 @@ def check(
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
-    from dataclasses import replace
-
-    from judgesense.cli.study import show
     from judgesense.studies.check import check as run_check
     from judgesense.studies.check_log import check_log
-    from judgesense.text import sentence
 
     shared: dict[str, Any] = {
         "wordings": wordings,
@@ -149,14 +148,20 @@ def check(
             rubric, data, judge, answers=opt.names(answers),
             options=opt.pairs(options, "--options") or None, **shared,
         )  # fmt: skip
-    if format == "json":
-        opt.print_json(found.to_dict())
-    else:
-        typer.echo(f"{found.verdict}.")
-        for text in found.result.findings[1:]:
-            typer.echo(f"- {sentence(text)}")
-        typer.echo("")
-        show(replace(found.result, findings=[]))
-        typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")
+    opt.output(format, found.to_dict, lambda: _print(found))
     if found.exit_code:
         raise typer.Exit(found.exit_code)
+
+
+def _print(found: CheckResult) -> None:
+    from dataclasses import replace
+
+    from judgesense.cli.study import show
+    from judgesense.text import sentence
+
+    typer.echo(f"{found.verdict}.")
+    for text in found.result.findings[1:]:
+        typer.echo(f"- {sentence(text)}")
+    typer.echo("")
+    show(replace(found.result, findings=[]))
+    typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -93,6 +94,7 @@ def build(
         opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO.", panel=_OWN),
     ] = None,
     license: Annotated[str, opt.option("ID", "License of your items.", panel=_OWN)] = "unknown",
+    format: opt.Format = "text",
 ) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data."""
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
@@ -132,11 +134,17 @@ def build(
         verdicts=verdicts,
         match=match,
     )
-    for name, counts in built.tasks.items():
-        typer.echo(f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
-    for line in built.notes:
-        typer.echo(f"note: {line}")
-    typer.echo(f"{out}: dataset folder; next: judgesense run --dataset {out} ...")
+    lines = [
+        f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items())
+        for name, counts in built.tasks.items()
+    ]
+    lines += [f"note: {line}" for line in built.notes]
+    lines.append(f"{out}: dataset folder; next: judgesense run --dataset {out} ...")
+    opt.output(
+        format,
+        lambda: {"out": str(out), "tasks": built.tasks, "notes": built.notes},
+        lambda: "\n".join(lines),
+    )
 
 
 @app.command()
@@ -145,6 +153,7 @@ def show(
     n_pairs: Annotated[int, opt.option("N", "Pairs per task.", "--pairs", min=1)] = 2,
     tasks: Annotated[str | None, opt.option("A,B", "Tasks; all by default.")] = None,
     revision: opt.Revision = None,
+    format: opt.Format = "text",
 ) -> None:
     """Print a few whole pairs of each task."""
     import pyarrow.compute as pc
@@ -156,10 +165,17 @@ def show(
     wanted = opt.names(tasks) or known
     if unknown := [name for name in wanted if name not in known]:
         raise JudgeSenseError(f"unknown task {unknown[0]!r}; {dataset} has {', '.join(known)}")
+    found = {}
     for name in wanted:
         part = rows.filter(pc.equal(rows["task_type"], name))
-        typer.echo(f"== {name}: {min(n_pairs, part.num_rows)} of {part.num_rows} pairs")
-        for row in part.slice(0, n_pairs).to_pylist():
+        found[name] = {"pairs": part.num_rows, "shown": part.slice(0, n_pairs).to_pylist()}
+    opt.output(format, lambda: {"dataset": dataset, "tasks": found}, lambda: _print_pairs(found))
+
+
+def _print_pairs(found: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, part in found.items():
+        typer.echo(f"== {name}: {len(part['shown'])} of {part['pairs']} pairs")
+        for row in part["shown"]:
             verdict = {None: "not validated", True: "valid", False: "not valid"}[row["valid"]]
             typer.echo(
                 f"\n{row['pair_id']}  gold {row['ground_truth_label']}, order {row['order']}, "
@@ -185,6 +201,7 @@ def validate(
         bool, opt.option(None, "Ask about each pair with its item.", "--per-item")
     ] = False,
     revision: opt.Revision = None,
+    format: opt.Format = "text",
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
 
@@ -204,10 +221,13 @@ def validate(
         revision=revision,
         note=lambda text: opt.note(f"note: {text}"),
     )
-    typer.echo(render_validation(done.record))
-    typer.echo(f"{done.out}: the verdicts and their record")
-    for path in done.written_back:
-        typer.echo(f"{path}: verdicts written")
+    lines = [render_validation(done.record), f"{done.out}: the verdicts and their record"]
+    written = [str(path) for path in done.written_back]
+    opt.output(
+        format,
+        lambda: {"out": str(done.out), "record": done.record, "written_back": written},
+        lambda: "\n".join([*lines, *(f"{path}: verdicts written" for path in written)]),
+    )
 
 
 @app.command()
@@ -243,6 +263,7 @@ def paraphrase(
     paraphrases: Annotated[int, opt.option("N", "Wordings to propose.", min=1)] = 10,
     temperature: Annotated[float, opt.option("T", "Sampling temperature of the proposals.")] = 0.7,
     seed: opt.Seed = 0,
+    format: opt.Format = "text",
 ) -> None:
     """Propose wordings of a task; a person accepts them one by one.
 
@@ -272,12 +293,18 @@ def paraphrase(
         note=lambda text: opt.note(f"note: {text}"),
     )
     write_candidates(out, known[task], found)
-    typer.echo(f"{found.judge} was asked {found.asked} times; kept {len(found.candidates)}")
-    for reason, times in found.dropped.most_common():
-        typer.echo(f"  {times} dropped: {reason}")
-    typer.echo(
-        f"{out}: set accepted: true for each good wording, then use the file with --templates"
-    )
+    kept, dropped = [each.text for each in found.candidates], found.dropped.most_common()
+    lines = [
+        f"{found.judge} was asked {found.asked} times; kept {len(kept)}",
+        *(f"  {times} dropped: {reason}" for reason, times in dropped),
+        f"{out}: set accepted: true for each good wording, then use the file with --templates",
+    ]
+    opt.output(
+        format,
+        lambda: {"out": str(out), "judge": found.judge, "asked": found.asked, "wordings": kept,
+                 "dropped": dict(dropped)},
+        lambda: "\n".join(lines),
+    )  # fmt: skip
     if len(found.candidates) < paraphrases:
         opt.note(f"fewer than {paraphrases} wordings; a larger judge may do better")
         raise typer.Exit(1)

@@ -138,21 +138,15 @@ def estimate(
         from judgesense.systems.estimate import estimate as run_estimate
 
         found = run_estimate(verdicts, labels, confidence_level=confidence, **shared)
-        if format == "json":
-            opt.print_json(found.to_dict())
-        else:
-            typer.echo(str(found))
+        opt.output(format, found.to_dict, found.__str__)
         return
     if out is None:
         raise JudgeSenseError("--next needs --out FILE.csv or FILE.json, the file for people")
     from judgesense.systems.label_budget import label_next
 
     plan = label_next(verdicts, next_, out, labels, items=items, blind=blind, seed=seed, **shared)
-    if format == "json":
-        opt.print_json(plan.to_dict())
-        return
-    typer.echo(str(plan))
-    typer.echo(f"\nNext: judgesense estimate {verdicts}{_given(labels)} --labels {out}")
+    following = f"judgesense estimate {verdicts}{_given(labels)} --labels {out}"
+    opt.output(format, plan.to_dict, lambda: f"{plan}\n\nNext: {following}")
 
 
 def _given(labels: list[Path] | None) -> str:

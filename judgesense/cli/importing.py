@@ -46,6 +46,7 @@ def import_log(
         opt.option("FORM", "Form of batch ids ({task}|{item_id}|{template_id}|{order})."),
     ] = None,
     encoding: opt.Encoding = "utf-8",
+    json: opt.AsJson = False,
 ) -> None:
     """Import another tool's log, for report and compare.
 
@@ -68,7 +69,8 @@ def import_log(
         encoding=encoding,
         parse=parse,
     )
-    _show(record, out)
+    document = {"out": str(out), **record}
+    opt.output("json" if json else "text", lambda: document, lambda: _show(record, out))
 
 
 def _show(record: dict[str, Any], out: Path) -> None:

@@ -83,10 +83,7 @@ def judge(
             settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
         ),
     )
-    if format == "json":
-        opt.print_json(found.to_dict())
-    else:
-        _print(found)
+    opt.output(format, found.to_dict, lambda: _print(found))
     if failed := failed_prompts(found.run_folder):
         opt.note(f"{len(failed)} items have no answer: see the column error")
         raise typer.Exit(1)

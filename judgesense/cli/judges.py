@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -12,6 +13,7 @@ from judgesense.cli import options as opt
 from judgesense.text import aligned
 
 if TYPE_CHECKING:
+    from judgesense.published import PublishedFigure
     from local_judges.judge_files import JudgeEntry
 
 app = opt.App("List the named judges and the options of engines.")
@@ -33,22 +35,37 @@ def list_judges(format: opt.Format = "text") -> None:
         )
         for entry in entries().values()
     ]
-    if format == "json":
-        opt.print_json({"judges": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
-        return
-    _table(_COLUMNS, rows)
-    typer.echo("\nA Hub id, a model folder or a GGUF file is a judge too.")
+    lines = aligned([_COLUMNS, *rows])
+    lines.append("\nA Hub id, a model folder or a GGUF file is a judge too.")
     if (path := user_file()) is not None:
-        typer.echo(f"Your own judges: {path}")
+        lines.append(f"Your own judges: {path}")
+    opt.output(
+        format,
+        lambda: {"judges": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]},
+        lambda: "\n".join(lines),
+    )
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judge.")]) -> None:
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judge.")],
+    format: opt.Format = "text",
+) -> None:
     """Show a judge's settings, what papers state about it, and its published JSS."""
-    from judgesense.published import WORDINGS, to_show
+    from judgesense.published import to_show
     from local_judges.registry import entry
 
-    judge = entry(name)
+    judge, figures = entry(name), to_show(name)
+    opt.output(
+        format,
+        lambda: {**asdict(judge), "published": [asdict(figure) for figure in figures]},
+        lambda: _print(judge, figures),
+    )
+
+
+def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
+    from judgesense.published import WORDINGS
+
     typer.echo(f"{judge.name}: {judge.summary}")
     for label, text in _facts(judge):
         typer.echo(f"  {label}: {text}")
@@ -56,7 +73,6 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judg
         typer.echo(f"  {paper}: {stated}")
     for note in judge.notes:
         typer.echo(f"  note: {note}")
-    figures = to_show(judge.name)
     if not figures:
         return
     typer.echo(f"\nPublished JSS, {WORDINGS}:\n")
@@ -79,8 +95,8 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judg
                 ",".join(map(str, marks)),
             )
         )
-    _table(("task", "labels", "JSS", "95% interval", "kappa", "n", "notes"), rows)
-    typer.echo("")
+    columns = ("task", "labels", "JSS", "95% interval", "kappa", "n", "notes")
+    typer.echo("\n".join(aligned([columns, *rows])) + "\n")
     for note, number in numbered.items():
         typer.echo(f"  {number}  {note}")
 
@@ -91,14 +107,20 @@ def options(
         Literal["transformers", "vllm", "api", "ray"] | None,
         typer.Argument(metavar="[ENGINE]", help="transformers, vllm, api or ray; all by default."),
     ] = None,
+    format: opt.Format = "text",
 ) -> None:
     """List the options of an engine, for --set KEY=VALUE and judge files."""
     from local_judges.options import rows
 
-    if engine is None:
-        _table(("key", "engines", "default", "meaning"), rows())
-    else:
-        _table(("key", "default", "meaning"), [(key, *rest) for key, _, *rest in rows(engine)])
+    columns = ("key", "engines", "default", "meaning")
+    found = rows(*filter(None, [engine]))
+    # One engine needs no column of engines.
+    shown = [row if engine is None else (row[0], *row[2:]) for row in (columns, *found)]
+    opt.output(
+        format,
+        lambda: {"options": [dict(zip(columns, row, strict=True)) for row in found]},
+        lambda: "\n".join(aligned(shown)),
+    )
 
 
 def _model(judge: JudgeEntry) -> str:
@@ -143,7 +165,3 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
     shown |= {f"style.{key}": value for key, value in options.get("style", {}).items()}
     facts += [(key, str(value)) for key, value in shown.items()]
     return [*facts, ("defined in", judge.file or "the package")]
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    typer.echo("\n".join(aligned([columns, *rows])))

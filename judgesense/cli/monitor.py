@@ -52,9 +52,7 @@ def monitor(
         opt.option(None, "Count an item once per suspected change, or at each look.", panel=_TEST),
     ] = "once",
     dry_run: opt.DryRun = False,
-    format: Annotated[
-        Literal["text", "json"], opt.option(None, "Output format.", "--format", "-f")
-    ] = "text",
+    format: opt.Format = "text",
 ) -> None:
     """Does a judge still give the verdicts of a baseline? Run it every week.
 
@@ -88,9 +86,6 @@ def monitor(
         )
     if plot is not None:
         opt.note(f"wrote {plot_monitoring(found, plot)}")
-    if format == "json":
-        opt.print_json(found.to_dict())
-    else:
-        typer.echo(str(found))
+    opt.output(format, found.to_dict, found.__str__)
     if found.exit_code:
         raise typer.Exit(found.exit_code)

@@ -63,7 +63,7 @@ BaseUrl = Annotated[
 Model = Annotated[str | None, option("ID", "Model name at the endpoint.", panel=MODEL)]
 MaxCost = Annotated[
     float | None,
-    option("USD", "Stop before the cost of all judges exceeds this.", panel=MODEL),
+    option("USD", "Stop before all judges cost more than this.", panel=MODEL),
 ]
 _SET = (
     "Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or price=2.5,10; "
@@ -113,6 +113,10 @@ Thresholds = Annotated[list[str] | None, option("NAME=VALUE", _THRESHOLD, "--thr
 Format = Annotated[
     Literal["text", "json"], option(None, "Output format.", "--format", "-f", panel=RUN)
 ]
+AsJson = Annotated[
+    bool, option(None, "Print JSON, as --format json elsewhere.", "--json", panel=RUN)
+]
+"""For a command whose ``--format`` is that of a file."""
 Repeats = Annotated[int, option("N", "Ask each prompt N times.", panel=RUN, min=1)]
 Seed = Annotated[int, option("N", "Random seed.", panel=RUN)]
 Quick = Annotated[bool, option(None, "Use a few items, as a smoke test.", "--quick", panel=RUN)]
@@ -305,3 +309,16 @@ def print_json(value: Mapping[str, Any]) -> None:
     import json
 
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def output(
+    format: str, document: Callable[[], Mapping[str, Any]], text: Callable[[], str | None]
+) -> None:
+    """What a command found, on stdout: one JSON document, or text for people.
+
+    ``text`` returns it, or prints it and returns None.
+    """
+    if format == "json":
+        print_json(document())
+    elif (shown := text()) is not None:
+        typer.echo(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -54,9 +54,7 @@ def plan(
         opt.option("N", "Show the smallest difference of this many items.", panel=_ASSUMED, min=2),
     ] = None,
     confidence: Annotated[float, opt.option("LEVEL", "Level of the interval.")] = 0.95,
-    format: Annotated[
-        Literal["text", "json"], opt.option(None, "Output format.", "--format", "-f")
-    ] = "text",
+    format: opt.Format = "text",
 ) -> None:
     """How many items, or wordings, settle a question with 80% probability.
 
@@ -89,10 +87,9 @@ def plan(
                 confidence_level=confidence,
             )
         ]  # fmt: skip
-    if format == "json":
-        opt.print_json({"plans": found})
-        return
-    for entry in found:
-        typer.echo(plans.plan_text(entry))
-    if not found:
-        typer.echo("nothing to plan: no check has an interval; add items")
+    nothing = "nothing to plan: no check has an interval; add items"
+    opt.output(
+        format,
+        lambda: {"plans": found},
+        lambda: "\n".join(map(plans.plan_text, found)) or nothing,
+    )

@@ -42,13 +42,14 @@ def dataset(
     benchmark: Annotated[
         str | None, opt.option("NAME", "Add an eval.yaml that makes it a benchmark of this name.")
     ] = None,
+    format: opt.Format = "text",
 ) -> None:
     """Publish a dataset folder. A folder whose audit finds errors is refused."""
     from hub_scripts.dataset import dataset_publication
 
     _check_repo(repo)
     publication = dataset_publication(folder, repo, audited=not no_audit, benchmark=benchmark)
-    _publish([publication], private, dry_run)
+    _publish([publication], private, dry_run, format)
 
 
 @app.command("results")
@@ -57,12 +58,13 @@ def results(
     repo: Repo,
     private: Private = False,
     dry_run: DryRun = False,
+    format: opt.Format = "text",
 ) -> None:
     """Publish a run's report and decisions. A report that the decisions do not give is refused."""
     from hub_scripts.results import results_publication
 
     _check_repo(repo)
-    _publish([results_publication(run_dir, repo)], private, dry_run)
+    _publish([results_publication(run_dir, repo)], private, dry_run, format)
 
 
 @app.command("eval-results")
@@ -73,6 +75,7 @@ def eval_results(
         str | None, opt.option("ORG/NAME", "The results dataset with the run, to link to.")
     ] = None,
     dry_run: DryRun = False,
+    format: opt.Format = "text",
 ) -> None:
     """Offer a judge's scores to its model's page in a pull request.
 
@@ -83,7 +86,7 @@ def eval_results(
     _check_repo(repo, "--repo ORG/MODEL")
     if results is not None:
         _check_repo(results, "--results ORG/NAME")
-    _publish([eval_results_publication(run_dir, repo, source=results)], False, dry_run)
+    _publish([eval_results_publication(run_dir, repo, source=results)], False, dry_run, format)
 
 
 @app.command("every-eval-ever")
@@ -98,14 +101,18 @@ def every_eval_ever(
     developer: Annotated[
         str | None, opt.option("NAME", "Developer of a model that has no Hub id.")
     ] = None,
+    format: opt.Format = "text",
 ) -> None:
     """Write a run's scores as records of Every Eval Ever, for a pull request to its datastore."""
     from hub_scripts.every_eval_ever import every_eval_ever as write
 
-    for path in write(
-        run_dir, out, organization=organization, relationship=relationship, developer=developer
-    ):
-        typer.echo(str(path))
+    files = [
+        str(path)
+        for path in write(
+            run_dir, out, organization=organization, relationship=relationship, developer=developer
+        )
+    ]
+    opt.output(format, lambda: {"files": files}, lambda: "\n".join(files))
 
 
 @app.command("metrics")
@@ -118,13 +125,15 @@ def metrics(
     wheel: Wheel = None,
     private: Private = False,
     dry_run: DryRun = False,
+    format: opt.Format = "text",
 ) -> None:
     """Publish each metric as a Space that evaluate loads."""
     from hub_scripts.spaces import metric_publications
 
     _check_repo(f"{org}/jss", "--org ORG")
     with _wheel(wheel) as built:
-        _publish(metric_publications(org, built, names or (), private=private), private, dry_run)
+        found = metric_publications(org, built, names or (), private=private)
+        _publish(found, private, dry_run, format)
 
 
 @app.command("space")
@@ -133,13 +142,14 @@ def space(
     wheel: Wheel = None,
     private: Private = False,
     dry_run: DryRun = False,
+    format: opt.Format = "text",
 ) -> None:
     """Publish the leaderboard as a Space."""
     from hub_scripts.spaces import space_publication
 
     _check_repo(repo)
     with _wheel(wheel) as built:
-        _publish([space_publication(repo, built, private=private)], private, dry_run)
+        _publish([space_publication(repo, built, private=private)], private, dry_run, format)
 
 
 @contextmanager
@@ -159,11 +169,18 @@ def _check_repo(repo: str, option: str = "--repo ORG/NAME") -> None:
         raise JudgeSenseError(f"{repo!r} is not a name on the Hub; expected {option}")
 
 
-def _publish(publications: list[Publication], private: bool, dry_run: bool) -> None:
+def _publish(publications: list[Publication], private: bool, dry_run: bool, format: str) -> None:
     from hub_scripts.publish import publish
 
+    done = []
     for publication in publications:
-        _print(publish(publication, private=private, dry_run=dry_run), dry_run)
+        done.append(publish(publication, private=private, dry_run=dry_run))
+        if format != "json":
+            _print(done[-1], dry_run)
+    if format == "json":
+        opt.print_json(
+            {"dry_run": dry_run, "repositories": [outcome.to_dict() for outcome in done]}
+        )
 
 
 def _print(outcome: PublishOutcome, dry_run: bool) -> None:

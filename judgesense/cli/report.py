@@ -131,9 +131,7 @@ def compare(
     positive: Annotated[
         str | None, opt.option("LABEL", "The label of two that passes.", panel=_MOVED)
     ] = None,
-    format: Annotated[
-        Literal["text", "json"], opt.option(None, "Output format.", "--format", "-f")
-    ] = "text",
+    format: opt.Format = "text",
 ) -> None:
     """Compare the judges of two runs, or one judge before and after an update.
 
@@ -158,10 +156,7 @@ def compare(
 
         with _fetched(first, second) as places:
             result = compare_runs(*(place.folder for place in places))
-        if format == "json":
-            opt.print_json(result.to_dict())
-        else:
-            typer.echo(render_comparison(result))
+        opt.output(format, result.to_dict, lambda: render_comparison(result))
         return
     from judgesense.systems.migration import migration as compare_update
 
@@ -175,10 +170,7 @@ def compare(
             pass_at=pass_at,
             positive=positive,
         )
-    if format == "json":
-        opt.print_json(found.to_dict())
-    else:
-        typer.echo(str(found))
+    opt.output(format, found.to_dict, found.__str__)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 

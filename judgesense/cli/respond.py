@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,7 @@ def respond(
     settings: opt.Settings = None,
     repeats: opt.Repeats = 1,
     seed: opt.Seed = 0,
+    format: opt.Format = "text",
 ) -> None:
     """Collect a model's free-text answers in a response log for judgesense match.
 
@@ -47,7 +49,14 @@ def respond(
     asked = list(read_questions(questions))
     log = ask(responder, asked, out, seed=seed, repeats=repeats, note=opt.note, **options)
     reasons = log["finish_reason"].to_pylist()
-    counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons))
-    typer.echo(f"{log['model'][0].as_py()}: {len(reasons)} responses ({counts}) in {out}")
+    counts = Counter(reasons)
+    name = log["model"][0].as_py()
+    told = ", ".join(f"{number} {reason}" for reason, number in counts.items())
+    opt.output(
+        format,
+        lambda: {"out": str(out), "model": name, "responses": len(reasons),
+                 "finish_reasons": dict(counts)},
+        lambda: f"{name}: {len(reasons)} responses ({told}) in {out}",
+    )  # fmt: skip
     if "error" in reasons:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,10 +12,10 @@ from judgesense.cli import options as opt
 from judgesense.cli.study import finish
 from judgesense.errors import JudgeSenseError
 
-_OF_LOGS = ("--out", "--log", "--by", "--tolerance", "--panel")
+_OF_LOGS = ("--out", "--log", "--by", "--tolerance", "--panel", "--format")
 """The options that --log uses."""
 
-_OF_LANGUAGE = ("--out", "--language", "--tasks", "--limit", "--raters")
+_OF_LANGUAGE = ("--out", "--language", "--tasks", "--limit", "--raters", "--format")
 
 Attributes = Annotated[str | None, opt.option("A,B", "Attributes, such as clarity.", default="all")]
 Sources = Annotated[
@@ -76,6 +77,7 @@ def paraphrase_robustness(
     pin: opt.Pins = None,
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
+    format: opt.Format = "text",
 ) -> None:
     """Score texts on 12 attributes under ten paraphrases, and compare with human scores."""
     from judgesense.studies import paraphrase_robustness as study
@@ -88,7 +90,7 @@ def paraphrase_robustness(
             raise JudgeSenseError(
                 f"--log measures a finished log: leave out {', '.join(unused)}, or leave out --log"
             )
-        finish(measure_log(log, by=by, tolerance=tolerance, panel=panel), out)
+        finish(measure_log(log, by=by, tolerance=tolerance, panel=panel), out, format)
         return
     if "--by" in given:
         raise JudgeSenseError("--by is for --log")
@@ -114,7 +116,7 @@ def paraphrase_robustness(
         seed=seed,
         quick=quick,
     )
-    finish(result, out)
+    finish(result, out, format)
 
 
 def reckon(
@@ -126,11 +128,13 @@ def reckon(
     token_price: Annotated[
         float | None, opt.option("USD", "Per million tokens, where no cost is recorded.")
     ] = None,
+    format: opt.Format = "text",
 ) -> None:
     """Recommend a judge or panel for an attribute within a budget, with its measured accuracy."""
     from judgesense.studies.paraphrase_robustness import recommendation
 
-    typer.echo(recommendation.reckon(study, attribute, budget, token_price).text())
+    found = recommendation.reckon(study, attribute, budget, token_price)
+    opt.output(format, lambda: asdict(found), found.text)
 
 
 def rater_kit(
@@ -160,6 +164,7 @@ def rater_kit(
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     seed: opt.Seed = 0,
+    format: opt.Format = "text",
 ) -> None:
     """Have people rate texts under several wordings, or read a translation: CSV out, CSV in."""
     from judgesense.studies import translation_kit
@@ -167,7 +172,9 @@ def rater_kit(
 
     if read:
         of_language = translation_kit.is_translation_kit(out)
-        finish((translation_kit.read_translation_kit if of_language else read_kit)(out), out)
+        finish(
+            (translation_kit.read_translation_kit if of_language else read_kit)(out), out, format
+        )
         return
     if language is not None:
         if unused := [option for option in _given(ctx) if option not in _OF_LANGUAGE]:
@@ -189,9 +196,14 @@ def rater_kit(
             revisions=opt.pairs(pin, "--pin"),
             seed=seed,
         )
-    typer.echo(
-        f"{len(files)} files in {out}: give each rater one of rater-*.csv and instructions.txt. "
-        f"Put the filled-in files back, then: judgesense study rater-kit --out {out} --read"
+    opt.output(
+        format,
+        lambda: {"out": str(out), "files": [str(file) for file in files]},
+        lambda: (
+            f"{len(files)} files in {out}: give each rater one of rater-*.csv and "
+            "instructions.txt. Put the filled-in files back, then: "
+            f"judgesense study rater-kit --out {out} --read"
+        ),
     )
 
 

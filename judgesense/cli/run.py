@@ -18,13 +18,7 @@ def run(
     judge: opt.Judges,
     out: Annotated[
         str,
-        opt.option(
-            "DIR|URL",
-            "Output folder, or a URL such as s3://BUCKET/X.",
-            "--out",
-            "-o",
-            panel=opt.RUN,
-        ),
+        opt.option("DIR|URL", "Output folder or URL (s3://...).", "--out", "-o", panel=opt.RUN),
     ],
     engine: opt.Engine = None,
     base_url: opt.BaseUrl = None,
@@ -52,10 +46,7 @@ def run(
     content_free: Annotated[
         bool,
         opt.option(
-            None,
-            'Ask about "N/A" too, for contextual calibration.',
-            "--content-free",
-            panel=opt.RUN,
+            None, 'Ask "N/A" too, for contextual calibration.', "--content-free", panel=opt.RUN
         ),
     ] = False,
     batch: Annotated[
@@ -66,6 +57,7 @@ def run(
         opt.option("FILE", "Read answers from batch output; repeatable.", panel=opt.RUN),
     ] = None,
     dry_run: opt.DryRun = False,
+    format: opt.Format = "text",
 ) -> None:
     """Judge a benchmark and report how much the verdicts depend on the wording.
 
@@ -77,6 +69,7 @@ def run(
     from judgesense.pipeline.batches import from_batches, write_batches
     from judgesense.pipeline.data import data_reference
     from judgesense.pipeline.dry_run import describe
+    from judgesense.pipeline.dry_run import dry_run as described
     from judgesense.reporting.terminal import print_report
     from local_judges.distributed.ranks import keeps_the_record
 
@@ -93,11 +86,15 @@ def run(
         ),
     )
     if dry_run:
-        for line in describe(asked):
-            typer.echo(line)
+        opt.output(format, lambda: described(asked), lambda: "\n".join(describe(asked)))
         return
     if batch:
-        for file in write_batches(asked, Path(out)):
+        files = write_batches(asked, Path(out))
+        if format == "json":
+            listed = [{**vars(file), "path": str(file.path)} for file in files]
+            opt.print_json({"batch_files": listed})
+            return
+        for file in files:
             typer.echo(f"{file.path}: {file.requests:,} requests, {file.size:,} bytes")
         typer.echo(
             "\nUpload each file to the provider's batch service (endpoint /v1/chat/completions). "
@@ -110,8 +107,11 @@ def run(
     report = execute(asked.judges, asked.data, asked.settings, out, opt.note, asked.cluster)
     if not keeps_the_record():
         return
-    print_report(report, out)
-    typer.echo(f"\n{out}/report.html has the figures and the flipped examples.")
+    if format == "json":
+        opt.print_json(report)
+    else:
+        print_report(report, out)
+        typer.echo(f"\n{out}/report.html has the figures and the flipped examples.")
     if failed := failed_prompts(out):
         opt.note(f"\n{len(failed)} prompts have no answer:")
         for line in failed[:_SHOWN]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judgesense.cli import options as opt
+
+if TYPE_CHECKING:
+    from local_judges.stabilised_file import Stabilised
 
 
 def stabilise(
@@ -46,7 +49,6 @@ def stabilise(
     Exit codes: 0 done; 2 bad usage or input, or no remedy passes.
     """
     from judgesense.pipeline.stabilise import stabilise as made
-    from judgesense.text import number, percent
 
     found = made(
         run,
@@ -58,14 +60,21 @@ def stabilise(
         max_error=max_error,
         templates=templates,
     )
+    opt.output(
+        format,
+        lambda: {
+            "out": str(out), "judge": found.judge["name"], "task": found.entry.task.name,
+            "remedy": found.rule.remedy, "expected": found.expected,
+            "ask_person": found.ask_person, "card": found.card,
+        },
+        lambda: _print(found, out, max_error),
+    )  # fmt: skip
+
+
+def _print(found: Stabilised, out: Path, max_error: float) -> None:
+    from judgesense.text import number, percent
+
     expected, ask = found.expected, found.ask_person
-    if format == "json":
-        opt.print_json(
-            {"out": str(out), "judge": found.judge["name"], "task": found.entry.task.name,
-             "remedy": found.rule.remedy, "expected": expected, "ask_person": ask,
-             "card": found.card}
-        )  # fmt: skip
-        return
     prompts = expected["prompts_per_item"]
     typer.echo(f"{out}: {found.judge['name']} on {found.entry.task.name}, {found.rule.remedy}")
     cost = expected["usd_per_item"]

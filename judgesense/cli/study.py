@@ -23,10 +23,10 @@ AnswerTokens = Annotated[
 _TOKENS = {"max_tokens": "--answer-tokens"}
 
 
-def finish(result: Result, out: Path) -> None:
-    """Write a study's result and print its tables and findings."""
+def finish(result: Result, out: Path, format: str) -> None:
+    """Write a study's result and print its tables and findings, or the contents of study.json."""
     result.write(out)
-    show(result)
+    opt.output(format, result.as_json, lambda: show(result))
     opt.note(f"\n{out}/study.md has the tables, the figures and the limits.")
 
 
@@ -52,12 +52,14 @@ def show(result: Result) -> None:
 
 @app.command("run")
 def run_own(
-    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The study file.")], out: opt.Out
+    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The study file.")],
+    out: opt.Out,
+    format: opt.Format = "text",
 ) -> None:
     """Run your own study: items, wordings, judges and measures from a YAML file."""
     from judgesense.studies.custom import run_study
 
-    finish(run_study(file, out), out)
+    finish(run_study(file, out), out, format)
 
 
 @app.command("judge-sensitivity")
@@ -103,6 +105,7 @@ def judge_sensitivity(
     settings: opt.Settings = None,
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
+    format: opt.Format = "text",
 ) -> None:
     """Reproduce the JudgeSense paper's tables and figures, and answer questions it left open."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as run_study
@@ -127,7 +130,7 @@ def judge_sensitivity(
         variants=opt.names(variants),
         note=opt.note,
     )
-    finish(result, out)
+    finish(result, out, format)
 
 
 def _sizes(given: list[str] | None) -> dict[str, float]:
@@ -172,6 +175,7 @@ def answer_matching_command(
     mirror: opt.Mirror = None,
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
+    format: opt.Format = "text",
 ) -> None:
     """Is prompt sensitivity the model's or the matcher's? 12 templates, two matchers."""
     from judgesense.studies import answer_matching as study
@@ -195,7 +199,7 @@ def answer_matching_command(
         mirror=mirror,
         note=opt.note,
     )
-    finish(result, out)
+    finish(result, out, format)
 
 
 @app.command("prompt-ranking")
@@ -221,6 +225,7 @@ def prompt_ranking_command(
     mirror: opt.Mirror = None,
     quick: opt.Quick = False,
     seed: opt.Seed = 0,
+    format: opt.Format = "text",
 ) -> None:
     """Would the best prompt be chosen again? 20 prompts, ranked on subsets of a benchmark."""
     from judgesense.studies import prompt_ranking as study
@@ -250,7 +255,7 @@ def prompt_ranking_command(
         if scores is None
         else study.rank_scores(scores, plan=plan)
     )
-    finish(result, out)
+    finish(result, out, format)
 
 
 def _subset_sizes(text: str | None) -> tuple[int, ...]:

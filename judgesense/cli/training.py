@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from judgesense.cli import options as opt
 
 
@@ -27,6 +25,7 @@ def export_training(
         float, opt.option("SHARE", "Clusters of items kept for evaluation.", panel=opt.RUN)
     ] = 0.3,
     seed: opt.Seed = 0,
+    json: opt.AsJson = False,
 ) -> None:
     """Write prompts with the verdict that every wording should get, for TRL's SFT or DPO.
 
@@ -37,7 +36,11 @@ def export_training(
     from judgesense.pipeline.training import export_training as export
 
     found = export(run, out, judge=judge, target=target, format=format, holdout=holdout, seed=seed)
-    typer.echo(
-        f"{found.out}: {found.examples} examples of {found.items} items; "
-        f"{len(found.held_out)} items held out"
+    opt.output(
+        "json" if json else "text",
+        lambda: {**vars(found), "out": str(found.out), "held_out": list(found.held_out)},
+        lambda: (
+            f"{found.out}: {found.examples} examples of {found.items} items; "
+            f"{len(found.held_out)} items held out"
+        ),
     )
