@@ -25,18 +25,21 @@ from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
 VARIANTS = DATA / "variants.yaml"
 LANGUAGE_VARIANTS = DATA / "language_variants.yaml"
+THINKING_VARIANTS = DATA / "thinking_variants.yaml"
 ALL = "all"
-LANGUAGE = "language"
-GROUPS = (REWORDING, "format", "order", "structure", LANGUAGE, CONTRAST, INTERVENTION)
+LANGUAGE, THINKING = "language", "thinking"
+GROUPS = (REWORDING, "format", "order", "structure", LANGUAGE, CONTRAST, INTERVENTION, THINKING)
 """The groups that variants are chosen by; `rewording` stands for the templates themselves.
 
-Those of `language` are not among ``all``: they would mix languages into one figure unasked.
+Those of `language` and `thinking` are not among ``all``: languages would be mixed into one figure
+unasked, and thinking takes many times as long as an answer.
 """
+MOST_THINKING = 32768
+"""The most tokens of thinking that a variant may ask for."""
 
 _CHOICES = {
     "fields": ("reversed",),
     "instruction": ("last", "system"),
-    "effort": ("low", "medium", "high"),
     "casing": ("upper", "lower", "title"),
     "examples": ("forward", "reversed"),
     "item": ("opposite",),
@@ -44,9 +47,11 @@ _CHOICES = {
 }
 _TEXTS = {"separator", "spacing", "enumeration", "before", "after", "append"}
 _KEYS = {
-    "class", "group", "option_labels", "texts", "few_shot", "keep", "sampled", *_CHOICES, *_TEXTS,
+    "class", "group", "option_labels", "texts", "few_shot", "keep", "sampled", "effort",
+    *_CHOICES, *_TEXTS,
 }  # fmt: skip
 _TEXT_KEYS = {"text", "label_map"}
+_EFFORTS = ("low", "medium", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +138,8 @@ def chosen_variants(
     """
     own = {path: load_variants(path) for path in variant_files(names)}
     whole = dict(load_variants() if known is None else known)
-    languages = load_variants(LANGUAGE_VARIANTS)
-    whole.update({name: v for name, v in languages.items() if name not in whole})
+    unasked = {**load_variants(LANGUAGE_VARIANTS), **load_variants(THINKING_VARIANTS)}
+    whole.update({name: v for name, v in unasked.items() if name not in whole})
     for variants in own.values():
         whole.update(variants)
     wanted: dict[str, None] = {}
@@ -142,7 +147,7 @@ def chosen_variants(
         if name in own:
             wanted.update(dict.fromkeys(own[name]))
         elif name == ALL:
-            wanted.update(dict.fromkeys(name for name in whole if name not in languages))
+            wanted.update(dict.fromkeys(name for name in whole if name not in unasked))
         elif name in GROUPS:
             wanted.update(dict.fromkeys(v.name for v in whole.values() if v.group == name))
         elif name in whole:
@@ -208,6 +213,7 @@ def _variant(name: str, node: YamlNode) -> Variant:
         sampled=int(_number(entries, "sampled", 1, 999, whole=True)),
         few_shot=int(_number(entries, "few_shot", 1, 64, whole=True)),
         keep=_number(entries, "keep", 0, 1),
+        effort=_effort(entries["effort"]) if "effort" in entries else "",
         **found,
     )
 
@@ -217,6 +223,19 @@ def _one_of(node: YamlNode, key: str, known: Sequence[str]) -> str:
     if value not in known:
         raise node.fail(f"unknown {key} {value!r}; choose from {', '.join(known)}")
     return value
+
+
+def _effort(node: YamlNode) -> str:
+    """A reasoning effort, or a number of tokens in digits."""
+    text = node.text("effort")
+    if text in _EFFORTS:
+        return text
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_THINKING):
+        raise node.fail(
+            f"effort must be {', '.join(_EFFORTS)}, or a whole number of tokens of thinking from 1 "
+            f"to {MOST_THINKING}, got {text!r}"
+        )
+    return str(int(text))
 
 
 def _verbatim(node: YamlNode, key: str) -> str:

@@ -79,6 +79,9 @@ class Style:
     sends_seed: bool = setting(True, "Send the seed.")
     token_parameter: str = setting("max_tokens", "Name of the cap; or max_completion_tokens.")
     reasoning_effort: bool = setting(False, "Takes reasoning_effort, which variants set.")
+    thinking_parameter: str | None = setting(
+        None, "What caps the tokens of thinking, such as thinking_budget or reasoning.max_tokens."
+    )
     begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
     json_schema: bool = setting(True, "answer_format=json sends a schema; false: JSON mode.")
     extra_body: Mapping[str, Any] = setting(dict, "Sent with every request as it is.")

@@ -118,11 +118,21 @@ class Requests(Sequence[Request]):
         return rows, np.repeat(np.arange(len(asked)), counts)
 
 
-def without_effort(prompts: pa.Table) -> pa.Table:
-    """The prompts that ask for no reasoning effort, for a judge that does not take one."""
-    if "effort" not in prompts.column_names:
+def without_effort(
+    prompts: pa.Table, *, takes_effort: bool = False, takes_thinking: bool = False
+) -> pa.Table:
+    """The prompts without a reasoning effort, or without a cap on thinking, unless a judge takes
+    it."""
+    if "effort" not in prompts.column_names or (takes_effort and takes_thinking):
         return prompts
-    return prompts.filter(pc.is_null(prompts["effort"]))
+    asked = prompts["effort"]
+    caps = pc.fill_null(pc.utf8_is_decimal(asked), False)
+    kept = pc.is_null(asked)
+    if takes_thinking:
+        kept = pc.or_(kept, caps)
+    if takes_effort:
+        kept = pc.or_(kept, pc.invert(caps))
+    return prompts.filter(kept)
 
 
 def take_rows(table: pa.Table, rows: Indices) -> pa.Table:

@@ -17,8 +17,8 @@ class Request:
 
     ``repeat`` is the number of times it was asked before; it affects only what a judge samples at
     a temperature above 0. ``system`` follows the judge's own system prompt in the system message.
-    ``effort`` is the reasoning effort to ask for (``low``, ``medium``, ``high``); "" for the
-    judge's own.
+    ``effort`` is the reasoning effort to ask for (``low``, ``medium``, ``high``), or the most
+    tokens of thinking before the answer, in digits; "" for the judge's own.
     """
 
     prompt_id: str
@@ -27,6 +27,15 @@ class Request:
     repeat: int = 0
     system: str = ""
     effort: str = ""
+
+    @property
+    def thinking(self) -> int:
+        """The most tokens of thinking before the answer; 0 if the request sets none.
+
+        >>> Request("1", "Is it?", ("YES", "NO"), effort="64").thinking
+        64
+        """
+        return int(self.effort) if self.effort.isdecimal() else 0
 
     @property
     def message(self) -> str:

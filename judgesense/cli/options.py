@@ -80,7 +80,7 @@ Variants = Annotated[
     option(
         "A,B",
         "Other ways to ask: all, or rewording, format, order, structure, contrast, intervention, "
-        "a variant's name, or your own YAML file.",
+        "thinking, a variant's name, or your own YAML file.",
         panel=DATA,
         default="rewording",
     ),

@@ -287,7 +287,9 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
     settings, run, whole = work.settings, work.run, benchmark.prompts.num_rows
     benchmark = answerable(spec, benchmark)
     if left_out := whole - benchmark.prompts.num_rows:
-        work.note(f"{name_of(spec)} takes no reasoning effort: {left_out} prompts are left out")
+        work.note(
+            f"{name_of(spec)} takes no such effort or thinking: {left_out} prompts are left out"
+        )
     judge = (
         RayJudge(work.cluster, spec, run.place.parts, beside=PROMPTS_FILE, note=work.note)
         if work.cluster is not None

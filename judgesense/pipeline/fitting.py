@@ -34,26 +34,31 @@ def require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None
 
 
 def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None:
-    """Raise JudgeSenseError for a variant of a reasoning effort that the judge does not take, if
-    it was asked for by name."""
-    left_out = set(benchmark.prompts["variant"].to_pylist() if data.variants else ())
-    if left_out:
-        left_out -= set(answerable(spec, benchmark).prompts["variant"].to_pylist())
-    if named := [name for name in data.variants if name in left_out]:
-        raise JudgeSenseError(
-            f"the variant {named[0]!r} sets a reasoning effort, which {name_of(spec)} does not "
-            "take: leave it out, or add style: {reasoning_effort: true} to the judge's file if its "
-            "endpoint takes one"
-        )
+    """Raise JudgeSenseError for a variant of a reasoning effort, or of a cap on thinking, that the
+    judge does not take, if it was asked for by name."""
+    asked: dict[str, str] = {}
+    if data.variants:
+        columns = benchmark.prompts.select(["variant", "effort"]).to_pydict()
+        asked = dict(zip(columns["variant"], columns["effort"], strict=True))
+        for name in set(answerable(spec, benchmark).prompts["variant"].to_pylist()):
+            asked.pop(name)
+    for name in data.variants:
+        if name in asked:
+            caps = asked[name].isdecimal()
+            what = "caps the tokens of thinking" if caps else "sets a reasoning effort"
+            style = "thinking_parameter: NAME" if caps else "reasoning_effort: true"
+            raise JudgeSenseError(
+                f"the variant {name!r} {what}, which {name_of(spec)} does not take: leave it out, "
+                f"or add style: {{{style}}} to the judge's file if its endpoint takes one"
+            )
 
 
 def answerable(judge: Any, benchmark: Benchmark) -> Benchmark:
     """The benchmark without the prompts that the judge, or the spec of one, cannot be asked."""
     from local_judges.plan import without_effort
 
-    if getattr(judge, "takes_effort", False):
-        return benchmark
-    return replace(benchmark, prompts=without_effort(benchmark.prompts))
+    takes = {name: getattr(judge, name, False) for name in ("takes_effort", "takes_thinking")}
+    return replace(benchmark, prompts=without_effort(benchmark.prompts, **takes))
 
 
 def name_of(judge: Any) -> str:

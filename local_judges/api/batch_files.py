@@ -158,6 +158,7 @@ class BatchFileJudge:
         plain, scored = _Form(spec, False), _Form(spec, True)
         self._forms = {False: plain, True: scored}
         self.scorings, self.takes_effort = plain.scorings, spec.takes_effort
+        self.takes_thinking = spec.takes_thinking
         self.price: tuple[float, float] | None = spec.options.get("price")
         self._begins_thinking = bool(spec.options.get("style", {}).get("begins_thinking"))
         self._places: dict[str, _Line] = {}

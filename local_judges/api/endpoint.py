@@ -19,7 +19,7 @@ from local_judges.answer_format import fields_of, instruction_of, obeys
 from local_judges.api.replies import answer_of
 from local_judges.api.retry import FatalError, Retry, diagnose, without_secrets
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
-from local_judges.options import KEY_VARIABLE, ApiOptions
+from local_judges.options import KEY_VARIABLE, ApiOptions, Style
 from local_judges.protocol import Answer, Request
 
 TOP_LOGPROBS = 20
@@ -254,11 +254,21 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
     # The client knows response_format; what else a format needs goes beside the style's own.
     body |= {key: value for key, value in wanted.items() if key == "response_format"}
     others = {key: value for key, value in wanted.items() if key != "response_format"}
-    if request.effort:
+    if request.thinking:
+        body[style.token_parameter] += request.thinking
+        others |= _capped(style, request.thinking)
+    elif request.effort:
         others["reasoning_effort"] = request.effort
     if extra := {**style.extra_body, **others}:
         body["extra_body"] = extra
     return body
+
+
+def _capped(style: Style, tokens: int) -> dict[str, Any]:
+    """The parameter that caps thinking, with what the style sends beside it."""
+    assert style.thinking_parameter is not None
+    name, _, inner = style.thinking_parameter.partition(".")
+    return {name: {**style.extra_body.get(name, {}), inner: tokens} if inner else tokens}
 
 
 def sender(client: Any, path: str = "/chat/completions") -> Create:

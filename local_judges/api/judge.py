@@ -68,7 +68,8 @@ class ApiJudge:
         style = {**vars(options.style), "extra_body": dict(options.style.extra_body)}
         # Only where it matters, so that other judges keep their fingerprint.
         structured: dict[str, Any] = {"answer_format": options.answer_format}
-        style.pop("reasoning_effort")  # A prompt's effort is part of its id.
+        for key in ("reasoning_effort", "thinking_parameter"):
+            style.pop(key)  # A prompt's effort is part of its id.
         if not style.pop("json_schema"):
             structured["format_instruction"] = instruction_of(("OPTION", "OPTION"))
         return {

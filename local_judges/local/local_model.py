@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
@@ -14,6 +15,7 @@ from local_judges.local.chat import ChatFormat
 from local_judges.local.decoding import Decoding
 from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, build_trie, tokenise_option
+from local_judges.local.thinking import ThinkingFormat, Thought
 from local_judges.options import LocalOptions
 from local_judges.protocol import Answer, Request
 
@@ -54,28 +56,41 @@ class LocalModel:
             # The grammar masks the probabilities.
             self.scorings = frozenset({"generate"})
         self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
-        self._tries: dict[tuple[str, ...], OptionTrie] = {}
+        self._tries: dict[tuple[tuple[str, ...], str], OptionTrie] = {}
 
     def encode(self, requests: Sequence[Request]) -> list[list[int]]:
-        """The tokens of each request's prompt."""
-        texts = [self.chat.render(request.text, request.system) for request in requests]
+        """The tokens of each request's prompt, up to its thinking if that is capped."""
+        texts = [
+            (self.thinking if request.thinking else self.chat).render(request.text, request.system)
+            for request in requests
+        ]
         if not texts:
             return []
         # A prompt longer than the context gets our own error instead of the tokenizer's warning.
         encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)
         return list(encoded.input_ids)
 
-    def trie(self, options: tuple[str, ...]) -> OptionTrie:
-        """The trie of the options. Raises JudgeSenseError if the vocabulary cannot spell one."""
-        if options not in self._tries:
-            sequences = [tokenise_option(self.tokenizer, self.chat.tail, o) for o in options]
-            self._tries[options] = build_trie(sequences, self.stop_tokens)
-        return self._tries[options]
+    @cached_property
+    def thinking(self) -> ThinkingFormat:
+        """How a request's thinking is opened and closed."""
+        return ThinkingFormat.of(self.tokenizer, self.chat, self.source.name)
 
-    def too_long(self, tokens: Sequence[int], trie: OptionTrie | None, writes: bool) -> str | None:
-        """Why a prompt with its answer does not fit into the context; None if it does."""
+    def trie(self, options: tuple[str, ...], thinking: int = 0) -> OptionTrie:
+        """The trie of the options, after the prompt or after thinking. Raises JudgeSenseError if
+        the vocabulary cannot spell one."""
+        key = (options, self.thinking.closed if thinking else self.chat.tail)
+        if key not in self._tries:
+            sequences = [tokenise_option(self.tokenizer, key[1], o) for o in options]
+            self._tries[key] = build_trie(sequences, self.stop_tokens)
+        return self._tries[key]
+
+    def too_long(
+        self, tokens: Sequence[int], trie: OptionTrie | None, writes: bool, thinking: int = 0
+    ) -> str | None:
+        """Why a prompt with its thinking and answer does not fit into the context; None if it
+        does."""
         options = [depth + 1 for depth in trie.depths] if trie else []
-        reserve = max([self.decoding.max_tokens if writes else 1, *options])
+        reserve = max([self.decoding.max_tokens if writes else 1, *options]) + thinking
         if len(tokens) + reserve <= self.context:
             return None
         return (
@@ -88,11 +103,18 @@ class LocalModel:
         answer.option_logprobs = option_logprobs
         answer.option_mass = sum(map(math.exp, option_logprobs))
 
-    def write(self, answer: Answer, tokens: Sequence[int], stopped: bool) -> None:
+    def write(
+        self,
+        answer: Answer,
+        tokens: Sequence[int],
+        stopped: bool,
+        thought: Thought | None = None,
+    ) -> None:
         """Set the text of an answer from the generated tokens without the stop token.
 
         Thinking stays in the text, with the start that the chat template wrote and with tags that
-        are special tokens, so that a reader can separate it from the answer.
+        are special tokens, so that a reader can separate it from the answer. ``thought`` is what
+        was written before, with a cap.
         """
         pieces, kept = [], list[int]()
         for token in tokens:
@@ -101,8 +123,10 @@ class LocalModel:
                 kept = []
             else:
                 kept.append(token)
-        answer.text = self.chat.begun + "".join([*pieces, self._decode(kept)])
-        answer.output_tokens, answer.truncated = len(tokens), not stopped
+        before = thought or Thought(self.chat.begun, 0)
+        answer.text = before.text + "".join([*pieces, self._decode(kept)])
+        answer.output_tokens = before.n_tokens + len(tokens)
+        answer.truncated = not stopped
 
     def what_fixes_answers(self) -> dict[str, Any]:
         """The engine, weights, dtype, prompt format and decoding, as JSON values."""

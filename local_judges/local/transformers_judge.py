@@ -12,16 +12,21 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import MissingExtraError
 from local_judges.local.devices import choose_device, choose_dtype, hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model, load_model
 from local_judges.local.option_scoring import shared_prefix
+from local_judges.local.thinking import Thought
 from local_judges.options import TransformersOptions, made, require_grammar
 from local_judges.protocol import Answer, Request
+
+if TYPE_CHECKING:
+    from local_judges.local.forward import PromptState
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +52,7 @@ class TransformersJudge(LocalModel):
     """
 
     engine = "transformers"
+    takes_thinking = True
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
         own = made(TransformersOptions, options)
@@ -85,6 +91,7 @@ class TransformersJudge(LocalModel):
         """
         order = sorted(range(len(requests)), key=lambda n: requests[n].text)
         longer = self.decoding.max_tokens if "generate" in scorings else 0
+        writes = longer > 0 or any(request.thinking for request in requests)
         batches: list[Sequence[int]] = []
         batch: list[int] = []
         new = longest = 0
@@ -93,14 +100,15 @@ class TransformersJudge(LocalModel):
             for n, tokens in zip(chunk, self.encode([requests[m] for m in chunk]), strict=True):
                 nodes = 0
                 if "options" in scorings:
-                    nodes = len(self.trie(requests[n].options).nodes)
+                    nodes = len(self.trie(requests[n].options, requests[n].thinking).nodes)
                 added = len(tokens) - shared_prefix(before, tokens) + nodes
-                longest = max(longest, len(tokens) + longer)
-                padded = (len(batch) + 1) * longest if longer else 0
+                whole = len(tokens) + longer + requests[n].thinking
+                longest = max(longest, whole)
+                padded = (len(batch) + 1) * longest if writes else 0
                 full = new + added > self.batch_tokens or padded > _CACHE_FACTOR * self.batch_tokens
                 if batch and full:
                     batches.append(batch)
-                    batch, new, longest = [], 0, len(tokens) + longer
+                    batch, new, longest = [], 0, whole
                     added = len(tokens) + nodes
                 batch.append(n)
                 new += added
@@ -150,22 +158,52 @@ class TransformersJudge(LocalModel):
         answers = [Answer() for _ in requests]
         rows = []
         for n, (request, tokens) in enumerate(zip(requests, self.encode(requests), strict=True)):
-            trie = self.trie(request.options) if "options" in scorings else None
+            scored = "options" in scorings
+            trie = self.trie(request.options, request.thinking) if scored else None
             answers[n].input_tokens = len(tokens)
-            answers[n].error = self.too_long(tokens, trie, decoding is not None)
+            answers[n].error = self.too_long(tokens, trie, decoding is not None, request.thinking)
             if answers[n].error is None:
                 rows.append(PromptState(n, request.prompt_id, request.repeat, tokens, trie))
+        run = run_packed if self.forward == PACKED else run_plain
+        thoughts = self._think(run, [row for row in rows if requests[row.place].thinking], requests)
         rows.sort(key=lambda row: row.tokens)
         if rows:
-            run = run_packed if self.forward == PACKED else run_plain
             self.counters.update(run(model, rows, decoding, self.stop_tokens))
         for row in rows:
             answer = answers[row.place]
             if row.option_logprobs is not None:
                 self.score(answer, row.option_logprobs)
+            thought = thoughts.get(row.place)
             if decoding:
-                self.write(answer, row.generated, row.stopped)
+                self.write(answer, row.generated, row.stopped, thought)
+            elif thought:
+                answer.output_tokens = thought.n_tokens
         share = (time.perf_counter() - started) / max(len(requests), 1)
         for answer in answers:
             answer.latency_s = share
         return answers
+
+    def _think(
+        self, run: Any, rows: Sequence[PromptState], requests: Sequence[Request]
+    ) -> dict[int, Thought]:
+        """Let the rows think, each up to its cap, and append the thinking to their tokens."""
+        from local_judges.local.forward import PromptState
+
+        thoughts: dict[int, Thought] = {}
+        for cap in sorted({requests[row.place].thinking for row in rows}):
+            form = self.thinking
+            stops = [*self.stop_tokens, *([] if form.end is None else [form.end])]
+            drafts = [
+                PromptState(n, f"{row.prompt_id}/thinking", row.repeat, row.tokens, None)
+                for n, row in enumerate(rows)
+                if requests[row.place].thinking == cap
+            ]
+            drafts.sort(key=lambda draft: draft.tokens)
+            decoding = replace(self.decoding, max_tokens=cap)
+            self.counters.update(run(self.model, drafts, decoding, stops))
+            for draft in drafts:
+                row, text = rows[draft.place], form.finished(self._decode(draft.generated))
+                thoughts[row.place] = Thought(form.begun + text, len(draft.generated))
+                end = self.tokenizer(text, add_special_tokens=False).input_ids
+                row.tokens = [*row.tokens, *end]
+        return thoughts

@@ -195,6 +195,9 @@ def test_two_variants_that_render_alike_are_refused(tmp_path: Path) -> None:
         "{class: intervention, few_shot: many}",
         "{class: equivalent, option_labels: [1]}",
         "{class: intervention, keep: 2}",
+        "{class: intervention, effort: huge}",
+        "{class: intervention, effort: 0}",
+        "{class: intervention, effort: 40000}",
     ],
 )
 def test_a_file_of_variants_is_checked_with_its_line(tmp_path: Path, text: str) -> None:
@@ -211,6 +214,7 @@ def test_choosing_by_name_group_and_file(tmp_path: Path) -> None:
     )
     own = chosen_variants([own_file(tmp_path, "{class: equivalent, casing: lower}")])[1]
     assert [v.name for v in own] == ["mine"]
+    assert [v.effort for v in chosen_variants(["thinking"])[1]] == ["32", "256"]
     with pytest.raises(JudgeSenseError, match="unknown variant 'jsn'"):
         chosen_variants(["jsn"])
 
