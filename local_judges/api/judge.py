@@ -205,4 +205,5 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
         schemas = (json.dumps(schema_of(request.options)) for request in requests)
         read += sum(len(schema.encode()) for schema in schemas) / 3
     written = len(requests) * options.get("max_tokens", MAX_TOKENS)
+    written += sum(request.thinking for request in requests)
     return float((read * price[0] + written * price[1]) / 1e6)

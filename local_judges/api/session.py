@@ -134,7 +134,8 @@ class Session:
         if by_request:
             await by_request.acquire()
         if by_token:
-            tokens = len(request.message) / 4 + self._endpoint.options.max_tokens
+            written = self._endpoint.options.max_tokens + request.thinking
+            tokens = len(request.message) / 4 + written
             await by_token.acquire(min(tokens, by_token.max_rate))
         answer = await self._endpoint.ask(self._create, request, self._logprobs)
         self._settle(request, answer)

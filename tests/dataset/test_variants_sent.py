@@ -23,6 +23,7 @@ from judgesense_dataset.load import load_benchmark
 from judgesense_dataset.recover import language_of, recover_parts
 from judgesense_dataset.templates import DATA, load_templates
 from local_judges.api.endpoint import body_of
+from local_judges.api.judge import most_cost
 from local_judges.callable_judge import CallableJudge
 from local_judges.options import ApiOptions, Style
 from local_judges.plan import Requests
@@ -88,6 +89,8 @@ def test_a_cap_on_thinking_is_sent_where_the_judge_takes_one_and_else_left_out(
     style = Style(thinking_parameter="thinking_budget")
     body = body_of(requests[256], options=ApiOptions(style=style), **ASKED)
     assert body["extra_body"] == {"thinking_budget": 256}
+    price = {"price": (0, 1e6), "max_tokens": 20}
+    assert most_cost([requests[256], requests[0]], price) == 256 + 2 * 20
     with pytest.raises(JudgeSenseError, match="'thinking-long' caps the tokens of thinking"):
         judgesense.run(
             lambda texts: ["A"] * len(texts), tasks=["relevance"], limit=2, note=str,
