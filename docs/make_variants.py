@@ -18,7 +18,7 @@ from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS
 from judgesense.reporting.build import measure_run
 from judgesense.run_folder import read_run
-from judgesense.text import short_names
+from judgesense.text import join, short_names
 
 PAGE = Path(__file__).parent / "results" / "variants.md"
 CHECKS = ("steady", "responsive", "right")
@@ -27,7 +27,6 @@ GOOD = ("YES", "PASS", "A")
 BESIDES = (None, "rewording")
 SOURCES = ("item", "wording", "format", "rerun")
 
-LOCALLY = "a small judge that runs on any machine"
 SHORT = """\
 - **The order of the fields moves more verdicts than the wording does**, for five of the six judges:
   it is 57% to 83% of the noise that was measured, the wording 11% to 39%, asking again 0% to 15%.
@@ -39,13 +38,24 @@ SHORT = """\
   often (47% and 54%).
 - **A rubric with a reference answer changes 2% to 13% of verdicts.** It makes gpt-4o and
   gpt-4o-mini stricter (7 and 4 points fewer PASS) and moves the others by at most 3 points.
-- **SmolLM2 answers YES to nearly everything**: a JSS of 1.00 under rewording, and no answer that
-  changes when the question is inverted."""
+- **On TruthfulQA, the place of the instruction moves the two Qwen judges more than its format.**
+  Casing, spacing and separators move 2% to 15% of verdicts, the instruction behind the fields 28%,
+  reversed fields 22%, and JSON 64% of the 0.5B's and 33% of the 1.5B's. The rewordings move 24% and
+  13%.
+- **Interventions shift them in one direction.** A closing sentence without content adds 34 and 23
+  points of YES, a request for short reasons 70 and 29. Two examples take 28 points from the 0.5B
+  and give 43 to the 1.5B. An intervention makes another judge, so measure it as one.
+- **The 1.5B follows contrasts 2.9 times as often as rewordings, the 0.5B no more often** (1.0).
+  Neither is right more often than chance, so being steady and responsive does not yet make a judge
+  right.
+- **A judge can be steady because it does not read.** SmolLM2 answers YES to nearly everything on
+  TruthfulQA, and Gemma gives nearly all summaries of SummEval one level: a JSS of 1.00, and hardly
+  an answer that changes with the question."""
 TEXT = """# Variants: which lever moves which judge
 
 How much a verdict owes to the item, the wording, the format and chance, and what
 [variants](../variants.md) do to it: for six judges that people use, from flakyjudge's log, and for
-{locally}. This page is written by one command:
+four small judges on public sets. This page is written by one command:
 
 ```bash
 python docs/make_variants.py ../shared/logs/flakyjudge RUN...
@@ -73,53 +83,71 @@ does, in percent; compare it with *reworded*, the verdicts that a rewording chan
 percentage of verdicts that the rubric and reference answer change, and the net shift towards PASS
 in points.
 
-## A small judge on TruthfulQA
+## Four small judges on public sets
+
+{missing}
 
 ```bash
-judgesense dataset build --source truthfulqa --limit 100 --no-match --design prompts --out real
+judgesense dataset build --source all --mirror hub_mirror --limit 100 --no-match --design full \\
+    --orders AB,BA --out real
 judgesense run --judge smollm2-135m --dataset real --tasks factuality --variants all \\
-    --set dtype=bfloat16 --scoring options --out RUN
+    --limit 100 --set dtype=bfloat16 --scoring options --out RUN
 ```
 
-The set is TruthfulQA, from a mirror. The model is a 4-bit GGUF file, read as bfloat16 on a 2-core
-AMD EPYC that other work shared ({versions}, seed 0). With `options` scoring the
-option is read before any reasoning, so `reasoning` shows what the request alone does.
+The relevance and preference sets are the 100 shortest items of SciFact (abstracts cut to 60 words)
+and of MT-Bench (`docs/short_items.py`; [how](remedies.md#judges-before-and-after)), in one wording.
+Qwen2.5-Coder and Gemma are 4-bit GGUF files, read as bfloat16 on a 2-core AMD EPYC that other work
+shared ({versions}, seed 0). With `options` scoring the option is read
+before any reasoning, so `reasoning` shows what the request alone does.
 
 {cards}
 
+*steady* is the JSS, *responsive* how many times as often a contrast changes the answer as a
+rewording, and *right* the agreement with the gold labels (κ).
+
 {budget}
 
-### Equivalent variants
+The tables below have a column per judge.
 
-The share of verdicts that stay as under the base wording, with 95% intervals. *rewordings* are the
-five templates among each other.
+- **Equivalent**: the share of verdicts that stay as under the base wording, with 95% intervals.
+  *rewordings* are the templates among each other.
+- **Contrast**: how often the answer changes, in percent. A judge that reads the question moves more
+  often here than under *rewordings, moved*.
+- **Intervention**: the share of verdicts that change, in percent, and the net shift: in points
+  towards YES or A, or in levels on a scale.
+
+{tasks}
+"""
+TASK = """### {task}: {source}
 
 {equivalent}
 
-### Contrasts
-
-How often the answer changes, in percent. A judge that reads the question moves more often here than
-under *rewordings, moved*.
-
 {contrast}
-
-### Interventions
-
-The share of verdicts that change, in percent, and the net shift towards YES in points.
 
 {intervention}
 """
+SOURCES_OF = {
+    "factuality": "TruthfulQA",
+    "coherence": "SummEval",
+    "relevance": "SciFact",
+    "preference": "MT-Bench",
+}
+JUDGES = ("smollm2-135m", "gemma3-270m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+MISSING = (
+    "Missing: {pairs}. A run takes between minutes and hours on two cores; these were not finished."
+)
+COMPLETE = "All four judges were asked about all four sets."
 
 Row = dict[str, Any]
 
 
-def runs(folders: Sequence[Path]) -> Iterator[tuple[str, Row]]:
-    """The name and the report of each judge and task, in the order of the folders."""
+def runs(folders: Sequence[Path]) -> Iterator[tuple[str, str, Row]]:
+    """The judge, the task and the report of each card, in the order of the folders."""
     for folder in folders:
         report = measure_run(folder)
         names = short_names(sorted({card["judge"] for card in report["trust"]}))
         for card in report["trust"]:
-            yield f"{names[card['judge']]}, {card['task']}", {**report, "card": card}
+            yield names[card["judge"]], card["task"], {**report, "card": card}
 
 
 def own(report: Row, listed: str) -> list[Row]:
@@ -216,26 +244,59 @@ def flaky_rows(reports: dict[str, Row]) -> list[list[str]]:
     return rows
 
 
+def task_text(task: str, reports: dict[str, Row]) -> str:
+    """The tables of a task, with a column per judge; tables without a row are left out."""
+    tables = {
+        "equivalent": variant_table(
+            reports, "equivalent", jss_text, ("rewordings", lambda r: jss_text(reworded(r)))
+        ),
+        "contrast": variant_table(
+            reports, "contrast", follows_text, ("rewordings, moved", moved_text)
+        ),
+        "intervention": variant_table(reports, "intervention", shift_text),
+    }
+    return TASK.format(task=task, source=SOURCES_OF[task], **tables)
+
+
+def missing_text(found: Sequence[tuple[str, str]]) -> str:
+    """Which judges were not asked about which sets."""
+    pairs = [
+        f"{judge} on {source}"
+        for task, source in SOURCES_OF.items()
+        for judge in JUDGES
+        if (judge, task) not in found
+    ]
+    return MISSING.format(pairs=join(pairs)) if pairs else COMPLETE
+
+
 def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
     """Import and measure the log and the runs, and write the page."""
     with tempfile.TemporaryDirectory() as out:
         import_log(flakyjudge, "flakyjudge", Path(out) / "flaky", pick="verdict")
         large = {
-            name.partition(",")[0]: report
-            for name, report in runs([Path(out) / "flaky"])
-            if "@T=1" not in name
+            judge: report for judge, _, report in runs([Path(out) / "flaky"]) if "@T=1" not in judge
         }
-    reports = dict(runs(folders))
+    found = {(judge.partition("@")[0], task): report for judge, task, report in runs(folders)}
+    reports = {
+        (judge, task): found[judge, task]
+        for task in SOURCES_OF
+        for judge in JUDGES
+        if (judge, task) in found
+    }
     record = read_run(folders[0]).record
     versions = ", ".join(f"{name} {record['versions'][name]}" for name in ("torch", "transformers"))
+    named = {f"{judge}, {task}": report for (judge, task), report in reports.items()}
     cards = [
         [name, str(reworded(report)["n_items"]), *card_row(report["card"], CHECKS)[1:]]
-        for name, report in reports.items()
+        for name, report in named.items()
     ]
     heads = [*SOURCES, "what buys most"]
+    texts = [
+        task_text(task, {judge: r for (judge, own), r in reports.items() if own == task})
+        for task in dict.fromkeys(task for _, task in reports)
+    ]
     PAGE.write_text(
         TEXT.format(
-            locally=LOCALLY,
             short=SHORT,
             flaky_budget=table(["judge", *heads], budget_rows(large)),
             flaky_variants=table(
@@ -243,16 +304,11 @@ def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
                  "swapped, follows", "rubric"],
                 flaky_rows(large),
             ),
+            missing=missing_text(list(reports)),
             versions=versions,
             cards=table(["judge and task", "items", "trust", *CHECKS], cards),
-            budget=table(["judge and task", *heads], budget_rows(reports)),
-            equivalent=variant_table(
-                reports, "equivalent", jss_text, ("rewordings", lambda r: jss_text(reworded(r)))
-            ),
-            contrast=variant_table(
-                reports, "contrast", follows_text, ("rewordings, moved", moved_text)
-            ),
-            intervention=variant_table(reports, "intervention", shift_text),
+            budget=table(["judge and task", *heads], budget_rows(named)),
+            tasks="\n".join(texts),
         ).rstrip() + "\n",
         "utf-8",
     )  # fmt: skip

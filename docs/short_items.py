@@ -2,10 +2,10 @@
 
     judgesense dataset build --source all --mirror MIRROR --limit all --no-match \\
         --design prompts --orders AB,BA --out real
-    python docs/short_items.py real real-short --items 100 --wordings 1
+    python docs/short_items.py real real-short --items 100 --wordings 1 --words 60
 
 An item is as long as its longest prompt. At most three items of a cluster are kept, and the first
-wordings of each task.
+wordings of each task. The passages of the task relevance are cut to their first ``--words`` words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from judgesense.tasks import Item, prompt_id, render
+from judgesense_dataset.published import known_tasks, recognise
+
 PER_CLUSTER = 3
+CUT = "relevance"
 
 
 def shortest(prompts: pa.Table, n: int) -> set[str]:
@@ -38,6 +42,25 @@ def shortest(prompts: pa.Table, n: int) -> set[str]:
     return set(found[:n])
 
 
+def cut(prompts: pa.Table, words: int) -> pa.Table:
+    """The prompts of a task with their passages cut."""
+    rows = prompts.to_pylist()
+    for row in rows:
+        task = known_tasks()[row["task"]].task
+        known = recognise(row["task"], row["text"])
+        assert known is not None
+        template, fields = known
+        passages = set(task.options.values())
+        shown = {
+            name: " ".join(text.split()[:words]) if name in passages else text
+            for name, text in fields.items()
+        }
+        # The fields are as shown, in either order.
+        row["text"] = render(task, template, Item(row["item_id"], task.name, shown), "AB").text
+        row["prompt_id"] = prompt_id(row["text"])
+    return pa.Table.from_pylist(rows, schema=prompts.schema)
+
+
 def main() -> None:
     """Write the folder."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -45,6 +68,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--items", type=int, default=100, help="items per task")
     parser.add_argument("--wordings", type=int, default=1, help="wordings per task")
+    parser.add_argument("--words", type=int, help="words per passage (relevance)")
     asked = parser.parse_args()
     (path,) = (asked.folder / "prompts").glob("*.parquet")
     prompts = pq.read_table(path)
@@ -54,6 +78,8 @@ def main() -> None:
         wordings = sorted(pc.unique(own["template_id"]).to_pylist())[: asked.wordings]
         own = own.filter(pc.is_in(own["template_id"], pa.array(wordings)))
         own = own.filter(pc.is_in(own["item_id"], pa.array(sorted(shortest(own, asked.items)))))
+        if task == CUT and asked.words:
+            own = cut(own, asked.words)
         n_items = len(pc.unique(own["item_id"]))
         print(f"{task}: {n_items} items, {len(own)} prompts")
         parts.append(own)
