@@ -98,6 +98,21 @@ def test_the_first_screen_fits_a_laptop_two_phones_and_three_printed_pages(opene
     assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) <= 3
 
 
+_OUTSIDE = """() => [...document.querySelectorAll('.screen td > *, .screen th > *')]
+    .filter(each => each.getBoundingClientRect().width)
+    .filter(each => each.getBoundingClientRect().right
+        > each.parentElement.getBoundingClientRect().right + 1)
+    .map(each => each.outerHTML)"""
+
+
+@pytest.mark.parametrize("width", [390, 600, 768, 860, 1024])
+def test_no_bar_leaves_its_cell_at_any_width(opened, pages, width):
+    page = opened(pages["one"], width, 800)
+    assert page.locator(".screen .track").count() >= 3
+    assert page.evaluate(_OUTSIDE) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_twelve_long_names_fit_a_phone_and_the_matrix_comes_first(opened, pages):
     page = opened(pages["many"], 390, 844)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
