@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -39,9 +42,14 @@ class Loads(HTMLParser):
     def handle_starttag(self, tag, attributes):
         named = dict(attributes)
         if tag in ("script", "img", "iframe", "source"):
-            self.found.append(named.get("src"))
+            self.found.append(named.get("src") or named.get("srcset"))
         elif tag == "link" and named.get("rel") in ("stylesheet", "preconnect", "icon", "preload"):
             self.found.append(named.get("href"))
+
+
+def _path(address):
+    """Without its query and fragment."""
+    return re.split("[?#]", address)[0]
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +88,9 @@ def test_the_site_loads_nothing_from_elsewhere_and_holds_no_scripts_of_ours(site
     for page in pages:
         loads = Loads()
         loads.feed(page.read_text("utf-8"))
+        # In raw HTML no link is checked by the build.
+        absent = [src for src in loads.found if src and not (page.parent / _path(src)).is_file()]
+        assert not absent or page.name == "404.html", (page, absent)
         assert not [load for load in loads.found if load and "//" in load], page
     elsewhere = re.compile(r"(@import|url\()\s*[\"']?(https?:)?//")
     for sheet in site.rglob("*.css"):
@@ -118,3 +129,30 @@ def test_axe_finds_nothing_on_the_first_pages(site, browser, violations, scheme)
         found[name] = violations(page)
     context.close()
     assert not any(found.values()), found
+
+
+@pytest.fixture
+def served(site):
+    """The site on a port of its own: a browser searches only over HTTP."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_search_fetches_its_index_when_used_and_finds_the_tutorial(served, browser):
+    page = browser.new_page()
+    fetched = []
+    page.on("request", lambda request: fetched.append(request.url.rsplit("/", 1)[-1]))
+    page.goto(f"{served}/trust.html", wait_until="networkidle")
+    assert "search_index.json" not in fetched
+    for words in ("tutorial", "getting started", "my own judge"):
+        page.keyboard.press("/")
+        page.locator(".md-search__input").fill(words)
+        first = page.locator(".md-search-result__link h1").first
+        first.filter(has_text="Tutorial: getting started").wait_for()
+        page.keyboard.press("Escape")
+    assert fetched.count("search_index.json") == 1
+    page.close()
