@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from page_tables import percent, table
 
 from judgesense.decisions.streams import Stream, view
@@ -54,12 +55,22 @@ def shares(stream: Stream, remedy: Remedy) -> tuple[dict[str, Share], int]:
     found = {}
     for step in STEPS:
         here = asked & (own == step)[:, None]
+        if not here.any():
+            continue
         clusters = np.broadcast_to(grid.clusters[:, None], codes.shape)[here]
         ends = wilson_cluster(hits[here], clusters)
         assert ends.low is not None
         assert ends.high is not None
         found[step] = (float(hits[here].mean()), ends.low, ends.high)
     return found, len(grid)
+
+
+def cell(share: Share | None) -> str:
+    """A share with its interval in percent; - for a step without items."""
+    if share is None:
+        return "-"
+    value, low, high = (percent(part, 0) for part in share)
+    return f"{value} [{low}, {high}]"
 
 
 def difference(more: Share, less: Share) -> str:
@@ -74,6 +85,7 @@ def judged(folders: Sequence[Path]) -> list[Stream]:
     """The streams of all runs; a prompt that a judge was asked in two runs counts once."""
     runs = [read_run(folder) for folder in folders]
     log = pa.concat_tables([run.log for run in runs], promote_options="default")
+    log = log.filter(pc.equal(log["scoring"], "options"))
     keys = zip(*(log[name].to_pylist() for name in _KEYS), strict=True)
     first = {key: n for n, key in reversed(list(enumerate(keys)))}
     pairs = pa.concat_tables([run.pairs for run in runs if run.pairs is not None])
@@ -96,11 +108,10 @@ def main() -> None:
         cure = Remedy(both=True) if stream.task.comparative else Remedy(calibrated=True)
         for remedy in (Remedy(), cure):
             found, n_items = shares(stream, remedy)
-            cells = [
-                f"{percent(p, 0)} [{percent(a, 0)}, {percent(b, 0)}]" for p, a, b in found.values()
-            ]
+            cells = [cell(found.get(step)) for step in STEPS]
             judge = short[stream.judge].partition("@")[0]
-            gap = difference(found["easy"], found["hard"])
+            ends = found.get("easy"), found.get("hard")
+            gap = difference(*ends) if ends[0] and ends[1] else "-"
             lines.append([stream.task.name, judge, str(n_items), remedy.name, *cells, gap])
     heads = ["task", "judge", "items", "asked", *STEPS, "easy − hard"]
     print(table(heads, sorted(lines)))
