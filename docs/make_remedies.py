@@ -63,8 +63,8 @@ def main() -> None:
 def _streams(folders: list[str]) -> Iterator[tuple[str, str, Stream]]:
     for folder in folders:
         run = read_run(Path(folder))
-        name = str((run.record.get("dataset") or {}).get("name") or Path(folder).name)
-        data = "embedded" if name == "embedded" else "real"
+        source = run.record.get("dataset") or {}
+        data = f"embedded {source['version']}" if source.get("name") == "embedded" else "real"
         judged = view(run.log, run.pairs, run.record).judged
         short = short_names(sorted({stream.judge for stream in judged}))
         for stream in judged:
