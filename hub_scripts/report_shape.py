@@ -128,6 +128,9 @@ _SHAPES: dict[str, dict[str, Kind]] = {
     "examples": {
         **_VIEW, "item_id": _or_none(_text), "gold": _or_none(_text), "a": _side, "b": _side,
     },
+    "remedies": {
+        **_CASE, "remedy": _text, "prompts_per_item": _or_none(_count), "accuracy": _or_none(_share),
+    },
     "findings": {**_CASE, "kind": _text, "text": _text},
     "to_settle": {**_VIEW, "labels": _LABELS, "items": _or_none(_count)},
 }  # fmt: skip

@@ -11,6 +11,8 @@ from typing import Any
 from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, figures
 from judgesense.report_file import CELL_KEYS, identity, main_cells, task_rank
+from judgesense.trust.remedies import PASSING
+from judgesense.trust.rules import AS_ASKED
 from local_judges.local.packaged_models import NAMED
 
 OPEN, API = "open", "api"
@@ -50,7 +52,8 @@ class BoardEntry:
     the data hash of the signature: entries with the same hash judged the same pairs. ``weights`` is
     open, api or None, and ``billions`` the number of parameters that the name states.
     ``trust`` is the judge's trust card; None for baselines and published figures. ``model`` is the
-    name of its model on the Hub, if the run's record has one.
+    name of its model on the Hub, if the run's record has one. ``change`` is the row of the report's
+    remedies that makes the judge usable, for a judge that is not usable as asked.
     """
 
     run: str
@@ -65,6 +68,7 @@ class BoardEntry:
     notes: tuple[str, ...] = ()
     trust: Mapping[str, Any] | None = None
     model: str | None = None
+    change: Mapping[str, Any] | None = None
 
     @property
     def checks(self) -> Mapping[str, Mapping[str, Any]]:
@@ -122,8 +126,10 @@ class Board:
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks with an entry, in the order of reports."""
-        return sorted({entry.task for entry in self.entries}, key=task_rank)
+        """The tasks with an entry, in the order of reports: first those that a run here judged."""
+        judged = {entry.task for entry in self.entries if not entry.is_published}
+        every = {entry.task for entry in self.entries}
+        return sorted(every, key=lambda task: (task not in judged, task_rank(task)))
 
 
 def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
@@ -132,6 +138,13 @@ def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
     data = _data_name(record)
     engines, models = _engines(record), _models(record)
     cards = {identity(entry): entry for entry in report["trust"]}
+    changes = {
+        case: row
+        for row in report["remedies"]
+        if (case := identity(row)) in cards
+        and row["remedy"] == cards[case].get("remedy") != AS_ASKED
+        and row.get("trust") in PASSING
+    }
     for case, cells in main_cells(report).items():
         _, judge, task, scoring = case
         found = _DATA.search(cells["mapped"]["signature"])
@@ -147,6 +160,7 @@ def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:
             billions=billions(judge),
             trust=cards.get(case),
             model=models.get(judge),
+            change=changes.get(case),
         )
 
 

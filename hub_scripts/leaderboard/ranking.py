@@ -13,10 +13,17 @@ from typing import Any
 from hub_scripts.leaderboard.board import BoardEntry
 from judgesense.report_file import KAPPA_UNDEFINED, task_rank
 from judgesense.statistics.ranks import interval_ranks
-from judgesense.text import join
 from judgesense.trust.card import TRUST
 from judgesense.trust.discrimination import discrimination
 from judgesense.trust.thresholds import LEAST_COVERAGE
+
+_FAILS = {
+    "readable": "too few of its answers can be read",
+    "responsive": "it ignores what the question asks",
+    "right": "it is hardly more right than chance",
+    "fair": "it follows the order of the options",
+}
+"""What a judge does that fails a check."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ def _why_not_trusted(entry: BoardEntry) -> str | None:
     card, checks = entry.trust or {}, entry.checks
     failed = [name for name in card["because"] if name != "steady"]
     if card["trust"] == "avoid" and failed:
-        return f"it fails {join(failed)}"
+        return "; ".join(_FAILS[name] for name in failed)
     if not checks:
         return None
     right, fair = checks["right"], checks["fair"]
@@ -87,7 +94,8 @@ def standings(entries: Iterable[BoardEntry], labels: str) -> list[list[Standing]
 
     ``labels`` is ``raw`` or ``mapped``. Runs come before published figures, and groups with more
     ranked entries come first. A group has its ranked entries first, by rank and then by JSS, then
-    those without a rank by trust and JSS, then the baselines of its pairs, each once.
+    those without a rank by trust, whether a change makes them usable, and how much more often they
+    are right than a constant answer, then the baselines of its pairs, each once.
     """
     groups: dict[tuple[str, str, str], list[BoardEntry]] = {}
     baselines: dict[tuple[str, str], dict[str, BoardEntry]] = {}
@@ -140,15 +148,21 @@ def _ranked(members: Sequence[BoardEntry], labels: str, unfit: str | None = None
 
 
 def _place(standing: Standing, labels: str) -> tuple[Any, ...]:
-    jss = (standing.entry.figure(labels) or {}).get("jss")
-    trust = (standing.entry.trust or {}).get("trust", "unknown")
+    entry = standing.entry
+    jss = (entry.figure(labels) or {}).get("jss")
+    usable: tuple[float, ...] = ()
+    if standing.rank is None:
+        # The more usable judge first: a constant answer is steady and useless.
+        trust = (entry.trust or {}).get("trust", "unknown")
+        right = entry.checks["right"]["details"] if entry.checks else {}
+        beats = right.get("beats_constant")
+        usable = (TRUST.index(trust), entry.change is None, -(-1 if beats is None else beats))
     return (
-        standing.entry.is_baseline,
+        entry.is_baseline,
         standing.rank is None,
         standing.rank or 0,
-        # Without a rank, the more usable judge first: a constant answer is steady and useless.
-        TRUST.index(trust) if standing.rank is None else 0,
+        *usable,
         -(jss if jss is not None else -1),
-        standing.entry.judge,
-        standing.entry.run,
+        entry.judge,
+        entry.run,
     )

@@ -109,26 +109,28 @@ const links = () => {
     whole.href = location.pathname + '?' + all;
   }
 };
-/* A name goes where it hides no other name and no judge, or shows on hover only. */
+/* A name goes where it hides no other name and no judge, and if it can, where no interval crosses
+   it. One that fits nowhere shows on hover only. */
 const place = () => {
   const svg = element.querySelector('.chart svg');
   if (!svg) return;
   const room = svg.getBoundingClientRect();
-  const taken = [...svg.querySelectorAll('circle')].map(each => each.getBoundingClientRect());
-  const clear = box => box.left >= room.left && box.right <= room.right && box.top >= room.top
-    && !taken.some(each => box.left < each.right && each.left < box.right
+  const boxes = what => [...svg.querySelectorAll(what)].map(each => each.getBoundingClientRect());
+  const taken = boxes('circle, .soft'), lines = boxes('.error');
+  const free = (box, all) => box.left >= room.left && box.right <= room.right && box.top >= room.top
+    && !all.some(each => box.left < each.right && each.left < box.right
       && box.top < each.bottom && each.top < box.bottom);
-  const ways = [['10', '4', 'start'], ['-10', '4', 'end'], ['8', '-9', 'start'], ['8', '18', 'start'],
-    ['-8', '-9', 'end'], ['-8', '18', 'end']];
+  const ways = [['8', '-8', 'start'], ['10', '4', 'start'], ['-8', '-8', 'end'], ['8', '18', 'start'],
+    ['-8', '18', 'end'], ['-10', '4', 'end']];
   svg.querySelectorAll('.named').forEach(text => {
     text.classList.remove('hover');
-    const fits = !text.hasAttribute('data-crowded') && ways.find(([dx, dy, anchor]) => {
+    const fits = all => ways.some(([dx, dy, anchor]) => {
       text.setAttribute('dx', dx);
       text.setAttribute('dy', dy);
       text.setAttribute('text-anchor', anchor);
-      return clear(text.getBoundingClientRect());
+      return free(text.getBoundingClientRect(), all);
     });
-    if (fits) taken.push(text.getBoundingClientRect());
+    if (fits([...taken, ...lines]) || fits(taken)) taken.push(text.getBoundingClientRect());
     else text.classList.add('hover');
   });
 };

@@ -8,15 +8,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from hub_scripts.leaderboard.board import BoardEntry
+from judgesense.trust.card import TRUST
 from judgesense.trust.thresholds import STEADY_JSS
 
 STEP = 0.2
 """Between two grid lines, on both axes."""
 
 MOST_NAMED = 40
-"""Beyond that many judges, names show on hover only."""
+"""Beyond that many judges there are no names and intervals; hovering over a judge shows its name."""
 
-_LEFT, _RIGHT, _TOP, _FOOT = 0.5, 98.0, 9.0, 86.0
+LONGEST_SHARED = 44
+"""Characters of the name that judges at the same place share."""
+
+_LEFT, _RIGHT, _TOP, _FOOT = 0.5, 98.0, 13.0, 83.0
 """The plot's edges in percent of the chart, so that text keeps its size at every width."""
 
 
@@ -31,7 +35,7 @@ def chart(entries: Iterable[BoardEntry]) -> dict[str, Any] | None:
         return None
     first = min(-STEP, STEP * math.floor(min(x for _, x, _ in known) / STEP))
     last = max(STEP, STEP * math.ceil(max(x for _, x, _ in known) / STEP))
-    lowest = min(0.4, STEP * math.floor(min(y for _, _, y in known) / STEP))
+    lowest = min(0.6, STEP * math.floor(min(y for _, _, y in known) / STEP))
 
     def across(value: float) -> float:
         inside = min(max(value, first), last)
@@ -41,7 +45,7 @@ def chart(entries: Iterable[BoardEntry]) -> dict[str, Any] | None:
         inside = min(max(value, lowest), 1.0)
         return _FOOT - (_FOOT - _TOP) * (inside - lowest) / (1.0 - lowest)
 
-    shared = Counter(entry.judge for entry, _, _ in known)
+    scorings = Counter(entry.judge for entry, _, _ in known)
     points = []
     for entry, x, y in known:
         steady, fair, right = (entry.checks[name] for name in ("steady", "fair", "right"))
@@ -50,23 +54,43 @@ def chart(entries: Iterable[BoardEntry]) -> dict[str, Any] | None:
         points.append(
             {
                 "entry": entry,
-                "called": f"{called} ({entry.scoring})" if shared[entry.judge] > 1 else called,
+                "called": f"{called} ({entry.scoring})" if scorings[entry.judge] > 1 else called,
                 "x": across(x),
                 "y": down(y),
                 "x_span": _span(details, "beats_constant_", across),
                 "y_span": _span(steady, "", down),
                 "hollow": fair["state"] == "fail",
                 "tone": (entry.trust or {})["trust"],
+                "shown": None,
             }
         )
+    points.sort(key=lambda point: (point["y"], point["x"], point["called"]))
+    named = len(points) <= MOST_NAMED
+    _name(points if named else [])
+    tones = {point["tone"] for point in points}
     return {
-        "points": sorted(points, key=lambda point: point["y"]),
-        "named": len(points) <= MOST_NAMED,
+        "points": points,
+        "named": named,
+        "tones": [word for word in TRUST if word in tones],
         "zone": (across(0), down(1), across(last) - across(0), down(STEADY_JSS) - down(1)),
         "columns": [(across(at), _points(at)) for at in _ticks(first, last)],
         "rows": [(down(at), f"{100 * at:.0f}%") for at in _ticks(lowest, 1.0)],
         "edges": (_LEFT, _RIGHT, _TOP, _FOOT),
     }
+
+
+def _name(points: list[dict[str, Any]]) -> None:
+    """Give every point the name to show; judges that hide each other share one."""
+    left = list(points)
+    while left:
+        first = left.pop(0)
+        same = [p for p in left if abs(p["x"] - first["x"]) < 0.8 and abs(p["y"] - first["y"]) < 2]
+        left = [point for point in left if point not in same]
+        names = [first["called"], *(point["called"] for point in same)]
+        together = ", ".join(names)
+        if len(together) > LONGEST_SHARED:
+            together = f"{names[0]} and {len(same)} more" if same else names[0]
+        first["shown"] = together
 
 
 def _place(entry: BoardEntry) -> tuple[float, float] | None:

@@ -167,7 +167,7 @@ def _row(board: Board, standing: Standing, labels: str) -> dict[str, Any]:
         "undecided": None if entry.is_published or known is _UNKNOWN else undecided_share(known),
         "word": "baseline" if entry.is_baseline else tone,
         "why": None if entry.is_baseline else standing.why,
-        "change": remedy if isinstance(remedy := (entry.trust or {}).get("remedy"), str) else None,
+        "change": entry.change,
         "elsewhere": [each for each in tasks if each[0] != entry.task],
         **_right(entry, known),
     }

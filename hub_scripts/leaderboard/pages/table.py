@@ -114,6 +114,7 @@ def _table(
         groups=found,
         left_out=sum(group["left_out"] for group in found),
         empty=not board.runs,
+        unjudged=all(entry.is_published for entry in board.entries if entry.task == task),
         refused=board.refused,
         wordings=WORDINGS,
         rows=f"{ROWS}; {WITHDRAWN}",
