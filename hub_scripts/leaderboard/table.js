@@ -117,7 +117,7 @@ const place = () => {
   const room = svg.getBoundingClientRect();
   const boxes = what => [...svg.querySelectorAll(what)].map(each => each.getBoundingClientRect());
   const taken = boxes('circle, .soft'), lines = boxes('.error');
-  const free = (box, all) => box.left >= room.left && box.right <= room.right && box.top >= room.top
+  const free = (box, all) => box.left >= room.left && box.right <= room.right && box.top >= room.top - 6
     && !all.some(each => box.left < each.right && each.left < box.right
       && box.top < each.bottom && each.top < box.bottom);
   const ways = [['8', '-8', 'start'], ['10', '4', 'start'], ['-8', '-8', 'end'], ['8', '18', 'start'],

@@ -219,7 +219,7 @@ def test_the_chart_draws_a_judge_by_what_it_adds_to_a_constant_answer():
     # The zone of usable judges starts at the constant answer and at the threshold.
     x, y, width, height = drawn["zone"]
     assert (x, y, x + width) == (pytest.approx(33), 9, pytest.approx(98))
-    assert height == pytest.approx(77 * 0.2 / 0.6)
+    assert height == pytest.approx(82 * 0.2 / 0.4)
     hollow = replace(entry("hollow", 0.8, 0.9), trust=card("avoid", ["fair"], fair="fail"))
     assert [point["hollow"] for point in chart([hollow])["points"]] == [True]
     assert chart([replace(entry("bare", 0.8, 0.9), trust=card(beats=None))]) is None

@@ -20,7 +20,7 @@ MOST_NAMED = 40
 LONGEST_SHARED = 44
 """Characters of the name that judges at the same place share."""
 
-_LEFT, _RIGHT, _TOP, _FOOT = 0.5, 98.0, 13.0, 83.0
+_LEFT, _RIGHT, _TOP, _FOOT = 0.5, 98.0, 9.0, 91.0
 """The plot's edges in percent of the chart, so that text keeps its size at every width."""
 
 
@@ -64,7 +64,7 @@ def chart(entries: Iterable[BoardEntry]) -> dict[str, Any] | None:
                 "shown": None,
             }
         )
-    points.sort(key=lambda point: (point["y"], point["x"], point["called"]))
+    points.sort(key=lambda point: point["y"])
     named = len(points) <= MOST_NAMED
     _name(points if named else [])
     tones = {point["tone"] for point in points}
