@@ -129,7 +129,8 @@ _SHAPES: dict[str, dict[str, Kind]] = {
         **_VIEW, "item_id": _or_none(_text), "gold": _or_none(_text), "a": _side, "b": _side,
     },
     "remedies": {
-        **_CASE, "remedy": _text, "prompts_per_item": _or_none(_count), "accuracy": _or_none(_share),
+        **_CASE, "remedy": _text, "prompts_per_item": _or_none(_count),
+        "accuracy": _or_none(_share),
     },
     "findings": {**_CASE, "kind": _text, "text": _text},
     "to_settle": {**_VIEW, "labels": _LABELS, "items": _or_none(_count)},
