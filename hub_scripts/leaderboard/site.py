@@ -10,15 +10,8 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 from hub_scripts.leaderboard.sources import RunSource
 from hub_scripts.leaderboard.unpack import LARGEST_UPLOAD
-from hub_scripts.leaderboard.web import FAVICON, TITLE, app_options
+from hub_scripts.leaderboard.web import FAVICON, PAGES, TITLE, app_options
 from judgesense.errors import MissingExtraError
-
-PAGES = (
-    ("Judge", "judge"),
-    ("Compare", "compare"),
-    ("Published", "published"),
-    ("Submit", "submit"),
-)
 
 
 def build(source: RunSource) -> Any:
@@ -43,11 +36,10 @@ def build(source: RunSource) -> Any:
 
 def launch(demo: Any, **options: Any) -> Any:
     """Serve an app of `build`; ``options`` are those of ``Blocks.launch``."""
-    from hub_scripts.leaderboard.style import HEAD, theme
+    from hub_scripts.leaderboard.style import theme
 
     return demo.launch(
         theme=theme(),
-        head=HEAD,
         favicon_path=FAVICON,
         app_kwargs=app_options(demo.source),
         footer_links=[],

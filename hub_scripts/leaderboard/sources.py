@@ -53,6 +53,9 @@ class RunSource(Protocol):
     def board(self) -> Board:
         """The current board."""
 
+    def known(self) -> Board | None:
+        """The current board if that takes no reading; None if it does."""
+
     def run_dir(self, key: str) -> Path:
         """A local folder with the run's decision log. Raises JudgeSenseError if it has none."""
 
@@ -179,6 +182,8 @@ class EmbeddedSource:
         """Always the same board."""
         return self._board
 
+    known = board
+
     def run_dir(self, key: str) -> Path:
         """The run's folder. Raises JudgeSenseError for a run that is not embedded."""
         if key not in self._board.runs:
@@ -207,6 +212,10 @@ class FolderSource:
                     self._board = board
                 self._seen = time.monotonic()
             return self._board
+
+    def known(self) -> Board | None:
+        """The board if it is at most `FOLDER_SECONDS` old."""
+        return self._board if time.monotonic() - self._seen <= FOLDER_SECONDS else None
 
     def _reports(self) -> Iterator[tuple[str, Path, bool]]:
         own = self.path / REPORT_FILE
@@ -266,6 +275,10 @@ class HubSource:
                 self._look()
             assert self._board is not None
             return self._board
+
+    def known(self) -> Board | None:
+        """The board if it is at most `HUB_SECONDS` old, or the last one while it is read again."""
+        return self._board if time.monotonic() - self._seen <= HUB_SECONDS else None
 
     def _look(self) -> None:
         try:

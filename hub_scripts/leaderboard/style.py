@@ -78,4 +78,4 @@ HEAD = (
 """The report's style sheet applies inside ``.site`` only (nested rules); then the site's own."""
 
 SCRIPT = (Path(__file__).parent / "table.js").read_text("utf-8")
-"""Sorts and compares in the browser, so that the focus stays; it survives a new table."""
+"""Sorts and compares in the browser; part of the page, so that it runs before Gradio's scripts."""

@@ -1,5 +1,7 @@
 /* The table in the browser: sorting, columns, the judges to compare and the names on the chart.
-   All of it is in the page's address. The table is replaced when a filter changes; this stays. */
+   All of it is in the page's address. The content of the table is replaced when a filter changes. */
+(() => {
+const element = document.getElementById('table');
 const query = () => new URLSearchParams(location.search);
 let known = location.search;
 const remember = (changed, replace) => {
@@ -17,7 +19,8 @@ const load = async () => {
   const text = answer && answer.ok ? await answer.text() : null;
   if (mine !== asked) return;
   if (text !== null) {
-    props.value = text;
+    element.innerHTML = text;
+    apply();
     return;
   }
   const said = document.createElement('p');
@@ -191,14 +194,19 @@ element.addEventListener('change', event => {
   }
 });
 window.addEventListener('resize', place);
-/* Gradio changes the nodes of the table in place. */
-const observer = new MutationObserver(() => {
-  observer.disconnect();
-  apply();
-  observe();
-});
-const observe = () => observer.observe(element, {childList: true, subtree: true,
-  characterData: true});
 apply();
-observe();
-if (location.search) load();
+/* Gradio draws the navigation, the filters and the places for the heading and the table. */
+const settle = () => {
+  const parts = [['hero-place', 'hero'], ['table-place', 'table']].map(names =>
+    names.map(name => document.getElementById(name)));
+  if (!parts.every(([place]) => place)) return;
+  drawn.disconnect();
+  parts.forEach(([place, part]) => {
+    // The newer way to move keeps the focus.
+    if (place.moveBefore) place.moveBefore(part, null); else place.append(part);
+  });
+  document.getElementById('first').remove();
+};
+const drawn = new MutationObserver(settle);
+drawn.observe(document.body, {childList: true, subtree: true});
+})();

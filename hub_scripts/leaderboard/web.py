@@ -1,4 +1,4 @@
-"""What the site answers beside Gradio's pages: the table, CSV, the picture, pages' metadata."""
+"""What the site answers itself: the first screen, the table, CSV, the picture, pages' metadata."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from hub_scripts.leaderboard.pages.table import csv_of, table_of
+from hub_scripts.leaderboard.answers import Answers
+from hub_scripts.leaderboard.board import Board
+from hub_scripts.leaderboard.pages.table import csv_of, first_screen, key_of, table_of
 from hub_scripts.leaderboard.render import short
 from hub_scripts.leaderboard.sources import RunSource
+from hub_scripts.leaderboard.style import HEAD
 
 DATA = Path(__file__).parent / "data"
 FAVICON, PICTURE = DATA / "favicon.png", DATA / "picture.png"
@@ -21,6 +24,14 @@ DESCRIPTION = (
     "Which LLM judges give the same verdict when the question is worded otherwise, and a right "
     "one? Ranks with intervals, accuracy against a constant answer, and position bias."
 )
+PAGES = (
+    ("Judge", "judge"),
+    ("Compare", "compare"),
+    ("Published", "published"),
+    ("Submit", "submit"),
+)
+"""The name and the path of every page beside the first."""
+
 _NAMES = {
     "/": "",
     "/judge": "Judge",
@@ -32,6 +43,10 @@ _NAMES = {
 _METADATA = re.compile(rb'\s*<meta\s+(?:property="og:|name="(?:twitter:|description"))[^>]*>')
 _TITLE = re.compile(rb"<title>[^<]*</title>")
 
+# What Gradio puts the address of the server together from.
+_ADDRESS = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
+_MOST_BARE = 32
+
 
 def app_options(source: RunSource) -> dict[str, Any]:
     """Routes and middleware of the app that serves a source, as FastAPI takes them."""
@@ -40,10 +55,14 @@ def app_options(source: RunSource) -> dict[str, Any]:
     from starlette.responses import FileResponse, Response
     from starlette.routing import Route
 
-    def table_html(request: Request) -> Response:
-        text = table_of(source.board(), request.query_params)
+    answers = Answers()
+
+    async def table_html(request: Request) -> Response:
+        board, query = await _board(source), request.query_params
+        answer = await answers.get(key_of(board, query), lambda: table_of(board, query))
         # A part of a page, which is of no use by itself.
-        return Response(text, media_type="text/plain; charset=utf-8")
+        answered: Response = answer.response(request.headers, "text/plain; charset=utf-8")
+        return answered
 
     def table_csv(request: Request) -> Response:
         text = csv_of(source.board(), request.query_params)
@@ -59,48 +78,91 @@ def app_options(source: RunSource) -> dict[str, Any]:
             Route("/table.csv", table_csv),
             Route("/picture.png", picture),
         ],
-        "middleware": [Middleware(PageMetadata)],
+        "middleware": [Middleware(Pages, source=source, answers=answers)],
     }
 
 
-class PageMetadata:
-    """ASGI middleware that gives every page a title, a description and a picture of its own."""
+async def _board(source: RunSource) -> Board:
+    from starlette.concurrency import run_in_threadpool
 
-    def __init__(self, app: Any) -> None:
+    return source.known() or await run_in_threadpool(source.board)
+
+
+class Pages:
+    """ASGI middleware that completes Gradio's pages.
+
+    Every page gets the style sheet and a title, a description and a picture of its own. The first
+    page gets its table, so that readers see it before Gradio's scripts have been loaded.
+    """
+
+    def __init__(self, app: Any, source: RunSource, answers: Answers) -> None:
         self.app = app
+        self.source = source
+        self.answers = answers
+        self._bare: dict[tuple[str, ...], bytes] = {}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass everything on; change the body of the pages."""
+        """Pass everything on except the pages."""
+        from starlette.requests import Request
+
         path = "/" + scope.get("path", "").strip("/")
         if scope["type"] != "http" or scope["method"] != "GET" or path not in _NAMES:
             await self.app(scope, receive, send)
             return
+        request = Request(scope)
+        page = await self._page(path, request, receive, send)
+        if page is None:
+            return
+        query = request.query_params
+        about = metadata(path, scope)
+        if path == "/":
+            board = await _board(self.source)
+            key: tuple[Any, ...] = (page, about, key_of(board, query))
+        else:
+            key = (page, about)
+
+        def make() -> bytes:
+            first = first_screen(board, query, PAGES) if path == "/" else ""
+            return _completed(page, HEAD + about, first)
+
+        answer = await self.answers.get(key, make)
+        response = answer.response(request.headers, "text/html; charset=utf-8")
+        await response(scope, receive, send)
+
+    async def _page(self, path: str, request: Any, receive: Any, send: Any) -> bytes | None:
+        """Gradio's page, which depends on its address; None if another answer has been sent."""
+        scope = request.scope
+        said = (request.headers.get(name, "") for name in _ADDRESS)
+        key = (path, scope["path"], scope["scheme"], scope.get("root_path", ""), *said)
+        linked = "deep_link" in request.query_params
+        if not linked and key in self._bare:
+            return self._bare[key]
         start: dict[str, Any] = {}
         parts: list[bytes] = []
 
         async def held(message: Any) -> None:
             if message["type"] == "http.response.start":
                 start.update(message)
-                return
-            parts.append(message.get("body", b""))
-            if message.get("more_body"):
-                return
-            body = b"".join(parts)
-            if dict(start["headers"]).get(b"content-type", b"").startswith(b"text/html"):
-                body = _described(body, metadata(path, scope))
-            start["headers"] = [
-                *((key, value) for key, value in start["headers"] if key != b"content-length"),
-                (b"content-length", str(len(body)).encode()),
-            ]
-            await send(start)
-            await send({"type": "http.response.body", "body": body})
+            elif message["type"] == "http.response.body":
+                parts.append(message.get("body", b""))
 
         await self.app(scope, receive, held)
+        page, kind = b"".join(parts), dict(start["headers"]).get(b"content-type", b"")
+        if start["status"] != 200 or not kind.startswith(b"text/html"):
+            await send(start)
+            await send({"type": "http.response.body", "body": page})
+            return None
+        if not linked:
+            self._bare[key] = page
+            while len(self._bare) > _MOST_BARE:
+                del self._bare[next(iter(self._bare))]
+        return page
 
 
-def _described(page: bytes, head: str) -> bytes:
+def _completed(page: bytes, head: str, first: str) -> bytes:
     plain = _TITLE.sub(b"", _METADATA.sub(b"", page))
-    return plain.replace(b"</head>", head.encode("utf-8", "replace") + b"</head>", 1)
+    plain = plain.replace(b"</head>", head.encode("utf-8", "replace") + b"</head>", 1)
+    return plain.replace(b"<gradio-app", first.encode("utf-8", "replace") + b"<gradio-app", 1)
 
 
 def metadata(path: str, scope: Mapping[str, Any]) -> str:

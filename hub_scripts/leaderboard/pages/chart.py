@@ -15,7 +15,7 @@ STEP = 0.2
 """Between two grid lines, on both axes."""
 
 MOST_NAMED = 40
-"""Beyond that many judges there are no names and intervals; hovering over a judge shows its name."""
+"""Beyond that many judges there are no intervals, and names show on hover only."""
 
 LONGEST_SHARED = 44
 """Characters of the name that judges at the same place share."""

@@ -16,7 +16,7 @@ from judgesense.text import short_names
 ANY, NOT_STATED = "any", "not stated"
 LABELS = ("mapped", "raw")
 
-FIRST_ROWS = 100
+FIRST_ROWS = 60
 """Rows that are shown until all are asked for, over all groups; a group shows at least `LEAST`."""
 
 LEAST = 10

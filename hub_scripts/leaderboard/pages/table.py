@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from markupsafe import Markup
+
 from hub_scripts.leaderboard.board import API, OPEN, SIZES, Board
 from hub_scripts.leaderboard.pages.chart import chart
 from hub_scripts.leaderboard.pages.export import as_csv, bibtex
@@ -122,15 +124,28 @@ def _table(
     )
 
 
-def warm(board: Board) -> None:
-    """Render what a reader of each task sees first, so that no reader waits for it."""
-    for task in board.tasks[:8]:
-        table_of(board, {"task": task})
-
-
 def table_of(board: Board, query: Mapping[str, str]) -> str:
     """The table that a URL's query names, as HTML."""
     return table(board, *asked_for(board, query, _start(board)), query.get("rows") == "all")
+
+
+def key_of(board: Board, query: Mapping[str, str]) -> tuple[Any, ...]:
+    """What the table that a URL's query names depends on."""
+    return board, *asked_for(board, query, _start(board)), query.get("rows") == "all"
+
+
+def first_screen(board: Board, query: Mapping[str, str], pages: Sequence[tuple[str, str]]) -> str:
+    """The heading and the table of a URL as HTML, which work before Gradio's scripts are there."""
+    task = asked_for(board, query, _start(board))[0]
+    return render(
+        "first",
+        pages=pages,
+        hero=Markup(hero(board)),
+        tasks=board.tasks[:MOST_TASKS],
+        task=task,
+        table=Markup(table_of(board, query)),
+        script=Markup(SCRIPT),
+    )
 
 
 def csv_of(board: Board, query: Mapping[str, str]) -> str:
@@ -149,8 +164,8 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     board = source.board()
     tasks = board.tasks
     first = tasks[0]
-    warm(board)
-    top = gr.HTML(hero(board), js_on_load=None, apply_default_css=False)
+    plain = {"js_on_load": None, "apply_default_css": False}
+    gr.HTML("", elem_id="hero-place", **plain)
     with gr.Row(elem_classes="filters"):
         find = gr.Textbox(
             "",
@@ -171,26 +186,22 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
         scoring = gr.Radio(list(SCORINGS), value=ANY, label="Scoring", min_width=180)
         published = gr.Checkbox(False, label="Published figures too", min_width=150)
         whole = gr.Checkbox(False, label="All rows at once", min_width=150)
-    start = table_of(board, {"task": first})
-    shown = gr.HTML(start, js_on_load=SCRIPT, apply_default_css=False, elem_id="table")
+    gr.HTML("", elem_id="table-place", **plain)
 
     built = board.stamp
     filters = [task, labels, scoring, weights, sizes, find, published, whole]
 
     def opened(request: gr.Request, *now_set: Any) -> tuple[Any, ...]:
-        """The board of this moment, with the filters that the URL names."""
+        """The filters that the URL names, and the tasks of this moment."""
         now = source.board()
         query = request.query_params
         asked = (*asked_for(now, query, now_set[:7]), query.get("rows") == "all" or now_set[7])
-        if now.stamp == built and asked == now_set:
-            return tuple(gr.skip() for _ in range(2 + len(filters)))
         changed = [
             gr.skip() if new == old else new for new, old in zip(asked, now_set, strict=True)
         ]
-        changed[0] = gr.Radio(choices=_choices(now.tasks), value=asked[0])
-        # The browser asks for the table of its URL itself.
-        newer = gr.skip() if now.stamp == built else table(now, *asked)
-        return hero(now), newer, *changed
+        if now.stamp != built or asked[0] != now_set[0]:
+            changed[0] = gr.Radio(choices=_choices(now.tasks), value=asked[0])
+        return tuple(changed)
 
     def read(
         task: str,
@@ -232,7 +243,7 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     # A pasted text is a change only, and so is one from the URL: wait for the other filters then.
     typed = find.change(None, js="() => new Promise((done) => setTimeout(done, 150))")
     typed.then(None, filters, js=REMEMBER, api_visibility="private")
-    demo.load(opened, filters, [top, shown, *filters], api_visibility="private", **reading)
+    demo.load(opened, filters, filters, api_visibility="private", **reading)
 
 
 def asked_for(board: Board, query: Mapping[str, str], now: Sequence[Any]) -> tuple[Any, ...]:
