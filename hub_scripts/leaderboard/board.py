@@ -174,7 +174,7 @@ def day_of(report: Mapping[str, Any]) -> str | None:
 def _data_name(record: Mapping[str, Any]) -> str:
     source = record.get("dataset")
     if not isinstance(source, Mapping) or not isinstance(source.get("name"), str):
-        return "own pairs"
+        return "imported log" if "imported" in record else "own pairs"
     version = source.get("version")
     name: str = source["name"]
     return f"{name} {version}" if isinstance(version, str) else name

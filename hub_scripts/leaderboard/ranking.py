@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from hub_scripts.leaderboard.board import BoardEntry
 from judgesense.report_file import KAPPA_UNDEFINED, task_rank
+from judgesense.reporting.screen import reasons
 from judgesense.statistics.ranks import interval_ranks
 from judgesense.trust.card import TRUST
 from judgesense.trust.discrimination import discrimination
 from judgesense.trust.thresholds import LEAST_COVERAGE
-
-_FAILS = {
-    "readable": "too few of its answers can be read",
-    "responsive": "it ignores what the question asks",
-    "right": "it is hardly more right than chance",
-    "fair": "it follows the order of the options",
-}
-"""What a judge does that fails a check."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +57,26 @@ def _why_not_trusted(entry: BoardEntry) -> str | None:
     card, checks = entry.trust or {}, entry.checks
     failed = [name for name in card["because"] if name != "steady"]
     if card["trust"] == "avoid" and failed:
-        return "; ".join(_FAILS[name] for name in failed)
+        return reason(entry)
     if not checks:
         return None
     right, fair = checks["right"], checks["fair"]
     if right["estimate"] is None:
         return "no gold labels, so it is not compared with a constant answer"
     if (right["details"].get("beats_constant_ci_low") or 0) <= 0:
-        return "not shown to be more right than a constant answer"
+        short = "not shown to be more right than a constant answer"
+        beyond = "agrees with people beyond chance, but is "
+        return beyond + short if right["state"] == "pass" else short
     if fair["applies"] and fair["state"] != "pass":
         return "not shown to choose the same in both orders"
     if card["trust"] == "unknown":
-        return "not settled whether it is steady"
+        return reason(entry)
     return None
+
+
+def reason(entry: BoardEntry) -> str | None:
+    """The two worst reasons of its trust card; None if it has none."""
+    return "; ".join(islice(reasons(entry.trust or {"because": ()}), 2)) or None
 
 
 def _tells_apart(members: Iterable[BoardEntry]) -> str | None:

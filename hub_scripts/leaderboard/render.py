@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from hub_scripts.names import HUB_SITE
 from judgesense.reporting.document import environment
-from judgesense.text import p_value, signed
+from judgesense.text import brackets, p_value, percent, signed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -77,4 +77,5 @@ def _templates() -> Environment:
     filters = (p_value, plain, query, short, signed, size)
     made.filters |= {each.__name__: each for each in filters}
     made.globals |= {"longest_key": LONGEST_KEY, "hub_site": HUB_SITE}
+    made.globals |= {"brackets": brackets, "as_percent": percent}
     return made

@@ -206,7 +206,7 @@ class FolderSource:
         """The runs in the folder, at most `FOLDER_SECONDS` old."""
         with self._lock:
             if self._board is None or time.monotonic() - self._seen > FOLDER_SECONDS:
-                board = _gather(str(self.path), self._reports())
+                board = _gather(self.path.resolve().name, self._reports())
                 # Without a change the board stays the same object, and so do cached pages.
                 if self._board is None or board.stamp != self._board.stamp:
                     self._board = board

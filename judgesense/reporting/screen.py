@@ -159,22 +159,29 @@ class _Case:
 
     def reason(self) -> str:
         """The worst reason in about six words."""
-        if not self.card["because"]:
-            return "passes every check that applies"
-        worst = self.card["because"][0]
-        check = self.checks[worst]
-        if check["state"] == "open":
-            return _SETTLE[worst]
-        if check["state"] == "unmeasured":
-            return _MISSING[worst]
+        return next(reasons(self.card), "passes every check that applies")
+
+
+def reasons(card: Entry) -> Iterator[str]:
+    """Why a trust card does not say `use`, worst first, each in about six words."""
+    for name in card["because"]:
+        check = card["checks"][name]
         share = percent(check["estimate"])
-        return {
-            "readable": f"{share} of answers can be read",
-            "steady": f"rewording changes {percent(1 - check['estimate'])} of verdicts",
-            "fair": f"same choice in both orders: {share}",
-            "right": "hardly more right than by chance",
-            "responsive": "ignores what the question asks",
-        }[worst]
+        if check["state"] == "open":
+            yield _SETTLE[name]
+        elif check["state"] == "unmeasured":
+            yield _MISSING[name]
+        elif name == "readable":
+            yield f"{share} of answers can be read"
+        elif name == "steady":
+            yield f"rewording changes {percent(1 - check['estimate'])} of verdicts"
+        elif name == "fair":
+            yield f"same choice in both orders: {share}"
+        else:
+            yield {
+                "right": "hardly more right than by chance",
+                "responsive": "ignores what the question asks",
+            }[name]
 
 
 def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:

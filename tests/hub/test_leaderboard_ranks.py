@@ -16,7 +16,7 @@ from hub_scripts.leaderboard.board import Board, BoardEntry, billions, published
 from hub_scripts.leaderboard.pages.chart import chart
 from hub_scripts.leaderboard.pages.judge import choices, judge_page, key_of
 from hub_scripts.leaderboard.pages.published import published_page
-from hub_scripts.leaderboard.pages.rows import FIRST_ROWS
+from hub_scripts.leaderboard.pages.rows import FIRST_ROWS, answer
 from hub_scripts.leaderboard.pages.table import asked_for, csv_of, table
 from hub_scripts.leaderboard.ranking import standings
 from hub_scripts.leaderboard.sources import DEMO, EmbeddedSource, open_results
@@ -155,6 +155,8 @@ def card(trust="use", because=(), *, beats=0.2, fair="pass", right=0.8, jss=(0.8
         for name in ("readable", "steady", "responsive", "right", "fair")
     }  # fmt: skip
     checks["steady"] |= {"estimate": sum(jss) / 2, "ci_low": jss[0], "ci_high": jss[1]}
+    for name in because:
+        checks[name]["state"] = "fail" if trust == "avoid" else "open"
     checks["fair"]["state"] = fair
     checks["right"] |= {
         "estimate": right,
@@ -169,7 +171,7 @@ def test_a_judge_to_avoid_is_ranked_only_if_its_one_fault_is_its_steadiness():
     assert ranks(first, shaky, entry("good", 0.8, 0.9)) == {"good": 1, "shaky": 2, "first": None}
     shown = table(board(first, shaky), "coherence")
     assert shown.count("avoid</span>") == 2
-    assert "it follows the order of the options; it is hardly more right than chance" in shown
+    assert shown.count("hardly more right than by chance") == 1
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,52 @@ def test_a_rank_is_a_range_and_unknown_trust_has_none():
     assert [(s.rank, s.last) for s in group] == [(1, 2), (1, 2), (3, 3)]
     open_yet = replace(entry("open", 0.7, 1.0), trust=card("unknown", ["steady"], jss=(0.7, 1)))
     assert ranks(open_yet, *entries)["open"] is None
-    assert "not settled whether it is steady" in table(board(open_yet, *entries), "coherence")
+    assert "steadiness not settled yet" in table(board(open_yet, *entries), "coherence")
+
+
+def test_the_first_line_says_which_judges_can_be_used():
+    change = {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9}
+    judges = [
+        replace(entry("plain", 0.9, 1.0), trust=card()),
+        replace(entry("curable", 0.9, 1.0), trust=card("avoid", ["fair"]), change=change),
+        replace(entry("curable", 0.9, 1.0, scoring="generate"), trust=card("avoid", ["right"])),
+        *(replace(entry(f"bad-{n}", 0.9, 1.0), trust=card("avoid", ["right"])) for n in range(5)),
+    ]
+    assert answer(judges) == [
+        ("Use", ["plain"]),
+        ("Use after a change", ["curable (both orders)"]),
+        ("Avoid", [f"bad-{n}" for n in range(5)]),
+    ]
+    shown = table(board(*judges), "coherence")
+    assert "(2 prompts per item): right on 90%" in shown
+    assert "and 1 more" in shown
+    assert answer([entry("bare", 0.9, 1.0)]) == []
+
+
+def test_a_judge_that_a_change_makes_usable_comes_before_those_that_none_does():
+    change = {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": None}
+    steady = replace(entry("constant", 0.97, 1.0), trust=card("avoid", ["right"], beats=0.3))
+    cured = replace(entry("cured", 0.5, 0.7), trust=card("avoid", ["fair"]), change=change)
+    (group,) = standings([steady, cured], "mapped")
+    assert [s.entry.judge for s in group] == ["cured", "constant"]
+
+
+def test_the_first_task_is_one_that_a_run_judged():
+    own = replace(entry("own", 0.8, 0.9), task="relevance")
+    assert board(*published_entries(), own).tasks[0] == "relevance"
+    assert "No run here judged coherence" in table(
+        board(own, *published_entries()), "coherence", published=False
+    )
+
+
+def test_judges_at_one_place_of_the_chart_share_a_name_and_crowds_have_none():
+    def drawn(*names):
+        entries = [replace(entry(name, 0.8, 0.9), trust=card()) for name in names]
+        return [point["shown"] for point in chart(entries)["points"]]
+
+    assert drawn("a", "b") == ["a, b", None]
+    assert drawn("x" * 30, "y" * 30) == ["x" * 30 + " and 1 more", None]
+    assert set(drawn(*map(str, range(41)))) == {None}
 
 
 def test_without_a_rank_the_more_usable_judge_comes_first():
@@ -255,7 +302,7 @@ def test_the_csv_has_every_column_and_no_formula():
 def test_a_long_table_shows_its_first_rows_until_all_are_asked_for():
     many = board(*(entry(f"judge-{n:03}", 0.8, 0.9) for n in range(150)))
     assert table(many, "coherence").count("data-row") == FIRST_ROWS
-    assert "Show 50 more" in table(many, "coherence")
+    assert "Show 90 more" in table(many, "coherence")
     assert table(many, "coherence", whole=True).count("data-row") == 150
     assert len(csv_of(many, {}).splitlines()) == 151
 
@@ -268,8 +315,8 @@ def test_an_empty_board_names_three_commands():
 
 def test_the_table_shows_the_interval_of_the_trust_card():
     judge = replace(entry("judge", 0.9, 1.0), trust=card("unknown", ["steady"], jss=(0.7, 0.98)))
-    assert "[0.70, 0.98]" in table(board(judge), "coherence")
-    assert "[0.90, 1.00]" in table(board(judge), "coherence", labels="raw")
+    assert "[70%, 98%]" in table(board(judge), "coherence")
+    assert "[90%, 100%]" in table(board(judge), "coherence", labels="raw")
 
 
 def test_a_url_sets_the_filters_that_it_names_and_no_others():

@@ -30,12 +30,15 @@ def chart(entries: Iterable[BoardEntry]) -> dict[str, Any] | None:
     x is how much more often a judge is right than a constant answer, y the same verdict after
     rewording, each with its interval. None if no judge has both.
     """
-    known = [(entry, *place) for entry in entries if (place := _place(entry)) is not None]
+    every = [entry for entry in entries if not entry.is_published]
+    known = [(entry, *place) for entry in every if (place := _place(entry)) is not None]
     if not known:
         return None
     first = min(-STEP, STEP * math.floor(min(x for _, x, _ in known) / STEP))
     last = max(STEP, STEP * math.ceil(max(x for _, x, _ in known) / STEP))
-    lowest = min(0.6, STEP * math.floor(min(y for _, _, y in known) / STEP))
+    ends = [entry.checks["steady"]["ci_low"] for entry, _, _ in known]
+    lowest = min([0.6, *(y for _, _, y in known), *(end for end in ends if end is not None)])
+    lowest = max(0.0, STEP * math.floor(lowest / STEP + 1e-9))
 
     def across(value: float) -> float:
         inside = min(max(value, first), last)
@@ -67,11 +70,12 @@ def chart(entries: Iterable[BoardEntry]) -> dict[str, Any] | None:
     points.sort(key=lambda point: point["y"])
     named = len(points) <= MOST_NAMED
     _name(points if named else [])
-    tones = {point["tone"] for point in points}
     return {
         "points": points,
         "named": named,
-        "tones": [word for word in TRUST if word in tones],
+        "tones": TRUST,
+        "hollow": any(point["hollow"] for point in points),
+        "left_out": len({entry.judge for entry in every} - {entry.judge for entry, *_ in known}),
         "zone": (across(0), down(1), across(last) - across(0), down(STEADY_JSS) - down(1)),
         "columns": [(across(at), _points(at)) for at in _ticks(first, last)],
         "rows": [(down(at), f"{100 * at:.0f}%") for at in _ticks(lowest, 1.0)],

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from hub_scripts.leaderboard.board import SIZES, Board, BoardEntry
-from hub_scripts.leaderboard.ranking import Standing, standings
+from hub_scripts.leaderboard.ranking import Standing, reason, standings
 from judgesense.report_file import CELL_KEYS, task_rank
 from judgesense.reporting.table import undecided_share
 from judgesense.text import short_names
+from judgesense.trust.card import TRUST
 
 ANY, NOT_STATED = "any", "not stated"
 LABELS = ("mapped", "raw")
@@ -38,13 +39,25 @@ COLUMNS = (
     Column("trust", "Usable", "text"),
     Column("jss", "Same verdict after rewording", "down"),
     Column("accuracy", "Accuracy, against a constant answer", "down"),
-    Column("first", "First position", "down"),
+    Column("first", "First position (50% is even)", "down"),
     Column("unread", "No verdict", "up", shown=False),
     Column("noise", "Noise floor", "up", shown=False),
     Column("other", "{other} JSS", "down", shown=False),
     Column("kappa", "κ", "down", shown=False),
     Column("items", "Items / pairs", "down", shown=False),
 )
+
+ANSWERS = {
+    "use": "Use",
+    "care": "Use with care",
+    "changed": "Use after a change",
+    "unknown": "Not known yet",
+    "avoid": "Avoid",
+}
+"""What the first line says of judges."""
+
+_CHANGED = TRUST.index("care")
+"""Where a judge that a change makes usable stands: before the others that are not usable."""
 
 _ALONE = {"rank": None, "why": "no other judge on these pairs can be ranked"}
 _UNKNOWN = dict.fromkeys(CELL_KEYS)
@@ -79,6 +92,24 @@ def chosen(
         )
 
     return [entry for entry in board.entries if fits(entry)]
+
+
+def answer(entries: Sequence[BoardEntry]) -> list[tuple[str, list[str]]]:
+    """Which of the judges can be used: their names by what holds of them, the usable ones first."""
+    best: dict[str, tuple[int, str, str]] = {}
+    names = short_names({entry.judge for entry in entries})
+    for entry in entries:
+        if entry.trust is None:
+            continue
+        trust, change, name = str(entry.trust["trust"]), entry.change, names[entry.judge]
+        place = (TRUST.index(trust), trust, name)
+        if change is not None:
+            place = (_CHANGED, "changed", f"{name} ({change['remedy']})")
+        best[entry.judge] = min(place, best.get(entry.judge, place))
+    found: dict[str, list[str]] = {}
+    for _, word, name in sorted(best.values()):
+        found.setdefault(word, []).append(name)
+    return [(ANSWERS[word], names) for word, names in found.items()]
 
 
 def groups(
@@ -166,7 +197,9 @@ def _row(board: Board, standing: Standing, labels: str) -> dict[str, Any]:
         "css": "baseline" if entry.is_baseline else tone,
         "undecided": None if entry.is_published or known is _UNKNOWN else undecided_share(known),
         "word": "baseline" if entry.is_baseline else tone,
+        "reason": reason(entry) if entry.checks else None,
         "why": None if entry.is_baseline else standing.why,
+        "one_label": bool(cell and cell["degenerate"]),
         "change": entry.change,
         "elsewhere": [each for each in tasks if each[0] != entry.task],
         **_right(entry, known),

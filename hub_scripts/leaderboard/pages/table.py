@@ -12,12 +12,23 @@ from markupsafe import Markup
 from hub_scripts.leaderboard.board import API, OPEN, SIZES, Board
 from hub_scripts.leaderboard.pages.chart import chart
 from hub_scripts.leaderboard.pages.export import as_csv, bibtex
-from hub_scripts.leaderboard.pages.rows import ANY, COLUMNS, LABELS, NOT_STATED, chosen, groups
+from hub_scripts.leaderboard.pages.rows import (
+    ANY,
+    COLUMNS,
+    LABELS,
+    NOT_STATED,
+    answer,
+    chosen,
+    groups,
+)
 from hub_scripts.leaderboard.render import render, short
 from hub_scripts.leaderboard.sources import RunSource
 from hub_scripts.leaderboard.style import SCRIPT
 from hub_scripts.names import DATASET, HUB_SITE, PAPER, REPOSITORY
 from judgesense.published import ROWS, WITHDRAWN, WORDINGS
+
+MOST_ANSWERED = 4
+"""Judges that the first line names of each kind."""
 
 MOST_TASKS = 60
 """Tasks to choose from."""
@@ -106,9 +117,12 @@ def _table(
 ) -> str:
     left = chosen(board, task, scoring, weights, sizes, find, published)
     found = groups(board, task, labels, left, whole)
+    judges = [entry for entry in left if not entry.is_baseline]
     return render(
         "table",
-        chart=chart(entry for entry in left if not entry.is_baseline),
+        chart=chart(judges),
+        answer=answer(judges),
+        named=MOST_ANSWERED,
         task=task,
         labels=labels,
         other="raw" if labels == "mapped" else "mapped",
@@ -176,7 +190,7 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
             scale=2,
         )
         task = gr.Radio(_choices(tasks), value=first, label="Task", scale=5, min_width=300)
-        weights = gr.Radio(list(WEIGHTS), value=ANY, label="Weights", scale=2, min_width=170)
+        weights = gr.Radio(list(WEIGHTS), value=ANY, label="Model weights", scale=2, min_width=170)
         sizes = gr.Dropdown(list(SIZE_CHOICES), value=ANY, label="Parameters", min_width=130)
     with (
         gr.Accordion("Advanced", open=False, elem_classes="more"),
