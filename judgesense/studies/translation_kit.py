@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.json_files import parse_json
 from judgesense.run_folder import require_writable, writing
 from judgesense.studies.common.result import Record, Result, Table
 from judgesense.studies.paraphrase_robustness.rater_kit import GUIDE_FILE, KIT_FILE
-from judgesense.table_files import read_table, require_columns
+from judgesense.table_files import read_json, read_table, require_columns
 from judgesense_dataset.translations import (
     RECORDED,
     Reading,
@@ -169,12 +168,9 @@ def read_translation_kit(out: str | Path) -> Result:
 
 
 def _kit(path: Path) -> dict[str, Any]:
-    try:
-        kit = parse_json(path.read_text("utf-8"), str(path))
-    except OSError as error:
-        raise JudgeSenseError(
-            f"{path.parent} holds no kit ({path.name}); write one first"
-        ) from error
+    if not path.is_file():
+        raise JudgeSenseError(f"{path.parent} holds no kit ({path.name}); write one first")
+    kit = read_json(path)
     if not isinstance(kit, dict):
         raise JudgeSenseError(f"{path}: not a kit of translations; write a new one")
     return kit

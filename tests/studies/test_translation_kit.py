@@ -154,3 +154,6 @@ def test_a_kit_is_refused_for_an_unknown_language_or_in_a_used_folder(kit: Path)
     (kit / "kit.json").write_text('{"language": "es"}', "utf-8")
     with pytest.raises(JudgeSenseError, match=r"kit\.json: not a kit"):
         read_translation_kit(kit)
+    (kit / "kit.json").write_bytes(b'{"language": "\xff"}')
+    with pytest.raises(JudgeSenseError, match=r"kit\.json: byte 14 .* is not utf-8"):
+        read_translation_kit(kit)
