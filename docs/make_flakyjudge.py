@@ -17,7 +17,8 @@ import numpy as np
 from page_tables import card_row, percent, table
 
 from judgesense.decisions import REWORDING
-from judgesense.decisions.streams import Stream, agreement, view
+from judgesense.decisions.stream import Stream, agreement
+from judgesense.decisions.streams import view
 from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS, FIELDS_REVERSED, ORIGINAL
 from judgesense.reporting.build import measure_run

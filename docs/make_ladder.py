@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from page_tables import percent, table
 
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.run_folder import read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster

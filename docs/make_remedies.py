@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.run_folder import read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster

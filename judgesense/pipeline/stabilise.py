@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from judgesense.decisions import EQUIVALENT
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import Run, read_run, sha256_of
 from judgesense.statistics.calibration import folds_of

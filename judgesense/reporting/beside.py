@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions.shares import mapped_shares
-from judgesense.decisions.streams import BASELINES, Stream
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, to_show
 from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.statistics.sampling import sampled_jss

@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions.frames import Log, Pairs, data_hash
-from judgesense.decisions.streams import (
-    Mask,
-    Stream,
-    agreement,
-    distinct,
-)
+from judgesense.decisions.stream import Mask, Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
 from judgesense.statistics.crossed import two_way_interval

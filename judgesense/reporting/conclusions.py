@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from judgesense.decisions.streams import Stream
+from judgesense.decisions.stream import Stream
 from judgesense.trust.budget import budget
 from judgesense.trust.checks import trust_card
 from judgesense.trust.recommendation import recommendation

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from judgesense.decisions.frames import Codes, Log
-from judgesense.decisions.streams import Stream, agreement, distinct
+from judgesense.decisions.stream import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.cells import CellPart
 from judgesense.statistics.intervals import wilson_cluster

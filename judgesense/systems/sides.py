@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import digests_of, read_run, sha256_of
 from judgesense.systems.verdict_runs import table_of_stream

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from judgesense.decisions.frames import Codes
 from judgesense.decisions.shares import Floats
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import read_run
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, own_order

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from judgesense.decisions import EQUIVALENT, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.frames import Codes
-from judgesense.decisions.streams import Mask, Stream
+from judgesense.decisions.stream import Mask, Stream
 from judgesense.statistics.variance_budget import ITEM, LEVERS, RERUN, variance_budget
 from judgesense.text import percent
 from judgesense.trust.rewording import same_polarity

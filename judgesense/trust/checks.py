@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from judgesense.decisions.streams import Stream
+from judgesense.decisions.stream import Stream
 from judgesense.trust.card import TrustCard, conclude
 from judgesense.trust.rewording import responsive, same_polarity, steady
 from judgesense.trust.thresholds import DEFAULTS, Thresholds

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions.frames import Codes, Words
-from judgesense.decisions.streams import Mask, Stream, distinct, view
+from judgesense.decisions.stream import Mask, Stream, distinct
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
 from judgesense.run_folder import read_run

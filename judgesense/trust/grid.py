@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from judgesense.decisions import REWORDING, VARIANT_CLASSES
 from judgesense.decisions.frames import Codes
 from judgesense.decisions.shares import option_shares
-from judgesense.decisions.streams import Stream
+from judgesense.decisions.stream import Stream
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.tasks import ERROR
 from judgesense.trust.verdicts import has_foreign_gold

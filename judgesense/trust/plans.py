@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.streams import Stream, distinct, view
+from judgesense.decisions.stream import Stream, distinct
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import read_run
 from judgesense.statistics.settling import (

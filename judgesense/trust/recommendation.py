@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from judgesense.decisions.streams import Stream, distinct
+from judgesense.decisions.stream import Stream, distinct
 from judgesense.text import join, number, p_value, percent
 from judgesense.trust.card import TrustCard
 from judgesense.trust.thresholds import FEW_CLUSTERS

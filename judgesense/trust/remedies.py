@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions import EQUIVALENT
-from judgesense.decisions.streams import Stream
+from judgesense.decisions.stream import Stream
 from judgesense.statistics.calibration import folds_of
 from judgesense.text import number, percent
 from judgesense.trust.card import CHECKS, TRUST

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judgesense.decisions import CONTRAST, EQUIVALENT
-from judgesense.decisions.streams import Stream
+from judgesense.decisions.stream import Stream
 from judgesense.statistics.calibration import UNDECIDED, Gain, majority, paired_gain
 from judgesense.statistics.choosing import choice_error
 from judgesense.trust.card import TrustCard

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.decisions.frames import Codes
-from judgesense.decisions.streams import Mask, Stream, distinct
+from judgesense.decisions.stream import Mask, Stream, distinct
 from judgesense.statistics.crossed import (
     RepeatDifference,
     delta_jss,

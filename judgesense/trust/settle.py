@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.decisions.streams import distinct
+from judgesense.decisions.stream import distinct
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.settling import (
     PROBABILITY,

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from judgesense.decisions import CONTRAST, SCHEMA
 from judgesense.decisions.frames import Codes
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.tasks import UNCLEAR
 from judgesense.trust.grid import NOT_ASKED, Grid, Wording

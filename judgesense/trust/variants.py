@@ -9,7 +9,7 @@ import numpy as np
 
 from judgesense.decisions import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.frames import Codes, Log
-from judgesense.decisions.streams import Mask, Stream, distinct
+from judgesense.decisions.stream import Mask, Stream, distinct
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.ratios import rate_ratio
 from judgesense.statistics.shift import shift

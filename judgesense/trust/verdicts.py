@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.decisions.frames import Codes
-from judgesense.decisions.streams import Mask, Stream, distinct
+from judgesense.decisions.stream import Mask, Stream, distinct
 from judgesense.statistics.bias import BothOrders, both_orders
 from judgesense.statistics.gold import GoldAgreement, gold_agreement
 from judgesense.statistics.intervals import wilson_cluster

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.decisions.streams import Stream
+from judgesense.decisions.stream import Stream
 from judgesense.statistics.choosing import Choice, choose
 from judgesense.statistics.wordings import (
     NOT_JUDGED,

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.decisions import OPTIONAL, PARTS, SCHEMA, read_log
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.build import measure
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.decisions import read_log
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log
 from judgesense.run_folder import read_run

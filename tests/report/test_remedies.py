@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions import SCHEMA
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.grid import grid_of
 from judgesense.trust.remedies import cheapest_that_passes, first_line, remedies

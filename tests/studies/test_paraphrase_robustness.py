@@ -18,12 +18,6 @@ import pytest
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import read_run
 from judgesense.studies.paraphrase_robustness import paraphrase_robustness
-from judgesense.studies.paraphrase_robustness.attributes import (
-    attributes_of,
-    level,
-    sample,
-    sources,
-)
 from judgesense.studies.paraphrase_robustness.findings import one_model
 from judgesense.studies.paraphrase_robustness.grid import (
     Grid,
@@ -59,20 +53,6 @@ def judges() -> list[Callable[[list[str]], list[str]]]:
 
 
 fuser = rater("fuser", lambda prompt: int(re.findall(r"Judge 2: (\d)", prompt)[0]))
-
-
-@pytest.fixture
-def essays(tmp_path: Path) -> Path:
-    path = tmp_path / "essays.csv"
-    with path.open("w", newline="", encoding="utf-8") as sink:
-        writer = csv.writer(sink)
-        writer.writerow(["item_id", "assignment", "essay", "content", "organisation", "language"])
-        for number in range(18):
-            grade = 1 + number % 6
-            essay = f"Essay {number}, of grade {grade}, says that cats are better than dogs."
-            mean = min(6, grade + 0.4) if number % 3 == 0 else grade
-            writer.writerow([f"e{number}", "Cats or dogs?", essay, mean, grade, grade])
-    return path
 
 
 def run(out: Path, essays: Path, **options: object) -> Any:
@@ -292,86 +272,6 @@ def test_a_file_with_a_fault_is_named_with_its_row_before_judging(
     assert not ASKED
 
 
-def test_a_file_without_an_attributes_column_can_still_serve_the_others(
-    tmp_path: Path, essays: Path
-) -> None:
-    essays.write_text(essays.read_text("utf-8").replace(",language", ",style"), "utf-8")
-    wanted = attributes_of(None, ["essays"])
-    chosen = sources({"essays": str(essays)}, ["essays"])
-    with pytest.raises(JudgeSenseError, match=r"the column 'language' is missing; .*item_id"):
-        sample(wanted, chosen, Reader(), 6, 0, 2)
-    drawn = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 2)
-    assert list(drawn.human) == ["essay-content"]
-    assert set(drawn.benchmark.prompts["template_id"].to_pylist()) == {
-        "essay-content-base", "essay-content-1", "essay-content-2",
-    }  # fmt: skip
-
-
-def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> None:
-    wanted = attributes_of(["organisation"], None)
-    drawn = sample(wanted, {"essays": str(essays)}, Reader(), 10, 0, 2)
-    # Six grades in five bands: (1), (2), (3), (4), (5, 6); each band gives two.
-    grades = Counter(min(int(mean), 5) for mean in drawn.human["essay-organisation"].values())
-    assert grades == {1: 2, 2: 2, 3: 2, 4: 2, 5: 2}
-    assert level(2.5, ["1", "2", "3"]) == "3"
-    assert level(2.49, ["1", "2", "3"]) == "2"
-
-
-@pytest.mark.slow
-def test_the_public_sets_give_every_attribute_scores_on_its_scale(mirror: Path) -> None:
-    wanted = attributes_of(None, ["dialogue", "question-generation", "summarisation"])
-    chosen = sources({}, [attribute.group for attribute in wanted.values()])
-    drawn = sample(wanted, chosen, Reader(mirror), 100, 0, 10)
-    assert drawn.benchmark.prompts.num_rows == 9 * 100 * 11
-    for name, human in drawn.human.items():
-        low, *_, high = wanted[name].templates.task.labels
-        assert len(human) == 100
-        assert all(int(low) <= mean <= int(high) for mean in human.values())
-        assert len({level(mean, wanted[name].templates.task.labels) for mean in human.values()}) > 1
-    again = sample(wanted, chosen, Reader(mirror), 100, 0, 10)
-    assert again.human == drawn.human
-
-
-@pytest.mark.slow
-def test_tldr_and_essays_are_read_in_their_own_schema_and_put_on_the_scales(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    def write(
-        name: str, split: str, rows: list[dict[str, object]], config: str = "default"
-    ) -> None:
-        folder = tmp_path / name
-        (folder / config).mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(rows), folder / config / f"{split}.parquet")
-        (folder / "README.md").write_text(
-            f"---\nconfigs:\n- config_name: {config}\n  data_files:\n  - split: {split}\n"
-            f"    path: {config}/{split}.parquet\n---\n"
-        )
-
-    axes = {"overall": 7, "accuracy": 1, "coverage": 4, "coherence": 4}
-    post = {"id": "p", "post": "I lost my keys and found them again.", "title": "t"}
-    summaries = [
-        {"info": post, "summary": {"text": f"Keys {n}.", "policy": "sup", "axes": axes}}
-        for n in range(3)
-    ]
-    write("openai/summarize_from_feedback", "validation", summaries, "axis")
-    traits = {f"{n}_score": n_at + 1 for n_at, n in enumerate(
-        ("content", "organization", "word_choice", "sentence_fluency", "conventions"))}  # fmt: skip
-    essays = [{"essay_id": n, "essay_set": 1 + n, "essay": f"Computers {n}.", **traits}
-              for n in range(3)]  # fmt: skip
-    write("GPTZERO/ASAP_PLUS_PLUS", "train", essays)
-    reader = Reader(tmp_path)
-    tldr = sample(
-        attributes_of(None, ["summarisation"]), {"summarisation": "tldr"}, reader, 9, 0, 2
-    )
-    assert set(tldr.human["summarisation-quality"].values()) == {5.0}
-    assert set(tldr.human["summarisation-accuracy"].values()) == {1.0}
-    assert set(tldr.human["summarisation-coherence"].values()) == {3.0}
-    asap = sample(attributes_of(None, ["essays"]), {"essays": "asap++"}, reader, 9, 0, 2)
-    assert len(asap.human["essay-content"]) == 2  # the third essay set has another scale
-    assert set(asap.human["essay-language"].values()) == {4.0}
-
-
 VARIANT = """
 judges:
   smollm2-135m-bf16:
@@ -449,10 +349,3 @@ def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shar
     assert [row["n_judges"] for row in found.table("sizes").rows] == list(range(1, 8))
     with pytest.raises(JudgeSenseError, match="--by colour"):
         measure_log(tmp_path / "rag", by="colour")
-
-
-@pytest.mark.slow
-def test_a_set_that_is_not_at_hand_says_what_else_to_do(tmp_path: Path) -> None:
-    wanted = attributes_of(["content"], None)
-    with pytest.raises(JudgeSenseError, match=r"lacks the set GPTZERO.*--source essays=FILE"):
-        sample(wanted, sources({}, ["essays"]), Reader(tmp_path), 6, 0, 2)

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.streams import Stream, view
+from judgesense.decisions.stream import Stream
+from judgesense.decisions.streams import view
 from judgesense.report_file import main_cells
 from judgesense.reporting.build import measure
 from judgesense.run_folder import read_run
