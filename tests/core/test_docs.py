@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from judgesense.reporting.table import BASELINE_NOTE, COLUMNS, LEGEND
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -37,3 +39,17 @@ def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert names["report"]["cells"]  # type: ignore[index]
     one_call = next(block for block in blocks if "judgesense.jss(" in block)
     exec(one_call[one_call.index("judgesense.jss(") :], names)
+
+
+def test_every_report_on_a_page_has_todays_columns_and_legend() -> None:
+    """Their figures come from models; what surrounds them is the program's."""
+    shown = 0
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        for heading in re.findall(r"^trust +judge .*", text, re.MULTILINE):
+            assert re.split(r" {2,}", heading.strip()) == list(COLUMNS.values()), page
+            shown += 1
+        for start, line in (("JSS: same verdict", LEGEND), ("Baselines: oracle", BASELINE_NOTE)):
+            told = re.findall(f"^{start}.*", text, re.MULTILINE)
+            assert set(told) <= {line}, page
+    assert shown >= 5
