@@ -130,7 +130,7 @@ class Pace:
     def _tell(self, seconds: float, about: str = "about") -> None:
         self._told = True
         text = f"{self._prompts} prompts take {about} {duration(seconds)}"
-        more = f"; quicker: {self._quicker} (each is a run of its own)"
+        more = f"; quicker in another run: {self._quicker}"
         self._note(text + (more if self._quicker and seconds >= LONG else ""))
 
     def _seconds(self, judge: Judge, requests: list[Request]) -> float:
