@@ -1,0 +1,38 @@
+"""Scores for ``study prompt-ranking`` from a run: ``python docs/run_scores.py RUN OUT.csv``.
+
+A score is the share of an item's option orders in which the verdict is right, under a wording or
+an equivalent variant. Wordings that lack an item are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from judgesense.decisions import EQUIVALENT
+from judgesense.run_folder import read_run
+
+
+def main() -> None:
+    """Write the table."""
+    right: dict[tuple[str, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for row in read_run(Path(sys.argv[1])).log.to_pylist():
+        if row["variant_class"] in (None, EQUIVALENT) and row["repeat"] == 0 and row["gold"]:
+            wording = "+".join(filter(None, (row["template_id"], row["variant"])))
+            model = row["judge"].partition("@")[0]
+            right[model, wording][row["item_id"]].append(row["decision"] == row["gold"])
+    most = max(len(items) for items in right.values())
+    with open(sys.argv[2], "w", newline="") as sink:
+        table = csv.writer(sink)
+        table.writerow(["model", "prompt", "item", "score"])
+        for (model, wording), items in right.items():
+            if len(items) == most:
+                table.writerows(
+                    [model, wording, item, sum(hits) / len(hits)] for item, hits in items.items()
+                )
+
+
+if __name__ == "__main__":
+    main()
