@@ -42,6 +42,13 @@ _NAMES = {
 # Gradio's own, which call every page "Gradio".
 _METADATA = re.compile(rb'\s*<meta\s+(?:property="og:|name="(?:twitter:|description"))[^>]*>')
 _TITLE = re.compile(rb"<title>[^<]*</title>")
+_SHEET = re.compile(rb'<link rel="stylesheet"[^>]*>')
+_START = re.compile(rb'<script type="module"[^>]*\ssrc="([^"]+)"[^>]*></script>')
+_LATER = (
+    b"<script>{const start = () => document.head.append(Object.assign("
+    b"document.createElement('script'), {type: 'module', crossOrigin: '', src: '%s'}));"
+    b"if (document.hidden) start(); else requestAnimationFrame(() => setTimeout(start));}</script>"
+)
 
 # What Gradio puts the address of the server together from.
 _ADDRESS = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
@@ -162,7 +169,13 @@ class Pages:
 def _completed(page: bytes, head: str, first: str) -> bytes:
     plain = _TITLE.sub(b"", _METADATA.sub(b"", page))
     plain = plain.replace(b"</head>", head.encode("utf-8", "replace") + b"</head>", 1)
-    return plain.replace(b"<gradio-app", first.encode("utf-8", "replace") + b"<gradio-app", 1)
+    if not first:
+        return plain
+    # Gradio's style sheet and scripts wait until the first screen has been drawn.
+    sheets, starts = _SHEET.findall(plain), _START.findall(plain)
+    parts = [first.encode("utf-8", "replace"), *sheets, *(_LATER % source for source in starts)]
+    plain = _START.sub(b"", _SHEET.sub(b"", plain))
+    return plain.replace(b"<gradio-app", b"".join(parts) + b"<gradio-app", 1)
 
 
 def metadata(path: str, scope: Mapping[str, Any]) -> str:

@@ -15,7 +15,12 @@ from hub_scripts.leaderboard.answers import MOST_KEPT, Answers
 from hub_scripts.leaderboard.sources import EmbeddedSource
 from hub_scripts.leaderboard.web import app_options
 
-PAGE = "<html><head><title>Gradio</title></head><body><gradio-app></gradio-app></body></html>"
+SHEET = '<link rel="stylesheet" crossorigin href="./assets/a.css">'
+START = '<script type="module" crossorigin src="./assets/a.js"></script>'
+PAGE = (
+    f"<html><head><title>Gradio</title>{START}{SHEET}</head>"
+    "<body><gradio-app></gradio-app></body></html>"
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +49,13 @@ def test_the_page_has_the_table_of_its_address_before_gradio(site):
     assert 'href="?task=relevance" class="active"' in table
     assert rest == "></gradio-app></body></html>"
     assert page.partition("</head>")[0].count("<title>") == 1
+    # The browser draws the table before it asks for what Gradio needs.
+    head, _, body = table.partition("</head>")
+    assert "assets" not in head
+    assert body.index("data-row") < body.index(SHEET) < body.index("'./assets/a.js'")
     # Every page has the style sheet; only the first has a table.
     other = site.get("/judge").text
+    assert START in other.partition("</head>")[0]
     assert ".site .chart" in other
     assert "<table" not in other
     assert site.get("/x").text == PAGE
