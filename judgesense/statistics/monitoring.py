@@ -18,27 +18,36 @@ Floats = npt.NDArray[np.float64]
 YEAR = 52
 """Looks over which the weights of the starts are equal."""
 
+TARGET = 0.05
+"""The mean excess that the tuned bet expects."""
+
+_TUNED = 0.7
+"""Share of the capital on the tuned bet; the rest is on the constant bets."""
+
+_FIRST_SQUARE, _FIRST_WEIGHT = 0.25, 20
+"""The mean square of numbers before any was seen, and how many numbers that counts for."""
+
 
 def start_weight(start: int) -> float:
     """The share of the error that the test from one look on may spend; all of them add up to 1.
 
-    The first 52 starts share a half, the next 52 a sixth, then a twelfth, and so on.
+    The first 52 starts share 0.7, the next 52 0.1, then 0.05, and so on: 0.6 / (year (year + 1)).
 
-    >>> round(1 / start_weight(0)), round(1 / start_weight(52))
-    (104, 312)
+    >>> round(start_weight(0) * 52, 3), round(start_weight(52) * 52, 3)
+    (0.7, 0.1)
     """
     year = start // YEAR + 1
-    return 1 / (YEAR * year * (year + 1))
+    return (0.7 if year == 1 else 0.6 / (year * (year + 1))) / YEAR
 
 
 @dataclass(frozen=True)
 class Watch:
     """What a sequential test says at its looks, which are counted from 0.
 
-    ``log_evidence`` is the log of the strongest start's evidence after each look, as high as it
-    ever was, shape (looks,); an alarm is due from ``log_limit`` on. ``alarm`` is the first look
-    with an alarm, None without one. ``since`` is the strongest start at the alarm, or else at the
-    last look, and ``low`` the lower bound of the mean excess from there up to the last look.
+    ``log_evidence`` is the log of the evidence after each look, as high as it ever was, shape
+    (looks,); an alarm is due from ``log_limit`` on. ``alarm`` is the first look with an alarm, None
+    without one. ``since`` is the strongest start at the alarm, or else at the last look, and
+    ``low`` the lower bound of the mean excess from there up to the last look.
     """
 
     log_evidence: Floats
@@ -57,11 +66,17 @@ def watch(
 ) -> Watch:
     """Test at every look whether the mean excess lies above 0 since some earlier look.
 
-    From each look on, a gambler bets that the mean excess lies above 0 (dKelly bets,
-    `confidence_sequence.log_wealth`; z in [-1, 1] stands for (1 + z) / 2 against 1/2). An alarm is
-    due once his wealth reaches 1 / (error * `start_weight`); the union over starts keeps all of
-    them below ``error`` together, however many looks there are. From each start on, an id counts
-    once, at its first look: the same item again tells nothing new of items like it.
+    From each look on, a gambler bets that the mean excess lies above 0: a part of the capital on
+    constant bets (dKelly, `confidence_sequence.log_wealth`; z in [-1, 1] stands for (1 + z) / 2
+    against 1/2), the rest on the bet that grows fastest if the mean is `TARGET`, `TARGET` / E[z²]
+    with E[z²] from earlier looks (Waudby-Smith & Ramdas 2024, section B.2). If no id comes twice,
+    the wealths of all starts, each times its `start_weight`, add up to one gambler's, who starts
+    with 1; an alarm is due once that reaches 1 / error (Ville 1939). The look at which an id comes
+    again begins a new block of starts, for which only ids count that are new since then: the same
+    item again tells nothing new of items like it. Of several blocks the strongest counts. The
+    weights of all starts add up to 1, so that the union over blocks keeps all of them below
+    ``error`` together, however many looks there are. Which ids are looked at must not depend on
+    the numbers seen.
 
     Args:
         excesses: for each look, numbers in [-1, 1], such as moved minus reworded verdicts.
@@ -79,7 +94,7 @@ def watch(
     >>> rng = np.random.default_rng(0)
     >>> looks = [rng.choice([-1, 0, 1], 200, p=[0.1, 0.75, 0.15]) for _ in range(10)]
     >>> watch(looks[:1]).alarm, watch(looks).alarm
-    (None, 8)
+    (None, 4)
     """
     check_level(1 - error)
     if not len(excesses):
@@ -89,19 +104,16 @@ def watch(
         if (np.abs(each) > 1).any():
             raise ValueError(f"excesses[{look}] has a number outside [-1, 1]: pass differences")
     before = _seen_before(z, ids)
-    bets = np.arange(1, n_bets + 1) / (n_bets + 1)
+    starts = _blocks(before)
     t = len(z)
-    # Growth of each bet at each look, for each start: an id counts from starts after its last look.
-    growth = np.zeros((t, t, n_bets))
-    for look, (each, last) in enumerate(zip(z, before, strict=True)):
-        gains = np.log1p(np.multiply.outer(bets, each))
-        by_start = [np.bincount(last + 1, row, minlength=look + 1)[: look + 1] for row in gains]
-        growth[: look + 1, look] = np.cumsum(by_start, axis=1).T
-    wealth = _log_mean(np.cumsum(growth, axis=1))
-    weights = np.log([start_weight(start) for start in range(t)])
-    evidence = wealth + weights[:, None]
-    evidence[np.tril_indices(t, -1)] = -np.inf
-    best = np.maximum.accumulate(evidence.max(axis=0))
+    evidence = np.full((t, t), -np.inf)
+    best = np.full(t, -np.inf)
+    for first, end in zip(starts, [*starts[1:], t], strict=True):
+        kept = [each[last < first] for each, last in zip(z[first:], before[first:], strict=True)]
+        wealth = log_evidence(growth(kept, n_bets=n_bets), end - first)
+        evidence[first:end, first:] = wealth + _log_weights(first, end)[:, None]
+        best[first:] = np.maximum(best[first:], log_sum(evidence[first:end, first:], axis=0))
+    best = np.maximum.accumulate(best)
     log_limit = float(-np.log(error))
     over = np.flatnonzero(best >= log_limit)
     alarm = int(over[0]) if len(over) else None
@@ -109,10 +121,60 @@ def watch(
     return Watch(best, log_limit, alarm, since, _low(z[since:], before[since:], since, error))
 
 
-def _log_mean(logs: Floats) -> Floats:
+def growth(
+    z: Sequence[Floats], counts: Sequence[Any] | None = None, n_bets: int = N_BETS
+) -> Floats:
+    """Log growth of each constant bet and of the tuned bet, shape (..., looks, bets + 1).
+
+    ``counts`` say how often each number of a look occurs, shape (..., n) each; once by default. The
+    tuned bet is fixed before its look, so that independent numbers only need means of at most 0 on
+    average at each look.
+    """
+    bets = np.arange(1, n_bets + 1) / (n_bets + 1)
+    squares: Any = _FIRST_SQUARE * _FIRST_WEIGHT
+    seen: Any = _FIRST_WEIGHT
+    found = []
+    for look, each in enumerate(z):
+        times = np.ones(len(each)) if counts is None else np.asarray(counts[look], float)
+        tuned = np.minimum(TARGET * seen / squares, bets[-1])
+        own = (np.log1p(np.multiply.outer(tuned, each)) * times).sum(axis=-1)
+        fixed = times @ np.log1p(np.multiply.outer(each, bets))
+        found.append(np.concatenate([fixed, own[..., None]], axis=-1))
+        squares, seen = squares + times @ each**2, seen + times.sum(axis=-1)
+    return np.stack(found, axis=-2)
+
+
+def log_evidence(growths: Floats, starts: int) -> Floats:
+    """Log wealth of each start after each look, -inf before it; shape (..., starts, looks).
+
+    ``growths`` has shape (..., looks, bets), the tuned bet last.
+    """
+    looks, bets = growths.shape[-2:]
+    shares = np.append(np.full(bets - 1, (1 - _TUNED) / (bets - 1)), _TUNED)
+    sums = np.cumsum(growths, axis=-2)
+    past = np.concatenate([np.zeros_like(sums[..., :1, :]), sums], axis=-2)[..., :starts, :]
+    wealth = log_sum(sums[..., None, :, :] - past[..., :, None, :] + np.log(shares), axis=-1)
+    return np.where(np.arange(looks) >= np.arange(starts)[:, None], wealth, -np.inf)
+
+
+def log_sum(logs: Floats, axis: int) -> Floats:
+    """Log of the sum of exponentials."""
     from scipy.special import logsumexp
 
-    found: Floats = logsumexp(logs, axis=-1) - np.log(logs.shape[-1])
+    found: Floats = logsumexp(logs, axis=axis)
+    return found
+
+
+def _log_weights(first: int, end: int) -> Floats:
+    return np.log([start_weight(start) for start in range(first, end)])
+
+
+def _blocks(before: Sequence[npt.NDArray[np.int64]]) -> list[int]:
+    """The looks at which a block of starts begins: the first, then each that has an id again."""
+    found = [0]
+    for look, last in enumerate(before):
+        if (last >= found[-1]).any():
+            found.append(look)
     return found
 
 

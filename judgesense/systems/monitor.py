@@ -12,7 +12,8 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import now
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.monitoring import Watch, watch
+from judgesense.statistics.monitor_planning import MonitorPlan, plan_monitor
+from judgesense.statistics.monitoring import TARGET, Watch, watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.systems.migration import reworded_excess
 from judgesense.systems.monitor_history import (
@@ -69,6 +70,8 @@ class TaskMonitoring:
     ``excess_low`` a lower bound of the excess since then. ``fine`` says that this look's excess
     lies below ``tolerance``; it is wrong in at most 5% of looks. ``ci_low`` and ``ci_high`` are
     this look's, each wrong in at most 5%. ``n_new`` are clusters of items that no earlier look had.
+    ``plan`` says how likely looks like this one find an update; None after an alarm, and if items
+    that come again, or one label, add no evidence.
     """
 
     task: str
@@ -91,6 +94,7 @@ class TaskMonitoring:
     since_look: int
     excess_low: float
     log10_limit: float
+    plan: MonitorPlan | None
     looks: tuple[LookFigures, ...]
 
 
@@ -223,7 +227,10 @@ def monitor(
                 write_history(path, looks)
     else:
         looks, recorded = _with(path, look), False
-    tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
+    tasks = tuple(
+        _state(stream, looks, tolerance, _wordings(each, allow))
+        for stream, each in zip(look.streams, shared, strict=True)
+    )
     statuses = {each.status for each in tasks}
     notes = other_judge(shared[0].old_side, shared[0].new_side)
     notes += described_inputs({task_name(each): each for each in shared})
@@ -314,7 +321,14 @@ def _stream_look(sides: Common, allow: float | None) -> StreamLook:
     )
 
 
-def _state(now_: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMonitoring:
+def _wordings(sides: Common, allow: float | None) -> float:
+    """Wordings of an item in the baseline; infinite where an allowed share replaces them."""
+    return float("inf") if allow is not None else 1 + len(sides.pair_row) / len(sides.moved)
+
+
+def _state(
+    now_: StreamLook, looks: Sequence[Look], tolerance: float, wordings: float
+) -> TaskMonitoring:
     """Replay the history of one task and scoring."""
     history = [
         (number, look, stream)
@@ -334,6 +348,12 @@ def _state(now_: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMon
     elif last.ci_high is not None and last.ci_high < tolerance and not last.one_label:
         status = "fine"
     ln10 = float(np.log(10))
+    n_new = len(last.clusters.keys() - earlier)
+    plan = None
+    if alarm is None and not last.one_label and (n_new or rules.same_items == "each"):
+        plan = plan_monitor(
+            len(last.clusters), min(last.reworded, 1 - TARGET), wordings, error=error
+        )
     state = TaskMonitoring(
         task=last.task,
         scoring=last.scoring,
@@ -349,12 +369,13 @@ def _state(now_: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMon
         ci_high=last.ci_high,
         n_prompts=last.n_prompts,
         n_items=last.n_items,
-        n_new=len(last.clusters.keys() - earlier),
+        n_new=n_new,
         alarm_look=None if alarm is None else alarm[0],
         alarm_run=None if alarm is None else alarm[1].run,
         since_look=history[found.since][0],
         excess_low=found.low,
         log10_limit=found.log_limit / ln10,
+        plan=plan,
         looks=tuple(
             LookFigures(
                 n, look.at, look.run, stream.judge, stream.moved, stream.reworded,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from judgesense.statistics.monitor_planning import POWER
 from judgesense.systems.monitor_history import Look
 from judgesense.text import brackets, percent, signed
 
 if TYPE_CHECKING:
+    from judgesense.statistics.monitor_planning import MonitorPlan
     from judgesense.systems.monitor import TaskMonitoring
 
 
@@ -28,8 +30,9 @@ def state_text(state: TaskMonitoring, rules: Look, one_label: bool) -> str:
             f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}): verdicts have "
             f"moved more than {beyond} from look {state.since_look} on{lower} ({figures})."
         )
+    planned = "" if state.plan is None else f" {plan_text(state.plan, rules.allow is not None)}"
     if state.status == "fine":
-        return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures})."
+        return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures}).{planned}"
     text = (
         f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)} "
         f"({figures}); no alarm so far."
@@ -45,4 +48,18 @@ def state_text(state: TaskMonitoring, rules: Look, one_label: bool) -> str:
             " All its items were in earlier looks: draw each look's items from a larger baseline, "
             "so that evidence adds up."
         )
-    return text
+    return text + planned
+
+
+def plan_text(plan: MonitorPlan, allowed: bool = False) -> str:
+    """How likely looks like this one find an update, and what would make it likely enough."""
+    than = "is allowed" if allowed else "rewording does"
+    text = (
+        f"If an update moves {percent(plan.beyond)} of verdicts more than {than}, {plan.looks} "
+        f"looks like this one, at other items each, raise the alarm with a probability of "
+        f"{percent(plan.chance)}"
+    )
+    needed = [] if plan.items_needed is None else [f"{plan.items_needed} items a look"]
+    if plan.wordings_needed is not None:
+        needed.append(f"{plan.wordings_needed} wordings in the baseline")
+    return text + (f"; {' or '.join(needed)} would make it {percent(POWER)}." if needed else ".")

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from judgesense.statistics.confidence_sequence import log_wealth
+from judgesense.statistics.monitor_planning import detection_chance, plan_monitor
 from judgesense.statistics.monitoring import start_weight, watch
+
+BETS = np.arange(1, 21) / 21
+
+
+def capital(z, tuned: float = 0.2) -> float:
+    """Log of what 1 grows to at one look: 0.3 on constant bets, 0.7 on the tuned one."""
+    constant = log_wealth((1 + z) / 2, 0.5)[-1] + np.log(0.3)
+    return np.logaddexp(constant, np.log1p(tuned * z).sum() + np.log(0.7))
 
 
 def looks(rng, n_looks: int, share: float, n: int = 200) -> list[np.ndarray]:
@@ -15,15 +24,26 @@ def looks(rng, n_looks: int, share: float, n: int = 200) -> list[np.ndarray]:
 
 
 def test_weights_of_all_starts_add_up_to_one() -> None:
-    assert sum(start_weight(start) for start in range(52)) == pytest.approx(0.5)
+    assert sum(start_weight(start) for start in range(52)) == pytest.approx(0.7)
     assert sum(start_weight(start) for start in range(52 * 2000)) == pytest.approx(1, abs=1e-3)
 
 
 def test_one_look_is_one_bet() -> None:
     z = np.random.default_rng(0).choice([-1.0, -0.25, 0.0, 1.0], 50)
     found = watch([z])
-    wealth = log_wealth((1 + z) / 2, 0.5)[-1] + np.log(start_weight(0))
-    assert found.log_evidence[0] == pytest.approx(wealth, abs=1e-12)
+    assert found.log_evidence[0] == pytest.approx(capital(z) + np.log(start_weight(0)), abs=1e-12)
+
+
+def test_starts_add_up_and_the_tuned_bet_knows_earlier_looks() -> None:
+    rng = np.random.default_rng(1)
+    first, second = (rng.choice([-1.0, 0.0, 1.0], 50, p=[0.1, 0.7, 0.2]) for _ in range(2))
+    later = 0.05 * 70 / (5 + np.sum(first**2))
+    both = np.log(
+        0.3 * np.mean(np.exp([np.log1p(bet * np.append(first, second)).sum() for bet in BETS]))
+        + 0.7 * np.exp(np.log1p(0.2 * first).sum() + np.log1p(later * second).sum())
+    )
+    sums = np.logaddexp(both, capital(second, later)) + np.log(start_weight(0))
+    assert watch([first, second]).log_evidence[1] == pytest.approx(sums, abs=1e-12)
 
 
 def test_few_false_alarms_in_a_year_at_the_boundary() -> None:
@@ -47,7 +67,7 @@ def test_an_item_counts_once_for_each_start() -> None:
     once, each = watch([z] * 20, same), watch([z] * 20)
     assert each.alarm is not None
     assert once.alarm is None
-    # All starts have the same evidence, and the same weight.
+    # Each start is a block of its own, and all have the same evidence and weight.
     assert np.ptp(once.log_evidence) == pytest.approx(0, abs=1e-9)
     fresh = [list(range(200 * k, 200 * k + 200)) for k in range(20)]
     assert watch([z] * 20, fresh).alarm == each.alarm
@@ -57,8 +77,23 @@ def test_items_that_come_again_count_from_their_next_start() -> None:
     z = np.array([1.0, 0.0])
     found = watch([z, z], [["a", "b"], ["a", "c"]])
     # From the first look on, a and b, then c; from the second on, a and c.
-    both = [log_wealth((1 + np.array(x)) / 2, 0.5)[-1] for x in ([1, 0, 0], [1, 0])]
+    both = [capital(np.array([1.0, 0.0])), capital(np.array([1.0, 0.0, 0.0]))]
+    assert both[0] == pytest.approx(both[1])
     assert found.log_evidence[1] == pytest.approx(max(both) + np.log(start_weight(0)), abs=1e-12)
+
+
+def test_a_plan_agrees_with_the_test() -> None:
+    rng = np.random.default_rng(6)
+    own = rng.beta(0.2, 0.8, (40, 8, 120))
+    moved = rng.random(own.shape) < own + (1 - own) * 0.05 / 0.8
+    z = moved - (rng.random(own.shape) < own).astype(float)
+    found = np.mean([watch(list(each)).alarm is not None for each in z])
+    plan = plan_monitor(120, 0.2, 2)
+    assert plan.chance == pytest.approx(found, abs=0.17)
+    assert detection_chance(plan.items_needed, 0.2, 2) >= 0.8
+    assert detection_chance(120, 0.2, plan.wordings_needed) >= 0.8
+    assert plan_monitor(200, 0.2, 2).items_needed is None
+    assert detection_chance(120, 0.2, 3) > plan.chance
 
 
 @pytest.mark.parametrize(
@@ -70,6 +105,9 @@ def test_items_that_come_again_count_from_their_next_start() -> None:
         (lambda: watch([[0.0, 0.0]], [["a", "a"]]), r"ids\[0\]"),
         (lambda: watch([[0.0]], []), "ids"),
         (lambda: watch([[0.0]], error=0), "level"),
+        (lambda: plan_monitor(0, 0.2, 2), "items 0"),
+        (lambda: detection_chance(10, 0.98, 2), "reworded 0.98"),
+        (lambda: detection_chance(10, 0.2, 1), "wordings is 1"),
     ],
 )
 def test_bad_input_is_named(call, named) -> None:
