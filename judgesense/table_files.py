@@ -43,6 +43,8 @@ def require_columns(record: Record, names: Sequence[str], what: str) -> None:
 def read_table(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
+    A CSV file may be separated by commas, semicolons or tabs.
+
     Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text in another
     encoding, a CSV row with more or fewer cells than the header, and a JSON line that is not an
     object.
@@ -99,6 +101,11 @@ def _read_csv(path: Path, encoding: str, delimiter: str) -> Iterator[Record]:
         with path.open(encoding=_with_bom(encoding), newline="") as source:
             rows = csv.reader(source, delimiter=delimiter, strict=True)
             header = next(rows, [])
+            if len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), None)):
+                # Spreadsheets write these where a comma is the decimal point.
+                source.seek(0)
+                rows = csv.reader(source, delimiter=(delimiter := other), strict=True)
+                header = next(rows)
             if repeated := {name for name in header if header.count(name) > 1}:
                 raise JudgeSenseError(
                     f"{path}: the column {sorted(repeated)[0]!r} appears twice in the header"

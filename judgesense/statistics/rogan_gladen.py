@@ -93,7 +93,7 @@ def rogan_gladen(
         )
 
     if not good.any() or not bad.any():
-        return undefined("the labels are of one class: label units of both")
+        return undefined("the labels are of one class: label outputs of both classes")
     f = np.where(np.isnan(f), 0.0, f)
     sensitivity, of_good = _share(f, good, w)
     specificity, of_bad = _share(1 - f, bad, w)

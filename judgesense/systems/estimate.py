@@ -20,6 +20,7 @@ from judgesense.systems.human_labels import Labels, gold_labels, read_labels
 from judgesense.systems.units import Units, units_of
 from judgesense.systems.verdict_schema import VerdictTable
 from judgesense.systems.verdict_table import read_verdicts
+from judgesense.text import number
 
 
 def estimate(
@@ -219,7 +220,15 @@ def _notes(data: Data, rows: Sequence[Mapping[str, Any]]) -> list[str]:
             "mean verdict in the correction"
         )
     if given.unmatched:
-        notes.append(f"{given.unmatched} labels match no verdict and were left out")
+        notes.append(
+            f"{given.unmatched} labels match no verdict and were left out; the first is in "
+            f"{given.first_unmatched}"
+        )
+    if given.alpha is not None and given.alpha <= 0:
+        notes.append(
+            f"raters agree no better than chance (alpha {number(given.alpha)}): settle with them "
+            "what a label means before you rely on the figures"
+        )
     if given.ties:
         notes.append(
             f"raters tie on {given.ties} outputs, which count as the mean of the tied labels"

@@ -179,7 +179,7 @@ def comparison_text(each: Mapping[str, Any]) -> str:
 
     def said(winner: str | None) -> str:
         if winner is None:
-            return f"leaves {one} and {two} open"
+            return f"does not decide between {one} and {two}"
         return f"decides for {winner} over {two if winner == one else one}"
 
     alone = f"The judge alone {said(each['decision_naive'])}"
@@ -188,9 +188,9 @@ def comparison_text(each: Mapping[str, Any]) -> str:
     if each["ci_low"] is None:
         return f"{one} and {two}: no interval, so no decision."
     if not each["changed"]:
-        text = f"{alone}; labels agree." if each["decision"] else f"{alone}, and labels do too."
+        text = f"{alone}; {'labels agree' if each['decision'] else 'nor do labels'}."
     elif each["decision"] is None:
-        text = f"{alone}; corrected by labels, it is open."
+        text = f"{alone}; corrected by labels, neither is shown to be better."
     else:
         winner, loser = each["decision"], two if each["decision"] == one else one
         text = f"{alone}; corrected by labels, {winner} is better than {loser}"
@@ -218,10 +218,12 @@ def _wordings_text(each: Mapping[str, Any]) -> str:
         counts[row["decision"]] = counts.get(row["decision"], 0) + 1
     if len(counts) == 1:
         (winner,) = counts
-        told = "leave it open" if winner is None else f"are for {winner}"
-        return f"All {len(by_wording)} wordings alone {told}."
+        which = "Both" if len(by_wording) == 2 else f"All {len(by_wording)}"
+        if winner is None:
+            return "No wording decides on its own."
+        return f"{which} wordings, each on its own, are for {winner}."
     parts = [
-        f"{count} {'leave it open' if winner is None else f'are for {winner}'}"
+        f"{count} {'decide nothing' if winner is None else f'are for {winner}'}"
         for winner, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
     ]
-    return f"Of {len(by_wording)} wordings alone, {join(parts)}."
+    return f"Of {len(by_wording)} wordings, each on its own, {join(parts)}."

@@ -47,7 +47,7 @@ class Labels:
     raters' are put together. ``picked`` is true if ``--next`` picked labels, at another rate in
     each stratum. ``alpha`` is Krippendorff's alpha between raters, None with one. ``ties``
     counts units on which no label has a majority. ``unmatched`` counts labels without a verdict,
-    ``empty`` rows without a label.
+    the first of them at ``first_unmatched`` (file and row); ``empty`` counts rows without a label.
     """
 
     values: Floats
@@ -59,6 +59,7 @@ class Labels:
     unmatched: int
     empty: int
     sources: tuple[str, ...] = ()
+    first_unmatched: str | None = None
 
 
 def read_labels(
@@ -102,9 +103,11 @@ def read_labels(
         told = ", ".join(map(str, sources))
         if given.rows == given.empty:
             raise JudgeSenseError(f"{told}: no row has a label")
+        place, item = given.unmatched[0]
         raise JudgeSenseError(
-            f"{told}: none of {given.rows} labels matches a verdict of {table.source}; the first "
-            f"is in {given.unmatched[0]}. item_id (and system_id) must be those of the verdicts"
+            f"{told}: none of {given.rows} labels matches a verdict of {table.source}. {place} "
+            f"has item_id {item!r}, the first verdict {units.items[0]!r}: item_id (and system_id) "
+            "must be the same in both"
         )
     given.check_scale()
     given.check_strata()
@@ -120,6 +123,7 @@ def read_labels(
         len(given.unmatched),
         given.empty,
         tuple(map(str, sources)),
+        given.unmatched[0][0] if given.unmatched else None,
     )
 
 
@@ -136,7 +140,7 @@ class _Given:
         self.table, self.units, self.positive, self.mapping = table, units, positive, mapping
         self.said: dict[int, dict[str, tuple[float, str]]] = {}
         self.strata: dict[int, tuple[str, str]] = {}
-        self.unmatched: list[str] = []
+        self.unmatched: list[tuple[str, str | None]] = []
         self.rows = self.empty = 0
         names = [units.systems[code] for code in units.system]
         self.by_name = {key: n for n, key in enumerate(zip(units.items, names, strict=True))}
@@ -154,7 +158,7 @@ class _Given:
         value = self._number(row.label, place)
         unit = self._unit(row, place)
         if unit is None:
-            self.unmatched.append(place)
+            self.unmatched.append((place, row.item_id or row.unit))
             return
         if self.units.comparative and self._flipped(row, unit):
             value = 1 - value

@@ -44,10 +44,13 @@ class TaskMigration:
     ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
     rewording moves. ``more`` says that it lies above 0, ``no more`` that it lies below
     ``tolerance``; each is wrong in at most ``error`` of runs, which is what its ends ``ci_low`` and
-    ``ci_high`` are made for. ``cause`` names what keeps it from being told: ``open`` (too few
-    items), ``one wording``, ``one label`` or ``one cluster``; else it is None. ``asked_again`` is
-    the share that the old judge moves on the same prompt. ``items_needed`` settles an open claim
-    with 80% probability. UNCLEAR and REFUSED count as verdicts of their own.
+    ``ci_high`` are made for. From four wordings on, it is about wordings like these, and
+    ``claim_these``, with its ends ``these_ci_low`` and ``these_ci_high``, about these alone; None
+    with fewer. ``cause`` names what keeps the claim from being told: ``open`` (too few items),
+    ``few wordings`` (which differ so much that more items would not tell), ``one wording``, ``one
+    label`` or ``one cluster``; else it is None. ``asked_again`` is the share that the old judge
+    moves on the same prompt. ``items_needed`` settles an open claim with 80% probability. UNCLEAR
+    and REFUSED count as verdicts of their own.
     """
 
     task: str
@@ -66,6 +69,9 @@ class TaskMigration:
     excess: float | None
     ci_low: float | None
     ci_high: float | None
+    claim_these: Claim | None
+    these_ci_low: float | None
+    these_ci_high: float | None
     excess_again: float | None
     excess_again_ci_low: float | None
     excess_again_ci_high: float | None
@@ -192,21 +198,23 @@ def migration(
     )
 
 
-def reworded_excess(sides: Common, error: float) -> Excess | None:
-    """What moved between the sides beyond rewording; None if the old side has one wording."""
+def reworded_excess(sides: Common, error: float, *, like_these: bool = True) -> Excess | None:
+    """What moved between the sides beyond rewording; None if the old side has one wording.
+
+    The ends are for wordings like these, from four on, or else for these alone.
+    """
     if not len(sides.pair_row):
         return None
+    pairs = sides.wordings[sides.pair_row].tolist(), sides.pair_wording.tolist()
     return excess_moves(
         sides.moved,
         sides.clusters.tolist(),
         sides.pair_differs,
         sides.clusters[sides.pair_row].tolist(),
-        wordings=sides.wordings.tolist(),
-        other_wordings=(
-            sides.wordings[sides.pair_row].tolist(), sides.pair_wording.tolist()
-        ),
+        wordings=sides.wordings.tolist() if like_these else None,
+        other_wordings=pairs if like_these else None,
         error=error,
-    )  # fmt: skip
+    )
 
 
 def _compare(
@@ -224,7 +232,16 @@ def _compare(
             sides.moved, sides.clusters.tolist(), repeats[1], repeats[0].tolist(), error=error
         )
     claim, cause = _claim(sides, excess, tolerance)
-    needed = _needed(excess, tolerance, error, sides) if cause == "open" else None
+    these = reworded_excess(sides, error, like_these=False)
+    claim_these = None
+    if excess is None or not excess.random:
+        these = None
+    else:
+        claim_these = _claim(sides, these, tolerance)[0]
+    needed = None
+    if cause == "open":
+        needed = _needed(excess, these or excess, tolerance, error, sides)
+        cause = cause if needed is not None or these is None else "few wordings"
     levels, level_ends = level_shift(sides)
     right = accuracy(sides)
     shares = {
@@ -236,6 +253,7 @@ def _compare(
     text = claim_text(
         task_name(sides), claim, cause, excess, float(sides.moved.mean()), tolerance,
         prompts=len(sides.moved), items=n_items, needed=needed,
+        these=None if claim_these in (None, claim) else (str(claim_these), these),
         towards=max(gained, key=lambda shift: shift.difference or 0.0, default=None),
     )  # fmt: skip
     return TaskMigration(
@@ -255,6 +273,9 @@ def _compare(
         excess=None if excess is None else excess.excess,
         ci_low=None if excess is None else excess.low,
         ci_high=None if excess is None else excess.high,
+        claim_these=claim_these,
+        these_ci_low=None if these is None else these.low,
+        these_ci_high=None if these is None else these.high,
         excess_again=None if noise is None else noise.excess,
         excess_again_ci_low=None if noise is None else noise.low,
         excess_again_ci_high=None if noise is None else noise.high,
@@ -289,15 +310,27 @@ def _claim(sides: Common, excess: Excess | None, tolerance: float) -> tuple[Clai
     return ("more", None) if excess.low > 0 else ("cannot tell", "open")
 
 
-def _needed(excess: Excess | None, tolerance: float, error: float, sides: Common) -> int | None:
-    """Items that would settle the claim with 80% probability if the excess is as it was found."""
-    if excess is None or excess.low is None or excess.high is None:
+def _needed(
+    excess: Excess | None, these: Excess | None, tolerance: float, error: float, sides: Common
+) -> int | None:
+    """Items that would settle the claim with 80% probability if the excess is as it was found.
+
+    None if no number of items does, because what differs between wordings does not shrink with
+    items. ``these`` has the ends for these wordings alone.
+    """
+    if excess is None or these is None or these.low is None or these.high is None:
         return None
     clusters, level = excess.n_clusters, 1 - 2 * error
-    spread = error_of(excess.low, excess.high, clusters, level)
+    spread = error_of(these.low, these.high, clusters, level)
     ends = (0.0, tolerance)
     limit = max(ends, key=lambda end: abs(excess.excess - end))
     found = items_for_estimate(
         excess.excess, spread, clusters, threshold=limit, confidence_level=level
     )
+    if excess.wordings_error > 0 and found.clusters is not None:
+        # The variance that decides, spread² clusters / found, minus what items do not shrink.
+        left = 1 - excess.wordings_error**2 * found.clusters / (spread**2 * clusters)
+        if left <= 0:
+            return None
+        found = found.scaled(1 / left)
     return found.scaled(len(set(sides.items)) / clusters).clusters

@@ -21,6 +21,7 @@ _CAUSES = {
     "at least two wordings",
     "one label": "all verdicts of both are one label, and a judge that does not read would move as "
     "little: add items with another label",
+    "few wordings": "the wordings differ too much for more items to tell: add wordings",
     "one cluster": "one item, or one cluster of items, has no interval: add items",
 }
 
@@ -36,11 +37,13 @@ def claim_text(
     prompts: int,
     items: int,
     needed: int | None,
+    these: tuple[str, Excess | None] | None = None,
     towards: LabelShift | None = None,
 ) -> str:
-    """The claim on a task in one sentence, with its figures.
+    """The claim on a task in a sentence or two, with its figures.
 
-    ``towards`` is the label that gained most, if one clearly did.
+    ``these`` is the claim on these wordings alone, if it differs, and ``towards`` the label that
+    gained most, if one clearly did.
 
     >>> claim_text("t", "cannot tell", "one label", None, 0.0, 0.02, prompts=9, items=9,
     ...            needed=None)[:32]
@@ -54,6 +57,7 @@ def claim_text(
         figures += f"; towards {towards.label}, {percent(towards.old)} to {percent(towards.new)}"
     if claim == "more":
         return f"{task}: the update moves more verdicts than a paraphrase does ({figures})."
+    told = "" if these is None else _these_text(*these)
     if claim == "no more":
         within = ""
         if excess is not None and excess.high is not None and excess.high > 0:
@@ -61,15 +65,23 @@ def claim_text(
         aside = ", but in one direction" if towards is not None else ""
         return (
             f"{task}: the update moves no more verdicts than a paraphrase does{within}{aside} "
-            f"({figures})."
+            f"({figures}).{told}"
         )
     why = _CAUSES.get(cause or "", "too few items")
     if needed is not None:
         why = f"about {needed:,} items would tell, if the difference is as found"
     return (
         f"{task}: cannot tell whether the update moves more verdicts than a paraphrase does "
-        f"({figures}); {why}."
+        f"({figures}); {why}.{told}"
     )
+
+
+def _these_text(claim: str, excess: Excess | None) -> str:
+    ends = "" if excess is None else f" {brackets(excess.low, excess.high, signed)}"
+    moves = {
+        "more": "it moves more than rewording", "no more": "it moves no more than rewording",
+    }.get(claim, "it cannot be told")  # fmt: skip
+    return f" Under these wordings alone, {moves}{ends}; the claim is about wordings like these."
 
 
 def render(found: Migration) -> str:

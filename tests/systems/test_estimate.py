@@ -119,6 +119,7 @@ def test_several_raters(tmp_path):
     )
     # From the package krippendorff.
     assert found.alpha == pytest.approx(-0.3125, abs=1e-9)
+    assert any("no better than chance" in note for note in found.notes)
 
 
 def test_a_judge_worse_than_chance_and_labels_of_one_class(tmp_path):
@@ -159,7 +160,7 @@ VERDICTS = "item_id,system_id,verdict\n1,a,4\n1,b,2\n2,a,5\n2,b,1\n3,a,3\n3,b,3\
 @pytest.mark.parametrize(
     ("labels", "named"),
     [
-        ("item_id,system_id,label\n9,a,4\n", ("none of 1", "row 1")),
+        ("item_id,system_id,label\n9,a,4\n", ("none of 1", "row 1", "'9'", "'1'")),
         ("item_id,system_id,label\n1,a,4\n2,a,90\n", ("row 2", "'90'", "--map")),
         ("item_id,system_id,label\n1,a,1\n2,a,0\n", ("row 1", "--map")),
         ("item_id,system_id,label\n1,a,4\n2,a,good\n", ("row 2", "'good'")),
@@ -196,6 +197,15 @@ def test_bad_verdicts(tmp_path, verdicts, how, named):
     with pytest.raises(JudgeSenseError) as told:
         estimate(tmp_path / "v.csv", labels, **how)
     assert all(part in str(told.value) for part in named)
+
+
+def test_labels_without_a_verdict_are_counted_and_named(tmp_path):
+    (tmp_path / "v.csv").write_text(VERDICTS)
+    # As a spreadsheet writes it where a comma is the decimal point.
+    (tmp_path / "l.csv").write_text("\ufeffitem_id;system_id;label\n1;a;4\n9;a;5\n8;b;5\n", "utf-8")
+    found = estimate(tmp_path / "v.csv", tmp_path / "l.csv")
+    assert found.n_labels == 1
+    assert any(note.startswith("2 labels") and "row 2" in note for note in found.notes)
 
 
 def test_people_may_use_other_words(tmp_path):

@@ -235,3 +235,19 @@ def test_command_line(write) -> None:
     assert found["tasks"][0]["threshold"]["new_threshold"] == 0.5
     with pytest.raises(JudgeSenseError, match="--pass-at needs --migration"):
         CliRunner().invoke(app, ["compare", old, new, "--pass-at", "3"], catch_exceptions=False)
+
+
+def test_wordings_that_differ_leave_the_claim_to_these_alone(write) -> None:
+    moves = {"w1": 0, "w2": 9, "w3": 8, "w4": 1}
+    wordings = list(moves)
+    steady = lambda i, w, r: "YES" if i % 2 else "NO"  # noqa: E731
+    updated = lambda i, w, r: steady(i + (i % 10 < moves[w]), w, r)  # noqa: E731
+    old = write("old", steady, items=range(60), wordings=wordings)
+    new = write("new", updated, items=range(60), wordings=wordings, judge="m@new")
+    (task,) = migration(old, new).tasks
+    assert (task.claim, task.cause, task.items_needed) == ("cannot tell", "few wordings", None)
+    assert task.claim_these == "more"
+    assert task.ci_low < 0 < task.these_ci_low < task.excess < task.these_ci_high
+    few = migration(*(write(name, rule, items=range(60), wordings=["w2", "w3"], judge=f"m@{name}")
+                      for name, rule in (("a", steady), ("b", updated)))).tasks[0]  # fmt: skip
+    assert (few.claim, few.claim_these, few.these_ci_low) == ("more", None, None)
