@@ -3,9 +3,8 @@
     python benchmarks/estimate.py                    # 1,000 runs a cell, about 6 minutes
     python benchmarks/estimate.py --quick            # 100 runs
     python benchmarks/estimate.py --write-summeval DIR    # summeval.jsonl and what people rated
-    judgesense run --judge JUDGE --tasks coherence --scoring options --items DIR/summeval.jsonl \\
-        --templates judgesense_dataset/data/templates.yaml --out DIR/run
-    python benchmarks/estimate.py --sections next --summeval DIR/run
+    judgesense judge DIR/summeval.jsonl --judge JUDGE --task coherence --out DIR/verdicts.parquet
+    python benchmarks/estimate.py --sections next --summeval DIR/verdicts.parquet
 
 peers: means, classical and power-tuned, beside ``ppi_py``; Rogan-Gladen beside ``judgy``; on the
 logs of RAG-Eval and flakyjudge and on simulated data. The largest difference counts.
@@ -405,7 +404,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="100 runs a cell")
     parser.add_argument("--runs", type=int, help="runs a cell (1,000)")
-    parser.add_argument("--summeval", type=Path, help="a run's folder on SummEval's summaries")
+    parser.add_argument("--summeval", type=Path, help="verdicts on SummEval's summaries")
     parser.add_argument(
         "--sections", nargs="+", default=["peers", "coverage", "decides", "next"],
         choices=["peers", "coverage", "decides", "next"],

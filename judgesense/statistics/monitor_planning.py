@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -42,6 +43,11 @@ class MonitorPlan:
     chance: float
     items_needed: int | None
     wordings_needed: int | None
+
+    def scaled(self, factor: float) -> MonitorPlan:
+        """The plan with its numbers of items times a factor: items per cluster."""
+        needed = None if self.items_needed is None else math.ceil(self.items_needed * factor)
+        return replace(self, items=round(self.items * factor), items_needed=needed)
 
 
 def plan_monitor(

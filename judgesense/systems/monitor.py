@@ -351,8 +351,9 @@ def _state(
     n_new = len(last.clusters.keys() - earlier)
     plan = None
     if alarm is None and not last.one_label and (n_new or rules.same_items == "each"):
-        plan = plan_monitor(
-            len(last.clusters), min(last.reworded, 1 - TARGET), wordings, error=error
+        clusters = len(last.clusters)
+        plan = plan_monitor(clusters, min(last.reworded, 1 - TARGET), wordings, error=error).scaled(
+            last.n_items / clusters
         )
     state = TaskMonitoring(
         task=last.task,

@@ -55,8 +55,8 @@ def plan_text(plan: MonitorPlan, allowed: bool = False) -> str:
     """How likely looks like this one find an update, and what would make it likely enough."""
     than = "is allowed" if allowed else "rewording does"
     text = (
-        f"If an update moves {percent(plan.beyond)} of verdicts more than {than}, {plan.looks} "
-        f"looks like this one, at other items each, raise the alarm with a probability of "
+        f"An update that moves {percent(plan.beyond)} of verdicts more than {than} would raise the "
+        f"alarm within {plan.looks} such looks, each at other items, with a probability of "
         f"{percent(plan.chance)}"
     )
     needed = [] if plan.items_needed is None else [f"{plan.items_needed} items a look"]

@@ -77,6 +77,11 @@ def test_too_few_items_cannot_tell(write, baseline) -> None:
     run = write("week", worded, items=range(6))
     found = monitor(run, against=baseline)
     assert (found.status, found.exit_code) == ("cannot tell", 3)
+    plan = found.tasks[0].plan
+    assert (plan.items, plan.beyond, plan.looks) == (6, 0.05, 8)
+    assert plan.chance < 0.1
+    assert plan.items_needed > 50
+    assert f"{plan.items_needed} items a look" in found.tasks[0].text
 
 
 def test_one_label_cannot_tell(write) -> None:
