@@ -17,6 +17,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from judgesense.files import write_text
 from judgesense.text import duration
 from local_judges.local.packaged_models import cache_dir
@@ -32,8 +34,8 @@ WAYS = (BFLOAT16, OPTIONS, ONCE, "--limit N")
 LONG = 60.0
 """Seconds from which quicker ways are named."""
 
-MOST = "at most about"
-"""A few requests alone, or a first batch that loads the weights, are slower than the rest."""
+MARGIN = 1.25
+"""What is told is at most about right: other prompts may share less text, or get longer answers."""
 
 _TIMED = 4
 """Requests that are judged to time a judge; their answers are not kept."""
@@ -77,24 +79,25 @@ class Pace:
 
     def start(self, judge: Judge, todo: Sequence[Part], requests: Requests) -> None:
         """Tell how long these parts take, if the pace is known or can be sampled."""
-        batches = [batch for part in todo for batch in part.batches]
-        self._prompts = sum(map(len, batches))
-        self._characters = sum(requests.characters(batch) for batch in batches)
+        asked = np.fromiter((at for part in todo for at in part.requests), dtype=np.int64)
+        self._prompts, self._characters = len(asked), int(requests.characters[asked].sum())
         if not self._prompts:
             self._told = True
             return
-        asked = judge, self._scorings, self._repeats
-        self._quicker = ", ".join(way for way in self._ways if _applies(way, *asked))
+        scorings, repeats = self._scorings, self._repeats
+        ways = (way for way in self._ways if _applies(way, judge, scorings, repeats))
+        self._quicker = ", ".join(ways)
         known = stored(self._identity, self._scorings) if self._identity else None
         if known is not None:
-            self._tell(self._characters / known)
+            self._tell(MARGIN * self._characters / known)
         elif self._sample and self._prompts > 4 * _TIMED:
             step = max(len(requests) // _TIMED, 1)
             sample = requests.take(range(0, len(requests), step)[:_TIMED])
             # The first call also pays for what is set up only once.
             self._seconds(judge, sample[:1])
             per_prompt = self._seconds(judge, sample) / len(sample)
-            self._tell(per_prompt * self._prompts, MOST)
+            # A few requests alone are slower than many, so this needs no margin.
+            self._tell(per_prompt * self._prompts)
             self._warm = True
         self._started = self._first = self._last = time.perf_counter()
 
@@ -106,14 +109,15 @@ class Pace:
             # The first batch also loads the weights.
             self._first, self._warm = self._last, True
         else:
-            self._seen += requests.characters(batch)
+            self._seen += int(requests.characters[batch].sum())
         late = self._last - self._started > _FIRST_S
         if late and not self._told and self._done < self._prompts:
             if self._seen:
-                self._tell((self._last - self._first) * self._characters / self._seen)
+                seconds = (self._last - self._first) * self._characters / self._seen
+                self._tell(MARGIN * seconds)
             else:
-                seen = max(requests.characters(batch), 1)
-                self._tell((self._last - self._started) * self._characters / seen, MOST)
+                seen = max(int(requests.characters[batch].sum()), 1)
+                self._tell((self._last - self._started) * self._characters / seen)
 
     def keep(self) -> None:
         """Keep the pace for the next run, if enough was judged to know it."""
@@ -127,9 +131,9 @@ class Pace:
         except OSError as error:
             log.warning("cannot keep the judge's pace in %s: %s", place, error)
 
-    def _tell(self, seconds: float, about: str = "about") -> None:
+    def _tell(self, seconds: float) -> None:
         self._told = True
-        text = f"{self._prompts} prompts take {about} {duration(seconds)}"
+        text = f"{self._prompts} prompts take at most about {duration(seconds)}"
         more = f"; quicker in another run: {self._quicker}"
         self._note(text + (more if self._quicker and seconds >= LONG else ""))
 

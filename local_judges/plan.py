@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -74,10 +74,11 @@ class Requests(Sequence[Request]):
             )
         ]
 
-    def characters(self, indices: Sequence[int] | Indices) -> int:
-        """The length of these requests' user messages together, in characters."""
-        rows = self._first[np.asarray(indices, dtype=np.int64)]
-        return int(pc.sum(pc.utf8_length(take_rows(self._table, rows)["text"])).as_py() or 0)
+    @cached_property
+    def characters(self) -> Indices:
+        """The length of each request's user message, in characters."""
+        lengths: Indices = pc.utf8_length(self._table["text"]).to_numpy().astype(np.int64)
+        return lengths[self._first]
 
     def rows(self, index: int) -> Indices:
         """The rows of the prompts table that share this request."""

@@ -22,7 +22,7 @@ def dry_run(request: RunRequest) -> dict[str, Any]:
     import pyarrow.compute as pc
 
     from local_judges.api.judge import most_cost
-    from local_judges.pace import stored
+    from local_judges.pace import MARGIN, stored
     from local_judges.plan import Requests
     from local_judges.registry import seeded
 
@@ -52,7 +52,7 @@ def dry_run(request: RunRequest) -> dict[str, Any]:
                 "asked_twice": len(twice),
                 "input_tokens": characters // 4,
                 "scorings": list(settings.scorings),
-                "seconds": characters / pace if pace else None,
+                "seconds": MARGIN * characters / pace if pace else None,
                 "max_cost_usd": None if cost is None else settings.repeats * cost,
             }
         )
@@ -76,7 +76,7 @@ def describe(request: RunRequest) -> Iterator[str]:
             f"{' and '.join(judge['scorings'])}"
         )
         if judge["seconds"] is not None:
-            yield f"  about {duration(judge['seconds'])}, at its pace on this machine"
+            yield f"  at most about {duration(judge['seconds'])}, at its pace on this machine"
         if judge["engine"] == "api":
             cost = judge["max_cost_usd"]
             yield (

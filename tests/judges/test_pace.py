@@ -69,7 +69,7 @@ def _judged(judge: Slow, requests: Requests, notes: list[str], identity=None, **
 
 def test_a_sampled_judge_tells_before_it_starts_and_knows_its_pace_next_time(clock: Clock) -> None:
     requests = Requests(load_embedded().select(["coherence"], limit=8).prompts)
-    whole = 0.01 * requests.characters(range(len(requests)))
+    whole = 0.01 * int(requests.characters.sum())
     identity, notes = {"judge": "slow"}, []
     judge = Slow(clock)
     _judged(judge, requests, notes, identity, sample=True, ways=WAYS, repeats=2)
@@ -83,8 +83,8 @@ def test_a_sampled_judge_tells_before_it_starts_and_knows_its_pace_next_time(clo
     assert ONCE in told
     again: list[str] = []
     _judged(Slow(clock), requests, again, identity, sample=True)
-    expected = pace_module.duration(whole)
-    assert again == [f"{len(requests)} prompts take about {expected}"]
+    expected = pace_module.duration(1.25 * whole)
+    assert again == [f"{len(requests)} prompts take at most about {expected}"]
 
 
 def test_a_judge_that_is_not_sampled_tells_after_its_first_batch(clock: Clock) -> None:
@@ -93,7 +93,7 @@ def test_a_judge_that_is_not_sampled_tells_after_its_first_batch(clock: Clock) -
     judge = Slow(clock)
     _judged(judge, requests, notes)
     assert judge.asked == len(requests)
-    whole, first = (requests.characters(range(end)) for end in (len(requests), 10))
+    whole, first = (int(requests.characters[:end].sum()) for end in (len(requests), 10))
     seconds = (30 + 0.01 * first) * whole / first
     expected = pace_module.duration(seconds)
     assert notes == [f"{len(requests)} prompts take at most about {expected}"]
@@ -128,5 +128,6 @@ def test_a_dry_run_tells_the_duration_where_the_pace_is_known(clock: Clock) -> N
     place = pace_module._place(spec.identity(), ["options"])
     place.parent.mkdir(parents=True)
     requests = Requests(asked.benchmark().prompts)
-    place.write_text(str(requests.characters(range(len(requests))) / 600), "ascii")
-    assert "  about 10 minutes, at its pace on this machine" in list(describe(asked))
+    place.write_text(str(int(requests.characters.sum()) / 600), "ascii")
+    told = list(describe(asked))
+    assert "  at most about 12 minutes, at its pace on this machine" in told
