@@ -37,7 +37,7 @@ class LocalModel:
         import transformers
 
         self.source, self.dtype = source, dtype
-        self.folder = plain_folder(source)
+        self.folder = plain_folder(source, dtype)
         self.tokenizer = load_tokenizer(self.folder)
         self.chat = ChatFormat(self.tokenizer, options.system_prompt, source.name, options.thinking)
         if self.chat.thinks:

@@ -10,14 +10,13 @@ import json
 import logging
 import math
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from local_judges.local.devices import free_memory
+from local_judges.local.gguf_files import dequantise, no_bars
 from local_judges.local.packaged_models import NAMED, cache_dir, installed, sha256_files
 
 log = logging.getLogger(__name__)
@@ -141,24 +140,27 @@ def _is_complete(folder: Path, gguf_file: str | None) -> bool:
     return any(folder.glob(gguf_file or "*.safetensors"))
 
 
-def plain_folder(source: ModelFiles) -> Path:
+def plain_folder(source: ModelFiles, dtype: str = "float32") -> Path:
     """The model as a folder of safetensors that every engine can load.
 
-    A GGUF file is dequantised once (to float32, with the same values) into the cache, by its hash
-    and the version of transformers that reads it; the copy loads in a fraction of the time.
-    Raises JudgeSenseError if the GGUF file cannot be read, OSError if the cache is not writable.
+    A GGUF file is dequantised once into the cache, by its hash, ``dtype`` and the version of
+    transformers that reads it; loading maps the copy into memory. float32 keeps the values, other
+    dtypes round each once. Raises JudgeSenseError if the GGUF file cannot be read, OSError if the
+    cache is not writable.
     """
     if source.gguf_file is None:
         return source.folder
     import transformers
 
     key = f"{source.weights.rsplit('@')[-1][:16]}-transformers-{transformers.__version__}"
+    key += "" if dtype == "float32" else f"-{dtype}"
     target = cache_dir() / "models" / f"{source.gguf_file.removesuffix('.gguf')}-{key}"
     if (target / "config.json").is_file():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as made:
-        _dequantise(source, Path(made))
+        log.warning("dequantising %s; later runs use the copy in the cache", source.gguf_file)
+        dequantise(source.folder / source.gguf_file, Path(made), dtype)
         try:
             Path(made).rename(target)
         except OSError:
@@ -168,61 +170,6 @@ def plain_folder(source: ModelFiles) -> Path:
             Path(made).mkdir()  # what TemporaryDirectory will remove
     target.chmod(0o755)
     return target
-
-
-def _dequantise(source: ModelFiles, target: Path) -> None:
-    """Save a GGUF model as safetensors, configuration and tokenizer.
-
-    A model loaded from GGUF refuses ``save_pretrained``, so each part is saved separately. Serving
-    engines read the architecture from the configuration.
-    """
-    import torch
-    import transformers
-    from safetensors.torch import save_file
-
-    log.warning("dequantising %s; later runs use the copy in the cache", source.gguf_file)
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            source.folder, gguf_file=source.gguf_file
-        )
-        with _no_bars():
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                source.folder, gguf_file=source.gguf_file, dtype=torch.float32
-            )
-    except ImportError as error:
-        raise MissingExtraError("gguf", "local", "reading a GGUF file") from error
-    except (ValueError, OSError, KeyError, IndexError, RuntimeError) as error:
-        raise JudgeSenseError(
-            f"the GGUF file {source.folder / str(source.gguf_file)} cannot be read by "
-            f"transformers {transformers.__version__}: {type(error).__name__}: {error}"
-        ) from error
-    tied = set(getattr(model, "all_tied_weights_keys", None) or model._tied_weights_keys or ())
-    weights = {
-        name: tensor.contiguous()
-        for name, tensor in model.state_dict().items()
-        if not (model.config.tie_word_embeddings and name in tied)
-    }
-    save_file(weights, target / "model.safetensors", metadata={"format": "pt"})
-    config = model.config.to_dict()
-    config.pop("quantization_config", None)
-    config["architectures"] = [type(model).__name__]
-    (target / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
-    model.generation_config.save_pretrained(target)
-    tokenizer.save_pretrained(target)
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    """Hide transformers' loading bars, which would break our own progress line."""
-    from transformers.utils import logging as theirs
-
-    shown = theirs.is_progress_bar_enabled()
-    theirs.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            theirs.enable_progress_bar()
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -240,6 +187,9 @@ def load_tokenizer(folder: Path) -> Any:
 def load_model(folder: Path, dtype: str, device: str) -> Any:
     """The causal language model in a folder, in evaluation mode.
 
+    On a CPU, its linear layers are replaced by ones that multiply faster
+    (:mod:`local_judges.local.prepacked`).
+
     Raises JudgeSenseError if it is not a causal language model or too large for the device.
     """
     import torch
@@ -252,7 +202,7 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
             f"{free / 1e9:.1f} GB free; use a smaller model, another dtype or another device"
         )
     try:
-        with _no_bars():
+        with no_bars():
             model = transformers.AutoModelForCausalLM.from_pretrained(
                 folder,
                 dtype=getattr(torch, dtype),
@@ -264,6 +214,10 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
             f"the model in {folder} cannot be loaded as a causal language model: "
             f"{type(error).__name__}: {error}"
         ) from error
+    if device == "cpu":
+        from local_judges.local.prepacked import prepack
+
+        prepack(model)
     return model.eval()
 
 

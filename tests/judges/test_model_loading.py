@@ -130,6 +130,7 @@ def test_an_unreadable_gguf_file_is_named_and_leaves_nothing_behind(
 def test_the_dequantised_copy_holds_the_values_and_tokens_of_the_gguf_file() -> None:
     import torch
     import transformers
+    from safetensors import safe_open
 
     source = find_model("smollm2-135m")
     folder = plain_folder(source)
@@ -151,3 +152,13 @@ def test_the_dequantised_copy_holds_the_values_and_tokens_of_the_gguf_file() -> 
     mine = dict(copied.named_parameters())
     assert all(torch.equal(value, mine[name]) for name, value in direct.named_parameters())
     assert copied.lm_head.weight.data_ptr() == copied.model.embed_tokens.weight.data_ptr()
+
+    halved = plain_folder(source, "bfloat16")
+    assert halved.name == f"{folder.name}-bfloat16"
+    with safe_open(halved / "model.safetensors", "pt") as file:
+        assert set(file.keys()) == {n for n in mine if n != "lm_head.weight"}
+        assert all(
+            torch.equal(file.get_tensor(n), mine[n].bfloat16())
+            for n in mine
+            if n != "lm_head.weight"
+        )

@@ -30,11 +30,20 @@ def judge() -> Iterator[TransformersJudge]:
     judge.close()
 
 
+@pytest.fixture(scope="module")
+def stock(judge: TransformersJudge) -> Any:
+    """The same weights as transformers loads them, with none of our layers."""
+    import torch
+    import transformers
+
+    return transformers.AutoModelForCausalLM.from_pretrained(judge.folder, dtype=torch.float32)
+
+
 def ask(judge: TransformersJudge, requests: Sequence[Request], *scorings: str) -> list[Answer]:
     return ask_all(judge, requests, scorings)
 
 
-def reference(judge: TransformersJudge, request: Request) -> list[float]:
+def reference(judge: TransformersJudge, stock: Any, request: Request) -> list[float]:
     """Option log-probabilities by the model's own forward, one whole sequence at a time."""
     import torch
 
@@ -60,27 +69,29 @@ def reference(judge: TransformersJudge, request: Request) -> list[float]:
         if of not in known:
             with torch.inference_mode():
                 ids = torch.tensor([[*prompt, *read]])
-                logits = judge.model(ids, use_cache=False, logits_to_keep=len(read) + 1).logits[0]
+                logits = stock(ids, use_cache=False, logits_to_keep=len(read) + 1).logits[0]
             known[of] = torch.log_softmax(logits.double(), dim=-1)
         score = sum(float(known[of][at, token]) for at, token in enumerate(option))
         scores.append((options.index(option), score))
     return [score for _, score in sorted(scores)]
 
 
-def test_option_logprobs_equal_an_unbatched_uncached_forward(judge: TransformersJudge) -> None:
+def test_option_logprobs_equal_an_unbatched_uncached_forward(
+    judge: TransformersJudge, stock: Any
+) -> None:
     requests = mixed_requests(200)
     spelt = judge.tokenizer("YES", add_special_tokens=False).input_ids
     assert len(spelt) == 2  # several tokens an option are really met
     answers = ask(judge, requests, "options")
     for request, answer in zip(requests, answers, strict=True):
-        wanted = reference(judge, request)
+        wanted = reference(judge, stock, request)
         assert answer.option_logprobs == pytest.approx(wanted, abs=1e-3), request
         assert answer.option_mass == pytest.approx(sum(map(math.exp, wanted)), rel=2e-3)
         assert answer.text is None
 
 
 def test_greedy_text_equals_transformers_own_where_the_margin_allows(
-    judge: TransformersJudge,
+    judge: TransformersJudge, stock: Any
 ) -> None:
     import torch
 
@@ -90,7 +101,7 @@ def test_greedy_text_equals_transformers_own_where_the_margin_allows(
     for request, answer in zip(requests, answers, strict=True):
         prompt = judge.tokenizer(judge.chat.render(request.text), add_special_tokens=False)
         ids = torch.tensor([prompt.input_ids])
-        out = judge.model.generate(
+        out = stock.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=20,
