@@ -187,9 +187,6 @@ def load_tokenizer(folder: Path) -> Any:
 def load_model(folder: Path, dtype: str, device: str) -> Any:
     """The causal language model in a folder, in evaluation mode.
 
-    On a CPU, its linear layers are replaced by ones that multiply faster
-    (:mod:`local_judges.local.prepacked`).
-
     Raises JudgeSenseError if it is not a causal language model or too large for the device.
     """
     import torch
@@ -214,10 +211,6 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
             f"the model in {folder} cannot be loaded as a causal language model: "
             f"{type(error).__name__}: {error}"
         ) from error
-    if device == "cpu":
-        from local_judges.local.prepacked import prepack
-
-        prepack(model)
     return model.eval()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import platform
 import sys
 from pathlib import Path
 
@@ -41,8 +42,8 @@ class PrepackedLinear(nn.Module):
 def prepack(model: nn.Module) -> int:
     """Replace the linear layers of a model on a CPU; returns how many.
 
-    Layers that need gradients, hooks or another device stay as they are, as do all on a machine
-    without oneDNN or one that emulates the dtype's products. The memory of a replaced weight is
+    Layers that need gradients, hooks or another device stay as they are, as do all on a processor
+    that is not x86-64, without oneDNN, or that emulates the dtype's products. The memory of a replaced weight is
     freed at once, also if it is mapped from a file.
 
     >>> layer = nn.Sequential(nn.Linear(64, 32))
@@ -52,7 +53,7 @@ def prepack(model: nn.Module) -> int:
     >>> bool(torch.allclose(before, after, atol=1e-4))
     True
     """
-    if not torch.backends.mkldnn.is_available():
+    if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return 0
     mapped, done = _mapped_files(), 0
     for parent in list(model.modules()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from local_judges.local.devices import multiplies_slowly  # noqa: E402
 from local_judges.local.prepacked import PrepackedLinear, prepack  # noqa: E402
 
 needs_onednn = pytest.mark.skipif(
-    not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"
+    platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available(),
+    reason="needs oneDNN on x86-64",
 )
 
 
