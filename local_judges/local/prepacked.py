@@ -42,9 +42,9 @@ class PrepackedLinear(nn.Module):
 def prepack(model: nn.Module) -> int:
     """Replace the linear layers of a model on a CPU; returns how many.
 
-    Layers that need gradients, hooks or another device stay as they are, as do all on a processor
-    that is not x86-64, without oneDNN, or that emulates the dtype's products. The memory of a replaced weight is
-    freed at once, also if it is mapped from a file.
+    Layers with hooks or on another device stay as they are, as do all on a processor that is not
+    x86-64, without oneDNN, or that emulates the dtype's products. The memory of a replaced weight
+    is freed at once, also if it is mapped from a file.
 
     >>> layer = nn.Sequential(nn.Linear(64, 32))
     >>> x = torch.ones(4, 64)
