@@ -19,6 +19,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -173,7 +174,7 @@ def main() -> None:
             theirs.append(seconds)
             seconds, texts = ours()
             mine.append(seconds)
-        ratios = [t / ((a + b) / 2) for t, a, b in zip(theirs, mine, mine[1:], strict=True)]
+        ratios = [t / ((a + b) / 2) for t, (a, b) in zip(theirs, pairwise(mine), strict=True)]
         verdicts = [
             [parse(text, request.options) for text, request in zip(each, requests, strict=True)]
             for each in (texts, their_texts)
