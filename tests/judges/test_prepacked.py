@@ -50,7 +50,7 @@ def test_only_plain_linear_layers_are_replaced() -> None:
         {
             "own": Own(4, 4),
             "hooked": hooked,
-            "double": nn.Linear(4, 4).double(),
+            "wide": nn.Linear(4, 4).double(),
             "plain": nn.Linear(4, 4),
         }
     )
