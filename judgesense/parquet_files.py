@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,17 +14,22 @@ from judgesense.errors import JudgeSenseError
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 
-def read_parquet(path: Path, columns: list[str] | None = None, hint: str = "") -> pa.Table:
-    """The table in a Parquet file, or some columns of it, checked by :func:`sound`.
+def read_parquet(path: Path, columns: Sequence[str] | None = None, hint: str = "") -> pa.Table:
+    """The table in a Parquet file, or those of some columns that it has, checked by :func:`sound`.
 
     ``hint`` ends the error of a file that cannot be read. Raises JudgeSenseError.
     """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read(columns=columns)
+            table = file.read(columns=None if columns is None else list(columns))
     except (pa.ArrowException, OSError) as error:
-        raise JudgeSenseError(f"{path} cannot be read as Parquet ({error}){hint}") from error
+        raise unreadable(path, error, hint) from error
     return sound(table, str(path))
+
+
+def unreadable(path: Path, error: Exception, hint: str = "") -> JudgeSenseError:
+    """The error of a file that cannot be read; ``hint`` ends it."""
+    return JudgeSenseError(f"{path} cannot be read as Parquet ({error}){hint}")
 
 
 def sound(rows: Rows, where: str) -> Rows:

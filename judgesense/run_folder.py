@@ -71,6 +71,11 @@ class Run:
         return read_log(self.folder)
 
     @cached_property
+    def figures(self) -> pa.Table:
+        """The decision log without the judges' texts (``raw_text`` is null), as figures need it."""
+        return read_log(self.folder, texts=False)
+
+    @cached_property
     def pairs(self) -> pa.Table | None:
         """The planned pairs; None for an import."""
         return self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)

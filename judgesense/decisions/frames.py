@@ -19,6 +19,9 @@ from judgesense.decisions.log import EQUIVALENT, OPTIONAL, REWORDING, VARIANT_CL
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
+_HASHED_AT_ONCE = 1 << 18
+"""Pairs; few enough for 32-bit offsets of their text."""
+
 Codes = npt.NDArray[np.int64]
 Words = npt.NDArray[Any]
 """Strings in an object array."""
@@ -381,16 +384,33 @@ def _all_pairs(log: Log, code: int) -> Pairs:
     )
 
 
-def data_hash(first: pa.Array, second: pa.Array) -> str:
+def data_hash(first: Any, second: Any) -> str:
     """``tasks.signature_hash`` of many pairs at once: 8 hex digits of the sorted pairs' SHA-256."""
-    table = pa.table({"a": pc.fill_null(first, ""), "b": pc.fill_null(second, "")})
-    table = table.sort_by([("a", "ascending"), ("b", "ascending")])
-    lines = pc.binary_join_element_wise(
-        table["a"], pc.binary_join_element_wise(table["b"], "\n", ""), " "
-    )
+    return hash_of_sorted(first, second, sorted_pairs(first, second))
+
+
+def sorted_pairs(first: Any, second: Any) -> Codes:
+    """The pairs' rows in the order of their first and second prompt ids."""
+    # Sorting each distinct id once is several times faster than sorting the pairs by their text.
+    encoded = pa.chunked_array(
+        [pc.fill_null(_flat(side), "") for side in (first, second)]
+    ).dictionary_encode()
+    ids = encoded.unify_dictionaries().combine_chunks()
+    rank = np.empty(len(ids.dictionary), dtype=np.int64)
+    rank[pc.sort_indices(ids.dictionary).to_numpy()] = np.arange(len(rank))
+    one, two = np.split(rank[ids.indices.to_numpy()], 2)
+    order: Codes = np.argsort(one * max(1, len(rank)) + two, kind="stable")
+    return order
+
+
+def hash_of_sorted(first: Any, second: Any, rows: Codes) -> str:
+    """The hash of the pairs at some rows, which are in the order of `sorted_pairs`."""
     digest = hashlib.sha256()
-    for chunk in lines.chunks:
-        _, offsets, data = chunk.buffers()
-        ends = np.frombuffer(offsets, np.int32)[[chunk.offset, chunk.offset + len(chunk)]]
+    for start in range(0, len(rows), _HASHED_AT_ONCE):
+        own = pa.array(rows[start : start + _HASHED_AT_ONCE])
+        one, two = (pc.fill_null(_flat(side).take(own), "") for side in (first, second))
+        lines = pc.binary_join_element_wise(one, pc.binary_join_element_wise(two, "\n", ""), " ")
+        _, offsets, data = lines.buffers()
+        ends = np.frombuffer(offsets, np.int32)[[lines.offset, lines.offset + len(lines)]]
         digest.update(memoryview(data)[ends[0] : ends[1]] if data else b"")
     return digest.hexdigest()[:8]

@@ -7,16 +7,18 @@ scoring and repeat, stored as ``decisions/part-*.parquet`` in a run's folder.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
-from judgesense.parquet_files import read_parquet
+from judgesense.parquet_files import read_parquet, sound, unreadable
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
@@ -81,6 +83,11 @@ OPTIONAL = ("variant", "variant_class")
 
 PARTS = "decisions"
 
+REWRITE = "; rerun the run's command to write it again"
+"""How the error of a part that cannot be read ends."""
+
+_TEXTS_AT_ONCE = 4096
+
 
 def encode_part(table: pa.Table, sink: Any) -> None:
     """Write a part's bytes with checksums, so that resuming a run finds a flipped bit."""
@@ -122,13 +129,49 @@ def require_parts(run_dir: Path, parts: str = PARTS, log: str = "decision log") 
     return found
 
 
-def read_log(run_dir: Path) -> pa.Table:
+def read_log(run_dir: Path, *, texts: bool = True) -> pa.Table:
     """The whole decision log of a run.
 
-    Raises JudgeSenseError if the run has none, if a part lacks a column, and for NaN.
+    ``texts=False`` leaves ``raw_text`` null: it is most of a log of long answers, and no figure
+    needs it; `raw_texts` reads those of a few rows. Raises JudgeSenseError if the run has none, if
+    a part lacks a column, and for NaN.
     """
-    parts = require_parts(run_dir)
-    return pa.concat_tables([_numbers(conform(read_part(p), str(p)), str(p)) for p in parts])
+    return pa.concat_tables([_log_of_part(part, texts) for part in require_parts(run_dir)])
+
+
+def _log_of_part(part: Path, texts: bool) -> pa.Table:
+    columns = None if texts else tuple(name for name in SCHEMA.names if name != "raw_text")
+    table = read_part(part, columns)
+    if not texts:
+        # The column that is not read is checked all the same.
+        conform(sound(pq.read_schema(part).empty_table(), str(part)), str(part))
+        table = table.append_column("raw_text", pa.nulls(table.num_rows, pa.string()))
+    return _numbers(conform(table, str(part)), str(part))
+
+
+def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
+    """The ``raw_text`` at some rows of a run's log, as `read_log` counts them from 0.
+
+    Raises JudgeSenseError if a part cannot be read.
+    """
+    found: dict[int, str | None] = {}
+    wanted, start = np.unique(np.asarray(rows, dtype=np.int64)), 0
+    for part in require_parts(run_dir) if len(wanted) else ():
+        try:
+            with pq.ParquetFile(part, page_checksum_verification=True) as file:
+                end = start + file.metadata.num_rows
+                if ((wanted >= start) & (wanted < end)).any():
+                    # Batch by batch, since all texts of a part may not fit in memory.
+                    for batch in file.iter_batches(_TEXTS_AT_ONCE, columns=["raw_text"]):
+                        stop = start + len(batch)
+                        own = wanted[(wanted >= start) & (wanted < stop)]
+                        texts = sound(batch.take(pa.array(own - start)), str(part))
+                        found |= zip(own.tolist(), texts["raw_text"].to_pylist(), strict=True)
+                        start = stop
+                start = end
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(part, error, REWRITE) from error
+    return [found[int(row)] for row in rows]
 
 
 def _numbers(log: pa.Table, where: str) -> pa.Table:
@@ -145,9 +188,12 @@ def _numbers(log: pa.Table, where: str) -> pa.Table:
     return log
 
 
-def read_part(part: Path) -> pa.Table:
-    """One Parquet file of a run. Raises JudgeSenseError if it cannot be read."""
-    return read_parquet(part, hint="; rerun the run's command to write it again")
+def read_part(part: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """One Parquet file of a run, or those of the columns that it has.
+
+    Raises JudgeSenseError if it cannot be read.
+    """
+    return read_parquet(part, columns, hint=REWRITE)
 
 
 def conform(

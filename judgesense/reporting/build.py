@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions import conform, part_files
+from judgesense.decisions import conform, part_files, raw_texts
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files import write_text
@@ -26,6 +28,8 @@ from judgesense.reporting.beside import repeated_figures
 from judgesense.reporting.cells import Hashes, parts, stream_cells
 from judgesense.reporting.conclusions import conclusions
 from judgesense.reporting.details import (
+    LONGEST_TEXT,
+    ROW,
     diagnostics,
     examples,
     template_pairs,
@@ -58,6 +62,7 @@ def measure(
     run: Mapping[str, Any],
     prompts: pa.Table | None = None,
     thresholds: Mapping[str, object] | None = None,
+    texts: Callable[[list[int]], list[str | None]] | None = None,
 ) -> dict[str, Any]:
     """Every figure of a run, and what follows from it.
 
@@ -70,6 +75,8 @@ def measure(
             with ``task`` and ``template_id``, they also show the texts of wordings.
         thresholds: of the trust card's checks, by name (`judgesense.trust.thresholds.Thresholds`);
             those left out are the run's, or the defaults.
+        texts: reads the judge's text at some rows of the log, for the flipped examples; by default
+            they are the log's ``raw_text``.
 
     Returns:
         The contents of ``report.json``: the lists of `judgesense.report_file.LISTS`, ``cells`` with
@@ -82,6 +89,7 @@ def measure(
             threshold.
     """
     log = conform(log, "the decision log")
+    numbered = log.append_column(ROW, pa.array(np.arange(log.num_rows)))
     columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
     if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
         raise JudgeSenseError(f"the pairs lack the columns {join(missing)}")
@@ -89,8 +97,8 @@ def measure(
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     hashes = Hashes()
     limits = Thresholds().but(run.get("thresholds")).but(thresholds)
-    texts = wording_texts(run, prompts)
-    for stream in view(log, pairs, run).streams:
+    wording = wording_texts(run, prompts)
+    for stream in view(numbered, pairs, run).streams:
         every = parts(stream, run_id)
         cells = list(stream_cells(every, hashes))
         report["cells"] += cells
@@ -103,9 +111,10 @@ def measure(
             report["examples"] += examples(whole)
             report["repeated"] += repeated_figures(stream, run)
             case = {key: whole.names[key] for key in ("run_id", "judge", "task", "scoring")}
-            for name, rows in conclusions(stream, limits, texts.get(stream.task.name)).items():
+            for name, rows in conclusions(stream, limits, wording.get(stream.task.name)).items():
                 report[name] += [{**case, **row} for row in rows]
             report["to_settle"] += to_settle(report["trust"][-1], whole.order)
+    _add_answers(report["examples"], texts or _texts_of(log))
     if prompts is not None:
         _add_texts(report["examples"], prompts)
     report["runs"] = [dict(run)]
@@ -117,9 +126,23 @@ def measure(
     return report
 
 
-def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
-    from judgesense.reporting.details import LONGEST_TEXT
+def _texts_of(log: pa.Table) -> Callable[[list[int]], list[str | None]]:
+    def texts(rows: list[int]) -> list[str | None]:
+        found: list[str | None] = log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist()
+        return found
 
+    return texts
+
+
+def _add_answers(
+    shown: list[dict[str, Any]], texts: Callable[[list[int]], list[str | None]]
+) -> None:
+    sides = [example[side] for example in shown for side in "ab"]
+    for side, text in zip(sides, texts([side.pop(ROW) for side in sides]), strict=True):
+        side["answer"] = None if text is None else text[:LONGEST_TEXT]
+
+
+def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
     sides = [example[side] for example in shown for side in "ab"]
     wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
     few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
@@ -138,7 +161,14 @@ def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -
     if run_dir.is_dir() and not part_files(run_dir):
         return load_report(run_dir)
     run = read_run(run_dir)
-    return measure(run.log, run.pairs, run=run.record, prompts=run.prompts, thresholds=thresholds)
+    return measure(
+        run.figures,
+        run.pairs,
+        run=run.record,
+        prompts=run.prompts,
+        thresholds=thresholds,
+        texts=partial(raw_texts, run_dir),
+    )
 
 
 def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:

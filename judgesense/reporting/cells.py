@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.frames import Log, Pairs, data_hash
+from judgesense.decisions.frames import Codes, Log, Pairs, hash_of_sorted, sorted_pairs
 from judgesense.decisions.stream import Mask, Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
@@ -103,6 +103,7 @@ class Hashes:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, bytes], str] = {}
+        self._sorted: dict[str, Codes] = {}
 
     def of(self, part: CellPart) -> str:
         """The hash of a part's planned pairs; without a plan, of its judged pairs."""
@@ -110,8 +111,11 @@ class Hashes:
         packed = hashlib.sha256(np.packbits(used).tobytes()).digest()
         key = (part.stream.task.name, part.order, packed)
         if key not in self._known:
-            rows = np.flatnonzero(used)
-            self._known[key] = data_hash(*(side.take(rows) for side in part.pairs.prompt_ids))
+            ids = part.pairs.prompt_ids
+            if key[0] not in self._sorted:
+                self._sorted[key[0]] = sorted_pairs(*ids)
+            order = self._sorted[key[0]]
+            self._known[key] = hash_of_sorted(*ids, order[used[order]])
         return self._known[key]
 
 

@@ -17,6 +17,8 @@ from judgesense.statistics.intervals import wilson_cluster
 
 EXAMPLES_A_STREAM = 3
 LONGEST_TEXT = 4000
+ROW = "log_row"
+"""The column that numbers a log's rows before any is left out; not one of a log's own."""
 
 
 def template_pairs(part: CellPart) -> list[dict[str, Any]]:
@@ -185,12 +187,13 @@ def _example(part: CellPart, pair: int, row_a: int, row_b: int) -> dict[str, Any
 
 
 def _side(log: Log, row: int, template: int, decision: int) -> dict[str, Any]:
-    record = log.table.select(["prompt_id", "raw_text", "margin"]).slice(row, 1).to_pylist()[0]
+    record = log.table.select(["prompt_id", "margin", ROW]).slice(row, 1).to_pylist()[0]
     return {
         "template": log.templates[template],
         "prompt_id": record["prompt_id"],
         "text": None,
-        "answer": None if record["raw_text"] is None else record["raw_text"][:LONGEST_TEXT],
+        "answer": None,
+        ROW: record[ROW],
         "raw": str(log.labels[log.raw[row]]),
         "decision": str(log.labels[decision]),
         "margin": record["margin"],

@@ -7,7 +7,8 @@ have the same mean but other variances or correlations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +42,8 @@ def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) ->
     informative = _informative(sums)
     observed = _against_rest(informative[None])[0]
     hits = np.zeros(sums.shape[1])
-    for drawn in permutations(informative, rng, n_resamples):
-        least = _against_rest(drawn).min(axis=1)
+    for against_rest, _ in _drawn(informative, rng, n_resamples):
+        least = against_rest().min(axis=1)
         hits += (least[:, None] <= observed[None] + _EPSILON).sum(axis=0)
     p_values: Floats = (1 + hits) / (1 + n_resamples)
     return p_values
@@ -72,27 +73,37 @@ def gaps_between(sums: Floats, rng: np.random.Generator, n_resamples: int) -> tu
     behind = _gaps(informative[None])[0].max(axis=0)
     largest = max(behind.max(), np.abs(_against_rest(informative[None])).max())
     any_hits, hits = 0.0, np.zeros(sums.shape[1])
-    for tables in permutations(informative, rng, n_resamples):
-        drawn = _gaps(tables).max(axis=1)
+    for against_rest, gaps in _drawn(informative, rng, n_resamples):
+        drawn = gaps().max(axis=1)
         hits += (drawn >= behind - _EPSILON).sum(axis=0)
-        top = np.maximum(drawn.max(axis=1), np.abs(_against_rest(tables)).max(axis=1))
+        top = np.maximum(drawn.max(axis=1), np.abs(against_rest()).max(axis=1))
         # Mid-p: with few items many permutations tie with the data.
         any_hits += float((top > largest + _EPSILON).sum() + (top >= largest - _EPSILON).sum()) / 2
     p_behind: Floats = (1 + hits) / (1 + n_resamples)
     return (0.5 + any_hits) / (1 + n_resamples), p_behind
 
 
-def permutations(sums: Floats, rng: np.random.Generator, n_resamples: int) -> Iterator[Floats]:
-    """Tables with the columns permuted within every cluster, shape (some, clusters, columns)."""
+def _drawn(
+    sums: Floats, rng: np.random.Generator, n_resamples: int
+) -> Iterator[tuple[Callable[[], Floats], Callable[[], Floats]]]:
+    """`_against_rest` and `_gaps` of permuted tables, some tables at a time."""
     k, columns = sums.shape
     step = max(1, _AT_ONCE // max(1, sums.size))
+    centred = sums - sums.mean(axis=1, keepdims=True)
+    products = centred.T @ centred
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
         if k > _MANY_CLUSTERS:
-            centred = sums - sums.mean(axis=1, keepdims=True)
-            yield centred * rng.choice([-1.0, 1.0], size=(size, k, 1))
+            # A cluster's sign changes its part in the sums, and none in the sums of squares.
+            signs = 2.0 * rng.integers(2, size=(size, k)) - 1.0
+            total = signs @ centred
+            yield (
+                partial(_ratio, total, np.diagonal(products)),
+                partial(_ratio_of_gaps, total, products),
+            )
         else:
-            yield rng.permuted(np.broadcast_to(sums, (size, k, columns)), axis=2)
+            tables = rng.permuted(np.broadcast_to(sums, (size, k, columns)), axis=2)
+            yield partial(_against_rest, tables), partial(_gaps, tables)
 
 
 def _informative(sums: Floats) -> Floats:
@@ -109,10 +120,13 @@ def _against_rest(tables: Floats) -> Floats:
 
 def _gaps(tables: Floats) -> Floats:
     """Every two columns, shape (B, columns, columns): how far the first lies above the second."""
-    total = tables.sum(axis=1)
-    products = np.swapaxes(tables, 1, 2) @ tables
-    own = np.diagonal(products, axis1=1, axis2=2)
-    squares = own[:, :, None] + own[:, None, :] - 2 * products
+    return _ratio_of_gaps(tables.sum(axis=1), np.swapaxes(tables, 1, 2) @ tables)
+
+
+def _ratio_of_gaps(total: Floats, products: Floats) -> Floats:
+    """`_gaps` from the columns' sums, shape (B, columns), and the sums of their products."""
+    own = np.diagonal(products, axis1=-2, axis2=-1)
+    squares = own[..., :, None] + own[..., None, :] - 2 * products
     return _ratio(total[:, :, None] - total[:, None, :], squares)
 
 

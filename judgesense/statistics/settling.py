@@ -13,9 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from judgesense.statistics.labels import check_level, check_seed
 from judgesense.statistics.planning import smallest
+from judgesense.statistics.share_design import ShareDesign, least_clusters, share_chance
+
+__all__ = [
+    "MOST_CLUSTERS", "PROBABILITY", "Needed", "ShareDesign", "error_of", "items_for_estimate",
+    "items_for_share", "share_chance", "smallest_difference",
+]  # fmt: skip
+
+Floats = npt.NDArray[np.float64]
 
 PROBABILITY = 0.8
 """Probability with which a plan settles its question."""
@@ -27,7 +36,6 @@ _WORDINGS_MARGIN = 0.05
 """Planned on top where wordings vary: runs with a low share also show a wide spread, which the
 plan's average spread misses (`benchmarks/conclusions`)."""
 
-_SCANNED = 300
 _DRAWS = 100
 _RANGE = (0.1, 0.9)
 
@@ -55,159 +63,6 @@ class Needed:
             for each in (self.clusters, self.low, self.high)
         )
         return Needed(*numbers)
-
-
-@dataclass(frozen=True)
-class ShareDesign:
-    """What decides how exactly a share (JSS, same choice in both orders) is known.
-
-    Attributes:
-        share: the share, in [0, 1].
-        pairs: pairs per cluster.
-        icc: intra-cluster correlation, in [0, 1].
-        items: items per cluster, at least 1.
-        wordings: number of wordings; 1 where they do not matter.
-        wording_variance: variance of the share over wordings, per wording: the variance that a
-            sample of `wordings` adds to the mean is this divided by `wordings`. 0 for a claim about
-            these wordings only.
-        cell_variance: variance of the share over wordings within one cluster, per wording. The
-            interval counts it as spread over wordings; it shrinks with the number of clusters.
-    """
-
-    share: float
-    pairs: float = 1.0
-    icc: float = 0.0
-    items: float = 1.0
-    wordings: int = 1
-    wording_variance: float = 0.0
-    cell_variance: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, value, low, high in (
-            ("share", self.share, 0.0, 1.0),
-            ("pairs", self.pairs, 1.0, math.inf),
-            ("icc", self.icc, 0.0, 1.0),
-            ("items", self.items, 1.0, math.inf),
-            ("wordings", self.wordings, 1.0, math.inf),
-            ("wording_variance", self.wording_variance, 0.0, math.inf),
-            ("cell_variance", self.cell_variance, 0.0, math.inf),
-        ):
-            if isinstance(value, bool) or not low <= value <= high or value == math.inf:
-                raise ValueError(f"{name} is {value!r}: pass a number from {low:g} to {high:g}")
-
-    @property
-    def is_binomial(self) -> bool:
-        """Whether every pair is independent of all others."""
-        return self.pairs == 1 and not self.varies
-
-    @property
-    def varies(self) -> bool:
-        """Whether wordings are a sample, too."""
-        return self.wordings > 1 and self.wording_variance + self.cell_variance > 0
-
-    def precision(self, clusters: int) -> float:
-        """Effective sample size with this many clusters.
-
-        >>> ShareDesign(0.9, pairs=10, icc=0.5).precision(11)
-        20.0
-        """
-        spread = max(self.share * (1 - self.share), 1e-9)
-        over_items = spread * (1 + (self.pairs - 1) * self.icc) / (self.pairs * clusters)
-        return spread / (over_items + self.wording_variance / self.wordings)
-
-    def printed(self, clusters: int, share: float) -> tuple[float, float]:
-        """Effective sample size and degrees of freedom of the interval at an observed share.
-
-        They are those of `intervals.wilson_cluster`, or of `crossed.two_way_interval` if wordings
-        vary, on average.
-        """
-        spread = max(share * (1 - share), 1e-9)
-        icc = self.printed_icc(clusters, share)
-        over_items = spread * (1 + (self.pairs - 1) * icc) / (self.pairs * clusters)
-        over_wordings = (self.wording_variance + self.cell_variance / clusters) / self.wordings
-        df = float(clusters - 1)
-        if over_wordings > 0:
-            total = over_items + over_wordings
-            df = total**2 / (over_wordings**2 / (self.wordings - 1) + over_items**2 / df)
-        return spread / (over_items + over_wordings), df
-
-    def printed_icc(self, clusters: int, share: float) -> float:
-        """The intra-cluster correlation that `wilson_cluster` will estimate, on average.
-
-        It adds an all-agreeing and an all-disagreeing pseudo-cluster, which raises the estimate if
-        few clusters hold the rarer outcome: see `intervals.wilson_cluster`.
-
-        >>> round(ShareDesign(0.9, pairs=10, icc=0.1).printed_icc(10, 0.9), 2)
-        0.17
-        """
-        if self.pairs <= 1:
-            return 0.0
-        k, m = clusters, self.pairs
-        spread = share * (1 - share) * (1 + (m - 1) * self.icc) / m
-        rare = min(share, 1 - share)
-        spread_over = max(1.0, k * rare**2 / (rare**2 + spread)) if rare > 0 else 1.0
-        weight = 2 * (0.02 + 0.5 / spread_over**2)
-        grand = (k * share + weight / 2) / (k + weight)
-        pseudo = weight / 2 * ((1 - grand) ** 2 + grand**2)
-        between = m * (k * spread + k * (share - grand) ** 2 + pseudo) / (k + weight - 1)
-        within = k * (share * (1 - share) - spread) * m / ((k + weight) * (m - 1))
-        total = between + (m - 1) * within
-        return min(1.0, max(0.0, (between - within) / total)) if total > 0 else self.icc
-
-
-def share_chance(
-    design: ShareDesign, clusters: int, *, threshold: float, confidence_level: float = 0.95
-) -> float:
-    """Probability that the interval of a share excludes the threshold.
-
-    Wilson's interval on n effective rows lies above p0 if the share observed is above
-    p0 + t * sqrt(p0 (1 - p0) / n), and below it by symmetry. The share observed is taken as
-    binomial on the design's effective rows: exact with one pair per cluster, otherwise by its beta
-    tail at half a row beyond the limit.
-
-    Args:
-        design: the true share and how it varies.
-        clusters: number of clusters, at least 2.
-        threshold: p0, within (0, 1).
-        confidence_level: of the two-sided interval, within (0, 1).
-
-    Returns:
-        The probability, in [0, 1].
-
-    Raises:
-        ValueError: a threshold or level outside (0, 1).
-
-    >>> round(share_chance(ShareDesign(0.9), 150, threshold=0.8), 2)
-    0.93
-    """
-    from scipy.special import betainc
-
-    level = check_level(confidence_level)
-    if not 0 < threshold < 1:
-        raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
-    n = design.precision(clusters)
-    chance = 0.0
-    for share, limit in ((design.share, threshold), (1 - design.share, 1 - threshold)):
-        hits = n * _limit(design, clusters, limit, level)
-        hits = math.floor(hits + 1e-9) + 1 if design.is_binomial else hits + 0.5
-        if hits <= n:
-            chance += float(betainc(hits, n - hits + 1, share))
-        elif hits <= n + 0.5 and not design.is_binomial:
-            chance += share**n
-    return min(1.0, chance)
-
-
-def _limit(design: ShareDesign, clusters: int, threshold: float, level: float) -> float:
-    """The share observed from which the interval lies above the threshold."""
-    from scipy.special import stdtrit
-
-    limit = (threshold + max(threshold, design.share)) / 2
-    for _ in range(4):
-        # The interval is judged by what a run at this limit would print.
-        n, df = design.printed(clusters, min(limit, 0.999))
-        t = float(stdtrit(df, (1 + level) / 2))
-        limit = threshold + t * math.sqrt(threshold * (1 - threshold) / n)
-    return limit
 
 
 def items_for_share(
@@ -243,23 +98,16 @@ def items_for_share(
     48
     """
     check_level(probability)
-
+    level = check_level(confidence_level)
+    if not 0 < threshold < 1:
+        raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
     wanted = min(probability + (_WORDINGS_MARGIN if design.varies else 0), (1 + probability) / 2)
 
-    def settled(one: ShareDesign, k: int) -> bool:
-        chance = share_chance(one, k, threshold=threshold, confidence_level=confidence_level)
-        return chance >= wanted
+    def least(designs: list[ShareDesign]) -> Floats:
+        return least_clusters(designs, wanted, MOST_CLUSTERS, threshold, level)
 
-    def needed(one: ShareDesign) -> int | None:
-        number = smallest(lambda k: settled(one, k), MOST_CLUSTERS)
-        if number is not None and one.is_binomial and number < _SCANNED:
-            # Whole hits make the probability a sawtooth, which bisection does not follow.
-            number = next(k for k in range(2, _SCANNED + 1) if settled(one, k))
-        return number
-
-    found = needed(design)
     if seen is None:
-        return Needed(found, None, None)
+        return Needed(_whole(least([design])[0]), None, None)
     rng = np.random.default_rng(check_seed(seed))
     n = design.precision(seen)
     shares = rng.beta(n * design.share + 0.5, n * (1 - design.share) + 0.5, _DRAWS)
@@ -271,10 +119,12 @@ def items_for_share(
     freedom = max(1, design.wordings - 1)
     spreads = design.wording_variance * rng.chisquare(freedom, _DRAWS) / freedom
     drawn = [
-        needed(replace(design, share=float(p), icc=float(icc), wording_variance=float(extra)))
+        replace(design, share=float(p), icc=float(icc), wording_variance=float(extra))
         for p, icc, extra in zip(shares, iccs, spreads, strict=True)
     ]
-    return Needed(found, *_range(drawn, found))
+    numbers = least([design, *drawn])
+    found = _whole(numbers[0])
+    return Needed(found, *_range(numbers[1:], found))
 
 
 def items_for_estimate(
@@ -329,7 +179,8 @@ def items_for_estimate(
     rng = np.random.default_rng(check_seed(seed))
     errors = error * np.sqrt((seen - 1) / rng.chisquare(seen - 1, _DRAWS))
     values = estimate + errors * rng.standard_normal(_DRAWS)
-    drawn = [needed(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
+    each = [needed(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
+    drawn = np.array([math.inf if number is None else number for number in each])
     return Needed(found, *_range(drawn, found))
 
 
@@ -381,12 +232,15 @@ def _quantiles_sum(k: int, level: float, probability: float) -> float:
     return float(stdtrit(k - 1, (1 + level) / 2)) + float(ndtri(probability))
 
 
-def _range(drawn: list[int | None], found: int | None) -> tuple[int | None, int | None]:
+def _range(drawn: Floats, found: int | None) -> tuple[int | None, int | None]:
     """The middle of the draws, as far as the number found: it can lie outside with few clusters."""
-    values = np.array([math.inf if each is None else each for each in (*drawn, found)])
-    low, high = np.quantile(values[:-1], _RANGE, method="nearest")
-    low, high = min(low, values[-1]), max(high, values[-1])
-    return tuple(None if math.isinf(end) else int(end) for end in (low, high))  # type: ignore[return-value]
+    low, high = np.quantile(drawn, _RANGE, method="nearest")
+    centre = math.inf if found is None else float(found)
+    return _whole(min(low, centre)), _whole(max(high, centre))
+
+
+def _whole(clusters: float) -> int | None:
+    return int(clusters) if math.isfinite(clusters) else None
 
 
 def _check_error(error: Any, seen: Any) -> None:

@@ -107,7 +107,7 @@ def read_sides(
         raise JudgeSenseError(
             f"{path} is still being judged; wait until it ends, or rerun its command to finish it"
         )
-    streams = view(run.log, run.pairs, run.record).judged
+    streams = view(run.figures, run.pairs, run.record).judged
     digests = run.record.get("digests") or digests_of(path)
     digest = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
     named = [(stream.judge, stream.task.name) for stream in streams]

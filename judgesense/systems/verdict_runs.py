@@ -26,7 +26,7 @@ def verdicts_of_run(
     Raises JudgeSenseError as `judgesense.systems.verdict_table.read_verdicts`.
     """
     run = read_run(folder)
-    streams = view(run.log, run.pairs, run.record).judged
+    streams = view(run.figures, run.pairs, run.record).judged
     if scoring is not None:
         scorings = sorted({stream.scoring for stream in streams})
         if scoring not in scorings:

@@ -76,7 +76,7 @@ def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
 
 def _streams(run_dir: Path) -> list[Stream]:
     run = read_run(run_dir)
-    found = view(run.log, run.pairs, run.record).judged
+    found = view(run.figures, run.pairs, run.record).judged
     return sorted(found, key=lambda stream: (task_rank(stream.task.name), stream.judge))
 
 

@@ -55,7 +55,7 @@ def plan_run(
     run = read_run(Path(run_dir))
     limits = Thresholds().but(run.record.get("thresholds")).but(thresholds)
     found = []
-    for stream in view(run.log, run.pairs, run.record).judged:
+    for stream in view(run.figures, run.pairs, run.record).judged:
         mislabelled = Wordings.of(stream).mislabelled
         card = trust_card(stream, thresholds=limits, mislabelled=mislabelled)
         for name in PLANNED:

@@ -11,13 +11,8 @@ import numpy.typing as npt
 
 from judgesense.decisions.stream import distinct
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.settling import (
-    PROBABILITY,
-    Needed,
-    ShareDesign,
-    items_for_share,
-    share_chance,
-)
+from judgesense.statistics.settling import PROBABILITY, Needed, ShareDesign, items_for_share
+from judgesense.statistics.share_design import share_chances
 from judgesense.text import percent
 from judgesense.trust.thresholds import FEWEST_RANDOM, MOST_ITEMS
 
@@ -125,13 +120,15 @@ def steady_plan(
     ))  # fmt: skip
     wordings = None
     if design.wording_variance > 0:
-        for count in range(design.wordings + 1, _MOST_WORDINGS + 1):
-            more = count * (count - 1) / (design.wordings * (design.wordings - 1))
-            wider = replace(design, wordings=count, pairs=design.pairs * more)
-            chance = share_chance(wider, k, threshold=threshold, confidence_level=confidence_level)
-            if chance >= PROBABILITY:
-                wordings = count
-                break
+        counts = range(design.wordings + 1, _MOST_WORDINGS + 1)
+        now = design.wordings * (design.wordings - 1)
+        wider = [
+            replace(design, wordings=count, pairs=design.pairs * (count * (count - 1) / now))
+            for count in counts
+        ]
+        chances = share_chances(wider, k, threshold=threshold, confidence_level=confidence_level)
+        enough = np.flatnonzero(chances >= PROBABILITY)
+        wordings = counts[enough[0]] if len(enough) else None
     return Plan(scaled, wordings)
 
 

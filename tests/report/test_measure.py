@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgesense.decisions import raw_texts, read_log, write_part
 from judgesense.decisions.frames import data_hash
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import CELL_KEYS
-from judgesense.reporting.build import measure
+from judgesense.reporting.build import measure, measure_run
 from judgesense.tasks import signature_hash
 
 EXCLUDED = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]
@@ -284,3 +285,28 @@ def test_one_raw_label_throughout_is_degenerate_though_the_map_makes_two_of_it(m
     assert mapped["degenerate"] == "every raw decision is 'YES'"
     assert report["findings"][0]["kind"] == "avoid"
     assert report["trust"][0]["because"] == ["responsive"]
+
+
+def test_long_texts_are_read_only_for_the_examples(make, tmp_path) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 5)
+    log = make.log(benchmark, lambda prompt: "YES" if prompt["template_id"][-1] == "1" else "NO")
+    texts = pa.array([None if n % 7 == 0 else f"{n} " * 3000 for n in range(len(log))])
+    log = log.set_column(log.column_names.index("raw_text"), "raw_text", texts)
+    for number, start in enumerate(range(0, len(log), 8)):
+        write_part(log.slice(start, 8), tmp_path / "decisions", f"part-{number:05}.parquet")
+    assert read_log(tmp_path, texts=False)["raw_text"].null_count == len(log)
+    assert raw_texts(tmp_path, [20, 3, 7, 3]) == [texts[n].as_py() for n in (20, 3, 7, 3)]
+    found = measure_run(tmp_path)
+    assert found["examples"] == measure(log, None, run=found["runs"][0])["examples"]
+    shown = {example["a"]["answer"] for example in found["examples"]}
+    assert {len(text) for text in shown if text} == {4000}
+
+
+def test_a_text_column_that_is_not_text_is_refused_unread(make, tmp_path) -> None:
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN], ["YES", "NO"])
+    log = make.log(benchmark, make.oracle)
+    column = pa.array([[n] for n in range(len(log))])
+    log = log.set_column(log.column_names.index("raw_text"), "raw_text", column)
+    write_part(log, tmp_path / "decisions", "part-00000.parquet")
+    with pytest.raises(JudgeSenseError, match=r"part-00000\.parquet: a column has another type"):
+        read_log(tmp_path, texts=False)

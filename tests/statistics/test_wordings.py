@@ -123,6 +123,31 @@ def test_permutation_p_values_of_equal_columns_are_even() -> None:
         assert 0.4 < np.mean(np.array(p) <= 0.5) < 0.6
 
 
+def test_many_clusters_flip_signs_as_drawn() -> None:
+    table = (np.random.default_rng(0).random((1500, 3)) < [0.70, 0.70, 0.66]).astype(float)
+    told = table[np.ptp(table, axis=1) > 0]
+    gaps = told - told.mean(axis=1, keepdims=True)
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(499, len(told)))
+    assert len(told) > 1000
+    error = np.sqrt((gaps**2).sum(axis=0))
+    least = (signs @ gaps / error).min(axis=1)
+    expected = [(1 + (least <= own + 1e-9).sum()) / 500 for own in gaps.sum(axis=0) / error]
+    found = lower_than_rest(table, np.random.default_rng(1), 499)
+    assert found.tolist() == pytest.approx(expected, abs=1e-12)
+    assert found[2] == min(found) < 0.2
+    pairs = signs @ gaps
+    wide = [np.sqrt(((gaps[:, a] - gaps[:, b]) ** 2).sum()) for a, b in ((0, 1), (0, 2), (1, 2))]
+    apart = np.abs(
+        np.stack([pairs[:, a] - pairs[:, b] for a, b in ((0, 1), (0, 2), (1, 2))], axis=1) / wide
+    )
+    total = gaps.sum(axis=0)
+    seen = np.abs([total[0] - total[1], total[0] - total[2], total[1] - total[2]]) / wide
+    top = np.maximum(apart.max(axis=1), np.abs(pairs / error).max(axis=1))
+    largest = max(seen.max(), np.abs(total / error).max())
+    p_any, _ = gaps_between(table, np.random.default_rng(1), 499)
+    assert p_any == pytest.approx((0.5 + (top > largest).sum()) / 500, abs=1e-12)
+
+
 def test_the_set_of_the_best_and_the_held_out_score() -> None:
     rng = np.random.default_rng(0)
     right = (rng.random((4, 300)) < [[0.6], [0.9], [0.6], [0.9]]).astype(float)
