@@ -111,18 +111,21 @@ class _Many:
     wordings: Floats
     wording_variance: Floats
     cell_variance: Floats
-    binomial: Bools
 
     @classmethod
     def of(cls, designs: Sequence[ShareDesign]) -> _Many:
-        columns = (
-            np.array([getattr(design, name) for design in designs], dtype=np.float64)
-            for name in _COLUMNS
+        return cls(
+            *(np.array([getattr(d, name) for d in designs], dtype=np.float64) for name in _COLUMNS)
         )
-        return cls(*columns, np.array([design.is_binomial for design in designs], dtype=bool))
+
+    @property
+    def binomial(self) -> Bools:
+        varies = (self.wordings > 1) & (self.wording_variance + self.cell_variance > 0)
+        alone: Bools = (self.pairs == 1) & ~varies
+        return alone
 
     def take(self, rows: Any) -> _Many:
-        return _Many(*(getattr(self, name)[rows] for name in _COLUMNS), self.binomial[rows])
+        return _Many(*(getattr(self, name)[rows] for name in _COLUMNS))
 
 
 _COLUMNS = ("share", "pairs", "icc", "wordings", "wording_variance", "cell_variance")
