@@ -124,7 +124,7 @@ def test_permutation_p_values_of_equal_columns_are_even() -> None:
 
 
 def test_many_clusters_flip_signs_as_drawn() -> None:
-    table = (np.random.default_rng(0).random((1500, 3)) < [0.70, 0.70, 0.66]).astype(float)
+    table = (np.random.default_rng(0).random((2000, 3)) < [0.70, 0.70, 0.66]).astype(float)
     told = table[np.ptp(table, axis=1) > 0]
     gaps = told - told.mean(axis=1, keepdims=True)
     signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(499, len(told)))
