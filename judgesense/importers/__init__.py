@@ -1,6 +1,6 @@
 """Import foreign logs as decision logs, one module per format (see :mod:`.protocol`).
 
-An imported folder holds ``run.json`` and ``decisions/part-00000.parquet``. Reports and comparisons
+An imported folder holds ``run.json`` and ``decisions/part-*.parquet``. Reports and comparisons
 read it like a run. It has no ``pairs.parquet``, so all pairs of templates within an item and order
 are formed.
 """
@@ -13,10 +13,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from judgesense.decisions import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.formats import MODULES
-from judgesense.importers.build import Parser, build
+from judgesense.importers.build import Parser, build_parts
 from judgesense.importers.columns import ColumnMap, parse_columns
 from judgesense.importers.protocol import Importer, ReadOptions
 from judgesense.run_folder import changes, digests_of, now, read_record, save_run, sha256_of
@@ -91,17 +93,20 @@ def import_log(
     if (done := _finished(out, asked)) is not None:
         return done
     options = ReadOptions(space, pick, custom_id, encoding, tuple(files))
-    built = build(
-        (record for path in files for record in importer.read(path, options)),
-        ColumnMap(columns or {}, importer.columns),
-        space,
-        parse,
-    )
-    part = "part-00000.parquet"
+    parts = _Parts(out)
     try:
-        write_part(built.table, out / PARTS, part)
+        built = build_parts(
+            (record for path in files for record in importer.read(path, options)),
+            ColumnMap(columns or {}, importer.columns),
+            space,
+            parse,
+            parts.write,
+        )
+        parts.keep()
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
+    finally:
+        parts.remove_unkept()
     record = {
         "schema": 1,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
@@ -111,21 +116,59 @@ def import_log(
         "counts": built.counts,
         "not_labels": built.unknown,
         "readings": built.readings,
-        "without_gold": built.table["gold"].null_count,
+        "without_gold": parts.without_gold,
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}
-            for judge in built.table["judge"].unique().to_pylist()
+            for judge in parts.values["judge"]
         ],
-        "scorings": sorted(set(built.table["scoring"].to_pylist())),
-        "orders": sorted(set(built.table["order"].to_pylist())),
-        "repeats": len(built.table["repeat"].unique()),
+        "scorings": sorted(parts.values["scoring"]),
+        "orders": sorted(parts.values["order"]),
+        "repeats": len(parts.values["repeat"]),
         "versions": {"judgesense": __version__},
-        "parts": {part: built.table.num_rows},
+        "parts": parts.rows,
         "digests": digests_of(out),
         "finished": now(),
     }
     save_run(out, record)
     return record
+
+
+class _Parts:
+    """The parts of an import: hidden until all of them are written, and counted on the way."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._hidden: dict[str, Path] = {}
+        self.rows: dict[str, int] = {}
+        self.without_gold = 0
+        self.values: dict[str, dict[Any, None]] = {
+            name: {} for name in ("judge", "scoring", "order", "repeat")
+        }
+
+    def write(self, table: pa.Table) -> None:
+        """Write the next part under another name. Raises OSError."""
+        name = f"part-{len(self.rows):05}.parquet"
+        self._hidden[name] = write_part(table, self._out / PARTS, f".{name}.tmp")
+        self.rows[name] = table.num_rows
+        self.without_gold += table["gold"].null_count
+        for column, found in self.values.items():
+            found.update(dict.fromkeys(table[column].unique().to_pylist()))
+
+    def keep(self) -> None:
+        """Give all parts their names. Raises JudgeSenseError if the folder has other parts."""
+        if others := {part.name for part in part_files(self._out)} - set(self.rows):
+            raise JudgeSenseError(
+                f"{self._out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
+                "to another folder"
+            )
+        for name, path in self._hidden.items():
+            path.replace(path.with_name(name))
+        self._hidden = {}
+
+    def remove_unkept(self) -> None:
+        """Remove the parts of an import that failed."""
+        for path in self._hidden.values():
+            path.unlink(missing_ok=True)
 
 
 def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -28,13 +28,50 @@ _KINDS = (
 """Usual decision spaces. If most answers are of one, the others are strays."""
 
 
+class Tally:
+    """How often each kind of row came, as far as `decision_space` tells rows apart.
+
+    ``rows`` are the kinds, in the order in which they came first; each has its ``count``.
+    """
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, None] = {}
+        self.ordered: set[str] = set()
+        self._kinds: dict[tuple[Any, ...], int] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count a row."""
+        task = row["task"]
+        self.tasks[task] = None
+        if row["order"] != NO_ORDER:
+            self.ordered.add(task)
+        options = tuple(option for option, _ in row["option_logprobs"] or ())
+        texts = (_kept(row[name]) for name in ("raw_decision", "raw_text"))
+        kind = (task, row["space"], options, row["gold"], row["decision"], row["order"], *texts)
+        self._kinds[kind] = self._kinds.get(kind, 0) + 1
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The kinds as rows."""
+        names = ("task", "space", "options", "gold", "decision", "order", "raw_decision",
+                 "raw_text", "count")  # fmt: skip
+        return [dict(zip(names, (*kind, n), strict=True)) for kind, n in self._kinds.items()]
+
+
+def _kept(text: str | None) -> str | None:
+    """The text if it can be a label, or else one for all that cannot."""
+    if text is None or len(text.strip()) <= _LONGEST:
+        return text
+    return "-" * (_LONGEST + 1)
+
+
 def decision_space(
     task: str, rows: Sequence[Mapping[str, Any]], given: Sequence[str] | None
 ) -> tuple[str, ...]:
     """The labels of a task, in order.
 
-    ``rows`` have the columns of the decision log and ``space``, the labels that the file states for
-    the row. Raises JudgeSenseError if the labels are unknown.
+    ``rows`` are those of a `Tally`; ``space`` has the labels that the file states for the row.
+    Raises JudgeSenseError if the labels are unknown.
     """
     if given is not None:
         if len(given) < 2 or len(set(given)) != len(given):
@@ -47,8 +84,7 @@ def decision_space(
     # By case-folded spelling. Gold labels and options come first: their spelling is kept.
     found: dict[str, str] = {}
     for row in mine:
-        options = [option for option, _ in row["option_logprobs"] or ()]
-        for label in (*options, row["gold"], row["decision"]):
+        for label in (*row["options"], row["gold"], row["decision"]):
             if label is not None:
                 found.setdefault(label.casefold(), label)
     # Two gold labels that are not ratings are the whole space: other answers are not labels.
@@ -87,7 +123,7 @@ def _said(rows: Sequence[Mapping[str, Any]], known: set[str]) -> list[str]:
             continue
         folded = said.strip().casefold()
         spelling.setdefault(folded, said.strip())
-        counts[folded] += 1
+        counts[folded] += row["count"]
     kept = _of_one_kind(counts, known)
     total = sum(counts.values())
     return [spelling[label] for label in kept if label in known or counts[label] >= RARE * total]
@@ -101,12 +137,13 @@ def _other_vocabulary(rows: Sequence[Mapping[str, Any]], known: set[str]) -> dic
         said = (row["raw_decision"] or row["raw_text"] or "").strip()
         if len(said) <= _LONGEST and said not in UNDECIDED and said:
             spelling.setdefault(said.casefold(), said)
-            counts[said.casefold()] += 1
+            counts[said.casefold()] += row["count"]
     if known & set(counts) or any(row["decision"] is not None for row in rows):
         return {}
+    n_rows = sum(row["count"] for row in rows)
     for kind in _KINDS:
         inside = {label: spelling[label] for label in counts if label in kind}
-        if len(inside) > 1 and 2 * sum(counts[label] for label in inside) > len(rows):
+        if len(inside) > 1 and 2 * sum(counts[label] for label in inside) > n_rows:
             return inside
     return {}
 

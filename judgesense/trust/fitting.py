@@ -304,15 +304,24 @@ def best_wording(grid: Grid, remedy: Remedy, items: Codes, orders: tuple[str, ..
     Without gold labels it is the one that agrees most with the others' majority.
     """
     part = grid.take(items)
-    pool = grid.of(EQUIVALENT)
+    return best_of(part, verdicts_by_wording(part, remedy, orders))
+
+
+def verdicts_by_wording(grid: Grid, remedy: Remedy, orders: tuple[str, ...]) -> Codes:
+    """The verdicts of each equivalent wording by itself, shape (n, wordings)."""
     plain = replace(remedy, chosen=False)
-    codes = np.stack([decide(part, (n,), fit(part, plain, (n,), orders)).codes for n in pool], 1)
-    gold = part.gold
-    if not (gold >= 0).any():
+    pool = grid.of(EQUIVALENT)
+    return np.stack([decide(grid, (n,), fit(grid, plain, (n,), orders)).codes for n in pool], 1)
+
+
+def best_of(grid: Grid, codes: Codes) -> int:
+    """The wording that is best on all items of a grid, given `verdicts_by_wording`."""
+    pool = grid.of(EQUIVALENT)
+    if not (grid.gold >= 0).any():
         votes_of = [np.delete(codes, at, axis=1) for at in range(len(pool))]
         aims = np.stack([majority(np.maximum(v, UNDECIDED), len(grid.labels)) for v in votes_of], 1)
     else:
-        aims = np.repeat(gold[:, None], len(pool), axis=1)
+        aims = np.repeat(grid.gold[:, None], len(pool), axis=1)
     counted = (aims >= 0) & (codes != NOT_ASKED)
     hits = ((codes == aims) & counted).sum(axis=0)
     return pool[int(np.argmax(hits / np.maximum(counted.sum(axis=0), 1)))]

@@ -20,6 +20,7 @@ from judgesense.trust.fitting import (
     Codes,
     Floats,
     Remedy,
+    best_of,
     best_wording,
     candidates,
     crossfitted,
@@ -29,6 +30,7 @@ from judgesense.trust.fitting import (
     order_groups,
     panels,
     remedy_named,
+    verdicts_by_wording,
 )
 from judgesense.trust.grid import NOT_ASKED, Grid
 from judgesense.trust.rules import TIE
@@ -91,12 +93,13 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
 
 
 def _chosen(grid: Grid, remedy: Remedy, group: tuple[str, ...], folds: Codes) -> Unit:
+    # Nothing is calibrated here (`candidates`), so a wording's verdicts are the same in every fold.
+    told, pool = verdicts_by_wording(grid, remedy, group), grid.of(EQUIVALENT)
     codes = np.full(len(grid), NOT_ASKED)
     for fold in np.unique(folds).tolist():
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        panel = (best_wording(grid, remedy, outside, group),)
-        rule = fit(grid.take(outside), remedy, panel, group)
-        codes[inside] = decide(grid.take(inside), panel, rule).codes
+        best = best_of(grid.take(outside), told[outside])
+        codes[inside] = told[inside, pool.index(best)]
     return Unit("chosen wording", group, codes)
 
 
@@ -245,13 +248,12 @@ def _widened(grid: Grid, remedy: Remedy, folds: Codes, gain: Gain | None) -> Gai
 
     if gain is None or gain.ci_low is None or gain.ci_high is None:
         return gain
-    plain, pool = replace(remedy, chosen=False), grid.of(EQUIVALENT)
-    scores = np.full((len(order_groups(grid, remedy)), len(grid), len(pool)), np.nan)
-    for at, group in enumerate(order_groups(grid, remedy)):
-        for column, n in enumerate(pool):
-            codes = decide(grid, (n,), fit(grid, plain, (n,), group)).codes
-            counted = (codes != NOT_ASKED) & (grid.gold >= 0)
-            scores[at, counted, column] = (codes == grid.gold)[counted]
+    groups, pool = order_groups(grid, remedy), grid.of(EQUIVALENT)
+    scores = np.full((len(groups), len(grid), len(pool)), np.nan)
+    for at, group in enumerate(groups):
+        codes = verdicts_by_wording(grid, remedy, group)
+        counted = (codes != NOT_ASKED) & (grid.gold >= 0)[:, None]
+        scores[at][counted] = (codes == grid.gold[:, None])[counted]
     error = choice_error(scores, folds, grid.clusters)
     assert error is not None
     half = float(stdtrit(len(np.unique(grid.clusters)) - 1, 0.975)) * error
