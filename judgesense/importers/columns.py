@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from judgesense.decisions import SCHEMA
@@ -31,6 +32,12 @@ class ColumnMap:
 
     given: Mapping[str, str]
     default: Mapping[str, str]
+
+    @cached_property
+    def plain(self) -> dict[str, str]:
+        """The targets that nobody mapped and that no format nests, and the column of each."""
+        names = {target: self.default.get(target, target) for target in TARGETS}
+        return {t: name for t, name in names.items() if t not in self.given and "." not in name}
 
     def get(self, record: Record, target: str) -> Any:
         """The record's value for a target, or None.

@@ -47,7 +47,7 @@ def read_questions(path: Path) -> Iterator[Question]:
         yield Question(item, template, message, tuple(options))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LoggedResponse:
     """One row of a response log with its reference (several accepted answers as a list).
 
