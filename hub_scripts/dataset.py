@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from hub_scripts.eval_results import EVAL_FILE, eval_yaml
 from hub_scripts.publication import Content, Publication
 from judgesense.errors import JudgeSenseError
+from judgesense.parquet_files import column_names
 from judgesense.tasks import load_label_map
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit
@@ -69,7 +68,7 @@ def _answers(folder: Path, tasks: Sequence[str]) -> dict[str, list[str]]:
     found = {}
     for task in tasks:
         path = configs(folder)[task][0]
-        if "expected_a" not in pq.read_schema(path).names:
+        if "expected_a" not in column_names(path):
             continue
         rows = read_config(folder, task, ["label_map_a", "expected_a"])
         if not rows["expected_a"].null_count:

@@ -5,14 +5,14 @@ Measuring trusts its own reports. A results dataset and an upload come from othe
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
+from judgesense.files import file_bytes
+from judgesense.json_files import parse_json
 from judgesense.report_file import LISTS, as_report, identity
 from judgesense.trust.card import CHECKS, TRUST
 
@@ -140,37 +140,13 @@ _SHAPES: dict[str, dict[str, Kind]] = {
 def strict_json(path: Path) -> Any:
     """The JSON value in a file.
 
-    Raises JudgeSenseError for NaN, infinite numbers, and nesting too deep for Python.
+    Raises JudgeSenseError for a file that is too large or no JSON, and for a number that is not
+    finite.
     """
     size = path.stat().st_size
     if size > LARGEST_REPORT:
         raise JudgeSenseError(f"{path.name} has {size:,} bytes; the limit is {LARGEST_REPORT:,}")
-    try:
-        return json.loads(path.read_text("utf-8"), parse_constant=_no_constant, parse_float=_finite)
-    except UnicodeDecodeError as error:
-        raise JudgeSenseError(f"{path.name} is not UTF-8 ({error.reason})") from error
-    except json.JSONDecodeError as error:
-        raise JudgeSenseError(
-            f"{path.name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}"
-        ) from error
-    except RecursionError as error:
-        raise JudgeSenseError(f"{path.name} is nested too deeply to be a report") from error
-    except JudgeSenseError as error:
-        raise JudgeSenseError(f"{path.name} {error}") from error
-    except ValueError as error:
-        # An integer of thousands of digits.
-        raise JudgeSenseError(f"{path.name} contains a number that cannot be read") from error
-
-
-def _no_constant(name: str) -> Any:
-    raise JudgeSenseError(f"contains {name}, which is not a number; undefined is null")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise JudgeSenseError(f"contains {text[:30]}, which is too large for a report")
-    return value
+    return parse_json(file_bytes(path), path.name, finite=True)
 
 
 def read_report(path: Path) -> dict[str, Any]:

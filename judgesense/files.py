@@ -1,11 +1,39 @@
-"""Write a file whole or not at all."""
+"""Read a file that is one; write a file whole or not at all."""
 
 from __future__ import annotations
 
+import errno
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
+
+
+def require_regular(path: Path) -> None:
+    """Raise OSError for a path that is absent, a pipe or a device: reading those may never end.
+
+    >>> require_regular(Path("/dev/null"))
+    Traceback (most recent call last):
+    OSError: [Errno 22] a pipe or a device, not a file; save its content to a file: '/dev/null'
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        reason = "a pipe or a device, not a file; save its content to a file"
+        raise OSError(errno.EINVAL, reason, str(path))
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """A file, opened to read bytes. Raises OSError, as `require_regular` does too."""
+    require_regular(path)
+    return path.open("rb")
+
+
+def file_bytes(path: Path) -> bytes:
+    """A file's content. Raises OSError, as `require_regular` does too."""
+    with open_bytes(path) as source:
+        return source.read()
 
 
 @contextmanager

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
@@ -13,9 +16,10 @@ def parse_json(
 ) -> Any:
     """The value of JSON text; ``where`` names it in errors.
 
-    Raises JudgeSenseError for text that is not JSON, nesting or an integer beyond what Python
-    reads, and half a surrogate pair (``"\\ud83d"``), which no file can store, unless
-    ``surrogates`` lets it through. With ``finite``, NaN and infinite numbers are refused as well.
+    Raises JudgeSenseError for text that is not JSON, an object with a key twice, nesting or an
+    integer beyond what Python reads, and half a surrogate pair (``"\\ud83d"``), which no file can
+    store, unless ``surrogates`` lets it through. With ``finite``, NaN and infinite numbers are
+    refused as well.
 
     >>> parse_json('{"n": 1}', "mine.json")
     {'n': 1}
@@ -24,7 +28,7 @@ def parse_json(
     judgesense.errors.JudgeSenseError: mine.json, line 3: not JSON (Expecting value, column 7)
     """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_object, **(_FINITE if finite else {}))
         escaped = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
         if escaped and not surrogates:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -42,15 +46,44 @@ def parse_json(
         ) from error
     except RecursionError as error:
         raise JudgeSenseError(f"{where}: nested too deeply") from error
+    except _RepeatedKeyError as error:
+        raise JudgeSenseError(f"{where}: the key {error.args[0]!r} appears twice") from error
+    except _NotFiniteError as error:
+        raise JudgeSenseError(
+            f"{where}: holds {error.args[0][:30]}, which is not a finite number"
+        ) from error
     except ValueError as error:
-        raise JudgeSenseError(f"{where}: holds an integer that is too long to read") from error
-    if finite:
-        _require_finite(value, where)
+        raise JudgeSenseError(
+            f"{where}: holds an integer that is too long and cannot be read"
+        ) from error
     return value
 
 
-def _require_finite(value: Any, where: str) -> None:
-    try:
-        json.dumps(value, allow_nan=False)
-    except ValueError as error:
-        raise JudgeSenseError(f"{where}: holds NaN or an infinite number") from error
+class _RepeatedKeyError(ValueError):
+    """An object has a key twice; Python keeps the last without a word."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise _RepeatedKeyError(name)
+    return found
+
+
+class _NotFiniteError(ValueError):
+    """NaN, or a number that is or reads as infinite."""
+
+
+def _constant(name: str) -> float:
+    raise _NotFiniteError(name)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _NotFiniteError(text)
+    return value
+
+
+_FINITE: Mapping[str, Any] = {"parse_constant": _constant, "parse_float": _float}

@@ -10,6 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import require_regular
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError)
+"""What Arrow raises for a damaged file. A name in the footer that is not UTF-8, or a time that
+Python cannot hold, is a ValueError or an OverflowError."""
 
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
@@ -20,9 +25,10 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, hint: str = "
     ``hint`` ends the error of a file that cannot be read. Raises JudgeSenseError.
     """
     try:
+        require_regular(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read(columns=None if columns is None else list(columns))
-    except (pa.ArrowException, OSError) as error:
+    except UNREADABLE as error:
         raise unreadable(path, error, hint) from error
     return sound(table, str(path))
 
@@ -30,6 +36,15 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, hint: str = "
 def unreadable(path: Path, error: Exception, hint: str = "") -> JudgeSenseError:
     """The error of a file that cannot be read; ``hint`` ends it."""
     return JudgeSenseError(f"{path} cannot be read as Parquet ({error}){hint}")
+
+
+def column_names(path: Path) -> list[str]:
+    """The columns of a Parquet file, from its footer alone. Raises JudgeSenseError."""
+    try:
+        require_regular(path)
+        return list(pq.read_schema(path).names)
+    except UNREADABLE as error:
+        raise unreadable(path, error) from error
 
 
 def sound(rows: Rows, where: str) -> Rows:

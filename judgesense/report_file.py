@@ -9,6 +9,7 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
+from judgesense.files import file_bytes
 from judgesense.json_files import parse_json
 
 VERSION = 2
@@ -80,7 +81,7 @@ def load_report(run_dir: Path) -> dict[str, Any]:
     """
     path = run_dir / REPORT_FILE
     try:
-        report = parse_json(path.read_bytes(), path.name)
+        report = parse_json(file_bytes(path), path.name)
     except FileNotFoundError:
         raise JudgeSenseError(
             f"{run_dir} holds neither decisions nor a {REPORT_FILE}; name the --out folder of a run"
@@ -99,7 +100,7 @@ def saved_report(run_dir: Path) -> dict[str, Any] | None:
     schema.
     """
     try:
-        report = parse_json((run_dir / REPORT_FILE).read_bytes(), REPORT_FILE)
+        report = parse_json(file_bytes(run_dir / REPORT_FILE), REPORT_FILE)
     except (OSError, JudgeSenseError):
         return None
     if not _is_report(report) or report["schema"] < VERSION:

@@ -24,8 +24,9 @@ from filelock import FileLock, Timeout
 
 from judgesense.decisions import PARTS, conform, part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files import file_bytes, open_bytes, write_text
 from judgesense.json_files import parse_json
+from judgesense.parquet_files import UNREADABLE
 from judgesense.run_record import RunRecord
 from judgesense.shapes import fit
 from judgesense.storage import Place, cannot_write
@@ -181,7 +182,7 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     """
     path = run_dir / RUN_FILE
     try:
-        record = parse_json(path.read_bytes(), str(path), finite=True)
+        record = parse_json(file_bytes(path), str(path), finite=True)
         version = record.get("schema", SCHEMA_VERSION) if isinstance(record, dict) else None
         if isinstance(version, int) and version > SCHEMA_VERSION:
             raise _NewerError(
@@ -352,7 +353,7 @@ def _has_rows(part: Path, rows: int) -> bool:
     try:
         file = pq.ParquetFile(part, page_checksum_verification=True)
         return bool(sum(batch.num_rows for batch in file.iter_batches()) == rows)
-    except (OSError, pa.ArrowInvalid):
+    except UNREADABLE:
         return False
 
 
@@ -404,7 +405,7 @@ def _shown(value: Any) -> str:
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hex."""
     digest = hashlib.sha256()
-    with path.open("rb") as source:
+    with open_bytes(path) as source:
         while block := source.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

@@ -24,6 +24,9 @@ class TaskRecord(Shape):
     ordinal: bool | None = None
     comparative: bool | None = None
     templates: dict[str, Any] | None = None
+    options: dict[str, str] | None = None
+    wordings: dict[str, str] | None = None
+    layouts: dict[str, str] | None = None
 
 
 class AskedRecord(Shape):

@@ -26,7 +26,9 @@ class Record:
 def require_file(path: Path) -> None:
     """Raise JudgeSenseError unless ``path`` is a file that is not empty."""
     if not path.is_file():
-        raise JudgeSenseError(f"no file {path}")
+        pipe = path.exists() and not path.is_dir()
+        hint = ": it is a pipe or a device; save its content to a file" if pipe else ""
+        raise JudgeSenseError(f"no file {path}{hint}")
     if path.stat().st_size == 0:
         raise JudgeSenseError(f"{path} is empty")
 
@@ -130,10 +132,9 @@ def _read_csv(path: Path, encoding: str, delimiter: str) -> Iterator[Record]:
 
 
 def _read_parquet(path: Path) -> Iterator[Record]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from judgesense.parquet_files import sound
+    from judgesense.parquet_files import UNREADABLE, sound
 
     number = 0
     try:
@@ -143,8 +144,7 @@ def _read_parquet(path: Path) -> Iterator[Record]:
                 yield Record(values, f"{path}, row {number}")
     except JudgeSenseError:
         raise
-    # A time that Python cannot hold is a ValueError or an OverflowError.
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+    except UNREADABLE as error:
         raise JudgeSenseError(f"{path}: not a readable Parquet file ({error})") from error
     if number == 0:
         raise JudgeSenseError(f"{path} has no rows")
@@ -156,6 +156,6 @@ def _with_bom(encoding: str) -> str:
 
 def _wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> JudgeSenseError:
     return JudgeSenseError(
-        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not {encoding}; set "
-        "--encoding (latin-1, cp1252, utf-16, ...)"
+        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not {encoding}; save "
+        "the file as UTF-8, or set --encoding (latin-1, cp1252, utf-16, ...) if the command has it"
     )

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import file_bytes
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -77,7 +78,7 @@ class YamlNode:
 def read_text(path: Path) -> str:
     """A file's text. Raises JudgeSenseError for a file that cannot be read or is not UTF-8."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return file_bytes(path).decode("utf-8")
     except OSError as error:
         raise JudgeSenseError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:

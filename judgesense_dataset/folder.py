@@ -180,12 +180,20 @@ def configs(folder: Path) -> dict[str, list[Path]]:
         patterns = [paths[0]] if isinstance(paths[0], str) else paths[0]
         found[name] = []
         for pattern in patterns:
-            matches = sorted(folder.glob(pattern))
+            try:
+                matches = sorted(folder.glob(pattern))
+            except (ValueError, NotImplementedError) as error:
+                raise JudgeSenseError(
+                    f"{folder / README}: config {name!r}: {pattern!r} is no pattern of files below "
+                    f"the folder ({error})"
+                ) from error
             if not matches:
                 raise JudgeSenseError(
                     f"{folder / README}: config {name!r} names {pattern}, which does not exist; "
                     "fetch or rebuild the dataset"
                 )
+            if odd := [path for path in matches if not path.is_file()]:
+                raise JudgeSenseError(f"{odd[0]} is not a file; fetch or rebuild the dataset")
             found[name] += matches
     return found
 

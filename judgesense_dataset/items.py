@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import open_bytes, require_regular
 from judgesense.json_files import parse_json
+from judgesense.parquet_files import UNREADABLE, sound
 from judgesense.tasks import Item, Task
 
 _ITEM_COLUMNS = (
@@ -136,10 +137,10 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
         elif path.suffix == ".csv":
-            with path.open("rb") as lines:
+            with open_bytes(path) as lines:
                 yield from _csv_rows(_decoded(lines, path), path)
         else:
-            with path.open("rb") as lines:
+            with open_bytes(path) as lines:
                 yield from _jsonl_rows(_decoded(lines, path), path)
     except OSError as error:
         raise JudgeSenseError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -185,12 +186,13 @@ def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str,
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     number = 0
     try:
+        require_regular(path)
         batches = pq.ParquetFile(path).iter_batches(batch_size=1024)
         for batch in batches:
             for at in range(batch.num_rows):
                 number += 1
-                yield number, batch.slice(at, 1).to_pylist()[0]
-    except UnicodeDecodeError as error:
-        raise JudgeSenseError(f"{path}, row {number}: holds text that is not UTF-8") from error
-    except pa.ArrowInvalid as error:
+                yield number, sound(batch.slice(at, 1), f"{path}, row {number}").to_pylist()[0]
+    except JudgeSenseError:
+        raise
+    except UNREADABLE as error:
         raise JudgeSenseError(f"{path}: invalid Parquet: {error}") from error

@@ -17,11 +17,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from judgesense.benchmark import Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.json_files import parse_json
+from judgesense.parquet_files import column_names
 from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     Aliases,
@@ -337,7 +337,7 @@ def _aliases(folder: Path) -> dict[str, Aliases]:
     """The aliases of the templates, by template id; raises JudgeSenseError for invalid ones."""
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
         return {}
-    if not all(ALIASES in pq.read_schema(path).names for path in configs(folder)[PROMPTS]):
+    if not all(ALIASES in column_names(path) for path in configs(folder)[PROMPTS]):
         return {}
     table = read_config(folder, PROMPTS, ["template_id", "label_map", ALIASES])
     found: dict[str, Aliases] = {}

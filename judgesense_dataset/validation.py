@@ -18,7 +18,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files import file_bytes, write_text
 from judgesense.json_files import parse_json
 from judgesense.run_folder import sha256_of
 from judgesense.statistics.agreement import cohen_kappa
@@ -201,14 +201,15 @@ def _earlier(place: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        record = dict(parse_json(path.read_bytes(), path.name))
-    except (OSError, ValueError, TypeError) as error:
-        raise JudgeSenseError(f"{path} cannot be read ({error}); remove it") from error
-    if record.get("inputs", {}).get("pairs") != inputs["pairs"]:
+        record = dict(parse_json(file_bytes(path), path.name))
+        earlier = dict(record["inputs"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise JudgeSenseError(f"{path} cannot be read ({error!r}); remove it") from error
+    if earlier.get("pairs") != inputs["pairs"]:
         raise JudgeSenseError(
             f"{place} holds the validation of other pairs; choose another folder with --out"
         )
-    return record if record["inputs"] == inputs and (place / VERDICTS).exists() else None
+    return record if earlier == inputs and (place / VERDICTS).exists() else None
 
 
 def _ask(

@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.responses import without_thinking
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
-from judgesense.yaml_files import read_yaml
+from judgesense.yaml_files import read_text, read_yaml
 from local_judges.protocol import Judge, Request
 from local_judges.runner import ask_all, require_scorings
 
@@ -174,7 +174,7 @@ def _template(prompt: str | Path) -> tuple[str, str]:
         raise JudgeSenseError(
             f"unknown prompt {str(prompt)!r}; choose a file or one of {', '.join(prompts())}"
         )
-    text = path.read_text("utf-8")
+    text = read_text(path)
     if missing := [name for name in _FIELDS if f"{{{name}}}" not in text]:
         raise JudgeSenseError(f"{path}: the prompt lacks the placeholder {{{missing[0]}}}")
     return path.name, text

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
+from judgesense.parquet_files import UNREADABLE
 from judgesense.storage import PartFolder, cannot_write
 from local_judges.distributed.ranks import Ranks
 from local_judges.pace import Pace
@@ -338,7 +339,7 @@ def _stored(
         reason = "it holds other prompts than this run plans for it"
     except ConnectionError as error:
         raise JudgeSenseError(f"cannot read {log.parts}/{part.name}: {error}") from error
-    except (pa.ArrowInvalid, OSError, JudgeSenseError) as error:
+    except UNREADABLE as error:
         reason = str(error)
     aside = log.parts.set_aside(part.name)
     note(f"{part.name} is damaged ({reason}); renamed to {aside}, its prompts are judged again")

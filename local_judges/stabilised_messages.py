@@ -146,7 +146,7 @@ class Messages:
             return None
         try:
             held = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         fields = held[_ITEM] if held.keys() == {_ITEM} else None
         if not isinstance(fields, dict) or fields.keys() != self.stabilised.fields:

@@ -20,7 +20,7 @@ def build(base: Path) -> None:
     """Write the good files of every reader under ``base``."""
     for write in (
         _tables, _pairs, _lm_eval, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
-        _check, _estimate,
+        _check, _estimate, _studies, _submission,
     ):  # fmt: skip
         write(base)
 
@@ -131,6 +131,7 @@ def _others(base: Path) -> None:
             {"custom_id": f"tone|i{item}|t1|AB", "error": None,
              "response": {"status_code": 200, "body": body}} for item in range(2)
         ])  # fmt: skip
+    _batch_output(base / "batch-run", chat)
     (base / "llmbar").mkdir()
     (base / "llmbar" / "judgments.csv").write_text(
         "dataset,item,judge,prompt,label,winner_noswap,winner_swap,score_1,score_2\n"
@@ -152,6 +153,27 @@ def _others(base: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), base / "flakyjudge" / "e3_scores.parquet")
     _lines(base / "flakyjudge" / "items_perturb.jsonl",
            [{"item_id": f"i{item}", "query": f"q{item}"} for item in range(3)])  # fmt: skip
+
+
+def _batch_output(folder: Path, body: dict[str, Any]) -> None:
+    """The batch service's answers to a run's requests."""
+    _cli("run", "--judge", "gpt-4o-mini", "--tasks", "relevance", "--limit", "2", "--batch",
+         "--out", str(folder))  # fmt: skip
+    (asked,) = folder.glob("batch/input-*.jsonl")
+    rows = [json.loads(line) for line in asked.read_text().splitlines()]
+    shutil.rmtree(folder)
+    response = {"status_code": 200, "body": body}
+    answers = [{"custom_id": row["custom_id"], "response": response, "error": None} for row in rows]
+    _lines(folder / "output.jsonl", answers)
+
+
+def _cli(*arguments: str, codes: tuple[int, ...] = (0,)) -> None:
+    from typer.testing import CliRunner
+
+    from judgesense.cli import app
+
+    told = CliRunner().invoke(app, list(arguments))
+    assert told.exit_code in codes, (told.output, told.exception)
 
 
 def favours_first(messages: list[str]) -> list[dict[str, float]]:
@@ -230,15 +252,8 @@ judges:
 
 
 def _dataset(base: Path) -> None:
-    from typer.testing import CliRunner
-
-    from judgesense.cli import app
-
-    told = CliRunner().invoke(app, [
-        "dataset", "build", "--source", "own", "--templates", str(base / "own" / "own.yaml"),
-        "--items", str(base / "own" / "items.jsonl"), "--out", str(base / "dataset"),
-    ])  # fmt: skip
-    assert told.exit_code == 0, (told.output, told.exception)
+    _cli("dataset", "build", "--source", "own", "--templates", str(base / "own" / "own.yaml"),
+         "--items", str(base / "own" / "items.jsonl"), "--out", str(base / "dataset"))  # fmt: skip
 
 
 def _answers(base: Path) -> None:
@@ -249,6 +264,13 @@ def _answers(base: Path) -> None:
         for item in range(3)
     ]  # fmt: skip
     _lines(base / "answers" / "answers.jsonl", rows)
+    without = [{key: value for key, value in row.items() if key != "reference"} for row in rows]
+    _lines(base / "answers" / "unreferenced.jsonl", without)
+    _lines(base / "answers" / "references.jsonl",
+           [{"item_id": row["item_id"], "reference": "4"} for row in rows])  # fmt: skip
+    _lines(base / "answers" / "questions.jsonl",
+           [{"item_id": row["item_id"], "template_id": "t1", "message": "2 + 2?",
+             "options": ["3", "4"]} for row in rows])  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows), base / "answers" / "answers.parquet")
 
 
@@ -285,17 +307,15 @@ def _estimate(base: Path) -> None:
     (folder / "verdicts.csv").write_text(
         ",".join(header) + "\n" + "".join(",".join(map(str, r.values())) + "\n" for r in rows)
     )
+    _lines(folder / "texts.jsonl", [
+        {"item_id": row["item_id"], "system_id": row["system_id"], "answer": "some"}
+        for row in rows
+    ])  # fmt: skip
     for name in ("week", "other-week"):
         _lines(folder / f"{name}.jsonl", rows)
-    from typer.testing import CliRunner
-
-    from judgesense.cli import app
-
-    looked = CliRunner().invoke(app, [
-        "monitor", str(folder / "other-week.jsonl"), "--against", str(folder / "verdicts.parquet"),
-        "--allow", "0.1", "--history", str(folder / "history.jsonl"),
-    ])  # fmt: skip
-    assert looked.exit_code in (0, 1, 3), (looked.output, looked.exception)
+    _cli("monitor", str(folder / "other-week.jsonl"), "--against",
+         str(folder / "verdicts.parquet"), "--allow", "0.1", "--history",
+         str(folder / "history.jsonl"), codes=(0, 1, 3))  # fmt: skip
     labelled = [(r["item_id"], r["system_id"], "YN"[at % 4 == 0]) for at, r in enumerate(rows[:16])]
     (folder / "labels.csv").write_text(
         "item_id,system_id,label,rater\n" + "".join(f"{','.join(row)},me\n" for row in labelled)
@@ -313,6 +333,50 @@ def _check(base: Path) -> None:
     (base / "check" / "tone.txt").rename(base / "check" / "rubric.txt")
     (base / "check" / "tone.jsonl").rename(base / "check" / "rows.jsonl")
     (base / "check" / "rubric.wordings.yaml").write_text(_WORDINGS)
+
+
+def _studies(base: Path) -> None:
+    from judgesense.studies.paraphrase_robustness.rater_kit import write_kit
+
+    scores = [
+        {"prompt": f"p{prompt}", "item": f"i{item}", "score": (prompt * item) % 3 % 2}
+        for prompt in range(3) for item in range(12)
+    ]  # fmt: skip
+    _lines(base / "scores" / "scores.jsonl", scores)
+    (base / "scores" / "scores.csv").write_text(
+        "prompt,item,score\n" + "".join(",".join(map(str, r.values())) + "\n" for r in scores)
+    )
+    essays = [
+        {"assignment": "Cats?", "essay": f"Essay {n} on cats and dogs.", "organisation": 1 + n % 6}
+        for n in range(6)
+    ]  # fmt: skip
+    _lines(base / "essays" / "essays.jsonl", essays)
+    write_kit(
+        base / "kit",
+        attributes=["organisation"],
+        data={"essays": str(base / "essays" / "essays.jsonl")},
+    )
+    row = {
+        "judge": "j", "accuracy": 0.5, "ci_low": 0.4, "ci_high": 0.6, "near": 0.8, "calls": 1.0,
+        "tokens": 10.0, "cost_usd": 0.1, "n_items": 20, "choice_accuracy": None,
+        "choice_low": None, "choice_high": None, "attribute": "dialogue-naturalness",
+    }  # fmt: skip
+    strategies = ("constant score", "single judge", "best judge")
+    rows = [{**row, "strategy": name, "gain": at / 10} for at, name in enumerate(strategies)]
+    _json(base / "robustness" / "study.json", {"tables": {"mitigations": {"rows": rows}}})
+
+
+def _submission(base: Path) -> None:
+    run = base / "run"
+    (base / "submission").mkdir()
+    with zipfile.ZipFile(base / "submission" / "run.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(run.rglob("*")):
+            if path.suffix in (".json", ".parquet"):
+                archive.writestr(f"run/{path.relative_to(run)}", path.read_bytes())
+    _json(base / "submission" / "inputs.json", {
+        "rubric": "r.txt", "data": "d.csv", "judge": "gpt-4o", "repeats": "1", "threshold": "0.8",
+        "answers": "A,B", "options": "A=x,B=y", "settings": "dtype=bfloat16", "max-cost": "1.5",
+    })  # fmt: skip
 
 
 _WORDINGS = """\

@@ -78,7 +78,7 @@ def mutations(content: bytes, name: str, rng: random.Random, flips: int) -> Iter
         yield from _csv_mutations(content)
     elif suffix == "parquet":
         yield from _parquet_mutations(content)
-    elif suffix == "eval":
+    elif suffix in ("eval", "zip"):
         yield from _zip_mutations(content)
     for what, whole in HOSTILE:
         yield what, lambda whole=whole: whole

@@ -87,6 +87,37 @@ def _board(folder: Path) -> object:
     return [len(group) for group in standings(board.entries, "mapped")], dict(board.refused)
 
 
+def _questions(folder: Path) -> object:
+    from judgesense.pipeline.response_tables import read_questions
+    from local_judges.responder import respond
+
+    def four(messages: list[str]) -> list[str]:
+        return ["4"] * len(messages)
+
+    found = respond(four, read_questions(folder / "questions.jsonl"), folder / "out", note=str)
+    return found.num_rows
+
+
+def _submit(folder: Path) -> object:
+    """An uploaded run, unpacked and checked as the leaderboard's submit page does."""
+    from hub_scripts.leaderboard.checks import checks
+    from hub_scripts.leaderboard.unpack import unpack
+    from judgesense.errors import JudgeSenseError
+
+    run, _ = unpack([folder / "run.zip"], folder / "unpacked")
+    *_, last = checks(run, "me/results")
+    if not last.passed:
+        raise JudgeSenseError(last.said)
+    return last.tag
+
+
+def _action_inputs(folder: Path) -> object:
+    from judgesense.integrations.github import read_inputs
+
+    # GitHub's runner hands them over in a variable, which Python decodes like this.
+    return str(read_inputs((folder / "inputs.json").read_text("utf-8", "surrogateescape")))
+
+
 def _import(form: str, folder: str, file: str, *more: str, weight: float = 1.0) -> Reader:
     return Reader(
         f"import {form} {file}", folder, (file,),
@@ -166,6 +197,51 @@ READERS = (
     Reader("estimate verdicts", "estimate",
            ("verdicts.jsonl", "verdicts.csv", "verdicts.parquet"),
            ("estimate", "{dir}/{file}", "--labels", "{dir}/labels.csv", "--positive", "Y")),
+    Reader("monitor week", "estimate", ("week.jsonl",),
+           ("monitor", "{dir}/week.jsonl", "--against", "{dir}/verdicts.parquet", "--allow", "0.1",
+            "--history", "{dir}/new.jsonl")),
+    Reader("labels to add", "estimate", ("labels.csv", "texts.jsonl"),
+           ("estimate", "{dir}/verdicts.jsonl", "--labels", "{dir}/labels.csv", "--positive", "Y",
+            "--next", "3", "--items", "{dir}/texts.jsonl", "--out", "{out}.json")),
+    Reader("match references", "answers", ("references.jsonl",),
+           ("match", "{dir}/unreferenced.jsonl", "--references", "{dir}/references.jsonl")),
+    Reader("questions", "answers", ("questions.jsonl",), call=_questions),
+    *(
+        Reader(f"check_log inspect {file}", "inspect", (file,), weight=0.3,
+               call=_check_log(file, "model_graded_qa", "{question} {answer} {criterion}: GRADE?"))
+        for file in ("log.json", "log.eval")
+    ),
+    Reader("check rubric", "check", ("rubric.txt",), call=_check_rows, weight=0.3),
+    Reader("batch output", "batch-run", ("output.jsonl",),
+           ("run", "--judge", "gpt-4o-mini", "--tasks", "relevance", "--limit", "2", "--batch-in",
+            "{dir}/output.jsonl", "--out", "{out}"), weight=0.3),
+    Reader("export training", "old-run", _PARTS[1:],
+           ("export-training", "{dir}", "--judge", "hostile@callable", "--out", "{out}.jsonl"),
+           weight=0.3),
+    Reader("every-eval-ever", "run", ("report.json", "run.json"),
+           ("publish", "every-eval-ever", "{dir}", "--organization", "me", "--developer", "me",
+            "--out", "{out}/data"), weight=0.3),
+    Reader("estimate run", "old-run", ("run.json",),
+           ("estimate", "{dir}", "--judge", "hostile@callable", "--positive", "A"), weight=0.3),
+    Reader("robustness log", "old-run", ("run.json",),
+           ("study", "paraphrase-robustness", "--log", "{dir}", "--out", "{out}"), weight=0.05),
+    Reader("dataset show", "dataset", ("politeness/test.parquet", "README.md"),
+           ("dataset", "show", "{dir}"), weight=0.5),
+    Reader("dataset build", "own", ("own.yaml", "items.jsonl"),
+           ("dataset", "build", "--source", "own", "--templates", "{dir}/own.yaml", "--items",
+            "{dir}/items.jsonl", "--no-verdicts", "--out", "{out}"), weight=0.1),
+    Reader("prompt scores", "scores", ("scores.csv", "scores.jsonl"),
+           ("study", "prompt-ranking", "--scores", "{dir}/{file}", "--sizes", "4,6", "--out",
+            "{out}"), weight=0.2),
+    Reader("rater kit", "kit", ("kit.json", "rater-1.csv"),
+           ("study", "rater-kit", "--read", "--out", "{dir}"), weight=0.5),
+    Reader("rated texts", "essays", ("essays.jsonl",),
+           ("study", "rater-kit", "--attributes", "organisation", "--source",
+            "essays={dir}/essays.jsonl", "--out", "{out}"), weight=0.5),
+    Reader("reckon", "robustness", ("study.json",),
+           ("study", "reckon", "{dir}", "dialogue-naturalness"), weight=0.5),
+    Reader("submission", "submission", ("run.zip",), call=_submit),
+    Reader("action inputs", "submission", ("inputs.json",), call=_action_inputs, weight=0.5),
     Reader("estimate labels", "estimate", ("labels.csv", "label-studio.json"),
            ("estimate", "{dir}/verdicts.jsonl", "--labels", "{dir}/{file}", "--positive", "Y")),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from hub_scripts.results import results_publication
 from judgesense.decisions import OPTIONAL, SCHEMA, part_files
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
+from judgesense.parquet_files import UNREADABLE
 from judgesense.report_file import REPORT_FILE, as_report
 from judgesense.run_folder import PAIR_SCHEMA, PAIRS_FILE, PROMPT_SCHEMA, PROMPTS_FILE, RUN_FILE
 
@@ -97,7 +98,7 @@ def _check_table(path: Path, schema: pa.Schema, room: int) -> int:
             path, thrift_string_size_limit=16 << 20, thrift_container_size_limit=1_000_000
         ) as file:
             metadata, found = file.metadata, file.schema_arrow
-    except (pa.ArrowInvalid, OSError) as error:
+    except UNREADABLE as error:
         raise JudgeSenseError(f"{path.name} is not a Parquet file ({_first(error)})") from error
     if metadata.num_rows > room:
         raise JudgeSenseError(

@@ -6,7 +6,6 @@ A test run keeps the evaluation steps and the score, not the grading prompt. The
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.importers.deepeval import LABELS, NO_MODEL, Case, Metric, cases
 from judgesense.importers.graded import Grade, GradedLog, Wording, graded_log, only, quoted
 from judgesense.importers.wordings import own_wording
+from judgesense.json_files import parse_json
 from judgesense.tasks import ERROR
 
 _STEPS = re.compile(r"Evaluation Steps:\n(\[.*?\n\]|\[\])", re.DOTALL)
@@ -85,7 +85,7 @@ def _steps(metric: Metric, place: str) -> str:
             "import"
         )
     found = _STEPS.search(told)
-    steps = json.loads(found[1]) if found else []
+    steps = parse_json(found[1], f"{place}, metric {metric.name}, verboseLogs") if found else []
     if not steps:
         raise JudgeSenseError(
             f"{place}, metric {metric.name}: no evaluation steps in verboseLogs, which are the "

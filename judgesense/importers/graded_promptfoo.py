@@ -126,7 +126,7 @@ def _messages(prompt: str) -> tuple[str, str]:
     """The system prompt and the user message of a grading prompt."""
     try:
         told = json.loads(prompt)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "", prompt
     if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
         return "", prompt

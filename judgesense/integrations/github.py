@@ -9,7 +9,6 @@ reference" in its documentation).
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
 from judgesense.integrations.github_comments import Comments
 from judgesense.integrations.github_pages import comment_of, quiet, summary_of
+from judgesense.json_files import parse_json
 from judgesense.text import sentence
 
 if TYPE_CHECKING:
@@ -56,10 +56,7 @@ def read_inputs(text: str) -> dict[str, Any]:
     """
     from judgesense.cli.options import judge_options, names, pairs
 
-    try:
-        told = json.loads(text)
-    except ValueError as error:
-        raise JudgeSenseError(f"the Action's inputs are not JSON: {error}") from error
+    told = parse_json(text, "the Action's inputs")
     if not isinstance(told, dict) or not all(isinstance(v, str | None) for v in told.values()):
         raise JudgeSenseError("the Action's inputs must be a JSON object of texts")
     if unknown := sorted(told.keys() - set(INPUTS)):
@@ -111,8 +108,8 @@ class Runner:
         event: Any = {}
         if place := environ.get("GITHUB_EVENT_PATH"):
             try:
-                event = json.loads(Path(place).read_text("utf-8"))
-            except (OSError, ValueError) as error:
+                event = parse_json(Path(place).read_bytes(), "it", surrogates=True)
+            except (OSError, JudgeSenseError) as error:
                 raise JudgeSenseError(f"cannot read the event in {place}: {error}") from error
         files = [environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")]
         summary, output = (Path(file) if file else None for file in files)

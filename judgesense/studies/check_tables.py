@@ -13,6 +13,7 @@ import pyarrow as pa
 from judgesense.errors import MissingExtraError
 from judgesense.files import write_text
 from judgesense.json_files import parse_json
+from judgesense.shapes import Shape, fit
 from judgesense.studies.common.measures import (
     cost_table,
     flips_table,
@@ -27,6 +28,13 @@ from judgesense.studies.common.result import Record, Result, Table
 if TYPE_CHECKING:
     from judgesense_dataset.similarity import Measure
     from judgesense_dataset.templates import TaskTemplates
+
+
+class _Kept(Shape):
+    """The distances of pairs of wordings, kept beside a check."""
+
+    texts: str
+    measures: list[tuple[float, float]]
 
 
 def result_of(
@@ -83,9 +91,9 @@ def _measured(pairs: Sequence[tuple[str, str]], kept: Path) -> list[Measure]:
 
     digest = hashlib.sha256(json.dumps(pairs, ensure_ascii=False).encode()).hexdigest()
     if kept.is_file():
-        held = parse_json(kept.read_text("utf-8"), str(kept))
-        if held["texts"] == digest:
-            return [Measure(*row) for row in held["measures"]]
+        held = fit(_Kept, parse_json(kept.read_bytes(), str(kept)), str(kept), "measured distances")
+        if held.texts == digest and len(held.measures) == len(pairs):
+            return [Measure(*row) for row in held.measures]
     found = measure(pairs)
     rows = [(each.edit_distance, each.cosine) for each in found]
     kept.parent.mkdir(parents=True, exist_ok=True)

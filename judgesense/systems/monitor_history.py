@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files import file_bytes, write_text
 from judgesense.json_files import parse_json
 from judgesense.run_folder import writing
 from judgesense.shapes import Shape, fit
@@ -100,7 +100,7 @@ def read_history(history: Path) -> list[Look]:
     Raises JudgeSenseError, naming the line, for one that is damaged or of a newer version.
     """
     try:
-        lines = history.read_bytes().splitlines()
+        lines = file_bytes(history).splitlines()
     except FileNotFoundError:
         return []
     except OSError as error:

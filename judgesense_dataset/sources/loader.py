@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.parquet_files import column_names
 from judgesense.tasks import Item
 from judgesense_dataset.folder import content_revision, front_matter
 from judgesense_dataset.items import require_utf8
@@ -120,7 +120,7 @@ class Reader:
                     for file in chain(*(builder.config.data_files or {}).values()):
                         if file.endswith(".parquet"):
                             where = f"{name} at revision {revision} ({file})"
-                            _require_columns(where, pq.read_schema(file).names, columns)
+                            _require_columns(where, column_names(Path(file)), columns)
                 builder.download_and_prepare()
                 loaded = builder.as_dataset(in_memory=self.mirror is not None)
         except JudgeSenseError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import replacing
+from judgesense.files import open_bytes, replacing
 from judgesense.json_files import parse_json
 from local_judges.api.endpoint import body_of, scorings_of
 from local_judges.api.judge import TOP_TOKENS, cost_of
@@ -199,7 +199,7 @@ class BatchFileJudge:
         """The answers, each read from its file when it is needed."""
         form = self._forms["options" in scorings]
         with ExitStack() as stack:
-            files = [stack.enter_context(path.open("rb")) for path in self._paths]
+            files = [stack.enter_context(open_bytes(path)) for path in self._paths]
             for index, requests in batches:
                 yield index, [self._answer(files, form.id_of(r), r) for r in requests]
 
@@ -210,7 +210,7 @@ class BatchFileJudge:
         """Record the position of each line of a file; returns the SHA-256 of the file."""
         path, digest, offset = self._paths[number], hashlib.sha256(), 0
         try:
-            with path.open("rb") as file:
+            with open_bytes(path) as file:
                 for row, line in enumerate(file, 1):
                     digest.update(line)
                     if line.strip():

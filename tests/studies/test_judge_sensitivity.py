@@ -15,6 +15,7 @@ import pytest
 import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.published import paper_judges
+from judgesense.run_folder import read_run
 from judgesense.studies.common.result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
 from judgesense.studies.judge_sensitivity.findings import findings, size_against_jss, size_of
@@ -326,6 +327,11 @@ def test_two_real_judges_quick_and_again_without_a_model(tmp_path: Path) -> None
     assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("part-*.parquet")} == parts
 
 
+def _answers(run: Path) -> dict[str, dict[str, Any]]:
+    """The log's rows by prompt, those in the order AB."""
+    return {row["prompt_id"]: row for row in read_run(run).log.to_pylist() if row["order"] == "AB"}
+
+
 @pytest.mark.slow
 def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
     tmp_path: Path,
@@ -353,8 +359,18 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "runs" / "main").rglob("part-*")} == before
     (tokens,) = result.table("tokens").rows
     assert (tokens["tokens"], tokens["n_prompts"]) == ("20 → 24", 10)
-    # Four tokens more can complete a verdict, or turn "A: ..." into a list of both.
-    assert abs(tokens["undecided_many"] - tokens["undecided_few"]) <= 0.4
+    short, long = (_answers(tmp_path / "runs" / name) for name in ("main", "tokens"))
+    assert len(long) == 10
+    for prompt, later in long.items():
+        first = short[prompt]
+        # Greedy answers: the longer ones begin with the shorter, and only those cut off go on.
+        # Four tokens more can complete a verdict, or turn "A: ..." into a list of both.
+        assert later["raw_text"].startswith(first["raw_text"])
+        assert first["truncated"] or later["status"] == first["status"]
+    for side, answers in (("few", short), ("many", long)):
+        asked = [answers[prompt] for prompt in long]
+        assert tokens[f"undecided_{side}"] == sum(row["status"] != "ok" for row in asked) / 10
+        assert tokens[f"cut_{side}"] == sum(row["truncated"] for row in asked) / 10
     (drawn,) = result.table("temperature").rows
     assert drawn["n_items"] <= 2
     assert drawn["undecided"] == tokens["undecided_few"], "the same prompts' greedy answers"

@@ -39,6 +39,7 @@ from judgesense.studies.common.question_sets import (
     folder_name,
     require_fields,
 )
+from judgesense.yaml_files import read_text
 from local_judges.llm_matcher import matching_prompt, read_verdict
 from local_judges.responder import Question, respond
 
@@ -348,8 +349,6 @@ def grading_prompt(path: Path | None) -> str:
     """The prompt that grades SimpleQA's answers: this project's, or a file with its fields."""
     if path is None:
         return simpleqa_grader()
-    if not path.is_file():
-        raise JudgeSenseError(f"no file {path}")
-    text = path.read_text("utf-8")
+    text = read_text(path)
     require_fields(text, GRADER_FIELDS, f"{path}, grading prompt")
     return text

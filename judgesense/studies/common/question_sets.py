@@ -16,8 +16,10 @@ from typing import Any
 from numpy.random import Generator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files import file_bytes, write_text
+from judgesense.json_files import parse_json
 from judgesense.run_folder import require_writable, writing
+from judgesense.shapes import Shape, fit
 from judgesense.yaml_files import read_yaml
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
 from local_judges.registry import resolve
@@ -209,23 +211,26 @@ def draw(
     return drawn
 
 
+class _Stored(Shape):
+    """A draw as it is kept."""
+
+    asked: dict[str, Any]
+    source: dict[str, Any]
+    items: tuple[BenchmarkItem, ...]
+
+
 def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
     try:
-        content = json.loads(path.read_text("utf-8"))
-        before, source, rows = content["asked"], content["source"], content["items"]
-    except (OSError, ValueError, KeyError) as error:
+        content = fit(_Stored, parse_json(file_bytes(path), path.name), path.name, "drawn items")
+    except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(f"{path} is damaged ({error}); delete it and rerun") from error
-    if before != asked:
-        differing = next(key for key in asked if before.get(key) != asked[key])
-        raise JudgeSenseError(
-            f"{path} was drawn with {differing} {before.get(differing)}, not {asked[differing]}; "
-            "choose another --out folder"
-        )
-    items = (
-        BenchmarkItem(**{**row, "answers": tuple(row["answers"]), "options": tuple(row["options"])})
-        for row in rows
-    )
-    return Drawn(tuple(items), source)
+    for key, value in asked.items():
+        if content.asked.get(key) != value:
+            raise JudgeSenseError(
+                f"{path} was drawn with {key} {content.asked.get(key)}, not {value}; choose "
+                "another --out folder"
+            )
+    return Drawn(content.items, content.source)
 
 
 def _draw(name: str, n: int | None, seed: int, mirror: str | Path | None) -> Drawn:

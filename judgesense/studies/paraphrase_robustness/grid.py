@@ -21,8 +21,11 @@ from judgesense.decisions.frames import Answers
 from judgesense.decisions.shares import option_shares
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
+from judgesense.files import file_bytes
+from judgesense.json_files import parse_json
 from judgesense.pipeline import Settings, resolve_all
 from judgesense.run_folder import read_run, require_writable, sha256_of, writing
+from judgesense.shapes import Shape, fit
 from judgesense.statistics.tables import Floats
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.attributes import (
@@ -206,9 +209,21 @@ def judge_grid(
     return read_grid(out, plan, report)
 
 
+class _Kept(Shape):
+    """What `HUMAN_FILE` holds: human scores by task and item, and notes on the texts."""
+
+    human: dict[str, dict[str, float]]
+    notes: list[str]
+
+
 def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Grid:
     """The grid in a study's folder."""
-    kept = json.loads((out / HUMAN_FILE).read_text("utf-8"))
+    place = str(out / HUMAN_FILE)
+    try:
+        told = parse_json(file_bytes(out / HUMAN_FILE), place, finite=True)
+    except OSError as error:
+        raise JudgeSenseError(f"cannot read {place} ({error}); use another --out") from error
+    kept = fit(_Kept, told, place, "the human scores of a study")
     seen = view(read_run(out / "grid").log)
     names = seen.names
     found = {
@@ -217,12 +232,12 @@ def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Gri
             plan.attributes[stream.task.name],
             stream.answers(),
             plan.paraphrases_of(plan.attributes[stream.task.name]),
-            kept["human"][stream.task.name],
+            kept.human[stream.task.name],
         )
         for stream in seen.judged
     }
     cells = [found[judge, task] for judge in seen.log.judges for task in plan.attributes]
-    return Grid(plan, [names[judge] for judge in seen.log.judges], cells, kept["notes"], report)
+    return Grid(plan, [names[judge] for judge in seen.log.judges], cells, kept.notes, report)
 
 
 def _scores(

@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import file_bytes
+from judgesense.json_files import parse_json
 from judgesense.run_folder import require_writable, writing
+from judgesense.shapes import Shape, fit
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.reliability import krippendorff_alpha
 from judgesense.studies.common.result import Result, Table, Value, published
@@ -25,6 +28,7 @@ from judgesense.studies.paraphrase_robustness.attributes import (
     sample,
     sources,
 )
+from judgesense.table_files import read_table, require_columns
 from judgesense.text import percent
 from judgesense_dataset.embedded import load_attributes
 from judgesense_dataset.sources.loader import Reader
@@ -155,6 +159,22 @@ def _write(
                 )
 
 
+class _KitRow(Shape):
+    """A text under a wording, and the set's own score of it."""
+
+    attribute: str
+    wording: str
+    item_id: str
+    human: float
+
+
+class _Kit(Shape):
+    """What ``kit.json`` holds: each row of the raters' files by its key."""
+
+    rows: dict[str, _KitRow]
+    notes: list[str]
+
+
 def read_kit(out: str | Path) -> Result:
     """Measure the raters' completed files, ``rater-*.csv`` beside ``kit.json``.
 
@@ -164,22 +184,26 @@ def read_kit(out: str | Path) -> Result:
     """
     out = Path(out)
     try:
-        kit = json.loads((out / KIT_FILE).read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        place = str(out / KIT_FILE)
+        kit = fit(_Kit, parse_json(file_bytes(out / KIT_FILE), place), place, "a kit for raters")
+    except OSError as error:
         raise JudgeSenseError(f"{out} holds no kit ({KIT_FILE}); write one first") from error
+    known = load_attributes()
+    if unknown := {row.attribute for row in kit.rows.values()} - known.keys():
+        raise JudgeSenseError(f"{place}: no attribute {min(unknown)!r}; write the kit again")
     files = sorted(out.glob("rater-*.csv"))
     if not files:
         raise JudgeSenseError(f"{out} holds no rater's file (rater-*.csv)")
-    scores = {path.stem: _read(path, kit["rows"]) for path in files}
-    known = load_attributes()
-    rows, each = [], []
-    for name in dict.fromkeys(row["attribute"] for row in kit["rows"].values()):
-        own = {key: row for key, row in kit["rows"].items() if row["attribute"] == name}
+    scores = {path.stem: _read(path, kit.rows) for path in files}
+    rows: list[dict[str, Any]] = []
+    each: list[dict[str, Value]] = []
+    for name in dict.fromkeys(row.attribute for row in kit.rows.values()):
+        own = {key: row for key, row in kit.rows.items() if row.attribute == name}
         ratings = _ratings(scores, own)
         labels = known[name].templates.task.labels
-        human = {row["item_id"]: row["human"] for row in own.values()}
+        human = {row.item_id: row.human for row in own.values()}
         gold = [level(mean, labels) for mean in human.values()]
-        row = {"attribute": name, "kind": known[name].verifiability}
+        row: dict[str, Any] = {"attribute": name, "kind": known[name].verifiability}
         rows.append(row | _measured(name, ratings, gold, labels))
         each += [
             {"attribute": name, "rater": rater, "intra_consistency": _intra(ratings[at : at + 1]),
@@ -189,7 +213,7 @@ def read_kit(out: str | Path) -> Result:
     return Result(
         "rater-kit",
         "Human raters under several wordings",
-        {"raters": list(scores), "texts": kit["notes"]},
+        {"raters": list(scores), "texts": kit.notes},
         [
             Table.from_records(
                 "raters",
@@ -218,42 +242,40 @@ def read_kit(out: str | Path) -> Result:
     )
 
 
-def _read(path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
+def _read(path: Path, wanted: Mapping[str, _KitRow]) -> dict[str, str | None]:
     known = load_attributes()
     found: dict[str, str | None] = {}
-    with path.open(newline="", encoding="utf-8-sig") as source:
-        reader = csv.DictReader(source)
-        if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
-            raise JudgeSenseError(f"{path}: the column {missing[0]!r} is missing")
-        for number, row in enumerate(reader, 1):
-            key = f"{row['attribute']}/{row['wording']}/{row['item_id']}"
-            if key not in wanted:
-                raise JudgeSenseError(
-                    f"{path}, row {number}: {key!r} is not a row of this kit; change only the "
-                    "column score"
-                )
-            if key in found:
-                raise JudgeSenseError(f"{path}, row {number}: {key!r} appears twice")
-            labels = known[row["attribute"]].templates.task.labels
-            said = (row["score"] or "").strip()
-            said = said.removesuffix(".0")  # some spreadsheets write 4.0
-            if said and said not in labels:
-                raise JudgeSenseError(
-                    f"{path}, row {number}, column score: {row['score']!r} is off the scale of "
-                    f"{row['attribute']}: {', '.join(labels)}"
-                )
-            found[key] = said or None
+    for record in read_table(path):
+        require_columns(record, COLUMNS, "a rater's file")
+        row = record.values
+        key = f"{row['attribute']}/{row['wording']}/{row['item_id']}"
+        if key not in wanted:
+            raise JudgeSenseError(
+                f"{record.place}: {key!r} is not a row of this kit; change only the column score"
+            )
+        if key in found:
+            raise JudgeSenseError(f"{record.place}: {key!r} appears twice")
+        labels = known[row["attribute"]].templates.task.labels
+        said = row["score"].strip().removesuffix(".0")  # some spreadsheets write 4.0
+        if said and said not in labels:
+            raise JudgeSenseError(
+                f"{record.place}, column score: {row['score']!r} is off the scale of "
+                f"{row['attribute']}: {', '.join(labels)}"
+            )
+        found[key] = said or None
     if absent := [key for key in wanted if key not in found]:
         raise JudgeSenseError(f"{path}: the row of {absent[0]!r} is missing ({len(absent)} in all)")
     return found
 
 
-def _ratings(
-    scores: Mapping[str, Mapping[str, str | None]], own: Mapping[str, Mapping[str, Any]]
-) -> Any:
+def _ratings(scores: Mapping[str, Mapping[str, str | None]], own: Mapping[str, _KitRow]) -> Any:
     """Scores of shape (raters, items, wordings); None where missing."""
-    keys = {(row["item_id"], row["wording"]): key for key, row in own.items()}
+    keys = {(row.item_id, row.wording): key for key, row in own.items()}
     items, wordings = (list(dict.fromkeys(parts)) for parts in zip(*keys, strict=True))
+    if len(keys) < len(items) * len(wordings):
+        raise JudgeSenseError(
+            f"{KIT_FILE} lacks rows: not every text has every wording; write the kit again"
+        )
     table = [[[given[keys[i, w]] for w in wordings] for i in items] for given in scores.values()]
     return np.array(table, dtype=object)
 

@@ -6,7 +6,6 @@ the authors' reading of their results; here a rule computes them from the study'
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,9 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import file_bytes
+from judgesense.json_files import parse_json
+from judgesense.shapes import Shape, fit
 from judgesense.studies.common.result import RESULT_FILE
 from judgesense.studies.paraphrase_robustness.attributes import full_name
 from judgesense.studies.paraphrase_robustness.choice import (
@@ -211,6 +213,8 @@ def reckon(
     if not own:
         measured = dict.fromkeys(row["attribute"] for row in rows)
         raise JudgeSenseError(f"{study} did not measure {name}, only {', '.join(measured)}")
+    if CONSTANT not in own:
+        raise JudgeSenseError(f"{study} does not have the {CONSTANT} of {name}; rerun the study")
     left_out = {CONSTANT, SINGLE} if BEST in own else {CONSTANT}
     allowed = [row for strategy, row in own.items() if strategy not in left_out]
     for row in allowed:
@@ -260,12 +264,44 @@ def _gain(row: Mapping[str, Any]) -> float:
     return round(float(row["gain"]), 9)
 
 
+class _Row(Shape):
+    """A strategy on an attribute, as `mitigations_table` writes it."""
+
+    attribute: str
+    strategy: str
+    judge: str
+    accuracy: float
+    ci_low: float | None
+    ci_high: float | None
+    gain: float
+    near: float
+    calls: float
+    tokens: float
+    cost_usd: float | None
+    n_items: int
+    choice_accuracy: float | None
+    choice_low: float | None
+    choice_high: float | None
+
+
+class _Rows(Shape):
+    rows: list[_Row]
+
+
+class _Tables(Shape):
+    mitigations: _Rows
+
+
+class _Study(Shape):
+    tables: _Tables
+
+
 def _rows(study: Path) -> list[dict[str, Any]]:
+    path = study / RESULT_FILE
+    what = "finished study of paraphrase robustness"
     try:
-        result = json.loads((study / RESULT_FILE).read_text("utf-8"))
-        rows: list[dict[str, Any]] = result["tables"]["mitigations"]["rows"]
-    except (OSError, ValueError, KeyError) as error:
-        raise JudgeSenseError(
-            f"{study} holds no finished study of paraphrase robustness ({RESULT_FILE})"
-        ) from error
-    return rows
+        result = parse_json(file_bytes(path), str(path), finite=True)
+    except OSError as error:
+        raise JudgeSenseError(f"{study} holds no {what} ({path.name})") from error
+    rows = fit(_Study, result, str(path), f"a {what}").tables.mitigations.rows
+    return [row.model_dump() for row in rows]
