@@ -107,7 +107,8 @@ def read_run(run_dir: Path) -> Run:
     damaged or written by a newer version, and if a file of a finished run is missing, new or
     changed. Without ``run.json`` the run is named by its folder.
     """
-    if not run_dir.is_dir():
+    # Unlike pathlib, false for a name that is too long for the file system.
+    if not os.path.isdir(run_dir):
         raise JudgeSenseError(f"no folder {run_dir}; name the --out folder of a run")
     require_parts(run_dir)
     record = read_record(run_dir) or {}

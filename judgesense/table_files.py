@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ class Record:
 
 def require_file(path: Path) -> None:
     """Raise JudgeSenseError unless ``path`` is a file that is not empty."""
-    if not path.is_file():
-        pipe = path.exists() and not path.is_dir()
+    # Unlike pathlib, false for a name that is too long for the file system.
+    if not os.path.isfile(path):
+        pipe = os.path.exists(path) and not os.path.isdir(path)
         hint = ": it is a pipe or a device; save its content to a file" if pipe else ""
         raise JudgeSenseError(f"no file {path}{hint}")
     if path.stat().st_size == 0:
@@ -151,6 +153,12 @@ def _read_parquet(path: Path) -> Iterator[Record]:
 
 
 def _with_bom(encoding: str) -> str:
+    try:
+        b"".decode(encoding)
+    except (LookupError, ValueError) as error:
+        raise JudgeSenseError(
+            f"unknown text encoding {encoding!r}; such as utf-8, latin-1, cp1252 or utf-16"
+        ) from error
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 

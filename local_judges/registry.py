@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -217,7 +218,8 @@ def _of_entry(
 
 def _of_path_or_id(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
     path = Path(judge).expanduser()
-    if path.exists():
+    # Unlike pathlib, false for a name that is too long for the file system.
+    if os.path.exists(path):
         if path.is_file() and path.suffix != ".gguf":
             raise JudgeSenseError(
                 f"{path} is not a GGUF model; a judge is a name, a Hub id, a folder with a "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -144,6 +145,7 @@ class Command(TyperCommand):
             left = super().parse_args(ctx, args)
         except UsageError as error:
             raise JudgeSenseError(self._one_line(error, given, ctx.command_path)) from None
+        _require_short_names(ctx.params.values())
         flags = {param.name: param.opts[0] for param in self.params if param.name != "settings"}
         for text in ctx.params.get("settings") or ():
             if flag := flags.get(text.partition("=")[0].strip()):
@@ -201,6 +203,14 @@ class Command(TyperCommand):
         return f"no option {flag}; " + (
             f"did you mean {' or '.join(near)}?" if near else f"see {path} --help"
         )
+
+
+def _require_short_names(values: Iterable[Any]) -> None:
+    """Raise JudgeSenseError for a path that no file system takes, which pathlib does not expect."""
+    for value in values:
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, Path) and any(len(os.fsencode(part)) > 255 for part in path.parts):
+                raise JudgeSenseError(f"{str(path)[:80]}...: a name of more than 255 bytes")
 
 
 class Group(TyperGroup):

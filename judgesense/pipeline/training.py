@@ -18,6 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
 from judgesense.run_folder import Run, read_run
 from judgesense.statistics.calibration import UNDECIDED, majority
+from judgesense.statistics.labels import check_seed
 from judgesense.text import short_names
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 
@@ -140,6 +141,10 @@ def _texts(run: Run) -> Mapping[tuple[str, str, str, str], str]:
 
 def _held_out(grid: Grid, holdout: float, seed: int) -> np.ndarray:
     """Which items are held out: whole clusters, the same for every format and target."""
+    try:
+        check_seed(seed)
+    except ValueError as error:
+        raise JudgeSenseError(str(error)) from error
     clusters = np.unique(grid.clusters)
     n = max(1, round(holdout * len(clusters)))
     drawn = np.random.default_rng(seed).permutation(clusters)[:n]

@@ -362,7 +362,13 @@ def _from_items(
             raise JudgeSenseError(f"{record.place}: the column 'item_id' is missing or empty")
         system = record.values.get("system_id")
         text = {k: v for k, v in record.values.items() if k not in _NOT_SHOWN and v is not None}
-        found[as_id(record.values["item_id"]), as_id(system) or None] = text
+        item, shown = as_id(record.values["item_id"]), as_id(system) or None
+        for name, value in (("item_id", item), ("system_id", shown)):
+            if not isinstance(value, str | None):
+                raise JudgeSenseError(
+                    f"{record.place}, {name}: must be text or a number, got {value!r}"
+                )
+        found[item, shown] = text
     named = table.column("system_id")
     told = []
     for unit in chosen.tolist():

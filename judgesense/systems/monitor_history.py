@@ -71,6 +71,8 @@ class _Versioned(Shape):
 @contextmanager
 def locked(history: Path) -> Iterator[None]:
     """Keep other processes from the history. Raises JudgeSenseError after a minute's wait."""
+    if not history.name:
+        raise JudgeSenseError(f"the history must be a file, got {str(history)!r}")
     with writing(history.parent):
         history.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(history.with_name(f".{history.name}.lock"))

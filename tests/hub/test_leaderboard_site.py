@@ -30,13 +30,31 @@ HOSTILE = (
 )
 
 
-def serve(results: Path, *options: str) -> tuple[subprocess.Popen, str]:
+WATCH = """
+import os, sys
+
+def watch(event, arguments):
+    if event in ("socket.getaddrinfo", "socket.connect", "socket.sendto"):
+        place = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
+        host = place[0] if isinstance(place, tuple) else place
+        with open(os.environ["ASKED"], "a") as asked:
+            print(event, host, file=asked)
+
+sys.addaudithook(watch)
+"""
+"""A ``sitecustomize`` module: notes every host that the server looks up or connects to."""
+HERE = {"127.0.0.1", "localhost", "::1", "0.0.0.0", "None"}
+
+
+def serve(results: Path, *options: str, watched: Path) -> tuple[subprocess.Popen, str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "judgesense", "leaderboard", "--no-browser"]
     command += ["--port", str(port), "--results", str(results), *options]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1"}
+    (watched / "sitecustomize.py").write_text(WATCH, "utf-8")
+    asked = {"ASKED": str(watched / "asked"), "PYTHONPATH": f"{watched}{os.pathsep}{ROOT}"}
+    env = {**os.environ, **asked, "no_proxy": "127.0.0.1"}
     server = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}/"
     for _ in range(240):
@@ -71,12 +89,17 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def site(results):
-    server, url = serve(results, "--accept")
+def site(results, tmp_path_factory):
+    watched = tmp_path_factory.mktemp("watched")
+    server, url = serve(results, "--accept", watched=watched)
     yield url
     assert server.poll() is None, "the leaderboard fell"
     server.terminate()
     server.wait(20)
+    asked = [line.split(" ", 1) for line in (watched / "asked").read_text("utf-8").splitlines()]
+    # Gradio asks its own server once; runs in a folder need no network at all.
+    assert asked
+    assert {host for _, host in asked} <= HERE
 
 
 @pytest.fixture

@@ -152,6 +152,9 @@ def test_text_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> No
         import_log(source, "table", tmp_path / "out", columns=columns)
     import_log(source, "table", tmp_path / "out", columns=columns, encoding="latin-1")
     assert {row["judge"] for row in rows_of(tmp_path / "out")} == {"modèle"}
+    for unknown in ("latin-99", "", "hex"):
+        with pytest.raises(JudgeSenseError, match=f"unknown text encoding '{unknown}'"):
+            import_log(source, "table", tmp_path / "new", columns=columns, encoding=unknown)
     bom = write(tmp_path / "bom.csv", CSV, "utf-8-sig")
     import_log(bom, "table", tmp_path / "bom", columns=columns)
     assert len(rows_of(tmp_path / "bom")) == 4

@@ -83,7 +83,11 @@ def test_consensus_needs_no_gold_and_leaves_ties_out(run_dir: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [({"judge": "nobody"}, "no judge 'nobody'"), ({"holdout": 1.0}, "holdout")],
+    [
+        ({"judge": "nobody"}, "no judge 'nobody'"),
+        ({"holdout": 1.0}, "holdout"),
+        ({"seed": -1}, "seed is -1"),
+    ],
 )
 def test_bad_input_is_refused(run_dir: Path, tmp_path: Path, more: Any, said: str) -> None:
     with pytest.raises(JudgeSenseError, match=said):

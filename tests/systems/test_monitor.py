@@ -162,7 +162,7 @@ def test_rules_and_baseline_are_kept(look, write, baseline) -> None:
 @pytest.mark.parametrize(
     ("options", "named"),
     [({"tolerance": 2}, "tolerance"), ({"error": 0}, "error"), ({"allow": -1}, "allow"),
-     ({"same_items": "twice"}, "same_items")],
+     ({"same_items": "twice"}, "same_items"), ({"history": ""}, "the history must be a file")],
 )  # fmt: skip
 def test_bad_options_are_named(look, options, named) -> None:
     with pytest.raises(JudgeSenseError, match=named):
