@@ -143,13 +143,7 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
         candidates.append(Path(mirror).expanduser() / name)
     for folder in candidates:
         if folder.is_dir() or (folder.is_file() and folder.suffix == ".jsonl"):
-            files = data_files(folder)
-            if not files:
-                raise JudgeSenseError(
-                    f"{folder} is not a dataset: it has neither a README.md that declares Parquet "
-                    "configs nor <task>.jsonl files"
-                )
-            return Located(folder, name, content_revision(folder, files))
+            return Located(folder, name, content_revision(folder, require_data_files(folder)))
         tried.append(f"the folder {folder} (not found)")
     if not isinstance(dataset, str) or not _HUB_ID.fullmatch(name):
         raise _unknown(name, [*tried, "a Hub id (it does not have the form org/name)"])
@@ -193,6 +187,16 @@ def data_files(folder: Path) -> list[Path]:
     if is_hub_folder(folder):
         return sorted({path for paths in configs(folder).values() for path in paths})
     return [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
+
+
+def require_data_files(folder: Path) -> list[Path]:
+    """The same. Raises JudgeSenseError for a folder without any."""
+    if not (files := data_files(folder)):
+        raise JudgeSenseError(
+            f"{folder} is not a dataset: it has neither a README.md that declares Parquet configs "
+            "nor <task>.jsonl files"
+        )
+    return files
 
 
 def _pair_rows(found: Located) -> pa.Table:

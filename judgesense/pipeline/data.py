@@ -190,6 +190,9 @@ def _reference(
     recovered = partial(_recovered, published, None)
     folder = Path(dataset)
     if folder.is_dir():
+        from judgesense_dataset.load import require_data_files
+
+        require_data_files(folder)
         content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))
         digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
         identity = {"dataset": str(folder.resolve()), "sha256": digest}
