@@ -28,7 +28,7 @@ from judgesense.studies.paraphrase_robustness.attributes import (
     sample,
     sources,
 )
-from judgesense.table_files import read_table, require_columns
+from judgesense.table_files import read_table
 from judgesense.text import percent
 from judgesense_dataset.embedded import load_attributes
 from judgesense_dataset.sources.loader import Reader
@@ -246,8 +246,9 @@ def _read(path: Path, wanted: Mapping[str, _KitRow]) -> dict[str, str | None]:
     known = load_attributes()
     found: dict[str, str | None] = {}
     for record in read_table(path):
-        require_columns(record, COLUMNS, "a rater's file")
         row = record.values
+        if missing := [name for name in COLUMNS if name not in row]:
+            raise JudgeSenseError(f"{path}: the column {missing[0]!r} is missing")
         key = f"{row['attribute']}/{row['wording']}/{row['item_id']}"
         if key not in wanted:
             raise JudgeSenseError(
