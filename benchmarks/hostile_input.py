@@ -5,7 +5,7 @@ hostile one, and every bit of it can flip. A reader may refuse it or read it. Co
 tracebacks, hangs of more than 10 seconds, crashes of the interpreter, and, for a run's folder,
 whose run.json holds digests, figures that change although nothing is said.
 
-    python benchmarks/hostile_input.py                        # 6,000 cases
+    python benchmarks/hostile_input.py --workers 2            # 6,000 cases, two at once
     python benchmarks/hostile_input.py --readers inspect --cases 500
     python benchmarks/hostile_input.py --seconds 60 --seed 7  # as many as fit
 """
@@ -28,8 +28,11 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any
 
 import psutil
@@ -64,6 +67,10 @@ class Outcome:
 
     kind: str
     detail: str
+
+
+Judged = tuple[Case, Outcome, float]
+"""A case, what came of it, and its seconds."""
 
 
 def cases(base: Path, readers: list[int], n: int, seed: int) -> Iterator[Case]:
@@ -207,6 +214,35 @@ class Worker:
         self._process.join()
 
 
+def outcomes(base: Path, found: Iterator[Case], workers: int) -> Iterator[Judged]:
+    """Each case with what came of it and its seconds, in the order in which they end."""
+    todo: Queue[Case | None] = Queue(maxsize=workers)
+    done: Queue[Judged | None] = Queue()
+
+    def feed() -> None:
+        for case in found:
+            todo.put(case)
+        for _ in range(workers):
+            todo.put(None)
+
+    def serve() -> None:
+        worker = Worker(base)
+        while (case := todo.get()) is not None:
+            start = time.perf_counter()
+            done.put((case, worker.judge(case), time.perf_counter() - start))
+        worker.close()
+        done.put(None)
+
+    for job in (feed, *[serve] * workers):
+        Thread(target=job, daemon=True).start()
+    ended = 0
+    while ended < workers:
+        if (judged_case := done.get()) is None:
+            ended += 1
+        else:
+            yield judged_case
+
+
 def last_line(outcome: Outcome) -> str:
     """The place in the project and the exception of a traceback, for grouping."""
     lines = outcome.detail.strip().splitlines()
@@ -218,6 +254,7 @@ def last_line(outcome: Outcome) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=6_000)
+    parser.add_argument("--workers", type=int, default=1, help="cases at once")
     parser.add_argument("--seconds", type=float, help="stop after this time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--readers", nargs="+", help="only those whose name contains one of these")
@@ -236,15 +273,14 @@ def main() -> None:
         base = Path(temporary)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             build(base)
-        worker = Worker(base)
         begun = time.perf_counter()
-        for case in cases(base, wanted, options.cases, options.seed):
-            if options.seconds and time.perf_counter() - begun > options.seconds:
-                break
-            at_start = time.perf_counter()
-            outcome = worker.judge(case)
+        drawn = takewhile(
+            lambda _: not options.seconds or time.perf_counter() - begun <= options.seconds,
+            cases(base, wanted, options.cases, options.seed),
+        )
+        for case, outcome, seconds in outcomes(base, drawn, options.workers):
             name = READERS[case.reader].name
-            spent[name] += time.perf_counter() - at_start
+            spent[name] += seconds
             counts[outcome.kind] += 1
             by_reader.setdefault(name, Counter())[outcome.kind] += 1
             if outcome.kind in BAD:
@@ -258,7 +294,6 @@ def main() -> None:
                         errors="backslashreplace",
                     )
                     kept.with_suffix(".bin").write_bytes(case.content)
-        worker.close()
     for name, found in sorted(by_reader.items()):
         each = spent[name] / sum(found.values())
         kinds = "  ".join(f"{kind} {n}" for kind, n in sorted(found.items()))
