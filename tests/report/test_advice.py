@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from judgesense.reporting.build import measure
 from judgesense.trust import advice
+from judgesense.trust.advice import AdviceCase, _findings
 from judgesense.yaml_files import read_yaml
 
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
@@ -169,6 +171,45 @@ def test_a_judge_that_mostly_cannot_be_read_is_told_so_and_not_how_many_items_to
     assert report["findings"][0]["kind"] == "avoid"
     assert "18% of its answers" in report["advice"][0]
     assert report["to_settle"] == []
+
+
+def of_case(
+    *, kappa: float = 0.5, jss_repeat: float | None = None, raw: float = 0.9, clusters: int = 60,
+    mass: float = 0.9, cut_off: int = 0, unclear: int = 0, estimate: float = 0.9,
+) -> str:  # fmt: skip
+    """The advice on a judge to avoid whose figures give no other reason for advice."""
+    details = {"kappa": kappa, "jss_repeat": jss_repeat}
+    steady = {"state": "pass", "estimate": estimate, "details": details}
+    cell = {"scoring": "options", "jss_low": 0.8, "jss_high": 0.95, "n_clusters": clusters,
+            "n_unclear": unclear, "n_refused": 0, "n_error": 0}  # fmt: skip
+    case = AdviceCase(
+        card={"trust": "avoid", "text": "x", "checks": {"steady": steady}},
+        raw={**cell, "jss": raw}, mapped={**cell, "jss": 0.9}, wordings=[], inverted=["w3"],
+        recommendation=None, oracle_raw=None,
+        about={"n_judged": 100, "n_planned": 100, "option_mass": mass, "n_cut_off": cut_off,
+               "n_prompts": 100},
+    )  # fmt: skip
+    return " ".join(f"{kind}: {text}" for kind, text in _findings(case))
+
+
+@pytest.mark.parametrize(
+    ("beside", "beyond", "told"),
+    [
+        ({"kappa": 0.21}, {"kappa": 0.2}, "one_label: "),
+        ({"raw": 0.801}, {"raw": 0.799}, "polarity: "),
+        ({"raw": 0.999}, {"raw": 1.001}, "polarity: "),
+        ({"clusters": 10}, {"clusters": 9}, "sample: "),
+        ({"mass": 0.5}, {"mass": 0.49}, "mass: "),
+        ({"cut_off": 4}, {"cut_off": 5}, "cut_off: "),
+        ({"unclear": 5}, {"unclear": 6}, "undecided: "),
+        # Of 10% flips: 5% is half, 9% is within two points.
+        ({"jss_repeat": 0.951}, {"jss_repeat": 0.949}, "most of that is noise"),
+        ({"jss_repeat": 0.921}, {"jss_repeat": 0.919}, "no more than asking again"),
+    ],
+)
+def test_advice_begins_where_its_limit_lies(beside, beyond, told) -> None:
+    assert told not in of_case(**beside)
+    assert told in of_case(**beyond)
 
 
 def test_every_sentence_is_used_and_names_figures_that_exist(make) -> None:
