@@ -283,6 +283,8 @@ def main() -> None:
             spent[name] += seconds
             counts[outcome.kind] += 1
             by_reader.setdefault(name, Counter())[outcome.kind] += 1
+            if sum(counts.values()) % 250 == 0:
+                print(f"{sum(counts.values())} cases so far: {dict(counts)}", flush=True)
             if outcome.kind in BAD:
                 places[f"{outcome.kind}: {last_line(outcome)}"] += 1
                 print(f"{outcome.kind}: {name}, {case.file}, {case.what}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.build import measure
 from judgesense.trust.card import CHECKS, Check, conclude
+from judgesense.trust.thresholds import DEFAULTS
 
 STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
@@ -32,6 +35,14 @@ def card(make, benchmark, decide, **more: Any) -> dict[str, Any]:
 
 def states(found) -> dict[str, str]:
     return {name: check["state"] for name, check in found["checks"].items()}
+
+
+def test_the_docs_state_the_thresholds() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "trust.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\d.]+) \|$", text, re.MULTILINE)
+    stated = {name: float(value) for name, value in rows}
+    assert stated == {name: getattr(DEFAULTS, name) for name in CHECKS}
+    assert f"has a {DEFAULTS.confidence:.0%} interval" in text
 
 
 def number(prompt) -> int:
