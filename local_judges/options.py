@@ -7,6 +7,7 @@ documentation are derived from these classes, and :func:`check` validates all of
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
@@ -209,6 +210,10 @@ _KINDS: Sequence[tuple[Any, str, Callable[[Any], bool]]] = (
 """Type of a field: what it is called, and whether a value fits."""
 
 
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[a-z_][a-z0-9_]{0,63}")
+"""A variable's name; upper and lower case together is the form of a key."""
+
+
 @cache
 def table(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     """The fields of a class of options by name, each with the type of its values.
@@ -240,6 +245,12 @@ def check(
     for key, value in values.items():
         if key not in known:
             raise JudgeSenseError(f"{place}{key}: unknown {what}; {suggest(key, known)}")
+        if key == "key_variable" and isinstance(value, str) and not _VARIABLE.fullmatch(value):
+            # The value is left out of the message: it may be the key itself.
+            raise JudgeSenseError(
+                f"{place}{key}: must be the name of an environment variable, such as "
+                "OPENAI_API_KEY, not the key"
+            )
         wanted = known[key]
         bounds = {} if isinstance(kind, Mapping) else table(kind)[key][0].metadata
         least, above = bounds.get("least"), bounds.get("above")

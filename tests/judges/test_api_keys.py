@@ -12,6 +12,7 @@ from test_runner import benchmark
 from typer.testing import CliRunner
 
 from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
 from local_judges.api.judge import ApiJudge
 from local_judges.registry import resolve
 from local_judges.runner import ask_all
@@ -36,6 +37,26 @@ def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
         ApiJudge("m", base_url="https://example.org/v1"),
     ):
         assert named.endpoint.client().api_key == KEY
+
+
+@pytest.mark.parametrize("key", ["sk-0123456789abcdef", "hf_AbCdEf0123456789", "KEY=abc", ""])
+def test_a_key_in_place_of_its_variables_name_is_refused_and_not_shown(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "judges.yaml"
+    path.write_text(
+        f"endpoints:\n  e: {{base_url: 'https://example.org/v1', key_variable: '{key}'}}\n"
+        "judges:\n  mine: {endpoint: e, model: m}\n"
+    )
+    monkeypatch.setenv("JUDGESENSE_JUDGES", str(path))
+    for refused in (
+        lambda: resolve("gpt-4o", key_variable=key),
+        lambda: ApiJudge("m", key_variable=key),
+        lambda: resolve("mine"),
+    ):
+        with pytest.raises(JudgeSenseError, match="name of an environment variable") as caught:
+            refused()
+        assert not key or key not in str(caught.value)
 
 
 def test_a_redirect_to_another_host_does_not_carry_the_key(
