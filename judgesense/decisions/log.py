@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
-from judgesense.parquet_files import read_parquet, sound, unreadable
+from judgesense.parquet_files import UNREADABLE, read_parquet, sound, unreadable
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
@@ -169,7 +169,9 @@ def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
                         found |= zip(own.tolist(), texts["raw_text"].to_pylist(), strict=True)
                         start = stop
                 start = end
-        except (pa.ArrowException, OSError) as error:
+        except JudgeSenseError:
+            raise
+        except UNREADABLE as error:
             raise unreadable(part, error, REWRITE) from error
     return [found[int(row)] for row in rows]
 
