@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -71,7 +72,8 @@ def open_results(
     if not results:
         return EmbeddedSource()
     path = Path(results).expanduser()
-    if path.is_dir():
+    # Unlike pathlib, false for a name that is too long for the file system.
+    if os.path.isdir(path):
         source = FolderSource(path, accept=accept)
         board = source.board()
         if not board.runs and not board.refused and not accept:
