@@ -134,8 +134,8 @@ SOURCES_OF = {
 }
 JUDGES = ("smollm2-135m", "gemma3-270m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 MISSING = (
-    "Not finished when this page was written, because a run takes up to hours on two cores: "
-    "{pairs}."
+    "Not finished when this page was written, because a run takes up to an hour on two shared "
+    "cores: {pairs}."
 )
 COMPLETE = "All four judges were asked about all four sets."
 
