@@ -38,16 +38,18 @@ SHORT = """\
   often (47% and 54%).
 - **A rubric with a reference answer changes 2% to 13% of verdicts.** It makes gpt-4o and
   gpt-4o-mini stricter (7 and 4 points fewer PASS) and moves the others by at most 3 points.
-- **The place of the instruction moves the two Qwen judges more than its format.** Casing, spacing
-  and separators move 2% to 15% of verdicts, the instruction behind the fields 28% on TruthfulQA and
-  53% on SummEval, and JSON 33% (1.5B) to 100% (0.5B on SummEval). The rewordings move 13% to 42%.
-- **Interventions shift them in one direction.** A closing sentence without content adds 34 and 23
-  points of YES on TruthfulQA, a request for short reasons 70 and 29. Two examples take 28 points
-  from the 0.5B and give 43 to the 1.5B. Asked to reason, the 0.5B rates summaries 3.0 levels lower
-  on average. An intervention makes another judge, so measure it as one.
-- **The 1.5B follows contrasts 2.9 times as often as rewordings, the 0.5B no more often** (1.0).
-  Neither is right more often than chance, so being steady and responsive does not yet make a judge
-  right.
+- **Casing, spacing and separators move the two Qwen judges least**: 2% to 15% of verdicts, where
+  the rewordings move 11% to 42%. The instruction behind the fields moves 28% on TruthfulQA, and on
+  SummEval 53% of the 0.5B's and 6% of the 1.5B's.
+- **JSON and a request to reason do not go with options scoring.** The label is then read where the
+  model would begin its JSON or its reasoning: JSON moves 33% to 100% of verdicts, and a request to
+  reason lowers summaries by about 3 levels. Use `generate` scoring for both.
+- **Interventions shift in one direction.** A closing sentence without content adds 34 and 23 points
+  of YES on TruthfulQA. Two examples take 28 points from the 0.5B and give 43 to the 1.5B. An
+  intervention makes another judge, so measure it as one.
+- **The same judge is responsive on one task and not on another.** On TruthfulQA the 1.5B follows
+  contrasts 2.9 times as often as rewordings, on SummEval 0.6 times. None of the seven is right
+  more often than chance, so being steady or responsive does not make a judge right.
 - **A judge can be steady because it does not read.** SmolLM2 answers YES to nearly everything on
   TruthfulQA, and Gemma gives nearly all summaries of SummEval one level: a JSS of 1.00, and hardly
   an answer that changes with the question."""
@@ -98,7 +100,7 @@ The relevance and preference sets are the 100 shortest items of SciFact (abstrac
 and of MT-Bench (`docs/short_items.py`; [how](remedies.md#judges-before-and-after)), in one wording.
 Qwen2.5-Coder and Gemma are 4-bit GGUF files, read as bfloat16 on a 2-core AMD EPYC that other work
 shared ({versions}, seed 0). With `options` scoring the option is read
-before any reasoning, so `reasoning` shows what the request alone does.
+before any reasoning or JSON, so `reasoning` and `json` show what the request alone does.
 
 {cards}
 
