@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from common import finish, machine
 
@@ -33,11 +34,22 @@ from hub_scripts.leaderboard.sources import DEMO
 
 CHROMIUM = "/usr/bin/chromium"
 TASKS = ("coherence", "factuality", "preference", "relevance")
+SCORINGS = ("generate", "options")
 
 
 def make_runs(folder: Path, judges: int) -> None:
-    """Write a folder of reports, one per judge."""
+    """Write a folder of reports, one per judge, each with four tasks and two scorings."""
     source = json.loads(DEMO.read_text("utf-8"))
+    for key, entries in source.items():
+        if key not in ("schema", "runs", "notes"):
+            own = [entry for entry in entries if entry["task"] == "relevance"]
+            source[key] = [
+                _as(entry, task, scoring)
+                for task in TASKS
+                for scoring in SCORINGS
+                for entry in own
+                if entry["scoring"] != "-" or scoring == SCORINGS[0]
+            ]
     old = next(name for name in {c["judge"] for c in source["cells"]} if "@" in name)
     rng = random.Random(0)
     for number in range(judges):
@@ -47,6 +59,11 @@ def make_runs(folder: Path, judges: int) -> None:
             for entry in entries if isinstance(entries, list) else []:
                 if isinstance(entry, dict) and entry.get("judge") == old:
                     entry["judge"] = new
+        for card in report["trust"]:
+            steady, right = (card["checks"][name] for name in ("steady", "right"))
+            jss = 0.3 + 0.69 * rng.random()
+            steady.update(estimate=jss, ci_low=jss - 0.06, ci_high=min(1.0, jss + 0.05))
+            right["details"]["beats_constant"] = 0.7 * rng.random() - 0.2
         for cell in report["cells"]:
             if cell["judge"] == new:
                 jss = 0.3 + 0.69 * rng.random()
@@ -54,6 +71,11 @@ def make_runs(folder: Path, judges: int) -> None:
                 cell.update(ci_low=jss - 0.06, ci_high=min(1.0, jss + 0.05))
         (folder / f"run-{number:03}").mkdir()
         (folder / f"run-{number:03}" / "report.json").write_text(json.dumps(report), "utf-8")
+
+
+def _as(entry: dict[str, Any], task: str, scoring: str) -> dict[str, Any]:
+    """An entry of a report as one of another task and scoring."""
+    return {**entry, "task": task, "scoring": "-" if entry["scoring"] == "-" else scoring}
 
 
 @contextmanager

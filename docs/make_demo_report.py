@@ -20,6 +20,7 @@ from judgesense.decisions import PARTS, part_files
 from judgesense.report_file import LISTS, REPORT_FILE, identity, main_cells
 from judgesense.reporting.build import measure_run
 from judgesense.run_folder import PAIRS_FILE, RUN_FILE
+from judgesense.trust.rules import AS_ASKED
 
 _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")
 
@@ -27,8 +28,8 @@ _OF_A_RUN = ("run_id", "started", "dataset", "data_hash", "versions")
 def embed(run_dir: Path, into: Path = EMBEDDED) -> None:
     """Measure a run from its decisions and write what the pages and comparisons need.
 
-    Left out are cells of single option orders, raw template pairs, third examples, the remedies and
-    wordings (the pages show neither) and the machine's details.
+    Left out are cells of single option orders, raw template pairs, third examples, wordings and
+    remedies except the one that a trust card names, and the machine's details.
     """
     to = into / run_dir.name
     (to / PARTS).mkdir(parents=True)
@@ -54,7 +55,7 @@ def embed(run_dir: Path, into: Path = EMBEDDED) -> None:
         "schema": report["schema"],
         **{name: report[name] for name in LISTS},
         "advice": [],
-        "remedies": [],
+        "remedies": list(_named(report)),
         "wordings": [],
         "diagnostics": [],
         "to_settle": [],
@@ -66,6 +67,14 @@ def embed(run_dir: Path, into: Path = EMBEDDED) -> None:
     text = json.dumps(_rounded(small), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # One entry per line makes changes readable.
     (to / REPORT_FILE).write_text(text.replace("},{", "},\n{") + "\n", "utf-8")
+
+
+def _named(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The remedies that make a judge usable which is not usable as asked."""
+    named = {identity(card): card["remedy"] for card in report["trust"]}
+    for row in report["remedies"]:
+        if row["remedy"] == named.get(identity(row)) != AS_ASKED:
+            yield {key: value for key, value in row.items() if key != "checks"}
 
 
 def _first(entries: list[dict[str, Any]], most: int) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,10 +127,15 @@ class Board:
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks with an entry, in the order of reports: first those that a run here judged."""
-        judged = {entry.task for entry in self.entries if not entry.is_published}
-        every = {entry.task for entry in self.entries}
-        return sorted(every, key=lambda task: (task not in judged, task_rank(task)))
+        """The tasks with an entry, in the order of reports."""
+        return sorted({entry.task for entry in self.entries}, key=task_rank)
+
+    @property
+    def first_task(self) -> str:
+        """The task to show first: the one that most judges here have judged."""
+        judged = {(e.task, e.judge) for e in self.entries if not (e.is_published or e.is_baseline)}
+        counts = Counter(task for task, _ in judged)
+        return max(self.tasks, key=lambda task: counts[task])
 
 
 def entries_of(report: Mapping[str, Any], run: str) -> Iterator[BoardEntry]:

@@ -1,150 +1,16 @@
-"""The leaderboard in a browser: every page, by mouse and keyboard, in the dark and on a phone.
+"""The leaderboard in a browser: its table, its address, in the dark and on a phone.
 
 Needs Debian's Chromium (``apt-get install chromium``); screenshots are left in tests/artifacts.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from leaderboard_runs import make_runs
-from rule_run import make_run
+from leaderboard_site import judges, pick, picture, settled
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).resolve().parents[2]
-PICTURES = ROOT / "tests" / "artifacts" / "leaderboard"
-HOSTILE = (
-    '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\u202e${window.hacked=1}'
-)
-
-
-WATCH = """
-import os, sys
-
-def watch(event, arguments):
-    if event in ("socket.getaddrinfo", "socket.connect", "socket.sendto"):
-        place = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
-        host = place[0] if isinstance(place, tuple) else place
-        with open(os.environ["ASKED"], "a") as asked:
-            print(event, host, file=asked)
-
-sys.addaudithook(watch)
-"""
-"""A ``sitecustomize`` module: notes every host that the server looks up or connects to."""
-HERE = {"127.0.0.1", "localhost", "::1", "0.0.0.0", "None"}
-
-
-def serve(results: Path, *options: str, watched: Path) -> tuple[subprocess.Popen, str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "judgesense", "leaderboard", "--no-browser"]
-    command += ["--port", str(port), "--results", str(results), *options]
-    (watched / "sitecustomize.py").write_text(WATCH, "utf-8")
-    asked = {"ASKED": str(watched / "asked"), "PYTHONPATH": f"{watched}{os.pathsep}{ROOT}"}
-    env = {**os.environ, **asked, "no_proxy": "127.0.0.1"}
-    server = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}/"
-    for _ in range(240):
-        assert server.poll() is None, "the leaderboard did not start"
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except OSError:
-            time.sleep(0.5)
-        else:
-            return server, url
-    server.kill()
-    raise AssertionError("the leaderboard does not answer")
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """Three judges by rule, and one whose name and texts attack the page."""
-    folder = make_runs(
-        tmp_path_factory.mktemp("results"), ("steady-70b", "wavering-1.5b", "always-yes-360m")
-    )
-    report = json.loads((folder / "wavering-1.5b" / "report.json").read_text("utf-8"))
-    text = json.dumps(report).replace('"wavering-1.5b@callable"', json.dumps(HOSTILE))
-    made = json.loads(text)
-    for example in made["examples"]:
-        for side in "ab":
-            example[side].update(text=HOSTILE * 40, answer=HOSTILE)
-    (folder / "hostile").mkdir()
-    (folder / "hostile" / "report.json").write_text(json.dumps(made), "utf-8")
-    (folder / "broken").mkdir()
-    (folder / "broken" / "report.json").write_text('{"schema": 1, "cells": [NaN]}', "utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def site(results, tmp_path_factory):
-    watched = tmp_path_factory.mktemp("watched")
-    server, url = serve(results, "--accept", watched=watched)
-    yield url
-    assert server.poll() is None, "the leaderboard fell"
-    server.terminate()
-    server.wait(20)
-    asked = [line.split(" ", 1) for line in (watched / "asked").read_text("utf-8").splitlines()]
-    # Gradio asks its own server once; runs in a folder need no network at all.
-    assert asked
-    assert {host for _, host in asked} <= HERE
-
-
-@pytest.fixture
-def visit(browser, site):
-    """Open a page; errors, requests to elsewhere and scripts that others smuggled in fail."""
-    wrong, contexts = [], []
-
-    def opened(path="", *, width=1280, scheme="light", wait=".site"):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        context.set_default_timeout(30_000)
-        page = context.new_page()
-        page.on("console", lambda m: m.type == "error" and wrong.append(m.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda r: foreign(r.url) and wrong.append(f"asks {r.url}"))
-        page.goto(site + path)
-        page.wait_for_selector(wait)
-        return page
-
-    def foreign(url):
-        return not url.startswith((site, "data:", "blob:"))
-
-    yield opened
-    for context in contexts:
-        for page in context.pages:
-            assert page.evaluate("window.hacked") is None
-        context.close()
-    assert wrong == []
-
-
-def picture(page, name):
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
-
-
-def judges(page):
-    return page.locator("#table tr[data-row]:not(.published) th.who a").all_inner_texts()
-
-
-def settled(page, choose, changed):
-    """Do something and wait until the page's expression is true."""
-    choose()
-    page.wait_for_function(changed)
 
 
 def test_the_table_is_sorted_by_its_headings_with_the_keyboard(visit):
@@ -175,10 +41,6 @@ def test_the_table_is_sorted_by_its_headings_with_the_keyboard(visit):
 def accuracies(page):
     cells = page.locator("#table tr[data-row]:not(.published) td:nth-child(5)")
     return [float(text.split("%")[0]) for text in cells.all_inner_texts()]
-
-
-def pick(page, name):
-    page.locator(".filters label", has_text=name).first.click()
 
 
 def test_filters_leave_the_judges_that_fit(visit):
@@ -290,16 +152,6 @@ def test_the_table_is_downloaded_and_the_citation_copied(visit):
     assert "@misc{judgesense-leaderboard," in page.evaluate("navigator.clipboard.readText()")
 
 
-def test_a_shared_link_has_a_title_and_a_picture(site):
-    with urllib.request.urlopen(f"{site}judge?judge=%3Cb%3E&run=x", timeout=60) as answer:
-        page = answer.read().decode()
-    assert page.count("<title>") == page.count('property="og:title"') == 1
-    assert '<meta property="og:title" content="&lt;b&gt; · JudgeSense leaderboard">' in page
-    picture_url = re.search(r'property="og:image" content="([^"]+)"', page)[1]
-    with urllib.request.urlopen(picture_url, timeout=60) as answer:
-        assert answer.read(8) == b"\x89PNG\r\n\x1a\n"
-
-
 def test_what_is_degenerate_or_broken_is_shown_and_not_ranked(visit):
     page = visit(wait="#table .board")
     row = page.locator("#table tr", has_text="always-yes-360m")
@@ -308,83 +160,6 @@ def test_what_is_degenerate_or_broken_is_shown_and_not_ranked(visit):
     page.get_by_text("1 run is left out").click()
     assert "report.json contains NaN" in page.locator("#table").inner_text()
     picture(page, "table")
-
-
-def test_a_judges_page_is_reached_from_the_table_and_has_an_address(visit, site):
-    page = visit(wait="#table .board")
-    page.get_by_role("link", name="steady-70b").click()
-    page.wait_for_selector("#about .card")
-    assert page.locator("#about h1").inner_text() == "steady-70b"
-    assert page.locator("#about table.heat").count() == 4
-    assert page.locator("#about article.flip").count() > 0
-    assert page.locator("#about pre.cite").inner_text().count("JSS|task:") == 4
-    picture(page, "judge")
-    page.get_by_role("combobox", name="Judge").click()
-    page.get_by_role("option", name="gpt-4o", exact=True).click()
-    page.wait_for_selector("#about h1:has-text('gpt-4o')")
-    assert "judge=gpt-4o" in page.url
-    assert "not measured here" in page.locator("#about").inner_text()
-    page.reload()
-    page.wait_for_selector("#about h1:has-text('gpt-4o')")
-
-
-def test_a_hostile_judges_page_runs_nothing(visit):
-    page = visit("judge?run=hostile&judge=x", wait="#about .notice")
-    page.get_by_role("combobox", name="Judge").click()
-    page.get_by_role("option", name="onerror").click()
-    page.wait_for_selector("#about .card")
-    assert page.locator("#about img").count() == 0
-    assert "onerror=" in page.locator("#about h1").inner_text()
-    picture(page, "judge-hostile")
-
-
-def test_two_judges_are_compared(visit):
-    page = visit("compare", wait="button:has-text('Compare')")
-    for label, name in (("First judge", "steady-70b"), ("Second judge", "wavering-1.5b")):
-        page.get_by_role("combobox", name=label).click()
-        page.get_by_role("option", name=name).last.click()
-    page.get_by_role("button", name="Compare").click()
-    page.wait_for_selector("#comparison table.differences")
-    text = page.locator("#comparison").inner_text()
-    assert "is steadier" in text
-    assert "Holm-corrected" in text
-    picture(page, "compare")
-    page.get_by_role("combobox", name="Second judge").click()
-    page.get_by_role("option", name="gpt-4o", exact=True).last.click()
-    page.get_by_role("button", name="Compare").click()
-    page.wait_for_selector("#comparison:has-text('No paired test')")
-
-
-def test_a_good_run_is_accepted_and_then_on_the_table(visit, tmp_path):
-    run = make_run(tmp_path / "by-rule")
-    archive = shutil.make_archive(str(tmp_path / "good"), "zip", run.parent, run.name)
-    page = visit("submit", wait="#upload")
-    page.locator("#upload input[type=file]").set_input_files(archive)
-    page.wait_for_selector("#upload :text('good')")
-    page.get_by_role("button", name="Check").click()
-    page.wait_for_selector("#checks [role=status]")
-    assert "Accepted" in page.locator("#checks").inner_text()
-    assert "Added as" in page.locator("#checks").inner_text()
-    assert page.locator("#checks li.use").count() == 7
-    picture(page, "submit-good")
-
-
-def test_a_bad_run_is_refused_with_the_reason(visit, tmp_path):
-    run = make_run(tmp_path / "by-rule")
-    path = run / "report.json"
-    report = json.loads(path.read_text("utf-8"))
-    report["cells"][0]["accuracy"] = 1.0
-    path.write_text(json.dumps(report), "utf-8")
-    page = visit("submit", wait="#upload")
-    files = [path, run / "run.json", run / "pairs.parquet", *run.glob("decisions/*")]
-    page.locator("#upload input[type=file]").set_input_files([str(file) for file in files])
-    page.wait_for_selector("#upload :text('pairs')")
-    page.get_by_role("button", name="Check").click()
-    page.wait_for_selector("#checks [role=status]")
-    text = page.locator("#checks").inner_text()
-    assert "Refused" in text
-    assert "accuracy is 1.0, but recomputed" in text
-    picture(page, "submit-bad")
 
 
 @pytest.mark.parametrize(
@@ -446,34 +221,3 @@ def test_every_control_is_reached_by_the_tab_key_in_the_order_of_the_page(visit)
              "CSV", "Cite", "Judges on"]  # fmt: skip
     places = [next(at for at, text in enumerate(seen) if text.startswith(name)) for name in order]
     assert places == sorted(places), seen
-
-
-def test_fifty_users_at_once_are_all_served(site):
-    filters = ["mapped", "any", "any", "any", "", True]
-
-    def user(number):
-        task = ("coherence", "factuality", "preference", "relevance")[number % 4]
-        with urllib.request.urlopen(site, timeout=120) as page:
-            assert page.status == 200
-        body = json.dumps({"data": [task, *filters]}).encode()
-        request = urllib.request.Request(
-            f"{site}gradio_api/run/table", body, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.loads(answer.read())["data"][0]
-
-    with ThreadPoolExecutor(50) as pool:
-        tables = list(pool.map(user, range(50)))
-    assert all("<table" in table and "steady-70b" in table for table in tables)
-
-
-def test_rubbish_sent_to_the_server_leaves_it_up(site):
-    for data in ([{}] * 7, ["none"], ["x" * 100_000, *[None] * 6]):
-        body = json.dumps({"data": data}).encode()
-        request = urllib.request.Request(
-            f"{site}gradio_api/run/table", body, {"Content-Type": "application/json"}
-        )
-        with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(request, timeout=60)
-    with urllib.request.urlopen(site, timeout=60) as page:
-        assert page.status == 200

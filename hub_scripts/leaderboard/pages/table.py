@@ -170,14 +170,14 @@ def csv_of(board: Board, query: Mapping[str, str]) -> str:
 
 
 def _start(board: Board) -> tuple[Any, ...]:
-    return board.tasks[0], "mapped", ANY, ANY, ANY, "", False
+    return board.first_task, "mapped", ANY, ANY, ANY, "", False
 
 
 def page(gr: Any, demo: Any, source: RunSource) -> None:
     """Build the page: ``gr`` is Gradio, ``demo`` its Blocks."""
     board = source.board()
     tasks = board.tasks
-    first = tasks[0]
+    first = board.first_task
     plain = {"js_on_load": None, "apply_default_css": False}
     gr.HTML("", elem_id="hero-place", **plain)
     with gr.Row(elem_classes="filters"):
@@ -274,7 +274,7 @@ def asked_for(board: Board, query: Mapping[str, str], now: Sequence[Any]) -> tup
         for (name, values), old in zip(allowed.items(), now, strict=False)
     ]
     if found[0] not in allowed["task"]:
-        found[0] = board.tasks[0]
+        found[0] = board.first_task
     published = {"1": True, "0": False}.get(query.get("published", ""), now[6])
     return (*found, query.get("find", now[5])[:200], published)
 
