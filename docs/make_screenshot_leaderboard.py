@@ -29,9 +29,11 @@ def main() -> None:
         # The size that sites expect of a shared link's picture.
         for path, height in ((DOCS_PICTURE, 900), (PICTURE, 630)):
             page = browser.new_page(viewport={"width": 1200, "height": height})
+            page.set_default_timeout(120_000)
             page.goto(f"{url}?task=relevance")
             page.wait_for_selector("label.selected:has-text('relevance')")
-            page.wait_for_selector("#table caption:has-text('relevance')", state="attached")
+            page.wait_for_selector("#table-place caption:has-text('relevance')", state="attached")
+            page.wait_for_load_state("networkidle")
             page.screenshot(path=path)
         browser.close()
     demo.close()
