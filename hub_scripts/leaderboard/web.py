@@ -42,7 +42,8 @@ _NAMES = {
 # Gradio's own, which call every page "Gradio".
 _METADATA = re.compile(rb'\s*<meta\s+(?:property="og:|name="(?:twitter:|description"))[^>]*>')
 _TITLE = re.compile(rb"<title>[^<]*</title>")
-_SHEET = re.compile(rb'<link rel="stylesheet"[^>]*>')
+_SHEET = re.compile(rb'<link rel="stylesheet"')
+_UNHURRIED = b"""<link rel="stylesheet" media="print" onload="this.media='all'\""""
 _START = re.compile(rb'<script type="module"[^>]*\ssrc="([^"]+)"[^>]*></script>')
 _LATER = (
     b"<script>{const start = () => document.head.append(Object.assign("
@@ -171,11 +172,12 @@ def _completed(page: bytes, head: str, first: str) -> bytes:
     plain = plain.replace(b"</head>", head.encode("utf-8", "replace") + b"</head>", 1)
     if not first:
         return plain
-    # Gradio's style sheet and scripts wait until the first screen has been drawn.
-    sheets, starts = _SHEET.findall(plain), _START.findall(plain)
-    parts = [first.encode("utf-8", "replace"), *sheets, *(_LATER % source for source in starts)]
-    plain = _START.sub(b"", _SHEET.sub(b"", plain))
-    return plain.replace(b"<gradio-app", b"".join(parts) + b"<gradio-app", 1)
+    # Gradio's style sheets and scripts wait until the first screen has been drawn. The sheets keep
+    # their place, before the site's own.
+    later = b"".join(_LATER % source for source in _START.findall(plain))
+    plain = _START.sub(b"", _SHEET.sub(_UNHURRIED, plain))
+    whole = first.encode("utf-8", "replace") + later
+    return plain.replace(b"<gradio-app", whole + b"<gradio-app", 1)
 
 
 def metadata(path: str, scope: Mapping[str, Any]) -> str:
