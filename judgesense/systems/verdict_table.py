@@ -18,6 +18,7 @@ from judgesense.shapes import Shape, fit
 from judgesense.systems.verdict_runs import verdicts_of_run
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, labels_of
 from judgesense.table_files import SUFFIXES, read_table
+from judgesense.text import join
 
 __all__ = ["SCHEMA", "VerdictTable", "read_verdicts"]
 
@@ -146,13 +147,14 @@ def _of_file(
     renamed = {yours: ours for ours, yours in columns.items()}
     for record in read_table(path, encoding):
         values = {renamed.get(name, name): value for name, value in record.values.items()}
-        for name in (*REQUIRED, *columns):
-            source = columns.get(name, name)
-            if source not in record.values:
-                raise JudgeSenseError(
-                    f"{record.place}: the column {source!r} is missing; its columns: "
-                    f"{', '.join(map(str, record.values))}. Name yours with --columns {name}=YOURS"
-                )
+        wanted = {name: columns.get(name, name) for name in (*REQUIRED, *columns)}
+        absent = {name: yours for name, yours in wanted.items() if yours not in record.values}
+        if absent:
+            raise JudgeSenseError(
+                f"{record.place}: no column {join([repr(yours) for yours in absent.values()])}; "
+                f"its columns: {', '.join(map(str, record.values))}. Name yours with --columns "
+                f"{','.join(f'{name}=YOURS' for name in absent)}"
+            )
         row = fit(VerdictRow, values, record.place, "a row of verdicts").model_dump()
         row["verdict"] = row["verdict"] or ("ERROR" if row["error"] else "UNCLEAR")
         rows.append(row)
@@ -185,8 +187,11 @@ def refuse_repeats(rows: Sequence[Mapping[str, Any]], places: Sequence[str]) -> 
         key = tuple(row[name] or None for name in _KEY)
         if key in first:
             named = ", ".join(f"{n} {v!r}" for n, v in zip(_KEY, key, strict=True) if v is not None)
+            lacking = [n for n in ("system_id", "wording", "repeat") if row[n] is None]
+            flags = " or ".join(f"--columns {name}=YOURS" for name in lacking)
             raise JudgeSenseError(
                 f"{place}: a second verdict on {named}, already in {first[key].split(', ')[-1]}; "
-                "remove one, or add a column wording or repeat that tells them apart"
+                "remove one"
+                + (f", or name the column that tells them apart: {flags}" if flags else "")
             )
         first[key] = place
