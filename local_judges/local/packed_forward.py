@@ -189,6 +189,7 @@ class Continuation:
             own = path[common[row] : len(prompt)]
             paths[row, : len(own)] = own
         index = torch.from_numpy(paths)
+        self._steps: dict[Any, tuple[torch.Tensor, ...]] = {}
         heads = [torch.from_numpy(layout.paths[start][:n]) for start, _, n in self.runs]
         self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.prefixes: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -205,8 +206,14 @@ class Continuation:
                 for head in heads
             ]
 
+    def advance(self) -> None:
+        """Go on to the next token, after all layers have appended one."""
+        self.lengths += 1
+        self._steps.clear()
+
     def keep(self, rows: torch.Tensor) -> None:
         """Continue only these rows, which are in ascending order."""
+        self._steps.clear()
         self.lengths, self.common = self.lengths[rows], self.common[rows]
         bounds = torch.tensor([[start, end] for start, end, _ in self.runs], device=rows.device)
         self.runs = [
@@ -221,16 +228,10 @@ class Continuation:
     def attend(self, module: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> torch.Tensor:
         """Shape (1, rows, heads, size), for one new token per row."""
         keys, values = self.cache[module.layer_idx]
-        own = (self.lengths - self.common).to(q.device)
-        rows, longest = torch.arange(len(own), device=q.device), int(own.max()) + 1
+        rows, own, mask = self._step(q, options.get("sliding_window"))
         keys[rows, :, own] = k[0].transpose(0, 1)
         values[rows, :, own] = v[0].transpose(0, 1)
-        slots = torch.arange(longest, device=q.device)[None]
-        seen = slots <= own[:, None]
-        if (window := options.get("sliding_window")) is not None:
-            seen &= own[:, None] - slots < window
-        mask = torch.zeros(seen.shape, dtype=q.dtype, device=q.device)
-        mask = mask.masked_fill_(~seen, -torch.inf)[:, None, None]
+        longest = mask.shape[-1]
         keys, values, q = keys[:, :, :longest], values[:, :, :longest], q[0].transpose(0, 1)
         if not any(length for *_, length in self.runs):
             found = _attention(q[:, :, None], keys, values, mask, options)
@@ -251,9 +252,24 @@ class Continuation:
             found[part] = torch.lerp(found[part].float(), other.float(), weight).to(found.dtype)
         return found.flatten(1, 2)[None]
 
+    def _step(self, q: torch.Tensor, window: int | None) -> tuple[torch.Tensor, ...]:
+        """The rows, where each appends, and which slots it sees: the same in every layer."""
+        key = (window, q.dtype, q.device)
+        if key not in self._steps:
+            own = (self.lengths - self.common).to(q.device)
+            slots = torch.arange(int(own.max()) + 1, device=q.device)[None]
+            seen = slots <= own[:, None]
+            if window is not None:
+                seen &= own[:, None] - slots < window
+            mask = torch.zeros(seen.shape, dtype=q.dtype, device=q.device)
+            mask = mask.masked_fill_(~seen, -torch.inf)[:, None, None]
+            self._steps[key] = (torch.arange(len(own), device=q.device), own, mask)
+        return self._steps[key]
 
-RUN_COST = 64
-"""What another run costs a step, in keys read: one more attention call a layer."""
+
+RUN_COST = 512
+"""What one more run costs a step, in keys read for one row: a call of attention and a merge take
+about as long as attention to 512 keys."""
 
 
 def shared_runs(prompts: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
@@ -264,8 +280,8 @@ def shared_runs(prompts: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
     row keeps a key of its own.
 
     >>> head = list(range(100))
-    >>> shared_runs([[*head, 1, 1], [*head, 2, 1], [200, 3], [300]])
-    [(0, 2, 100), (2, 4, 0)]
+    >>> shared_runs([*([*head, n] for n in range(9)), [200, 3], [300]])
+    [(0, 9, 100), (9, 11, 0)]
     """
     sizes = [len(prompt) for prompt in prompts]
     joint = [min(shared_prefix(a, b), len(a) - 1, len(b) - 1) for a, b in pairwise(prompts)]
@@ -386,7 +402,7 @@ def step(model: Any, rows: Continuation, tokens: Sequence[int]) -> torch.Tensor:
     """Append one token to each row; returns logits (rows, vocabulary) after it."""
     positions = rows.lengths.cpu().numpy()
     logits = _forward(model, rows, list(tokens), positions, list(range(len(tokens))))
-    rows.lengths += 1
+    rows.advance()
     return logits
 
 

@@ -35,7 +35,7 @@ def continued(share: bool, options: dict[str, Any]) -> tuple[list[Any], Continua
         n = len(cache.lengths)
         q, k, v = (torch.randn(1, heads, n, 16, generator=draw) for heads in (6, 2, 2))
         out.append(cache.attend(SimpleNamespace(layer_idx=0), q, k, v, options))
-        cache.lengths += 1
+        cache.advance()
     return out, cache
 
 
@@ -54,7 +54,8 @@ def test_runs_are_cut_where_fewest_keys_are_read() -> None:
     assert shared_runs(PROMPTS) == [(0, 8, 90), (8, 10, 0)]
     assert shared_runs([[1, 2], [1, 3]]) == [(0, 2, 0)]
     assert shared_runs([[7]]) == [(0, 1, 0)]
-    two = [[*HEAD, *range(1000, 1100), n] for n in range(3)]
-    two += [[*HEAD, *range(2000, 2100), n] for n in range(3)]
-    assert shared_runs(two) == [(0, 3, 190), (3, 6, 190)]
-    assert shared_runs([[5] * 100, [5] * 100]) == [(0, 2, 99)]
+    two = [[*HEAD, *range(1000, 1100), n] for n in range(7)]
+    two += [[*HEAD, *range(2000, 2100), n] for n in range(7)]
+    assert shared_runs(two) == [(0, 7, 190), (7, 14, 190)]
+    assert shared_runs(two[:8]) == [(0, 7, 190), (7, 8, 0)]
+    assert shared_runs([[5] * 100] * 8) == [(0, 8, 99)]
