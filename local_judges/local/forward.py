@@ -102,9 +102,7 @@ def _continue(
     stop_tokens: Sequence[int],
 ) -> Counter[str]:
     """Continue each row until a stop token or the cap; finished rows leave the batch."""
-    window = getattr(model.config.get_text_config(), "sliding_window", None)
-    share = logits.device.type == "cpu" and window is None
-    cache = Continuation(layout, decoding.max_tokens, logits.device, share)
+    cache = Continuation(layout, decoding.max_tokens, logits.device)
     draws = [np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat)) for row in rows]
     active, counted = list(range(len(rows))), Counter[str]()
     while True:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,30 +168,20 @@ class Layout:
 class Continuation:
     """The continuation of a layout's rows, one token per row and pass.
 
-    Neighbouring rows with a common prefix form a run (:func:`shared_runs`), whose keys and values
-    are held and read once. What follows in each row is one padded block a layer, of shape (rows,
-    heads, length, size); each step appends to each row in place. ``share`` is false where attention
-    returns no normaliser or does not see the whole prefix.
+    The keys and values of a layer are one padded block of shape (rows, heads, length, size), filled
+    from the layout's cache; each step appends to each row in place.
     """
 
-    def __init__(self, layout: Layout, steps: int, device: torch.device, share: bool) -> None:
+    def __init__(self, layout: Layout, steps: int, device: torch.device) -> None:
         assert layout.cache is not None
         self.attended = False
-        prompts = layout.prompts
-        self.runs = shared_runs(prompts) if share else [(0, len(prompts), 0)]
-        common = [length for start, end, length in self.runs for _ in range(start, end)]
-        self.lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-        self.common = torch.tensor(common, device=device)
-        width = int((self.lengths - self.common).max()) + steps
-        paths = np.zeros((len(prompts), width), np.int64)
-        for row, (path, prompt) in enumerate(zip(layout.paths, prompts, strict=True)):
-            own = path[common[row] : len(prompt)]
-            paths[row, : len(own)] = own
+        self.lengths = torch.tensor([len(prompt) for prompt in layout.prompts], device=device)
+        width = int(self.lengths.max()) + steps
+        paths = np.zeros((len(layout.prompts), width), np.int64)
+        for row, (path, prompt) in enumerate(zip(layout.paths, layout.prompts, strict=True)):
+            paths[row, : len(prompt)] = path[: len(prompt)]
         index = torch.from_numpy(paths)
-        self._steps: dict[Any, tuple[torch.Tensor, ...]] = {}
-        heads = [torch.from_numpy(layout.paths[start][:n]) for start, _, n in self.runs]
         self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self.prefixes: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         for layer in list(layout.cache):
             # Popped, so that the keys of a layer are never held twice.
             k, v = layout.cache.pop(layer)
@@ -201,134 +190,34 @@ class Continuation:
                 k[places].transpose(1, 2).contiguous(),
                 v[places].transpose(1, 2).contiguous(),
             )
-            self.prefixes[layer] = [
-                tuple(x[head.to(x.device)].transpose(0, 1)[None].contiguous() for x in (k, v))
-                for head in heads
-            ]
-
-    def advance(self) -> None:
-        """Go on to the next token, after all layers have appended one."""
-        self.lengths += 1
-        self._steps.clear()
 
     def keep(self, rows: torch.Tensor) -> None:
-        """Continue only these rows, which are in ascending order."""
-        self._steps.clear()
-        self.lengths, self.common = self.lengths[rows], self.common[rows]
-        bounds = torch.tensor([[start, end] for start, end, _ in self.runs], device=rows.device)
-        self.runs = [
-            (start, end, length)
-            for (start, end), (_, _, length) in zip(
-                torch.searchsorted(rows, bounds).tolist(), self.runs, strict=True
-            )
-        ]
+        """Continue only these rows."""
+        self.lengths = self.lengths[rows]
         for layer, (k, v) in self.cache.items():
             self.cache[layer] = (k[rows.to(k.device)], v[rows.to(v.device)])
 
     def attend(self, module: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> torch.Tensor:
         """Shape (1, rows, heads, size), for one new token per row."""
         keys, values = self.cache[module.layer_idx]
-        rows, own, mask = self._step(q, options.get("sliding_window"))
-        keys[rows, :, own] = k[0].transpose(0, 1)
-        values[rows, :, own] = v[0].transpose(0, 1)
-        longest = mask.shape[-1]
-        keys, values, q = keys[:, :, :longest], values[:, :, :longest], q[0].transpose(0, 1)
-        if not any(length for *_, length in self.runs):
-            found = _attention(q[:, :, None], keys, values, mask, options)
-            return found.transpose(1, 2).reshape(1, len(own), q.shape[1], -1)
-        # The heads of one key head become more queries, as in _attention.
-        q = q.reshape(len(own), keys.shape[1], -1, q.shape[-1])
-        found, norm = _with_norm(q, keys, values, mask.expand(-1, -1, q.shape[2], -1), options)
-        for run, prefix in zip(self.runs, self.prefixes[module.layer_idx], strict=True):
-            part = slice(*run[:2])
-            if not run[2] or part.start == part.stop:
-                continue
-            together = q[part].transpose(0, 1).flatten(1, 2)[None]
-            other, other_norm = _with_norm(together, *prefix, None, options)
-            shape = (q.shape[1], part.stop - part.start, q.shape[2])
-            other_norm = other_norm[0].reshape(*shape, 1).transpose(0, 1)
-            other = other[0].reshape(*shape, -1).transpose(0, 1)
-            weight = torch.sigmoid(other_norm - norm[part, ..., None])
-            found[part] = torch.lerp(found[part].float(), other.float(), weight).to(found.dtype)
-        return found.flatten(1, 2)[None]
-
-    def _step(self, q: torch.Tensor, window: int | None) -> tuple[torch.Tensor, ...]:
-        """The rows, where each appends, and which slots it sees: the same in every layer."""
-        key = (window, q.dtype, q.device)
-        if key not in self._steps:
-            own = (self.lengths - self.common).to(q.device)
-            slots = torch.arange(int(own.max()) + 1, device=q.device)[None]
-            seen = slots <= own[:, None]
-            if window is not None:
-                seen &= own[:, None] - slots < window
-            mask = torch.zeros(seen.shape, dtype=q.dtype, device=q.device)
-            mask = mask.masked_fill_(~seen, -torch.inf)[:, None, None]
-            self._steps[key] = (torch.arange(len(own), device=q.device), own, mask)
-        return self._steps[key]
-
-
-RUN_COST = 512
-"""What one more run costs a step, in keys read for one row: a call of attention and a merge take
-about as long as attention to 512 keys."""
-
-
-def shared_runs(prompts: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
-    """Cut sorted prompts into runs (start, end, length of the common prefix).
-
-    The cut minimises the keys that a step reads: a run's common prefix once, the rest of each
-    prompt, and RUN_COST for a run with a prefix. A prefix is shorter than its prompts, so that each
-    row keeps a key of its own.
-
-    >>> head = list(range(100))
-    >>> shared_runs([*([*head, n] for n in range(9)), [200, 3], [300]])
-    [(0, 9, 100), (9, 11, 0)]
-    """
-    sizes = [len(prompt) for prompt in prompts]
-    joint = [min(shared_prefix(a, b), len(a) - 1, len(b) - 1) for a, b in pairwise(prompts)]
-    costs, froms = [0], [(0, 0)]
-    for end in range(1, len(prompts) + 1):
-        cost, where = costs[end - 1] + sizes[end - 1], (end - 1, 0)
-        common, total = sizes[end - 1], sizes[end - 1]
-        for start in range(end - 2, -1, -1):
-            common, total = min(common, joint[start]), total + sizes[start]
-            if common == 0:
-                break
-            found = costs[start] + total - (end - start - 1) * common + RUN_COST
-            if found < cost:
-                cost, where = found, (start, common)
-        costs.append(cost)
-        froms.append(where)
-    runs: list[tuple[int, int, int]] = []
-    end = len(prompts)
-    while end:
-        start, common = froms[end]
-        if runs and not common and not runs[-1][2]:  # rows without a prefix go together
-            runs[-1] = (start, runs[-1][1], 0)
-        else:
-            runs.append((start, end, common))
-        end = start
-    return runs[::-1]
-
-
-def _with_norm(
-    q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention on a CPU, and the logarithm of its normaliser of shape (batch, heads, queries).
-
-    Two parts of one softmax are merged by their normalisers, as in FlashAttention (Dao et al.
-    2022, section 3.1).
-    """
-    scale, softcap = options.get("scaling"), options.get("softcap")
-    if softcap is None:
-        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            q, k, v, attn_mask=mask, scale=scale
+        lengths = self.lengths.to(q.device)
+        rows, longest = torch.arange(len(lengths), device=q.device), int(self.lengths.max()) + 1
+        keys[rows, :, lengths] = k[0].transpose(0, 1)
+        values[rows, :, lengths] = v[0].transpose(0, 1)
+        slots = torch.arange(longest, device=q.device)[None]
+        seen = slots <= lengths[:, None]
+        if (window := options.get("sliding_window")) is not None:
+            seen &= lengths[:, None] - slots < window
+        mask = torch.zeros(seen.shape, dtype=q.dtype, device=q.device)
+        mask = mask.masked_fill_(~seen, -torch.inf)[:, None, None]
+        found = _attention(
+            q[0].transpose(0, 1)[:, :, None],
+            keys[:, :, :longest],
+            values[:, :, :longest],
+            mask,
+            options,
         )
-    scores = (q @ k.transpose(-1, -2)) * (q.shape[-1] ** -0.5 if scale is None else scale)
-    scores = (torch.tanh(scores / softcap) * softcap).float()
-    if mask is not None:
-        scores = scores + mask
-    norm = torch.logsumexp(scores, dim=-1)
-    return torch.exp(scores - norm[..., None]).to(q.dtype) @ v, norm
+        return found.transpose(1, 2).reshape(1, len(lengths), q.shape[1], -1)
 
 
 def _attention(q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]) -> torch.Tensor:
@@ -402,7 +291,7 @@ def step(model: Any, rows: Continuation, tokens: Sequence[int]) -> torch.Tensor:
     """Append one token to each row; returns logits (rows, vocabulary) after it."""
     positions = rows.lengths.cpu().numpy()
     logits = _forward(model, rows, list(tokens), positions, list(range(len(tokens))))
-    rows.advance()
+    rows.lengths += 1
     return logits
 
 
