@@ -154,7 +154,7 @@ def _read_parquet(path: Path) -> Iterator[Record]:
 
 def _with_bom(encoding: str) -> str:
     try:
-        b"".decode(encoding)
+        "x".encode(encoding)  # of an empty text Python looks nothing up
     except (LookupError, ValueError) as error:
         raise JudgeSenseError(
             f"unknown text encoding {encoding!r}; such as utf-8, latin-1, cp1252 or utf-16"
