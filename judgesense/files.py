@@ -43,6 +43,8 @@ def replacing(path: Path) -> Iterator[Path]:
     After an error ``path`` is as it was before and no temporary file is left. The temporary name
     is random: two machines may write the same file.
     """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, "a folder, not a file", str(path))
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
         yield temporary

@@ -23,7 +23,7 @@ import yaml
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
 from judgesense.parquet_files import read_parquet
-from judgesense.run_folder import PROMPT_SCHEMA
+from judgesense.run_folder import PROMPT_SCHEMA, require_writable
 from judgesense.shapes import Shape, fit
 from judgesense.yaml_files import parse_yaml, read_text
 
@@ -119,7 +119,12 @@ def new_folder(final: Path) -> Iterator[Path]:
         raise JudgeSenseError(
             f"--out {final} exists and is not a dataset folder; choose another, or remove it"
         )
-    final.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        str(final).encode()
+    except UnicodeEncodeError as error:
+        # Parquet files cannot be written below it.
+        raise JudgeSenseError(f"--out {str(final)!a}: the name is not UTF-8") from error
+    require_writable(final.parent)
     working = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
     try:
         yield working
