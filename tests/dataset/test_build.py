@@ -234,7 +234,7 @@ def test_a_folder_that_is_no_dataset_is_never_replaced(own_data: OwnData, tmp_pa
     (tmp_path / "thesis.txt").write_text("three years of work")
     with pytest.raises(JudgeSenseError, match="is not a dataset folder"):
         build_own(tmp_path, own_data)
-    with pytest.raises(JudgeSenseError, match="cannot write to .*thesis.txt"):
+    with pytest.raises(JudgeSenseError, match=r"cannot write to .*thesis\.txt"):
         build_own(tmp_path / "thesis.txt" / "set", own_data)
     assert (tmp_path / "thesis.txt").read_text() == "three years of work"
 
