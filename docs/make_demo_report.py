@@ -37,6 +37,11 @@ def embed(run_dir: Path, into: Path = EMBEDDED) -> None:
         shutil.copyfile(part, to / PARTS / part.name)
     shutil.copyfile(run_dir / PAIRS_FILE, to / PAIRS_FILE)
     record = without_paths(json.loads((run_dir / RUN_FILE).read_text("utf-8")))
+    if "digests" in record:
+        # The prompts are left out, since no page needs them.
+        record["digests"] = {
+            name: digest for name, digest in record["digests"].items() if (to / name).exists()
+        }
     (to / RUN_FILE).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
     report = measure_run(run_dir)
     run = report["runs"][0]

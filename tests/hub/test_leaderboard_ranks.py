@@ -23,6 +23,7 @@ from hub_scripts.leaderboard.sources import DEMO, EmbeddedSource, open_results
 from judgesense.errors import JudgeSenseError
 from judgesense.published import figures, v2_figures
 from judgesense.report_file import CELL_KEYS
+from judgesense.run_folder import read_run
 from judgesense.trust.card import TRUST
 
 HOSTILE = (
@@ -363,6 +364,9 @@ def test_the_embedded_board_has_two_measured_judges_that_can_be_compared():
     for key in found.runs:
         folder = source.run_dir(key)
         assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 300_000
+        assert read_run(folder).record["run_id"]
+    judged = {(e.task, e.pairs) for e in found.entries if e.judge.startswith("qwen")}
+    assert judged <= {(e.task, e.pairs) for e in found.entries if e.judge.startswith("smollm2")}
     with pytest.raises(JudgeSenseError, match="not available"):
         source.run_dir("nowhere")
 
