@@ -158,7 +158,7 @@ def test_what_is_degenerate_or_broken_is_shown_and_not_ranked(visit):
     assert "says nothing about rewording" in row.inner_text()
     assert row.locator("td.rank").inner_text().strip() == "–"
     page.get_by_text("1 run is left out").click()
-    assert "report.json contains NaN" in page.locator("#table").inner_text()
+    assert "holds NaN" in page.locator("#table").inner_text()
     picture(page, "table")
 
 
