@@ -79,7 +79,8 @@ class Benchmark:
 
         The prompts are those of the pairs in every option order of the data, which position
         figures need. ``orders`` shows each comparative pair in each of these orders instead of its
-        own. ``limit`` is the maximum number of items per task.
+        own. ``limit`` is the maximum number of items per task. A task without pairs keeps all
+        prompts of its items.
 
         Raises JudgeSenseError for an unknown task or an order that the data lack.
         """
@@ -91,22 +92,27 @@ class Benchmark:
         chosen = pa.array(wanted, pa.string())
         prompts = self.prompts.filter(pc.is_in(self.prompts["task"], value_set=chosen))
         pairs = self.pairs.filter(pc.is_in(self.pairs["task"], value_set=chosen))
+        # A task with one wording has no pairs: its items are those of its prompts.
+        paired = pc.unique(pairs["task"])
         if limit is not None:
+            alone = prompts.filter(pc.invert(pc.is_in(prompts["task"], value_set=paired)))
             kept = pa.concat_arrays(
-                pc.unique(_key(pairs.filter(pc.equal(pairs["task"], name)), *_ITEM))[:limit]
+                pc.unique(_key(table.filter(pc.equal(table["task"], name)), *_ITEM))[:limit]
                 for name in wanted
+                for table in (pairs, alone)
             )
             pairs = pairs.filter(pc.is_in(_key(pairs, *_ITEM), value_set=kept))
+            prompts = prompts.filter(pc.is_in(_key(prompts, *_ITEM), value_set=kept))
         if orders is not None:
             pairs = _shown_in(pairs, prompts, list(orders))
             shown = pa.array([NO_ORDER, *orders], pa.string())
             prompts = prompts.filter(pc.is_in(prompts["order"], value_set=shown))
-        if pairs.num_rows:
-            needed = pa.concat_arrays(
-                pc.unique(_key(pairs, *_ITEM, f"template_{side}")) for side in "ab"
-            )
-            cells = _key(prompts, *_ITEM, "template_id")
-            prompts = prompts.filter(pc.is_in(cells, value_set=needed))
+        needed = pa.concat_arrays(
+            pc.unique(_key(pairs, *_ITEM, f"template_{side}")) for side in "ab"
+        )
+        unpaired = pc.invert(pc.is_in(prompts["task"], value_set=paired))
+        cells = _key(prompts, *_ITEM, "template_id")
+        prompts = prompts.filter(pc.or_(unpaired, pc.is_in(cells, value_set=needed)))
         asked = set(pc.unique(prompts["template_id"]).to_pylist())
         return dataclasses.replace(
             self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -51,6 +52,20 @@ def test_limit_keeps_so_many_items_a_task(embedded: Benchmark) -> None:
         for task in chosen.tasks
     }
     assert counts == {"relevance": 4, "coherence": 4}
+
+
+def test_a_task_without_pairs_keeps_its_prompts_and_obeys_the_limit(embedded: Benchmark) -> None:
+    wording = pc.field("template_id").isin(["coherence-1"])
+    one = embedded.prompts.filter(wording | (pc.field("task") == "relevance"))
+    pairs = embedded.pairs.filter(pc.field("task") == "relevance")
+    both = dataclasses.replace(embedded, prompts=one, pairs=pairs)
+    chosen = both.select(["relevance", "coherence"], limit=4)
+    items = {
+        task: len(pc.unique(chosen.prompts.filter(pc.field("task") == task)["item_id"]))
+        for task in chosen.tasks
+    }
+    assert items == {"relevance": 4, "coherence": 4}
+    assert both.select(["coherence"]).prompts.num_rows == 50
 
 
 def test_orders_show_every_comparative_pair_in_each(embedded: Benchmark) -> None:
