@@ -51,9 +51,10 @@ class Answers:
         """The answer of that key; one that is missing is made in a thread."""
         from starlette.concurrency import run_in_threadpool
 
-        return self._kept.get(key) or await run_in_threadpool(self._made, key, make)
+        return self._kept.get(key) or await run_in_threadpool(self.made, key, make)
 
-    def _made(self, key: Hashable, make: Callable[[], str | bytes]) -> Answer:
+    def made(self, key: Hashable, make: Callable[[], str | bytes]) -> Answer:
+        """The answer of that key, made here if it is missing."""
         # Users who ask for the same at once wait for the first of them.
         with self._making:
             if key not in self._kept:

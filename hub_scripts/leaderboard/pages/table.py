@@ -178,9 +178,6 @@ def page(gr: Any, demo: Any, source: RunSource) -> None:
     board = source.board()
     tasks = board.tasks
     first = board.first_task
-    # What a reader of each task sees first, so that no reader waits for it.
-    for each in tasks[:8]:
-        table_of(board, {"task": each})
     plain = {"js_on_load": None, "apply_default_css": False}
     gr.HTML("", elem_id="hero-place", **plain)
     with gr.Row(elem_classes="filters"):
