@@ -41,10 +41,21 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to; at the end it is renamed to ``path``.
 
     After an error ``path`` is as it was before and no temporary file is left. The temporary name
-    is random: two machines may write the same file.
+    is random: two machines may write the same file. A link is kept, and what it points to is
+    replaced. A pipe or a device, such as ``/dev/stdout``, is written to directly: root could
+    replace ``/dev/null`` itself.
+
+    >>> with replacing(Path("/dev/null")) as written:
+    ...     print(written)
+    /dev/null
     """
     if not path.name:
         raise IsADirectoryError(errno.EISDIR, "a folder, not a file", str(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path
+        return
+    if path.is_symlink():
+        path = path.resolve()
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
         yield temporary

@@ -1,8 +1,10 @@
-"""What is not a file is refused before it is read: reading a pipe may never end."""
+"""A pipe is refused before it is read, and a pipe, a device or a link is never replaced."""
 
 from __future__ import annotations
 
 import os
+import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files import write_text
 from judgesense.parquet_files import column_names, read_parquet
 from judgesense.report_file import load_report
 from judgesense.run_folder import read_record
@@ -38,3 +41,24 @@ def test_a_pipe_is_no_file(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(JudgeSenseError, match=f"{name}.*a pipe or a device|damaged.*a pipe"):
         READERS[name](tmp_path / name)
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe, read = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")), daemon=True)
+    reader.start()
+    write_text(pipe, "verdicts")
+    reader.join(20)
+    assert read == ["verdicts"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_link_is_kept_and_its_file_replaced(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "real.txt").write_text("old", "utf-8")
+    (tmp_path / "link.txt").symlink_to(Path("kept", "real.txt"))
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "kept" / "real.txt").read_text("utf-8") == "new"
