@@ -142,7 +142,8 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
     if (mirror := os.environ.get("JUDGESENSE_MIRROR")) and _HUB_ID.fullmatch(name):
         candidates.append(Path(mirror).expanduser() / name)
     for folder in candidates:
-        if folder.is_dir() or (folder.is_file() and folder.suffix == ".jsonl"):
+        # Unlike pathlib, false for a name that is too long for the file system.
+        if os.path.isdir(folder) or (os.path.isfile(folder) and folder.suffix == ".jsonl"):
             return Located(folder, name, content_revision(folder, require_data_files(folder)))
         tried.append(f"the folder {folder} (not found)")
     if not isinstance(dataset, str) or not _HUB_ID.fullmatch(name):

@@ -61,7 +61,12 @@ class Importer:
             return [source]
         if not source.is_dir():
             raise JudgeSenseError(f"no file or folder {source}")
-        found = sorted({path for pattern in self.patterns for path in source.rglob(pattern)})
+        try:
+            found = sorted({path for pattern in self.patterns for path in source.rglob(pattern)})
+        except OSError as error:
+            raise JudgeSenseError(
+                f"cannot search {source} ({error}); name the log itself"
+            ) from error
         if not found:
             raise JudgeSenseError(
                 f"{source} holds no {self.name} log ({', '.join(self.patterns)}: {self.summary})"

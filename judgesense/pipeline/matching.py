@@ -172,6 +172,8 @@ def _write(out: Path, source: Path, found: Matched) -> None:
         table["judge_reason"] = judged.reasons
     try:
         (out / "match.json").write_text(json.dumps(summary, indent=2, ensure_ascii=False), "utf-8")
-        pq.write_table(pa.table(table), out / "matches.parquet", compression="zstd")
+        # Absolute: Arrow takes a relative path that begins like a URL for one.
+        path = (out / "matches.parquet").absolute()
+        pq.write_table(pa.table(table), path, compression="zstd")
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
