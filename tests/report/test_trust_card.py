@@ -18,7 +18,7 @@ from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.build import measure
 from judgesense.trust.card import CHECKS, Check, conclude
-from judgesense.trust.thresholds import DEFAULTS
+from judgesense.trust.thresholds import DEFAULTS, DISCRIMINATING_KAPPA
 
 STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
@@ -42,6 +42,7 @@ def test_the_docs_state_the_thresholds() -> None:
     rows = re.findall(r"^\| `(\w+)` \|.*\| ([\d.]+) \|$", text, re.MULTILINE)
     stated = {name: float(value) for name, value in rows}
     assert stated == {name: getattr(DEFAULTS, name) for name in CHECKS}
+    assert f"whole interval is above {DISCRIMINATING_KAPPA}, and" in text
     assert f"has a {DEFAULTS.confidence:.0%} interval" in text
 
 

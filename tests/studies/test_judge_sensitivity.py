@@ -368,9 +368,9 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
         assert later["raw_text"].startswith(first["raw_text"])
         assert first["truncated"] or later["status"] == first["status"]
     for side, answers in (("few", short), ("many", long)):
-        asked = [answers[prompt] for prompt in long]
-        assert tokens[f"undecided_{side}"] == sum(row["status"] != "ok" for row in asked) / 10
-        assert tokens[f"cut_{side}"] == sum(row["truncated"] for row in asked) / 10
+        rows = [answers[prompt] for prompt in long]
+        assert tokens[f"undecided_{side}"] == sum(row["status"] != "ok" for row in rows) / 10
+        assert tokens[f"cut_{side}"] == sum(row["truncated"] for row in rows) / 10
     (drawn,) = result.table("temperature").rows
     assert drawn["n_items"] <= 2
     assert drawn["undecided"] == tokens["undecided_few"], "the same prompts' greedy answers"
