@@ -68,6 +68,7 @@ def first_screen(report: Mapping[str, Any]) -> Data:
         "matrix": _matrix(first),
         "remedies": _remedies(first),
         "wordings": list(_wordings(first)),
+        "n_wordings": max((_wordings_of(case) for case in first), default=0),
         "next": _next(first),
         "one_judge": len(names) == 1,
     }
@@ -125,7 +126,7 @@ class _Case:
             "trust": self.trust,
             "text": self.card["text"],
             "why": self.reason(),
-            "remedy": _changed(self.remedy) if self.remedy else None,
+            "remedy": self.remedy["remedy"] if self.remedy else None,
             "after": self.remedy["trust"] if self.remedy else None,
             "bars": [
                 _bar("same verdict after rewording", checks["steady"], "steady"),
@@ -139,13 +140,13 @@ class _Case:
                         "threshold": known.get("constant_accuracy"),
                     },
                     "right",
-                    f"; constant {percent(known.get('constant_accuracy'))}",
+                    f"; a constant answer {percent(known.get('constant_accuracy'))}",
                 ),
                 _bar(
                     "same choice in both orders",
                     checks["fair"],
                     "fair",
-                    "" if first is None else f"; first {percent(first)}",
+                    "" if first is None else f"; takes the first {percent(first)}",
                 ),
             ],
             "readable": percent(checks["readable"]["estimate"]),
@@ -191,6 +192,7 @@ def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
         said = "does not apply" if not check["applies"] else "not measured"
         return {"name": name, "value": None, "said": said, "why": _MISSING[key], "tone": ""}
     low, high = check["ci_low"], check["ci_high"]
+    needs = "" if key == "right" else f"; needs {percent(check['threshold'])}"
     return {
         "name": name,
         "value": 100 * value,
@@ -199,7 +201,7 @@ def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
         "line": None if check["threshold"] is None else 100 * check["threshold"],
         "said": percent(value),
         "interval": brackets(low, high, percent),
-        "why": f"{check['n_items']} items{more}",
+        "why": f"{check['n_items']} items{needs}{more}",
         "tone": check["state"],
     }
 
@@ -207,12 +209,15 @@ def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
 def _changed(remedy: Entry) -> str:
     """A remedy in words: what it costs, and what it buys."""
     cost = remedy["prompts_per_item"]
-    gain = (
-        f": right on {percent(remedy['accuracy'])} instead of {percent(remedy['accuracy_before'])}"
-        if remedy["accuracy"] is not None
-        else ""
-    )
-    return f"{remedy['remedy']} ({cost} prompt{'' if cost == 1 else 's'} per item){gain}"
+    said = f"{remedy['remedy']} ({cost} prompt{'' if cost == 1 else 's'} per item)"
+    if remedy["accuracy"] is not None:
+        said += f": right on {percent(remedy['accuracy'])}"
+        said += f" instead of {percent(remedy['accuracy_before'])}"
+    if remedy["gain"] is not None and remedy["gain_ci_low"] is not None:
+        low, high = (f"{100 * remedy[f'gain_ci_{side}']:+.0f}" for side in ("low", "high"))
+        said += f", {100 * remedy['gain']:+.0f} points [{low}, {high}]".replace("-", "\u2212")
+        said += " (on items that were not used to choose it)"
+    return said
 
 
 def _title(cases: Sequence[_Case]) -> str:
@@ -238,8 +243,7 @@ def _of_one(judge: str, cases: Sequence[_Case]) -> str:
             ]  # fmt: skip
             parts.append(f"{lead.format('it' if parts else judge)} {join(said)}")
     if avoid:
-        whole = len(avoid) == len(cases)
-        tasks = "" if whole else f" for {join([case.task for case in avoid])}"
+        tasks = f" for {join([case.task for case in avoid])}"
         parts.append(f"do not use {'it' if parts else judge}{tasks}: {_why_not(avoid)}")
     if unknown:
         tasks = join([case.task for case in unknown])
@@ -261,7 +265,8 @@ def _why_not(cases: Sequence[_Case]) -> str:
     """The failed checks of cases to avoid, the two commonest ones."""
     failed = [name for case in cases for name in case.card["because"]]
     common = sorted(dict.fromkeys(failed), key=lambda name: -failed.count(name))[:2]
-    return join([_fails(name, cases) for name in common])
+    first, *rest = (_fails(name, cases) for name in common)
+    return join([first, *(reason.removeprefix("it ") for reason in rest)])
 
 
 def _fails(name: str, cases: Sequence[_Case]) -> str:
@@ -331,11 +336,13 @@ def _remedies(cases: Sequence[_Case]) -> Data:
         for case in cases
         if case.remedy
     ]
-    tried = {row["remedy"] for case in cases for row in case.remedies if row["n_items"]}
+    found = {row["remedy"] for case in cases for row in case.remedies if row["n_items"]}
+    tried = sorted(found - {AS_ASKED})
     return {
         "passing": passing[:MOST_IN_TITLE],
         "more": len(passing) - len(passing[:MOST_IN_TITLE]),
-        "tried": len(tried - {AS_ASKED}),
+        "tried": join(tried, "or") if tried else "",
+        "n_tried": len(tried),
         "needed": any(case.trust in ("avoid", "unknown") for case in cases),
     }
 
@@ -365,6 +372,11 @@ def _wordings(cases: Sequence[_Case]) -> Iterator[Data]:
             "equal": len(named["best_set"]),
             "said": named["text"],
         }
+
+
+def _wordings_of(case: _Case) -> int:
+    """How many wordings of one polarity were compared; 0 where none were."""
+    return int(case.checks["steady"]["details"].get("n_wordings") or 0)
 
 
 def next_steps(report: Mapping[str, Any], folder: str | Path = "DIR") -> dict[Key, Data]:

@@ -19,7 +19,7 @@ def _first(prompt) -> str:
 def test_a_judge_that_follows_the_order_is_not_to_be_used(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB", "BA"))
     screen = first_screen(measure(make.log(benchmark, _first), benchmark.pairs, run={}))
-    assert screen["title"].startswith("Do not use rule: ")
+    assert screen["title"].startswith("Do not use rule for preference: ")
     assert "takes the first option in 100% of verdicts" in screen["title"]
     (row,) = screen["rows"]
     steady, right, fair = row["bars"]
@@ -45,9 +45,10 @@ def test_a_remedy_that_passes_is_in_the_title_and_the_command(make) -> None:
     screen = first_screen(measure(log, benchmark.pairs, run={}))
     (row,) = screen["rows"]
     assert row["trust"] == "avoid"
-    assert row["remedy"].endswith("right on 100% instead of 50%")
-    name = row["remedy"].split(" (")[0]
-    assert f"preference (only with {name})" in screen["title"]
+    assert f"preference (only with {row['remedy']})" in screen["title"]
+    (change,) = screen["remedies"]["passing"]
+    assert change["text"].startswith(f"{row['remedy']} (1 prompt per item): right on 100% instead")
+    assert "+50 points [+4" in change["text"]
     assert screen["next"]["command"].startswith("judgesense stabilise DIR --judge rule ")
     assert "--scoring options" in screen["next"]["command"]
 
