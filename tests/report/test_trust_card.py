@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.build import measure
 from judgesense.trust.card import CHECKS, Check, conclude
+from judgesense.trust.rewording import _ignored
 from judgesense.trust.thresholds import DEFAULTS, DISCRIMINATING_KAPPA
 
 STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}
@@ -152,6 +154,21 @@ def test_one_exception_in_400_does_not_save_always_first(make) -> None:
     assert found["because"][0] == "fair"
     assert found["checks"]["fair"]["estimate"] == pytest.approx(1 / 200)
     assert found["checks"]["fair"]["ci_high"] < 0.7
+
+
+@pytest.mark.parametrize(("share", "said"), [(65, ""), (66, "first"), (35, ""), (34, "second")])
+def test_a_preferred_place_is_named_beyond_15_points_from_even(make, share, said) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS], ["A", "B"] * 50, orders=("AB", "BA"))
+    found = card(make, benchmark, lambda prompt: "A" if number(prompt) <= share else "B")
+    fair = found["checks"]["fair"]
+    assert (fair["state"], fair["estimate"]) == ("fail", 0)
+    assert re.findall(r"takes the (\w+) option", fair["text"]) == ([said] if said else [])
+
+
+@pytest.mark.parametrize(("followed", "ignored"), [(160, True), (188, False)])
+def test_contrasts_are_ignored_if_reliably_less_than_half_are_followed(followed, ignored) -> None:
+    follows = np.arange(400) < followed  # 40%: at most 45% with 95%; 47%: at most 52%
+    assert _ignored(follows, np.arange(400)) is ignored
 
 
 def test_thresholds_can_be_set_and_stand_in_the_card(make) -> None:
