@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.log import EQUIVALENT, OPTIONAL, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.log import (
+    EQUIVALENT,
+    FORM_VARIANTS,
+    INTERVENTION,
+    OPTIONAL,
+    REWORDING,
+    VARIANT_CLASSES,
+)
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
@@ -114,6 +121,13 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.first)
 
+    def only(self, keep: npt.NDArray[np.bool_]) -> Pairs:
+        """The pairs at which ``keep``, of shape (n,), is true."""
+        names = ("first", "second", "item", "cluster", "order", "template_a", "template_b")
+        columns = {name: getattr(self, name)[keep] for name in (*names, "map_a", "map_b")}
+        first, second = (ids.filter(pa.array(keep)) for ids in self.prompt_ids)
+        return replace(self, **columns, prompt_ids=(first, second))
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -204,6 +218,8 @@ def read_frames(
     coded["item_id"] = encode(log["item_id"])
     cluster, _ = encode(pc.coalesce(log["cluster_id"], log["item_id"]))
     variant, variants = encode(log["variant"], REWORDING)
+    form = np.isin(variants, FORM_VARIANTS)[variant]
+    by_options = (np.array(coded["scoring"][1]) == "options")[coded["scoring"][0]]
     base, bases = coded["template_id"]
     coded["template_id"] = _wordings(base, list(bases), variant, variants)
     task, item, order, template = (coded[n][0] for n in ("task", "item_id", "order", "template_id"))
@@ -243,7 +259,7 @@ def read_frames(
         n_stimuli=n_stimuli,
         variant=variant,
         variants=variants,
-        variant_class=_variant_class(log["variant_class"]),
+        variant_class=_variant_class(log["variant_class"], form & by_options),
         base=base,
         bases=bases,
     )
@@ -270,7 +286,7 @@ def _wordings(
     return codes.astype(np.int64), names
 
 
-def _variant_class(column: pa.ChunkedArray) -> Codes:
+def _variant_class(column: pa.ChunkedArray, form: npt.NDArray[np.bool_]) -> Codes:
     codes = lookup(pc.fill_null(column, EQUIVALENT), pa.array(VARIANT_CLASSES))
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
@@ -278,7 +294,8 @@ def _variant_class(column: pa.ChunkedArray) -> Codes:
             f"the decision log, row {row + 1}, variant_class: {column[row].as_py()!r} is not one "
             f"of {', '.join(VARIANT_CLASSES)}"
         )
-    return codes
+    same = codes == VARIANT_CLASSES.index(EQUIVALENT)
+    return np.where(form & same, VARIANT_CLASSES.index(INTERVENTION), codes)
 
 
 def _maps(pairs: pa.Table) -> list[Mapping[str, str]]:

@@ -27,6 +27,9 @@ VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION)
 criterion), or it may change it (reasoning first, a persona, examples)."""
 REWORDING = "rewording"
 """The variant of a row that names none."""
+FORM_VARIANTS = ("json",)
+"""Variants that ask for another form of answer. With options scoring the label is read where the
+form would begin, so they may change the verdict: there they count as interventions."""
 OTHER_ITEM = "-item"
 """How the name of a contrast variant ends that shows another item, not another question."""
 CONTENT_FREE = "content-free"

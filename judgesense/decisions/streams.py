@@ -102,6 +102,10 @@ def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
     row_of = np.full(log.n_stimuli + 1, NOT_JUDGED)
     seen = once[log.stimulus[once] >= 0][::-1]
     row_of[log.stimulus[seen]] = seen
+    # A prompt that is equivalent with another scoring only has pairs, but none of this stream's.
+    apart = np.setdiff1d(log.stimulus[others], [-1, *log.stimulus[seen]])
+    if len(apart):
+        pairs = pairs.only(~(np.isin(pairs.first, apart) | np.isin(pairs.second, apart)))
     row_a, row_b = row_of[pairs.first], row_of[pairs.second]
     raw_a = np.where(row_a >= 0, log.raw[row_a], NOT_JUDGED)
     raw_b = np.where(row_b >= 0, log.raw[row_b], NOT_JUDGED)

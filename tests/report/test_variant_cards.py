@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from judgesense.benchmark import Benchmark
@@ -189,3 +191,25 @@ def test_the_variance_budget_of_a_judge_by_rule(place: Path) -> None:
     assert first["relevance", "order"]["variance"] == 1
     assert first["relevance", "order"]["noise_share"] == 1
     assert "average both option orders" in first["relevance", "item"]["text"]
+
+
+def test_json_counts_as_an_intervention_where_options_are_scored(place: Path) -> None:
+    """The label is scored where the object would begin: no verdict that JSON should not change."""
+    plain = report(is_right, place / "right")
+    log = read_log(place / "right")
+    scored = pa.array(["options"] * len(log), pa.string())
+    log = log.set_column(log.column_names.index("scoring"), "scoring", scored)
+    found = measure(log, benchmark().pairs, run={"run_id": "r", "tasks": {}})
+    rows = {(row["task"], row["variant"]): row for row in found["variants"]}
+    for task in TASKS:
+        json_row = rows[task, "json"]
+        assert (json_row["variant_class"], json_row["shift_rate"]) == ("intervention", 0)
+        assert json_row["jss"] is None
+        counts = [
+            next(c for c in made["cells"] if (c["judge"], c["task"]) == (json_row["judge"], task))
+            for made in (plain, found)
+        ]
+        items = len(set(log.filter(pc.field("task") == task)["item_id"].to_pylist()))
+        assert counts[0]["order"] == counts[1]["order"]
+        assert counts[0]["n_pairs"] - counts[1]["n_pairs"] == items
+        assert counts[1]["coverage"] == 1
