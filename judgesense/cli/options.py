@@ -80,8 +80,8 @@ Variants = Annotated[
     str | None,
     option(
         "A,B",
-        "Other ways to ask: all, or rewording, format, order, structure, contrast, intervention, "
-        "thinking, a variant's name, or your own YAML file.",
+        "Ways to ask: all, rewording, format, order, structure, contrast, intervention, thinking, "
+        "a variant or your YAML file.",
         panel=DATA,
         default="rewording",
     ),

@@ -74,7 +74,7 @@ def test_a_mapped_weight_leaves_memory_and_a_tied_one_stays_readable(tmp_path: P
 
     def resident() -> int:
         lines = Path("/proc/self/smaps").read_text().splitlines()
-        at = next(n for n, line in enumerate(lines) if line.endswith(path.name))
+        at = next(n for n, line in enumerate(lines) if line.endswith(str(path)))
         return next(int(line.split()[1]) for line in lines[at:] if line.startswith("Rss:"))
 
     assert resident() >= 2000
