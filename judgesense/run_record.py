@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from judgesense.shapes import Shape
 
@@ -20,7 +22,7 @@ class JudgeRecord(Shape):
 class TaskRecord(Shape):
     """A task of a run."""
 
-    labels: list[str]
+    labels: Annotated[list[str], Field(min_length=2)]
     ordinal: bool | None = None
     comparative: bool | None = None
     templates: dict[str, Any] | None = None

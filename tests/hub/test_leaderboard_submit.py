@@ -100,7 +100,9 @@ def test_a_parquet_bomb_of_rows_is_refused_by_its_metadata(run_dir):
 
 def test_a_parquet_bomb_of_long_texts_is_refused_and_nothing_falls(run_dir):
     rows = read_log(run_dir)
-    long = pa.DictionaryArray.from_arrays(pa.array([0] * len(rows), pa.int32()), ["x" * 200_000_000])
+    long = pa.DictionaryArray.from_arrays(
+        pa.array([0] * len(rows), pa.int32()), ["x" * 200_000_000]
+    )
     rows = rows.set_column(SCHEMA.get_field_index("raw_text"), "raw_text", long)
     parts = sorted((run_dir / "decisions").iterdir())
     for part in parts[1:]:

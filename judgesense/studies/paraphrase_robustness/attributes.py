@@ -19,6 +19,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import sha256_of
 from judgesense.studies.paraphrase_robustness.attribute_sets import SETS, Scored
 from judgesense.tasks import Item, Template
+from judgesense.text import shorten
 from judgesense_dataset.embedded import Attribute, load_attributes
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.pairing import build
@@ -216,12 +217,12 @@ def _on_scale(value: Any, attribute: Attribute, place: str) -> float:
     for one in given:
         try:
             number = math.nan if isinstance(one, bool) or one is None else float(one)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             number = math.nan
         if not float(labels[0]) <= number <= float(labels[-1]):
             raise JudgeSenseError(
-                f"{place}: the human score {one!r} is off the scale of {attribute.name}, "
-                f"{labels[0]} to {labels[-1]}"
+                f"{place}: the human score {shorten(repr(one))} is off the scale of "
+                f"{attribute.name}, {labels[0]} to {labels[-1]}"
             )
         numbers.append(number)
     if not numbers:

@@ -195,7 +195,7 @@ def read_scores(path: Path) -> list[PromptScores]:
 def _number(value: Any, place: str) -> float:
     try:
         score = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
         raise JudgeSenseError(f"{place}, column score: {value!r} is not a finite number")
