@@ -135,7 +135,7 @@ def judged(case: Case, base: Path, before: dict[int, str]) -> Outcome:
             code, said = called(reader, case.file, folder, out)
         except BaseException:  # noqa: BLE001 - a case may end in anything; that is counted
             return Outcome("traceback", traceback.format_exc())
-        if code:
+        if code == 2:
             return Outcome("refused", said[-2000:])
         if reader.sealed and case.content != (base / reader.folder / case.file).read_bytes():
             noted = "warning" in said.lower() or case.file in said

@@ -42,13 +42,14 @@ SHORT = """\
   the rewordings move 11% to 42%. The instruction behind the fields moves 28% on TruthfulQA, and on
   SummEval 53% of the 0.5B's and 6% of the 1.5B's.
 - **JSON and a request to reason do not go with options scoring.** The label is then read where the
-  model would begin its JSON or its reasoning: JSON moves 33% to 100% of verdicts, and a request to
-  reason lowers summaries by about 3 levels. Use `generate` scoring for both.
+  model would begin its JSON or its reasoning: JSON moves 33% to 100% of the Qwen judges' verdicts,
+  and a request to reason lowers summaries by about 3 levels. Both are interventions here, outside
+  JSS; use `generate` scoring for them.
 - **Interventions shift in one direction.** A closing sentence without content adds 34 and 23 points
   of YES on TruthfulQA. Two examples take 28 points from the 0.5B and give 43 to the 1.5B. An
   intervention makes another judge, so measure it as one.
 - **The same judge is responsive on one task and not on another.** On TruthfulQA the 1.5B follows
-  contrasts 2.9 times as often as rewordings, on SummEval 0.6 times. None of the seven is right
+  contrasts 3.3 times as often as rewordings, on SummEval 0.9 times. None of them is right
   more often than chance, so being steady or responsive does not make a judge right.
 - **A judge can be steady because it does not read.** SmolLM2 answers YES to nearly everything on
   TruthfulQA, and Gemma gives nearly all summaries of SummEval one level: a JSS of 1.00, and hardly
@@ -96,8 +97,9 @@ judgesense run --judge smollm2-135m --dataset real --tasks factuality --variants
     --limit 100 --set dtype=bfloat16 --scoring options --out RUN
 ```
 
-The relevance and preference sets are the 100 shortest items of SciFact (abstracts cut to 60 words)
-and of MT-Bench (`docs/short_items.py`; [how](remedies.md#judges-before-and-after)), in one wording.
+The relevance and preference sets are 30 of the 100 shortest items of SciFact (abstracts cut to 60
+words) and of MT-Bench (`docs/short_items.py`; [how](remedies.md#judges-before-and-after)), in one
+wording and both orders (`--limit 30`).
 Qwen2.5-Coder and Gemma are 4-bit GGUF files, read as bfloat16 on a 2-core AMD EPYC that other work
 shared ({versions}, seed 0). With `options` scoring the option is read
 before any reasoning or JSON, so `reasoning` and `json` show what the request alone does.
