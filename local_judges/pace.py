@@ -134,7 +134,7 @@ class Pace:
     def _tell(self, seconds: float) -> None:
         self._told = True
         text = f"{self._prompts} prompts take at most about {duration(seconds)}"
-        more = f"; quicker in another run: {self._quicker}"
+        more = f"; faster in a new run with {self._quicker}"
         self._note(text + (more if self._quicker and seconds >= LONG else ""))
 
     def _seconds(self, judge: Judge, requests: list[Request]) -> float:
