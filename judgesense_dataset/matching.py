@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.tasks import Item
 from judgesense_dataset.audit.chance import (
     BAND,
@@ -31,8 +31,6 @@ from judgesense_dataset.pairing import judged_text
 from judgesense_dataset.published import OPTIONS
 from judgesense_dataset.sources.loader import generator, quotas, shuffled
 from judgesense_dataset.templates import TaskTemplates
-
-Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 0.025
 """How far from chance the search leaves a rule; the audit's band is 0.06 wide on each side."""
@@ -211,7 +209,7 @@ def _ranks(values: Floats, comparative: bool) -> Floats:
     return ranked
 
 
-def _shared_texts(cases: Sequence[GradedText], cluster: npt.NDArray[np.intp]) -> list[list[int]]:
+def _shared_texts(cases: Sequence[GradedText], cluster: Codes) -> list[list[int]]:
     """By case, those of other clusters that show one of its texts."""
     owners: dict[str, list[int]] = {}
     for at, case in enumerate(cases):
@@ -239,7 +237,7 @@ class _Draw:
         for other in self.pool.shared[at]:
             self.blocked[other] += by
 
-    def free(self, gold: int) -> npt.NDArray[np.intp]:
+    def free(self, gold: int) -> Codes:
         """The candidates of a label that may be added."""
         open_ = ~self.inside & (self.blocked == 0) & (self.used[self.pool.cluster] < self.cap)
         return np.flatnonzero(open_ & (self.pool.gold == gold))

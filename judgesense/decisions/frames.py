@@ -24,14 +24,11 @@ from judgesense.decisions.log import (
     VARIANT_CLASSES,
 )
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
 _HASHED_AT_ONCE = 1 << 18
 """Pairs; few enough for 32-bit offsets of their text."""
-
-Codes = npt.NDArray[np.int64]
-Words = npt.NDArray[Any]
-"""Strings in an object array."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Log:
     decision: Codes
     gold: Codes
     labels: npt.NDArray[Any]
-    undecided: npt.NDArray[np.bool_]
+    undecided: Bools
     stimulus: Codes
     n_stimuli: int
     variant: Codes
@@ -87,9 +84,9 @@ class Log:
     bases: list[str]
 
     @property
-    def equivalent(self) -> npt.NDArray[np.bool_]:
+    def equivalent(self) -> Bools:
         """The rows whose verdict should not depend on the wording; only these form pairs."""
-        same: npt.NDArray[np.bool_] = self.variant_class == VARIANT_CLASSES.index(EQUIVALENT)
+        same: Bools = self.variant_class == VARIANT_CLASSES.index(EQUIVALENT)
         return same
 
 
@@ -121,7 +118,7 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.first)
 
-    def only(self, keep: npt.NDArray[np.bool_]) -> Pairs:
+    def only(self, keep: Bools) -> Pairs:
         """The pairs at which ``keep``, of shape (n,), is true."""
         names = ("first", "second", "item", "cluster", "order", "template_a", "template_b")
         columns = {name: getattr(self, name)[keep] for name in (*names, "map_a", "map_b")}
@@ -223,6 +220,7 @@ def read_frames(
     base, bases = coded["template_id"]
     coded["template_id"] = _wordings(base, list(bases), variant, variants)
     task, item, order, template = (coded[n][0] for n in ("task", "item_id", "order", "template_id"))
+    stimulus: Codes
     if pairs is None:
         key = task
         for codes, values in (coded["item_id"], coded["order"], coded["template_id"]):
@@ -286,7 +284,7 @@ def _wordings(
     return codes.astype(np.int64), names
 
 
-def _variant_class(column: pa.ChunkedArray, form: npt.NDArray[np.bool_]) -> Codes:
+def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
     codes = lookup(pc.fill_null(column, EQUIVALENT), pa.array(VARIANT_CLASSES))
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.decisions.frames import Codes, Log
+from judgesense.decisions.frames import Log
+from judgesense.statistics.arrays import Bools, Codes
 
 
 def prompt_key(log: Log, rows: Codes) -> Codes:
@@ -24,7 +24,7 @@ def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
     return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
 
 
-def first_answers(log: Log, rows: Codes) -> npt.NDArray[np.bool_]:
+def first_answers(log: Log, rows: Codes) -> Bools:
     """Which rows are the first answer to their prompt and item; its repeat need not be 0."""
     repeats = log.repeat[rows]
     if (repeats == repeats[0]).all():
@@ -32,7 +32,7 @@ def first_answers(log: Log, rows: Codes) -> npt.NDArray[np.bool_]:
     keys, place = np.unique(prompt_key(log, rows), return_inverse=True)
     least = np.full(len(keys), repeats.max())
     np.minimum.at(least, place, repeats)
-    first: npt.NDArray[np.bool_] = repeats == least[place]
+    first: Bools = repeats == least[place]
     return first
 
 

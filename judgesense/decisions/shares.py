@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.frames import Codes, Log, Pairs, lookup
+from judgesense.decisions.frames import Log, Pairs, lookup
 from judgesense.decisions.log import CONTENT_FREE
-
-Floats = npt.NDArray[np.float64]
+from judgesense.statistics.arrays import Codes, Floats
 
 ContentFree = dict[tuple[str, str, str], dict[str, list[dict[str, float]]]]
 """By judge, task and scoring, then by template: each answer's log-probabilities of the options."""

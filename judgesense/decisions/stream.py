@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.decisions.frames import Answers, Codes, Log, Pairs, TaskWords, Words, answers
+from judgesense.decisions.frames import Answers, Log, Pairs, TaskWords, answers
 from judgesense.decisions.log import CONTRAST, INTERVENTION, OTHER_ITEM, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.repeats import joined
-from judgesense.decisions.shares import Floats, mapped_shares, option_shares
+from judgesense.decisions.shares import mapped_shares, option_shares
 from judgesense.statistics.agreement import Agreement, jss_of_codes
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR
-
-Mask = npt.NDArray[np.bool_]
 
 NOTHING = Agreement(
     jss=None, flip_rate=None, kappa=None, ci_low=None, ci_high=None, kappa_ci_low=None,
@@ -61,9 +59,9 @@ class Stream:
     content_free: Mapping[str, list[dict[str, float]]] = field(default_factory=dict)
 
     @property
-    def known(self) -> Mask:
+    def known(self) -> Bools:
         """The pairs with both prompts judged."""
-        judged: Mask = (self.raw_a >= 0) & (self.raw_b >= 0)
+        judged: Bools = (self.raw_a >= 0) & (self.raw_b >= 0)
         return judged
 
     @property
@@ -73,7 +71,7 @@ class Stream:
         return np.array_equal(raw[0], mapped[0]) and np.array_equal(raw[1], mapped[1])
 
     @cached_property
-    def renamed(self) -> Mask:
+    def renamed(self) -> Bools:
         """The pairs whose wordings name the answers differently, such as 1 and 2 beside A and B.
 
         Their raw answers cannot be compared, so `sides` has the mapped ones instead.
@@ -84,7 +82,7 @@ class Stream:
         group = np.array([sets.index(one) for one in named], dtype=np.int64)
         if len(sets) < 2:
             return np.zeros(len(pairs), bool)
-        differ: Mask = group[pairs.map_a] != group[pairs.map_b]
+        differ: Bools = group[pairs.map_a] != group[pairs.map_b]
         return differ
 
     @cached_property
@@ -207,13 +205,13 @@ class Stream:
         )
 
     @cached_property
-    def with_inverted(self) -> Mask:
+    def with_inverted(self) -> Bools:
         """The pairs with exactly one inverted wording."""
         one, two = (np.isin(side, list(self.inverted)) for side in self.templates)
-        mixed: Mask = one != two
+        mixed: Bools = one != two
         return mixed
 
-    def agreement(self, labels: str, keep: Mask | None = None) -> Agreement:
+    def agreement(self, labels: str, keep: Bools | None = None) -> Agreement:
         """JSS and its companions on the judged pairs, or on those of them in the mask ``keep``."""
         used = self.known if keep is None else self.known & keep
         if not used.any():
@@ -221,7 +219,7 @@ class Stream:
         one, two = (side[used] for side in self.sides(labels))
         return agreement(self.log, one, two, self.pairs.cluster[used])
 
-    def probabilities(self, labels: str, keep: Mask) -> tuple[Floats, Floats, Mask] | None:
+    def probabilities(self, labels: str, keep: Bools) -> tuple[Floats, Floats, Bools] | None:
         """Both sides' option probabilities at pairs of the mask ``keep``, shape (n, L) each.
 
         Columns are options for ``raw``, canonical labels for ``mapped``. The mask returned has the

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.frames import Codes, Log, Pairs, TaskWords, read_frames
+from judgesense.decisions.frames import Log, Pairs, TaskWords, read_frames
 from judgesense.decisions.repeats import first_answers, repeated_answers
 from judgesense.decisions.shares import without_content_free
 from judgesense.decisions.stream import Stream
+from judgesense.statistics.arrays import Codes
 from judgesense.text import short_names
 
 ORACLE, ALWAYS_FIRST = "oracle", "always-first"

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.frames import Codes, Log, Pairs, hash_of_sorted, sorted_pairs
-from judgesense.decisions.stream import Mask, Stream, agreement, distinct
+from judgesense.decisions.frames import Log, Pairs, hash_of_sorted, sorted_pairs
+from judgesense.decisions.stream import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.signature import signature
@@ -36,8 +37,8 @@ class CellPart:
     stream: Stream
     run_id: str
     order: str
-    of_pairs: Mask
-    of_rows: Mask
+    of_pairs: Bools
+    of_rows: Bools
 
     @property
     def log(self) -> Log:
@@ -62,7 +63,7 @@ class CellPart:
         }
 
     @cached_property
-    def used(self) -> Mask:
+    def used(self) -> Bools:
         """The pairs of this part with both prompts judged."""
         return self.of_pairs & self.stream.known
 
@@ -71,11 +72,11 @@ class CellPart:
         """How many pairs the run meant to judge; without a plan, those it judged."""
         return int((self.of_pairs if self.pairs.planned else self.used).sum())
 
-    def decided(self, labels: str) -> Mask:
+    def decided(self, labels: str) -> Bools:
         """The judged pairs of this part with a decision on both sides."""
         first, second = self.stream.sides(labels)
         undecided = self.log.undecided
-        decided: Mask = self.used & ~(undecided[first] | undecided[second])
+        decided: Bools = self.used & ~(undecided[first] | undecided[second])
         return decided
 
 
@@ -172,7 +173,7 @@ def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
     return figures
 
 
-def _intervals(part: CellPart, kind: str, decided: Mask) -> dict[str, float | None]:
+def _intervals(part: CellPart, kind: str, decided: Bools) -> dict[str, float | None]:
     """The intervals of JSS: for these wordings, and for wordings like these."""
     pairs = part.pairs
     one, two = (side[decided] for side in part.stream.sides(kind))

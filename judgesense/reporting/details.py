@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from judgesense.decisions.frames import Codes, Log
+from judgesense.decisions.frames import Log
 from judgesense.decisions.stream import Stream, agreement, distinct
 from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.cells import CellPart
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.intervals import wilson_cluster
 
 EXAMPLES_A_STREAM = 3
@@ -91,10 +91,10 @@ def wordings(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]
     return sorted(result, key=lambda row: str(row["template"]))
 
 
-def _graded(stream: Stream) -> npt.NDArray[np.bool_]:
+def _graded(stream: Stream) -> Bools:
     """The rows with a decision and a gold label."""
     decided = (stream.decision >= 0) & ~stream.log.undecided[stream.decision]
-    graded: npt.NDArray[np.bool_] = decided & (stream.log.gold[stream.rows] >= 0)
+    graded: Bools = decided & (stream.log.gold[stream.rows] >= 0)
     return graded
 
 
@@ -167,9 +167,9 @@ def examples(part: CellPart) -> list[dict[str, Any]]:
     return [_example(part, pair, stream.row_a[pair], stream.row_b[pair]) for pair in chosen]
 
 
-def _margins(log: Log, rows: Codes) -> npt.NDArray[np.float64]:
+def _margins(log: Log, rows: Codes) -> Floats:
     margins = log.table["margin"].take(pa.array(rows)).to_numpy().astype(np.float64)
-    sure: npt.NDArray[np.float64] = np.nan_to_num(margins, nan=0.0)
+    sure: Floats = np.nan_to_num(margins, nan=0.0)
     return sure
 
 

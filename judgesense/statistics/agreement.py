@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes
 from judgesense.statistics.intervals import (
     Interval,
     bootstrap_mean,
@@ -24,7 +25,6 @@ from judgesense.statistics.kappa import (
     wilson_kappa,
 )
 from judgesense.statistics.labels import (
-    Codes,
     Labels,
     check_labels,
     check_level,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.arrays import Codes
 from judgesense.statistics.flips import (
     LABELS,
     OPTIONS,
@@ -19,7 +20,6 @@ from judgesense.statistics.flips import (
 )
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_cluster
 from judgesense.statistics.labels import (
-    Codes,
     check_labels,
     check_level,
     encode,

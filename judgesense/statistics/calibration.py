@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.intervals import cluster_codes
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 UNDECIDED = -1
 """The code of a verdict that cannot be read, or of a tie."""

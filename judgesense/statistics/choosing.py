@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.intervals import Interval, cluster_codes, wilson, wilson_from_sums
 from judgesense.statistics.labels import check_level
 from judgesense.statistics.permutation import gaps_between
-
-Floats = npt.NDArray[np.float64]
 
 _TIE = 1e-9
 
@@ -108,7 +106,7 @@ def choose(
 
 def _held_out(
     sums: Floats,
-    sizes: npt.NDArray[np.intp],
+    sizes: Codes,
     rng: np.random.Generator,
     folds: int,
     repeats: int,
@@ -189,10 +187,10 @@ def choice_error(
 
 def _gaps_of_choice(
     table: Floats,
-    codes: npt.NDArray[np.int64],
+    codes: Codes,
     k: int,
-    fold: npt.NDArray[np.int64],
-    drawn: npt.NDArray[np.int64],
+    fold: Codes,
+    drawn: Codes,
 ) -> Floats:
     """The gain found minus the true one, at each bootstrap sample of clusters."""
     sums, counts = np.zeros((k, table.shape[1])), np.zeros((k, table.shape[1]))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import (
     Interval,
     booleans,
@@ -29,8 +30,6 @@ from judgesense.statistics.labels import (
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import numbers
-
-Floats = npt.NDArray[np.float64]
 
 _FEWEST_BOOTSTRAPPED = 20
 """Clusters from which the bootstrap-t holds its level better than sign flips."""

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.labels import check_level
 from judgesense.statistics.tables import numbers
-
-Floats = npt.NDArray[np.float64]
 
 N_BETS = 20
 """Bets that are averaged. More of them find no more, and take longer."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.intervals import (
     Interval,
     booleans,
@@ -20,9 +20,7 @@ from judgesense.statistics.intervals import (
     residual_correlation,
     wilson_cluster,
 )
-from judgesense.statistics.labels import Codes, check_level
-
-Floats = npt.NDArray[np.float64]
+from judgesense.statistics.labels import check_level
 
 FEWEST_WORDINGS = 3
 """With fewer wordings there is one pair of them, and nothing to see of how wordings vary."""
@@ -100,7 +98,7 @@ def _wordings(template_a: Any, template_b: Any, n: int) -> tuple[Codes, Codes, i
     return codes[:n], codes[n:], n_wordings
 
 
-def _leave_one_out(hits: npt.NDArray[np.bool_], one: Codes, two: Codes, n: int) -> float | None:
+def _leave_one_out(hits: Bools, one: Codes, two: Codes, n: int) -> float | None:
     """Jackknife variance of the share of hits over n wordings; None if one is in all pairs."""
 
     def per_wording(weights: Any) -> Floats:
@@ -165,6 +163,8 @@ def delta_jss(
         raise ValueError("clusters are passed for pairs or for repeats alone: pass both or neither")
     shares = float(hits.mean()), float(again.mean())
     delta = shares[0] - shares[1]
+    one: Codes
+    two: Codes
     if clusters is None:
         one, two = np.arange(len(hits)), np.arange(len(hits), len(hits) + len(again))
     else:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.statistics.tables import Floats
+from judgesense.statistics.arrays import Codes, Floats
 
 FOLDS, REPEATS = 5, 10
 LEAST_CLUSTERS = 10
 """With fewer clusters, leaving some out changes what is left too much."""
 
-Choose = Callable[[npt.NDArray[np.intp]], int]
+Choose = Callable[[Codes], int]
 
 
 def crossfit_weights(

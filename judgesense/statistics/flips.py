@@ -8,11 +8,11 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_cluster
-from judgesense.statistics.labels import Codes, check_labels, check_level, encode
+from judgesense.statistics.labels import check_labels, check_level, encode
 from judgesense.statistics.result import ResultMapping
 
 OPTIONS = ("A", "B")
@@ -203,7 +203,7 @@ def any_of(
     return AnyOf(float(apart.mean()), ends.low, ends.high, k, n)
 
 
-def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.NDArray[np.float64]:
+def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Floats:
     """Share of differing pairs of each item, shape (items, 4), NaN where an item has no such pair.
 
     Columns: same prompt; another template; another order; both.
@@ -211,7 +211,7 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.N
     items, item = np.unique(item, return_inverse=True)
     k = len(items)
 
-    def pairs(*keys: Codes) -> npt.NDArray[np.float64]:
+    def pairs(*keys: Codes) -> Floats:
         """Pairs of rows equal in all keys, counted for each item."""
         if not k:
             return np.zeros(0)
@@ -221,12 +221,12 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.N
             size = int(key.max()) + 1
             code, weight = code * size + key, weight * size
         groups, tally = np.unique(code, return_counts=True)
-        counts: npt.NDArray[np.float64] = np.bincount(
-            groups // weight, tally * (tally - 1) / 2, minlength=k
-        ).astype(np.float64)
+        counts: Floats = np.bincount(groups // weight, tally * (tally - 1) / 2, minlength=k).astype(
+            np.float64
+        )
         return counts
 
-    def exact(*more: Codes) -> list[npt.NDArray[np.float64]]:
+    def exact(*more: Codes) -> list[Floats]:
         both, same_order = pairs(template, order, *more), pairs(order, *more)
         same_template, every = pairs(template, *more), pairs(*more)
         return [
@@ -242,12 +242,10 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> npt.N
     return rates
 
 
-def _split(
-    rates: npt.NDArray[np.float64], clusters: Codes, n_excluded: int, level: float
-) -> FlipSources:
+def _split(rates: Floats, clusters: Codes, n_excluded: int, level: float) -> FlipSources:
     has = ~np.isnan(rates)
     rerun, by_template, by_order, by_both = (bool(column.any()) for column in has.T)
-    values: dict[str, npt.NDArray[np.float64]] = {}
+    values: dict[str, Floats] = {}
     reasons = []
     if rerun:
         values["rerun"] = rates[:, 0]

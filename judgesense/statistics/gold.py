@@ -10,17 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.intervals import (
     cluster_codes,
     difference_interval,
     residual_correlation,
     wilson_cluster,
 )
-from judgesense.statistics.labels import Codes, Labels, check_labels, check_level, encode_pair
+from judgesense.statistics.labels import Labels, check_labels, check_level, encode_pair
 from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.result import ResultMapping
-
-Floats = npt.NDArray[np.float64]
 
 _DRAWS = 4_000
 """Draws of the table of counts behind an interval: an end moves by about 0.03 standard errors."""

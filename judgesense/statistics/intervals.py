@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.labels import Codes, check_level
+from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.labels import check_level
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.tables import is_ordered, numbers
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -383,7 +382,7 @@ def _bca_tails(
     return float(ends[0]), float(ends[1])
 
 
-def booleans(values: Any, name: str) -> npt.NDArray[np.bool_]:
+def booleans(values: Any, name: str) -> Bools:
     """Rows of true/false (or 0/1) as a boolean array; ValueError names a row that is neither.
 
     >>> booleans([1, 0], "agree").tolist()

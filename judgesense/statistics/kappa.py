@@ -7,13 +7,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.intervals import Interval, cluster_codes, outer_ends, wilson_cluster
-from judgesense.statistics.labels import Codes, Labels, check_level, encode_pair
+from judgesense.statistics.labels import Labels, check_level, encode_pair
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
-
-Floats = npt.NDArray[np.float64]
 
 
 def cohen_kappa(
@@ -51,7 +49,7 @@ def cohen_kappa(
     return kappa_from_table(table, disagreement_weights(len(scale), weights))
 
 
-def disagreement_weights(n_labels: int, weights: str | None) -> npt.NDArray[np.float64]:
+def disagreement_weights(n_labels: int, weights: str | None) -> Floats:
     """Cost of confusing label i with label j, shape (L, L): 0/1, |i - j| or (i - j) squared.
 
     >>> disagreement_weights(3, "quadratic")[0].tolist()
@@ -65,7 +63,7 @@ def disagreement_weights(n_labels: int, weights: str | None) -> npt.NDArray[np.f
     return steps if weights == "linear" else steps**2
 
 
-def contingency(first: Codes, second: Codes, n_labels: int) -> npt.NDArray[np.float64]:
+def contingency(first: Codes, second: Codes, n_labels: int) -> Floats:
     """Counts of each pair of codes, shape (L, L).
 
     >>> contingency(np.array([0, 1]), np.array([0, 0]), 2).tolist()
@@ -75,9 +73,7 @@ def contingency(first: Codes, second: Codes, n_labels: int) -> npt.NDArray[np.fl
     return flat.reshape(n_labels, n_labels).astype(np.float64)
 
 
-def kappa_from_table(
-    table: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None = None
-) -> float | None:
+def kappa_from_table(table: Floats, weights: Floats | None = None) -> float | None:
     """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement.
 
     >>> kappa_from_table(np.array([[2.0, 0.0], [0.0, 3.0]]))
@@ -193,7 +189,7 @@ def bootstrap_kappa(
     if k < 2:
         return Interval(None, None)
     labels = int(max(a.max(), b.max())) + 1
-    counts: npt.NDArray[np.intp] | None = None
+    counts: Codes | None = None
     if clusters is None:
         # Single rows have at most L * L different statistics: one per cell of the table.
         counts = np.bincount(a * labels + b, minlength=labels * labels)

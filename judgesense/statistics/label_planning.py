@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.statistics.labels import Codes, check_level, check_seed
+from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.labels import check_level, check_seed
 from judgesense.statistics.prediction_powered import Powered
 from judgesense.statistics.settling import PROBABILITY, Needed
-
-Floats = npt.NDArray[np.float64]
 
 _DRAWS = 400
 _RANGE = (0.1, 0.9)

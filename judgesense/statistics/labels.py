@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes
 from judgesense.statistics.tables import is_ordered
 
-Codes = npt.NDArray[np.intp]
 Labels = Sequence[str] | npt.NDArray[Any]
 
 _CHUNK = 1 << 16

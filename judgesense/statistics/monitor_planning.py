@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.labels import check_level
 from judgesense.statistics.monitoring import TARGET, growth, log_evidence, log_sum, start_weight
-
-Floats = npt.NDArray[np.float64]
 
 LOOKS = 8
 """Looks within which an update is to be found."""

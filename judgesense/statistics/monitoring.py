@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.confidence_sequence import N_BETS, lower_bound
 from judgesense.statistics.labels import check_level
 from judgesense.statistics.tables import numbers
-
-Floats = npt.NDArray[np.float64]
 
 YEAR = 52
 """Looks over which the weights of the starts are equal."""
@@ -169,7 +167,7 @@ def _log_weights(first: int, end: int) -> Floats:
     return np.log([start_weight(start) for start in range(first, end)])
 
 
-def _blocks(before: Sequence[npt.NDArray[np.int64]]) -> list[int]:
+def _blocks(before: Sequence[Codes]) -> list[int]:
     """The looks at which a block of starts begins: the first, then each that has an id again."""
     found = [0]
     for look, last in enumerate(before):
@@ -178,16 +176,14 @@ def _blocks(before: Sequence[npt.NDArray[np.int64]]) -> list[int]:
     return found
 
 
-def _seen_before(
-    z: Sequence[Floats], ids: Sequence[Sequence[Hashable]] | None
-) -> list[npt.NDArray[np.int64]]:
+def _seen_before(z: Sequence[Floats], ids: Sequence[Sequence[Hashable]] | None) -> list[Codes]:
     """For each number, the last look before its own that had its id; -1 for none."""
     if ids is None:
         return [np.full(len(each), -1) for each in z]
     if len(ids) != len(z):
         raise ValueError(f"ids are of {len(ids)} looks and excesses of {len(z)}: pass one each")
     last: dict[Hashable, int] = {}
-    found = []
+    found: list[Codes] = []
     for look, (each, own) in enumerate(zip(z, ids, strict=True)):
         if len(own) != len(each) or len(set(own)) != len(own):
             raise ValueError(
@@ -199,9 +195,7 @@ def _seen_before(
     return found
 
 
-def _low(
-    z: Sequence[Floats], before: Sequence[npt.NDArray[np.int64]], start: int, error: float
-) -> float:
+def _low(z: Sequence[Floats], before: Sequence[Codes], start: int, error: float) -> float:
     kept = [each[last < start] for each, last in zip(z, before, strict=True)]
     values = np.concatenate(kept)
     if not len(values):

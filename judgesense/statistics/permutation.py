@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from judgesense.statistics.arrays import Floats
 
 _MANY_CLUSTERS = 1_000
 """Above this many informative clusters signs are flipped instead: the same limit, much faster."""

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.crossed import FEWEST_WORDINGS
 from judgesense.statistics.intervals import cluster_codes
-from judgesense.statistics.labels import Codes, check_level
+from judgesense.statistics.labels import check_level
 from judgesense.statistics.result import ResultMapping
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST_LABELS = 2
 """With fewer labels nothing shows how far the judge is off."""
@@ -304,7 +302,7 @@ class _Parts:
     def __init__(
         self,
         y: Floats,
-        given: npt.NDArray[np.bool_],
+        given: Bools,
         stratum: Codes,
         codes: Codes,
         *,
@@ -327,7 +325,7 @@ class _Parts:
             np.ones(len(units)) if normal else np.sqrt(clusters / np.maximum(clusters - 1, 0.5))
         )
 
-    def _mean(self, x: Floats, mask: npt.NDArray[np.bool_]) -> Floats:
+    def _mean(self, x: Floats, mask: Bools) -> Floats:
         """Mean of x on the units of the mask in each stratum; 0 where there are none."""
         k = len(self.share)
         count = np.bincount(self.stratum[mask], minlength=k)
@@ -363,7 +361,7 @@ class _Parts:
         return float(self.share @ (own - beta * gap)), one - beta * two, labels
 
 
-def _tuned(y: Floats, f: Floats, given: npt.NDArray[np.bool_]) -> float:
+def _tuned(y: Floats, f: Floats, given: Bools) -> float:
     """The weight of least variance, in [0, 1] (Angelopoulos, Duchi & Zrnic 2023, section 6)."""
     n, rest = int(given.sum()), int((~given).sum())
     spread = float(f.var(ddof=1))
@@ -373,7 +371,7 @@ def _tuned(y: Floats, f: Floats, given: npt.NDArray[np.bool_]) -> float:
     return min(1.0, max(0.0, shared / ((1 + n / rest) * spread)))
 
 
-def _strata(strata: Any, given: npt.NDArray[np.bool_]) -> Codes:
+def _strata(strata: Any, given: Bools) -> Codes:
     """Codes of strata, of which those with fewer than two labels are joined to a neighbour."""
     if strata is None:
         return np.zeros(len(given), dtype=np.intp)

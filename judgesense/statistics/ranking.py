@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.labels import check_labels
 from judgesense.statistics.ranks import (
     chosen,
@@ -24,7 +24,7 @@ from judgesense.statistics.ranks import (
     spearman_matrix,
 )
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.statistics.tables import Floats, numbers, positive_number
+from judgesense.statistics.tables import numbers, positive_number
 
 __all__ = [
     "PromptSensitivity",
@@ -360,7 +360,7 @@ def _mean_std(name: str, values: Floats) -> dict[str, Any]:
     return dict(zip((f"{name}_mean", f"{name}_std"), ends, strict=True))
 
 
-def _modal_set(top: npt.NDArray[np.intp], mean: Floats) -> list[int]:
+def _modal_set(top: Codes, mean: Floats) -> list[int]:
     counts = Counter(tuple(row) for row in np.sort(top, axis=1).tolist())
     most = max(counts.values())
     frequent = sorted(prompts for prompts, count in counts.items() if count == most)

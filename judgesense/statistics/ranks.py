@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.statistics.tables import Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats
 
 _TIE = 1e-12
 """Scores closer than this share of their size are equal: sums of the same numbers in another order
 differ by less."""
 
 
-def competition_ranks(scores: Any) -> npt.NDArray[np.intp]:
+def competition_ranks(scores: Any) -> Codes:
     """Rank scores from the best, 1, down; equal scores share the best of their ranks (1, 2, 2, 4).
 
     This is the one rule for ties in the project. Scores are equal if they differ by at most 1e-12
@@ -41,9 +40,7 @@ def competition_ranks(scores: Any) -> npt.NDArray[np.intp]:
     return ranks
 
 
-def interval_ranks(
-    low: Sequence[float], high: Sequence[float], names: Sequence[str]
-) -> npt.NDArray[np.intp]:
+def interval_ranks(low: Sequence[float], high: Sequence[float], names: Sequence[str]) -> Codes:
     """Rank intervals: 1 plus the number of other names whose whole interval lies above.
 
     Intervals that overlap or touch do not count against each other, so that no rank rests on a
@@ -69,31 +66,31 @@ def interval_ranks(
     return np.asarray(found, dtype=np.intp)
 
 
-def _exceeds(higher: Floats, lower: Floats) -> npt.NDArray[np.bool_]:
+def _exceeds(higher: Floats, lower: Floats) -> Bools:
     """Whether one number is larger than another by more than rounding."""
     size = np.maximum(np.abs(higher), np.abs(lower))
     with np.errstate(over="ignore"):
-        larger: npt.NDArray[np.bool_] = higher - lower > _TIE * np.maximum(size, _TIE)
+        larger: Bools = higher - lower > _TIE * np.maximum(size, _TIE)
     return larger
 
 
-def leaders(scores: Any) -> npt.NDArray[np.bool_]:
+def leaders(scores: Any) -> Bools:
     """Which scores are the best along the last axis; all that tie for the best lead together.
 
     >>> leaders([[0.5, 0.8, 0.8], [0.9, 0.2, 0.1]]).tolist()
     [[False, True, True], [True, False, False]]
     """
-    first: npt.NDArray[np.bool_] = competition_ranks(scores) == 1
+    first: Bools = competition_ranks(scores) == 1
     return first
 
 
-def chosen(scores: Any) -> npt.NDArray[np.intp]:
+def chosen(scores: Any) -> Codes:
     """The index of the best score along the last axis; the lowest index among those that tie.
 
     >>> int(chosen([0.5, 0.8, 0.8]))
     1
     """
-    index: npt.NDArray[np.intp] = leaders(scores).argmax(axis=-1)
+    index: Codes = leaders(scores).argmax(axis=-1)
     return index
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import ordered
 from judgesense.statistics.labels import check_labels, encode
 from judgesense.statistics.tables import is_ordered
 
-Floats = npt.NDArray[np.float64]
 Ratings = Sequence[Sequence[str | None]] | npt.NDArray[Any]
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.labels import check_resamples, check_seed
-
-Floats = npt.NDArray[np.float64]
 
 _FEW_DISTINCT = 500
 """Up to this many distinct statistics, drawing their counts is faster than drawing clusters."""
@@ -71,7 +70,7 @@ def percentile_ends(draws: Any, confidence_level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+def _distinct(rows: Floats) -> tuple[Floats, Codes]:
     if rows.shape[1] > 1 and (rows == np.rint(rows)).all():
         spans = np.ptp(rows, axis=0) + 1
         if np.log2(spans).sum() < 52:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import (
     Interval,
     cluster_codes,
@@ -17,7 +18,7 @@ from judgesense.statistics.intervals import (
 from judgesense.statistics.labels import check_level, check_resamples
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
-from judgesense.statistics.tables import Floats, numbers, positive_number
+from judgesense.statistics.tables import numbers, positive_number
 
 TOLERANCES = (0.25, 0.5, 1.0)
 """The paper's tolerances, in units of the score scale (section 5.1 and appendix D)."""

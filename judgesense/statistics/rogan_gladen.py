@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Bools, Floats
 from judgesense.statistics.intervals import cluster_codes
 from judgesense.statistics.prediction_powered import Influence, combined
 from judgesense.statistics.result import ResultMapping
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +125,7 @@ def rogan_gladen(
     )
 
 
-def _share(f: Floats, mask: npt.NDArray[np.bool_], w: Floats) -> tuple[float, Floats]:
+def _share(f: Floats, mask: Bools, w: Floats) -> tuple[float, Floats]:
     """The weighted share of f on the mask, and each unit's influence on it."""
     total = float(w[mask].sum())
     share = float((w[mask] * f[mask]).sum()) / total

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_from_sums
 from judgesense.statistics.labels import check_level
 from judgesense.statistics.result import ResultMapping
@@ -105,8 +106,8 @@ def sampled_jss(
     )
 
 
-def _differ(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _differ(counts: Floats) -> Floats:
     """The share of differing couples of draws of one prompt; each row has at least two draws."""
     n = counts.sum(axis=1)
-    same: npt.NDArray[np.float64] = (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
+    same: Floats = (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
     return 1 - same

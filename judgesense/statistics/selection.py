@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.ranking import held_out
 from judgesense.statistics.resampling import percentile_ends
-from judgesense.statistics.tables import Floats
 
 _TIE = 1e-12
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import Interval, booleans, wilson_cluster
 from judgesense.statistics.tables import numbers
 
@@ -117,7 +118,7 @@ def ask_threshold(
     return AskThreshold(lowest, count / n, float(errors[count - 1]) / count, bound, n)
 
 
-def _effective_share(wrong: npt.NDArray[np.bool_], clusters: Any) -> float:
+def _effective_share(wrong: Bools, clusters: Any) -> float:
     """Independent verdicts per verdict, at most 1."""
     if clusters is None:
         return 1.0

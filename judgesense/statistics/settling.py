@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.labels import check_level, check_seed
 from judgesense.statistics.planning import smallest
 from judgesense.statistics.share_design import ShareDesign, least_clusters, share_chance
@@ -24,7 +24,6 @@ __all__ = [
     "items_for_share", "share_chance", "smallest_difference",
 ]  # fmt: skip
 
-Floats = npt.NDArray[np.float64]
 
 PROBABILITY = 0.8
 """Probability with which a plan settles its question."""

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from judgesense.statistics.arrays import Floats
 
 
 def is_ordered(values: Any) -> bool:

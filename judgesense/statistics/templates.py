@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import Interval
 from judgesense.statistics.ranks import spearman_matrix
 from judgesense.statistics.resampling import percentile_ends
-from judgesense.statistics.tables import Floats
 
 _TIE = 1e-12
 

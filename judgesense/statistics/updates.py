@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Bools, Floats
 from judgesense.statistics.intervals import booleans, cluster_codes
 from judgesense.statistics.labels import check_level, check_resamples, check_seed
 from judgesense.statistics.tables import numbers
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST_RANDOM = 4
 """From this number of wordings on, they count as a sample of wordings."""
@@ -124,7 +122,7 @@ def _with_pseudo_cluster(sums: Floats, sign: int) -> tuple[float, float]:
 
 
 def _wording_variance(
-    sides: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
+    sides: tuple[Bools, Bools],
     wordings: Any,
     pairs: tuple[Any, Any],
 ) -> tuple[float, int]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.agreement import UNDECIDED
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import numbers
 
@@ -110,7 +111,7 @@ def _four_axes(grid: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     return grid.reshape(grid.shape + (1,) * (4 - grid.ndim))
 
 
-def _estimate(grid: npt.NDArray[np.float64]) -> Components:
+def _estimate(grid: Floats) -> Components:
     """Components of a grid of shape (items, templates, orders, reruns, columns), columns summed."""
     size = dict(zip((*FACTORS, "rerun"), grid.shape, strict=False))
     factors = [name for name in FACTORS if size[name] > 1]

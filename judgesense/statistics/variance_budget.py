@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import Interval, cluster_codes, wilson_cluster
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.tables import numbers
 
-Floats = npt.NDArray[np.float64]
 Bounds = tuple[float | None, float | None]
 
 ITEM, RERUN = "item", "rerun"

@@ -12,16 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.intervals import cluster_codes, wilson_from_sums
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table
 from judgesense.statistics.permutation import lower_than_rest
 from judgesense.statistics.wording_rules import Rules
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Flag = Literal["fine", "outlier", "inverted", "unreadable"]
 
 NOT_JUDGED, UNDECIDED = -1, -2
@@ -165,7 +162,7 @@ class _Table:
     """Decisions by wording and cell, with the counts behind every consensus."""
 
     codes: Codes
-    clusters: npt.NDArray[np.intp]
+    clusters: Codes
     k: int
     n_labels: int
     weights: Floats
@@ -203,7 +200,7 @@ class _Table:
         shares: Floats = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
         return shares
 
-    def beside(self, j: int, votes: Bools) -> tuple[Codes, Floats, npt.NDArray[np.intp]]:
+    def beside(self, j: int, votes: Bools) -> tuple[Codes, Floats, Codes]:
         """Wording j's decisions, the consensus of the others and the clusters, where both exist."""
         shares = self.consensus(j, votes)
         cells = (self.codes[j] >= 0) & (shares.sum(axis=1) > 0)

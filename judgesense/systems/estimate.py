@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.labels import Codes, check_level
+from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.labels import check_level
 from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined
 from judgesense.statistics.rogan_gladen import rogan_gladen
-from judgesense.systems.estimate_data import Data, Floats, Part, chosen_systems
+from judgesense.systems.estimate_data import Data, Part, chosen_systems
 from judgesense.systems.estimate_pairs import decide, pair_row, win_row
 from judgesense.systems.estimate_result import Estimate
 from judgesense.systems.human_labels import Labels, gold_labels, read_labels

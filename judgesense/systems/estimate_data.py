@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.labels import Codes
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
     Influence,
@@ -20,8 +19,6 @@ from judgesense.systems.human_labels import Labels
 from judgesense.systems.strata import strata_of
 from judgesense.systems.units import Units
 from judgesense.systems.verdict_schema import VerdictTable
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.label_planning import labels_needed
-from judgesense.statistics.labels import Codes
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
     Influence,
@@ -20,7 +20,7 @@ from judgesense.statistics.prediction_powered import (
     influence,
     naive_influence,
 )
-from judgesense.systems.estimate_data import Data, Floats, Part
+from judgesense.systems.estimate_data import Data, Part
 from judgesense.systems.estimate_result import comparison_text
 from judgesense.systems.units import Units
 

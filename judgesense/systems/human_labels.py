@@ -16,11 +16,12 @@ from pydantic import BeforeValidator
 
 from judgesense.errors import JudgeSenseError
 from judgesense.shapes import Shape, fit
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.reliability import krippendorff_alpha
 from judgesense.systems.label_files import digest, read_label_studio
 from judgesense.systems.strata import strata_of
 from judgesense.systems.units import Units
-from judgesense.systems.verdict_schema import Floats, VerdictTable, numbers_of
+from judgesense.systems.verdict_schema import VerdictTable, numbers_of
 from judgesense.systems.verdict_table import SomeId, SomeLabel, as_id
 from judgesense.table_files import Record, read_table
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions import read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import PROMPTS_FILE
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.label_planning import neyman, spreads_of
-from judgesense.statistics.labels import Codes, check_seed
+from judgesense.statistics.labels import check_seed
 from judgesense.statistics.prediction_powered import least_error
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.systems.estimate import estimate_units, labels_of_units
@@ -27,8 +27,6 @@ from judgesense.systems.units import Units, units_of
 from judgesense.systems.verdict_schema import VerdictTable
 from judgesense.systems.verdict_table import as_id, read_verdicts
 from judgesense.table_files import read_table
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST_FOR_FIT = 10
 """Labels of a system from which on the verdicts' weight is fitted; below, verdicts count fully."""

@@ -10,22 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import digests_of, read_run, sha256_of
+from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.systems.verdict_runs import table_of_stream
 from judgesense.systems.verdict_schema import VerdictTable, chosen, number_of
 from judgesense.systems.verdict_table import read_verdicts
 from judgesense.tasks import ERROR, UNDECIDED
 from judgesense.text import join
 from judgesense.trust.wordings import Wordings
-
-Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Words = npt.NDArray[Any]
 
 _KEY = ("item_id", "system_id", "wording", "order")
 
@@ -69,9 +65,9 @@ class Side:
         return self.table.column("verdict")
 
     @cached_property
-    def answered(self) -> Mask:
+    def answered(self) -> Bools:
         """Which rows have an answer, readable or not; a failed request has none."""
-        found: Mask = self.verdicts != ERROR
+        found: Bools = self.verdicts != ERROR
         return found
 
 
@@ -194,24 +190,24 @@ class Common:
 
     old_side: Side
     new_side: Side
-    old_row: Rows
-    new_row: Rows
+    old_row: Codes
+    new_row: Codes
     old: Words
     new: Words
     items: Words
     clusters: Words
     wordings: Words
-    pair_row: Rows
+    pair_row: Codes
     pair_wording: Words
-    pair_differs: Mask
+    pair_differs: Bools
     n_failed: int
     n_changed: int
     n_single: int
 
     @property
-    def moved(self) -> Mask:
+    def moved(self) -> Bools:
         """Whether the verdict moved."""
-        found: Mask = self.old != self.new
+        found: Bools = self.old != self.new
         return found
 
     @property
@@ -224,7 +220,7 @@ class Common:
         """Whether all verdicts are one label, as of a judge that does not read."""
         return len(self.seen) == 1 and not self.moved.any()
 
-    def asked_again(self, side: Side) -> tuple[Words, Mask] | None:
+    def asked_again(self, side: Side) -> tuple[Words, Bools] | None:
         """The clusters of repeated prompts, and whether a later answer differs from the first."""
         clusters, differs = [], []
         shared = {
@@ -311,7 +307,7 @@ def grouped(keys: Any, values: Any) -> dict[Any, list[Any]]:
     return found
 
 
-def _other_wordings(side: Side, rows: Rows) -> tuple[Rows, Words, Mask]:
+def _other_wordings(side: Side, rows: Codes) -> tuple[Codes, Words, Bools]:
     """For each row, every other wording on the same item and order: place, wording, differs."""
     kept = [(key, row) for key, row in side.first.items() if side.answered[row]]
     groups = grouped(((k[0], k[1], k[3]) for k, _ in kept), (row for _, row in kept))
@@ -327,7 +323,7 @@ def _other_wordings(side: Side, rows: Rows) -> tuple[Rows, Words, Mask]:
     return found[0], _named(side, found[1]), np.asarray(differs, dtype=bool)
 
 
-def _named(side: Side, rows: Rows) -> Words:
+def _named(side: Side, rows: Codes) -> Words:
     words = side.table.column("wording")[rows]
     return np.array([*("" if word is None else word for word in words), None], dtype=object)[:-1]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes
 from judgesense.systems.units import Units
 
 PARTS = 6
@@ -38,7 +39,7 @@ def strata_of(units: Units) -> npt.NDArray[np.object_]:
     return found
 
 
-def _cut(ranks: npt.NDArray[np.intp], parts: int) -> npt.NDArray[np.intp]:
+def _cut(ranks: Codes, parts: int) -> Codes:
     """Codes of up to ``parts`` groups of about equal size, equal ranks together."""
     counts = np.bincount(ranks)
     # A rank belongs to the part in which the middle of its run lies.

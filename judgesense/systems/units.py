@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.labels import Codes
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.prediction_powered import row_means
-from judgesense.systems.verdict_schema import Floats, VerdictTable, numbers_of
+from judgesense.systems.verdict_schema import VerdictTable, numbers_of
 
 ALL = "all"
 """The name of the one system where a table names none."""
@@ -37,7 +37,7 @@ class Units:
     wordings: tuple[str, ...]
     margin: Floats
     gold: Floats
-    flipped: npt.NDArray[np.bool_]
+    flipped: Bools
     rows: Codes
     comparative: bool
 
@@ -49,9 +49,9 @@ class Units:
         """Mean verdict over wordings, shape (n,); NaN without any."""
         return row_means(self.predictions)
 
-    def of(self, system: int) -> npt.NDArray[np.bool_]:
+    def of(self, system: int) -> Bools:
         """The mask of a system's units."""
-        mask: npt.NDArray[np.bool_] = self.system == system
+        mask: Bools = self.system == system
         return mask
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.frames import Codes
-from judgesense.decisions.shares import Floats
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import read_run
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, own_order
 from judgesense.tasks import is_scale
 from judgesense.trust.grid import label_shares

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.arrays import Bools, Floats
 from judgesense.statistics.result import data_frame
 from judgesense.tasks import UNDECIDED
-
-Floats = npt.NDArray[np.float64]
 
 SCHEMA = pa.schema([
     ("item_id", pa.string()), ("verdict", pa.string()), ("probability", pa.float64()),
@@ -87,7 +86,7 @@ class VerdictTable:
         )
 
     @cached_property
-    def decided(self) -> npt.NDArray[np.bool_]:
+    def decided(self) -> Bools:
         """Which rows have a decision, shape (n,)."""
         return ~np.isin(self.column("verdict"), UNDECIDED)
 

@@ -6,16 +6,15 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions import EQUIVALENT, REWORDING, VARIANT_CLASSES
-from judgesense.decisions.frames import Codes
-from judgesense.decisions.stream import Mask, Stream
+from judgesense.decisions.stream import Stream
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.variance_budget import ITEM, LEVERS, RERUN, variance_budget
 from judgesense.text import percent
 from judgesense.trust.rewording import same_polarity
 
-Values = npt.NDArray[np.int64]
+Values = Codes
 
 
 def budget(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -104,9 +103,9 @@ def _orders(stream: Stream, rows: Codes) -> tuple[Codes, Codes]:
     return one[first], two[second]
 
 
-def _is_base(stream: Stream, rows: Codes) -> Mask:
+def _is_base(stream: Stream, rows: Codes) -> Bools:
     """The rows of the wordings that variants change."""
     log = stream.log
     varied = np.unique(np.concatenate([log.base[own] for own, _, _ in stream.variants.values()]))
-    found: Mask = np.isin(log.base[rows], varied)
+    found: Bools = np.isin(log.base[rows], varied)
     return found

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.frames import Codes, Words
-from judgesense.decisions.stream import Mask, Stream, distinct
+from judgesense.decisions.stream import Stream, distinct
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import task_rank
 from judgesense.run_folder import read_run
+from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.comparison import NOTHING_COMPARED, holm, paired_test
 from judgesense.statistics.settling import error_of, smallest_difference
 from judgesense.text import join, number, p_value, percent, s, short_names, signed
@@ -207,8 +207,8 @@ def _entry(
     one: Stream,
     two: Stream,
     measure: str,
-    hits: list[Mask],
-    undecided: Mask,
+    hits: list[Bools],
+    undecided: Bools,
     clusters: Codes,
     items: Codes,
 ) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions import EQUIVALENT
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import (
     UNDECIDED,
     batch_offsets,
@@ -26,9 +26,6 @@ from judgesense.statistics.calibration import (
 from judgesense.tasks import is_scale
 from judgesense.trust.grid import NOT_ASKED, Grid
 from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, Decided, Rule
-
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MOST_PANELS = 10
 """Panels of the same size whose verdicts are averaged for a panel's accuracy."""

@@ -12,13 +12,12 @@ import numpy as np
 
 from judgesense.decisions import CONTRAST, EQUIVALENT
 from judgesense.decisions.stream import Stream
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED, Gain, majority, paired_gain
 from judgesense.statistics.choosing import choice_error
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import (
-    Codes,
-    Floats,
     Remedy,
     best_of,
     best_wording,

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.decisions.frames import Codes
-from judgesense.decisions.stream import Mask, Stream, distinct
+from judgesense.decisions.stream import Stream, distinct
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.crossed import (
     RepeatDifference,
     delta_jss,
@@ -23,8 +22,6 @@ from judgesense.text import brackets, number, percent
 from judgesense.trust.card import Check, State, no_interval
 from judgesense.trust.settle import steady_plan
 from judgesense.trust.thresholds import FEWEST_RANDOM, IGNORED_CONTRAST, LEAST_COVERAGE
-
-Bools = npt.NDArray[np.bool_]
 
 
 def steady(
@@ -104,7 +101,7 @@ def steady(
     )
 
 
-def repeated(stream: Stream, labels: str, decided: Mask) -> RepeatDifference:
+def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:
     """JSS at the pairs of a mask against the same prompt asked again, by clusters of both.
 
     ``decided`` are pairs with a decision on both sides, ``labels`` is ``raw`` or ``mapped``.
@@ -123,7 +120,7 @@ def repeated(stream: Stream, labels: str, decided: Mask) -> RepeatDifference:
     return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
 
 
-def _why_no_pairs(stream: Stream, used: Mask, judged: Mask) -> str:
+def _why_no_pairs(stream: Stream, used: Bools, judged: Bools) -> str:
     if judged.any():
         return "no pair of wordings has two readable verdicts: see readable"
     if used.any() and stream.pairs.planned:
@@ -246,9 +243,9 @@ def answered(stream: Stream, base: Codes, changed: Codes) -> tuple[Codes, Codes]
     return base[both], changed[both]
 
 
-def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Mask:
+def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Bools:
     """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
-    kept: Mask = ~stream.with_inverted
+    kept: Bools = ~stream.with_inverted
     if mislabelled:
         for side in stream.templates:
             kept &= ~np.isin(side, list(mislabelled))

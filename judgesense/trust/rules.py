@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import (
     UNDECIDED,
     calibrated,
@@ -28,9 +29,6 @@ from judgesense.statistics.calibration import (
     votes,
 )
 from judgesense.tasks import NO_ORDER, ORDERS, is_scale
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 Read = Literal["most probable", "expected score", "vote"]
 READS: tuple[Read, ...] = ("most probable", "expected score", "vote")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.decisions.stream import distinct
+from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.settling import PROBABILITY, Needed, ShareDesign, items_for_share
 from judgesense.statistics.share_design import share_chances
@@ -70,7 +71,7 @@ def _range(needed: Needed) -> list[str]:
 
 
 def steady_plan(
-    agree: npt.NDArray[np.bool_],
+    agree: Bools,
     clusters: npt.NDArray[Any],
     items: npt.NDArray[Any],
     template_a: npt.NDArray[Any],
@@ -133,7 +134,7 @@ def steady_plan(
 
 
 def design_of(
-    agree: npt.NDArray[np.bool_],
+    agree: Bools,
     clusters: npt.NDArray[Any],
     items: npt.NDArray[Any],
     template_a: npt.NDArray[Any],
@@ -170,7 +171,7 @@ def design_of(
 
 
 def _over_wordings(
-    agree: npt.NDArray[np.bool_],
+    agree: Bools,
     clusters: npt.NDArray[Any],
     template_a: npt.NDArray[Any],
     template_b: npt.NDArray[Any],

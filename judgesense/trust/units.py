@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from judgesense.decisions import CONTRAST, SCHEMA
-from judgesense.decisions.frames import Codes
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.tasks import UNCLEAR
 from judgesense.trust.grid import NOT_ASKED, Grid, Wording
@@ -32,7 +31,7 @@ class Unit:
     codes: Codes
     wording: int | None = None
     contrast: bool = False
-    tied: npt.NDArray[np.bool_] | None = None
+    tied: Bools | None = None
 
 
 def _declared(wording: Wording | None, contrast: bool) -> tuple[str | None, str | None]:

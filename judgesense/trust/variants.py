@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
-from judgesense.decisions.frames import Codes, Log
-from judgesense.decisions.stream import Mask, Stream, distinct
+from judgesense.decisions.frames import Log
+from judgesense.decisions.stream import Stream, distinct
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.ratios import rate_ratio
 from judgesense.statistics.shift import shift
@@ -70,13 +71,13 @@ def _code(log: Log, name: str) -> int:
     return log.variants.index(name) if name in log.variants else -1
 
 
-def _of_variants(stream: Stream) -> Mask:
+def _of_variants(stream: Stream) -> Bools:
     """The pairs with a variant on either side."""
     log, no = stream.log, np.zeros(len(stream.pairs), bool)
     if stream.row_a is None or stream.row_b is None:
         return no
     own = np.append(np.array([name != REWORDING for name in log.variants])[log.variant], False)
-    found: Mask = own[stream.row_a] | own[stream.row_b]
+    found: Bools = own[stream.row_a] | own[stream.row_b]
     return found
 
 
@@ -99,11 +100,11 @@ def _row(log: Log, name: str | None, rows: Codes) -> dict[str, Any]:
     }
 
 
-def _agreed(stream: Stream, used: Mask) -> dict[str, Any]:
+def _agreed(stream: Stream, used: Bools) -> dict[str, Any]:
     return _jss(stream.mapped_a[used] == stream.mapped_b[used], stream.pairs.cluster[used])
 
 
-def _jss(same: Mask, clusters: Codes) -> dict[str, Any]:
+def _jss(same: Bools, clusters: Codes) -> dict[str, Any]:
     if not len(same):
         return {}
     ends = wilson_cluster(same, clusters)
@@ -111,7 +112,7 @@ def _jss(same: Mask, clusters: Codes) -> dict[str, Any]:
     return {**figures, "n_pairs": len(same)}
 
 
-def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Mask) -> dict[str, Any]:
+def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Bools) -> dict[str, Any]:
     log = stream.log
     base, beside = answered(stream, base, beside)
     if not len(base):

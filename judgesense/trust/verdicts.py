@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.decisions.frames import Codes
-from judgesense.decisions.stream import Mask, Stream, distinct
+from judgesense.decisions.stream import Stream, distinct
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.bias import BothOrders, both_orders
 from judgesense.statistics.gold import GoldAgreement, gold_agreement
 from judgesense.statistics.intervals import wilson_cluster
@@ -17,8 +16,6 @@ from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
 from judgesense.text import brackets, join, number, percent, s
 from judgesense.trust.card import Check, no_interval
 from judgesense.trust.thresholds import EVEN_FIRST, LEAST_COVERAGE
-
-Bools = npt.NDArray[np.bool_]
 
 _RIGHT_DETAILS = (
     "accuracy", "accuracy_ci_low", "accuracy_ci_high", "balanced_accuracy",
@@ -236,6 +233,6 @@ def _if_open(check: Check) -> Check:
     return replace(check, text=f"{check.text}, and the interval includes {check.threshold:g}")
 
 
-def _is(stream: Stream, label: str) -> Mask:
-    found: Mask = stream.log.labels[stream.decision] == label
+def _is(stream: Stream, label: str) -> Bools:
+    found: Bools = stream.log.labels[stream.decision] == label
     return found

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions.stream import Stream
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.choosing import Choice, choose
 from judgesense.statistics.wordings import (
     NOT_JUDGED,
@@ -22,9 +22,6 @@ from judgesense.statistics.wordings import (
 from judgesense.tasks import ERROR
 from judgesense.trust.thresholds import WORDING_RULES
 from judgesense.trust.verdicts import has_foreign_gold
-
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -94,9 +91,9 @@ class Wordings:
         )
 
     @cached_property
-    def turned(self) -> npt.NDArray[np.bool_]:
+    def turned(self) -> Bools:
         """Which wordings have a label map that inverts the others'."""
-        found: npt.NDArray[np.bool_] = np.isin(self.templates, list(self.stream.inverted))
+        found: Bools = np.isin(self.templates, list(self.stream.inverted))
         return found
 
     @cached_property
@@ -120,7 +117,7 @@ class Wordings:
         return bool((self.gold >= 0).any())
 
     @cached_property
-    def compared(self) -> tuple[tuple[int, ...], npt.NDArray[np.intp]]:
+    def compared(self) -> tuple[tuple[int, ...], Codes]:
         """The wordings that can be recommended, and the cells on which they are compared.
 
         These are the fine wordings, on the items and orders that all of them judged. Where some

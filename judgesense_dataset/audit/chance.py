@@ -19,11 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.errors import MissingExtraError
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.intervals import wilson
 from judgesense_dataset.audit.shortcuts import MIN_ITEMS, GradedText, overlap, stable_key
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 BAND = (0.44, 0.56)
 """A rule inside this band is at chance."""

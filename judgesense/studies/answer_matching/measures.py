@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.statistics.ranking import prompt_sensitivity
-from judgesense.statistics.tables import Floats
 from judgesense.statistics.templates import (
     Spread,
     rank_agreement_interval,

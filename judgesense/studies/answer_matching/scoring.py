@@ -21,7 +21,7 @@ from judgesense.matching.maths import match_math
 from judgesense.matching.result import AnswerMatch
 from judgesense.matching.words import match_f1
 from judgesense.responses import without_thinking
-from judgesense.statistics.tables import Floats
+from judgesense.statistics.arrays import Floats
 from judgesense.studies.answer_matching.option_texts import ask_option_texts
 from judgesense.studies.answer_matching.templates import (
     CHOICE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Bools
 from judgesense.studies.answer_matching.measures import (
     PAPERS_TEMPLATES,
     Cell,
@@ -178,7 +178,7 @@ def templates_table(cells: Sequence[Cell]) -> Table:
     )
 
 
-def differences(answers: BenchmarkAnswers) -> dict[str, npt.NDArray[np.bool_]]:
+def differences(answers: BenchmarkAnswers) -> dict[str, Bools]:
     """Which answers show each of `KINDS`, in the order of ``answers.responses``; kinds whose
     matchers did not run are left out."""
     name = text_heuristic(answers)

@@ -9,8 +9,8 @@ from statistics import fmean
 
 import numpy as np
 
-from judgesense.decisions.frames import Words
 from judgesense.statistics.agreement import Agreement, jss
+from judgesense.statistics.arrays import Words
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.breakdown import consensus
 from judgesense.statistics.variance import label_components

@@ -26,7 +26,7 @@ from judgesense.json_files import parse_json
 from judgesense.pipeline import Settings, resolve_all
 from judgesense.run_folder import read_run, require_writable, sha256_of, writing
 from judgesense.shapes import Shape, fit
-from judgesense.statistics.tables import Floats
+from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.attributes import (
     Sample,

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.crossfit import crossfit_weights
 from judgesense.statistics.ranks import chosen
-from judgesense.statistics.tables import Floats
 from judgesense.studies.common.figures import slopes
 from judgesense.studies.common.result import Picture, Table
 from judgesense.studies.paraphrase_robustness.log_votes import JudgeVote, codes_of
@@ -201,14 +200,14 @@ def _strategies(ballot: _Ballot, tolerance: float) -> Iterator[Record]:
 
 def _best_judge(
     ballot: _Ballot,
-    often: npt.NDArray[np.intp],
+    often: Codes,
     alone: Floats,
     close: Sequence[Floats],
     row: Callable[[str, int, Floats, Sequence[Floats], float], Record],
 ) -> Record:
     """The row of the most accurate of some judges; each item scored by those that others choose."""
 
-    def choose(rows: npt.NDArray[np.intp]) -> int:
+    def choose(rows: Codes) -> int:
         seen = ~np.isnan(alone[rows][:, often])
         sums = np.where(seen, alone[rows][:, often], 0.0).sum(axis=0)
         return int(chosen(sums / np.maximum(seen.sum(axis=0), 1)))

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.ranks import chosen
 from judgesense.statistics.robustness import Robustness, paraphrase_robustness
-from judgesense.statistics.tables import Floats
 from judgesense.studies.common.result import Picture, Result, Table
 from judgesense.studies.paraphrase_robustness.figures import accuracy_picture, gap_picture
 from judgesense.studies.paraphrase_robustness.findings import gap_finding

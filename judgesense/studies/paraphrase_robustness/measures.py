@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.classical import TestResult, anova, chi_square, cohens_d, wilcoxon
 from judgesense.statistics.comparison import bonferroni
 from judgesense.statistics.robustness import (
@@ -23,7 +24,6 @@ from judgesense.statistics.robustness import (
     paraphrase_robustness,
     tolerance_accuracies,
 )
-from judgesense.statistics.tables import Floats
 from judgesense.studies.paraphrase_robustness.attributes import GROUPS
 from judgesense.studies.paraphrase_robustness.grid import Gaps, Grid, Scores
 from judgesense_dataset.embedded import VERIFIABILITIES

@@ -16,7 +16,7 @@ from judgesense.matching.choice import match_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.numbers import match_number
 from judgesense.matching.result import AnswerMatch
-from judgesense.statistics.tables import Floats
+from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.question_sets import (
     BenchmarkItem,
     ask_all,

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.ranking import RankingStability, ranking_stability
 from judgesense.statistics.ranks import chosen
 from judgesense.statistics.selection import (
@@ -21,7 +19,6 @@ from judgesense.statistics.selection import (
     seed_scores,
     selection_gain,
 )
-from judgesense.statistics.tables import Floats
 from judgesense.studies.common.result import Value
 from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS, PromptScores
 
@@ -131,7 +128,7 @@ class Measured:
         }  # fmt: skip
 
     @property
-    def winners(self) -> npt.NDArray[np.intp]:
+    def winners(self) -> Codes:
         """The index of the best prompt under each seed."""
         return chosen(self.scores)
 
