@@ -19,10 +19,11 @@ from hub_scripts.report_shape import check_lists
 from judgesense.decisions import PARTS, encode_part, part_files, read_part, require_parts
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
+from judgesense.files import sha256_of
 from judgesense.report_file import REPORT_FILE, load_report
 from judgesense.reporting.build import measure_run
 from judgesense.reporting.markdown import render_markdown
-from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record, sha256_of
+from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
 
 _PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 
@@ -24,7 +25,7 @@ def require_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, reason, str(path))
 
 
-def open_bytes(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> BufferedReader:
     """A file, opened to read bytes. Raises OSError, as `require_regular` does too."""
     require_regular(path)
     return path.open("rb")
@@ -34,6 +35,12 @@ def file_bytes(path: Path) -> bytes:
     """A file's content. Raises OSError, as `require_regular` does too."""
     with open_bytes(path) as source:
         return source.read()
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with open_bytes(path) as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
 
 
 @contextmanager

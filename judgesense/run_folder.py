@@ -5,16 +5,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +19,16 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from judgesense.decisions import PARTS, conform, part_files, read_log, read_part, require_parts
+from judgesense.environment import hardware, now, versions
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes, open_bytes, write_text
+from judgesense.files import file_bytes, sha256_of, write_text
 from judgesense.json_files import parse_json
+from judgesense.output_folder import require_writable, writing
 from judgesense.parquet_files import UNREADABLE
 from judgesense.run_record import RunRecord
 from judgesense.shapes import fit
-from judgesense.storage import Place, cannot_write
+from judgesense.storage import Place
 from judgesense.tasks import Pair, Prompt
-from judgesense.version import __version__
 
 RUN_FILE = "run.json"
 PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
@@ -358,29 +355,6 @@ def _has_rows(part: Path, rows: int) -> bool:
         return False
 
 
-def require_writable(out: Path) -> None:
-    """Create the folder. Raises JudgeSenseError, before any work, if it cannot be written."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / f".probe-{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
-    except OSError as error:
-        raise JudgeSenseError(
-            f"cannot write to {out}: {error.strerror or error}; set --out to a folder that you "
-            "can write to"
-        ) from error
-
-
-@contextmanager
-def writing(out: Path) -> Iterator[None]:
-    """Report a full disk or a read-only folder as a JudgeSenseError."""
-    try:
-        yield
-    except OSError as error:
-        raise cannot_write(out, error) from error
-
-
 def save_run(out: Path, record: Mapping[str, Any]) -> None:
     """Write ``run.json`` whole."""
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
@@ -401,33 +375,3 @@ def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
 
 def _shown(value: Any) -> str:
     return "absent" if value is None else repr(value)
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hex."""
-    digest = hashlib.sha256()
-    with open_bytes(path) as source:
-        while block := source.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """The versions of the packages that a figure can depend on."""
-    found = {"judgesense": __version__, "python": platform.python_version()}
-    for package in ("numpy", "pyarrow", "torch", "transformers", "vllm", "openai"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def hardware() -> dict[str, Any]:
-    """The properties of this machine that a figure or a timing can depend on."""
-    return {"machine": platform.machine(), "system": platform.system(), "cpus": os.cpu_count()}
-
-
-def now() -> str:
-    """The time in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from judgesense.decisions import PARTS, encode_part, write_part
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.output_folder import cannot_write
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -197,16 +198,6 @@ def opened(out: str | Path, parts_name: str = PARTS, *, to_write: bool = True) -
             # The user knows the URL, not the temporary folder.
             error.args = tuple(str(each).replace(str(folder), shown(url)) for each in error.args)
             raise
-
-
-def cannot_write(where: object, error: OSError) -> JudgeSenseError:
-    """The error for a failed write during a run: a full disk, a read-only folder, a lost link."""
-    # Text of its own (a storage's) is the reason; else the system's text for the number.
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return JudgeSenseError(
-        f"cannot write to {where}: {reason}; finished parts are kept. Fix the cause, then rerun "
-        "the same command to resume"
-    )
 
 
 def remote_path(url: str) -> UPath:

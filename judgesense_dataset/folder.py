@@ -22,8 +22,9 @@ import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import write_text
+from judgesense.output_folder import require_writable
 from judgesense.parquet_files import read_parquet
-from judgesense.run_folder import PROMPT_SCHEMA, require_writable
+from judgesense.run_folder import PROMPT_SCHEMA
 from judgesense.shapes import Shape, fit
 from judgesense.yaml_files import parse_yaml, read_text
 

@@ -74,8 +74,8 @@ def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
 
 def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
     from judgesense.files import write_text
+    from judgesense.output_folder import writing
     from judgesense.reporting.badge import BADGE_FILE, render_badge
-    from judgesense.run_folder import writing
 
     with writing(folder):
         write_text(folder / BADGE_FILE, render_badge(whole))

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
+from judgesense.files import sha256_of
 from judgesense.pipeline.settings import Settings
-from judgesense.run_folder import sha256_of
 
 if TYPE_CHECKING:
     from judgesense.tasks import Item

@@ -12,6 +12,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching import AnswerMatch, match_answers, match_options
 from judgesense.matching.likelihood import ACC, ACC_NORM
 from judgesense.matching.scores import Disagreement, ModelScores, disagreement, score_models
+from judgesense.output_folder import require_writable
 from judgesense.pipeline.response_tables import (
     BY_LOGPROBS,
     TARGETS,
@@ -20,7 +21,6 @@ from judgesense.pipeline.response_tables import (
     read_rows,
     right_option,
 )
-from judgesense.run_folder import require_writable
 from local_judges.llm_matcher import MAX_TOKENS, JudgedMatches, check_prompt, judge_matches
 from local_judges.registry import JudgeSpec, resolve
 

@@ -15,7 +15,8 @@ from judgesense.decisions import EQUIVALENT
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import Run, read_run, sha256_of
+from judgesense.files import sha256_of
+from judgesense.run_folder import Run, read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selective import ask_threshold

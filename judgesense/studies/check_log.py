@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.decisions import REWORDING, read_log
+from judgesense.files import sha256_of
 from judgesense.importers.graded import TASK, GradedLog
 from judgesense.importers.graded_logs import read_graded
 from judgesense.pipeline import to_stderr
-from judgesense.run_folder import sha256_of
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.studies.check import CheckResult, run_check
 from judgesense.studies.check_question import RUNS, Inconclusive, Question, Terms

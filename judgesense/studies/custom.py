@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.files import sha256_of
 from judgesense.pipeline import Settings, to_stderr
 from judgesense.report_file import identity
 from judgesense.reporting.plots import ForestRow
-from judgesense.run_folder import sha256_of
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.ranking import prompt_sensitivity

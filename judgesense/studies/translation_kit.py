@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import require_writable, writing
+from judgesense.output_folder import require_writable, writing
 from judgesense.studies.common.result import Record, Result, Table
 from judgesense.studies.paraphrase_robustness.rater_kit import GUIDE_FILE, KIT_FILE
 from judgesense.table_files import read_json, read_table, require_columns

@@ -13,7 +13,7 @@ from pydantic import Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files import file_bytes, write_text
 from judgesense.json_files import parse_json
-from judgesense.run_folder import writing
+from judgesense.output_folder import writing
 from judgesense.shapes import Shape, fit
 
 SCHEMA_VERSION = 1

@@ -18,7 +18,7 @@ from numpy.random import Generator
 from judgesense.errors import JudgeSenseError
 from judgesense.files import file_bytes, write_text
 from judgesense.json_files import parse_json
-from judgesense.run_folder import require_writable, writing
+from judgesense.output_folder import require_writable, writing
 from judgesense.shapes import Shape, fit
 from judgesense.yaml_files import read_yaml
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator

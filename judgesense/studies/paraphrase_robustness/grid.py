@@ -21,10 +21,11 @@ from judgesense.decisions.frames import Answers
 from judgesense.decisions.shares import option_shares
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes
+from judgesense.files import file_bytes, sha256_of
 from judgesense.json_files import parse_json
+from judgesense.output_folder import require_writable, writing
 from judgesense.pipeline import Settings, resolve_all
-from judgesense.run_folder import read_run, require_writable, sha256_of, writing
+from judgesense.run_folder import read_run
 from judgesense.shapes import Shape, fit
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.result import judged

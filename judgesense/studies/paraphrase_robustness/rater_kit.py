@@ -17,7 +17,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.files import file_bytes
 from judgesense.json_files import parse_json
-from judgesense.run_folder import require_writable, writing
+from judgesense.output_folder import require_writable, writing
 from judgesense.shapes import Shape, fit
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.reliability import krippendorff_alpha
