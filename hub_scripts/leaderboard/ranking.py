@@ -13,7 +13,7 @@ from typing import Any
 
 from hub_scripts.leaderboard.board import BoardEntry
 from judgesense.report_file import KAPPA_UNDEFINED, task_rank
-from judgesense.reporting.screen import reasons
+from judgesense.reporting.case import reasons
 from judgesense.statistics.ranks import interval_ranks
 from judgesense.trust.card import TRUST
 from judgesense.trust.discrimination import discrimination

@@ -8,25 +8,20 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from hub_scripts.client import hub_client, transport_errors
 from hub_scripts.leaderboard.board import (
     Board,
-    BoardEntry,
-    BoardRun,
-    day_of,
-    entries_of,
-    published_entries,
 )
-from hub_scripts.report_shape import LARGEST_REPORT, check_report, read_report, strict_json
+from hub_scripts.leaderboard.reports import MOST_RUNS, board_of
+from hub_scripts.report_shape import LARGEST_REPORT
 from judgesense.decisions import PARTS, part_files
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import REPORT_FILE, VERSION
+from judgesense.report_file import REPORT_FILE
 from judgesense.run_folder import PAIRS_FILE, RUN_FILE
 from judgesense.text import sentence
 
@@ -34,7 +29,6 @@ EMBEDDED = Path(__file__).parent / "data" / "embedded"
 """The embedded runs with their decisions; ``docs/make_demo_report.py`` writes them."""
 DEMO = EMBEDDED / "smollm2-135m" / REPORT_FILE
 """The report of the smaller of them."""
-MOST_RUNS = 2000
 LARGEST_LOG = 256 << 20
 """Bytes of a run's decisions and pairs that may be downloaded from the Hub."""
 
@@ -93,81 +87,6 @@ def open_results(
     raise JudgeSenseError(f"no folder {results}, and not a name on the Hub (ORG/NAME) either")
 
 
-@lru_cache(maxsize=4096)
-def _read(
-    path: Path, key: str, decisions: bool, stamp: tuple[int, int]
-) -> tuple[BoardRun, tuple[BoardEntry, ...]] | str:
-    """A run and its entries, or why it is refused; ``stamp`` (time, size) detects a change."""
-    try:
-        report = _whole(path, stamp)
-    except JudgeSenseError as error:
-        return str(error)
-    return BoardRun(key, path, decisions, day_of(report)), tuple(entries_of(report, key))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
-
-
-@lru_cache(maxsize=32)
-def _whole(path: Path, stamp: tuple[int, int]) -> dict[str, Any]:
-    """A report; one of an earlier schema is measured anew if its decisions lie beside it."""
-    if part_files(path.parent) and _is_older(path):
-        from judgesense.reporting.build import measure_run
-
-        report = measure_run(path.parent)
-        check_report(report, path.name)
-        return report
-    return read_report(path)
-
-
-def _is_older(path: Path) -> bool:
-    found = strict_json(path)
-    schema = found.get("schema") if isinstance(found, dict) else None
-    return isinstance(schema, int) and schema < VERSION
-
-
-def report_of(run: BoardRun) -> dict[str, Any]:
-    """The whole report of a run. Raises JudgeSenseError if its file is gone or invalid."""
-    try:
-        return _whole(run.path, _stamp(run.path))
-    except OSError as error:
-        raise JudgeSenseError(f"the report of {run.key} is gone ({error.strerror})") from error
-
-
-def _gather(
-    where: str, paths: Iterable[tuple[str, Path, bool]], notes: tuple[str, ...] = ()
-) -> Board:
-    """The board of reports (key, path, whether it has decisions) and of the published figures."""
-    entries: list[BoardEntry] = []
-    runs: dict[str, BoardRun] = {}
-    refused = []
-    stamps = []
-    for key, path, decisions in paths:
-        try:
-            stamp = _stamp(path)
-            found = _read(path, key, decisions, stamp)
-        except OSError as error:
-            found = f"{path.name} cannot be read ({error.strerror})"
-        if len(runs) == MOST_RUNS:
-            found = f"only {MOST_RUNS:,} runs are shown"
-        if isinstance(found, str):
-            refused.append((key, found))
-            continue
-        runs[key], own = found
-        entries += own
-        stamps.append((key, *stamp))
-    return Board(
-        where=where,
-        stamp=f"{hash((where, tuple(stamps), tuple(refused), notes)):x}",
-        entries=(*entries, *published_entries()),
-        runs=runs,
-        refused=tuple(refused),
-        notes=notes,
-    )
-
-
 class EmbeddedSource:
     """The embedded runs, two measured judges with their decisions, and the published figures."""
 
@@ -178,7 +97,7 @@ class EmbeddedSource:
         paths = [
             (path.parent.name, path, True) for path in sorted(EMBEDDED.glob(f"*/{REPORT_FILE}"))
         ]
-        self._board = _gather("the package", paths, notes)
+        self._board = board_of("the package", paths, notes)
 
     def board(self) -> Board:
         """Always the same board."""
@@ -208,7 +127,7 @@ class FolderSource:
         """The runs in the folder, at most `FOLDER_SECONDS` old."""
         with self._lock:
             if self._board is None or time.monotonic() - self._seen > FOLDER_SECONDS:
-                board = _gather(self.path.resolve().name, self._reports())
+                board = board_of(self.path.resolve().name, self._reports())
                 # Without a change the board stays the same object, and so do cached pages.
                 if self._board is None or board.stamp != self._board.stamp:
                     self._board = board
@@ -330,7 +249,7 @@ class HubSource:
         if kept:
             folder = self._snapshot(revision, [f"{key}/{REPORT_FILE}" for key in kept])
         with_log = {path.split("/")[0] for path in sizes if path.split("/")[1:2] == [PARTS]}
-        board = _gather(
+        board = board_of(
             f"{self.repo_id} at {revision[:8]}",
             [(key, folder / key / REPORT_FILE, key in with_log) for key in kept],
         )

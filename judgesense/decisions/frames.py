@@ -5,7 +5,6 @@ Measurements start from :func:`judgesense.decisions.streams.view`, which builds 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,9 +25,6 @@ from judgesense.decisions.log import (
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
-
-_HASHED_AT_ONCE = 1 << 18
-"""Pairs; few enough for 32-bit offsets of their text."""
 
 
 @dataclass(frozen=True)
@@ -169,19 +165,20 @@ def answers(log: Log, rows: Codes) -> Answers:
 
 def encode(column: pa.ChunkedArray, fill: str = "") -> tuple[Codes, list[str]]:
     """Codes and the distinct values in order of appearance; null becomes ``fill``."""
-    encoded = _flat(pc.fill_null(column, fill)).dictionary_encode()
+    encoded = flat(pc.fill_null(column, fill)).dictionary_encode()
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), (
         encoded.dictionary.to_pylist()
     )
 
 
-def _flat(column: Any) -> pa.Array:
+def flat(column: Any) -> pa.Array:
+    """A column in one piece."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def lookup(column: Any, values: pa.Array) -> Codes:
     """The index of every entry in the values; -1 for null and for an entry not among them."""
-    found = pc.fill_null(pc.index_in(_flat(column), value_set=values), -1)
+    found = pc.fill_null(pc.index_in(flat(column), value_set=values), -1)
     codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
 
@@ -201,7 +198,7 @@ def read_frames(
         raise JudgeSenseError("the decision log has no rows; judge or import something first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
     decision = pc.coalesce(log["decision"], log["raw_decision"], pa.scalar(UNCLEAR))
-    options = pc.struct_field(_flat(pc.list_flatten(log["option_logprobs"])), "option")
+    options = pc.struct_field(flat(pc.list_flatten(log["option_logprobs"])), "option")
     maps = [] if pairs is None else _maps(pairs)
     words = dict.fromkeys(UNDECIDED)
     for column in (raw, decision, log["gold"], options):
@@ -231,7 +228,7 @@ def read_frames(
         ids = pc.unique(
             pa.chunked_array([*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks])
         )
-        stimulus, n_stimuli = lookup(log["prompt_id"], _flat(ids)), len(ids)
+        stimulus, n_stimuli = lookup(log["prompt_id"], flat(ids)), len(ids)
     frame = Log(
         table=log,
         judge=coded["judge"][0],
@@ -339,8 +336,8 @@ def _given_pairs(log: Log, pairs: pa.Table, ids: Any, task: str) -> Pairs:
         _extend(log.templates if name != "order" else log.orders, own[name])
     templates, orders = pa.array(log.templates), pa.array(log.orders)
     return Pairs(
-        first=lookup(own["prompt_id_a"], _flat(ids)),
-        second=lookup(own["prompt_id_b"], _flat(ids)),
+        first=lookup(own["prompt_id_a"], flat(ids)),
+        second=lookup(own["prompt_id_b"], flat(ids)),
         item=item,
         items=items,
         cluster=cluster,
@@ -351,7 +348,7 @@ def _given_pairs(log: Log, pairs: pa.Table, ids: Any, task: str) -> Pairs:
         map_b=lookup(own["label_map_b"], map_texts),
         forward=forward,
         inverse=inverse,
-        prompt_ids=(_flat(own["prompt_id_a"]), _flat(own["prompt_id_b"])),
+        prompt_ids=(flat(own["prompt_id_a"]), flat(own["prompt_id_b"])),
         planned=True,
     )
 
@@ -394,38 +391,6 @@ def _all_pairs(log: Log, code: int) -> Pairs:
         map_b=log.template[two],
         forward=forward,
         inverse=np.where(inverse < 0, np.arange(n_labels), inverse),
-        prompt_ids=(_flat(ids.take(pa.array(one))), _flat(ids.take(pa.array(two)))),
+        prompt_ids=(flat(ids.take(pa.array(one))), flat(ids.take(pa.array(two)))),
         planned=False,
     )
-
-
-def data_hash(first: Any, second: Any) -> str:
-    """``tasks.signature_hash`` of many pairs at once: 8 hex digits of the sorted pairs' SHA-256."""
-    return hash_of_sorted(first, second, sorted_pairs(first, second))
-
-
-def sorted_pairs(first: Any, second: Any) -> Codes:
-    """The pairs' rows in the order of their first and second prompt ids."""
-    # Sorting each distinct id once is several times faster than sorting the pairs by their text.
-    encoded = pa.chunked_array(
-        [pc.fill_null(_flat(side), "") for side in (first, second)]
-    ).dictionary_encode()
-    ids = encoded.unify_dictionaries().combine_chunks()
-    rank = np.empty(len(ids.dictionary), dtype=np.int64)
-    rank[pc.sort_indices(ids.dictionary).to_numpy()] = np.arange(len(rank))
-    one, two = np.split(rank[ids.indices.to_numpy()], 2)
-    order: Codes = np.argsort(one * max(1, len(rank)) + two, kind="stable")
-    return order
-
-
-def hash_of_sorted(first: Any, second: Any, rows: Codes) -> str:
-    """The hash of the pairs at some rows, which are in the order of `sorted_pairs`."""
-    digest = hashlib.sha256()
-    for start in range(0, len(rows), _HASHED_AT_ONCE):
-        own = pa.array(rows[start : start + _HASHED_AT_ONCE])
-        one, two = (pc.fill_null(_flat(side).take(own), "") for side in (first, second))
-        lines = pc.binary_join_element_wise(one, pc.binary_join_element_wise(two, "\n", ""), " ")
-        _, offsets, data = lines.buffers()
-        ends = np.frombuffer(offsets, np.int32)[[lines.offset, lines.offset + len(lines)]]
-        digest.update(memoryview(data)[ends[0] : ends[1]] if data else b"")
-    return digest.hexdigest()[:8]

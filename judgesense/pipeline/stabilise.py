@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from judgesense.decisions import EQUIVALENT
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files import sha256_of
+from judgesense.pipeline.wording_texts import wordings_of
 from judgesense.run_folder import Run, read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selective import ask_threshold
-from judgesense.tasks import Task, Template, load_label_map
-from judgesense.text import join, short_names
+from judgesense.text import short_names
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedies import cheapest_that_passes, remedies
 from judgesense.trust.remedy import (
@@ -36,8 +33,6 @@ from judgesense.trust.remedy import (
 from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, TIE, Rule
 from judgesense.trust.thresholds import Thresholds
 from judgesense.trust.wordings import Wordings, wordings
-from judgesense_dataset.published import known_tasks, recognise
-from judgesense_dataset.templates import TaskTemplates, load_templates
 from local_judges.stabilised_file import Stabilised, digest_of
 
 CONFIDENCE = 0.95
@@ -121,7 +116,7 @@ def stabilise(
         offsets[OTHER_WORDINGS] = fit(grid, plain, grid.of(EQUIVALENT), order).offsets[
             OTHER_WORDINGS
         ]
-    entry = _entry(run, stream, grid, rule, offsets, templates)
+    entry = wordings_of(run, stream, grid, rule, offsets, templates)
     known = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
     offsets = {name: _short(own) for name, own in offsets.items() if name in known}
     rule = Rule(chosen.name, rule.wordings, rule.orders, rule.labels, rule.read, offsets)
@@ -309,100 +304,4 @@ def _judge_of(run: Run, name: str) -> dict[str, Any]:
         for key in ("judge", "engine", "model"):
             found[key] = own.pop(key)
         found["options"] = own
-    return found
-
-
-def _entry(
-    run: Run,
-    stream: Stream,
-    grid: Grid,
-    rule: Rule,
-    more: Collection[str],
-    templates: str | Path | None,
-) -> TaskTemplates:
-    """The task and the rule's wordings with their texts; ``more`` wordings where known."""
-    known = _own_templates(run, stream.task.name, templates)
-    if run.prompts is None and known is None:
-        raise JudgeSenseError(
-            f"{run.folder} is an import and does not have the wordings' texts; give the template "
-            "file: --templates FILE"
-        )
-    found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]
-    for wording in (name for name in more if name not in (*rule.wordings, OTHER_WORDINGS)):
-        # Not asked by the file itself, so it may be absent.
-        with suppress(JudgeSenseError):
-            found.append(_template(run, stream.task.name, wording, known))
-    kept = {template.template_id: template for template in found}
-    task = known.task if known is not None else _task(run, stream.task.name, grid)
-    if task.labels != rule.labels:
-        raise JudgeSenseError(
-            f"the template file's task {task.name} has the labels {join(task.labels)}, and the "
-            f"run has {join(rule.labels)}"
-        )
-    return TaskTemplates(task, tuple(kept.values()))
-
-
-def _own_templates(run: Run, task: str, path: str | Path | None) -> TaskTemplates | None:
-    """The task in a template file that the user names."""
-    if path is None:
-        return None
-    recorded = ((run.record.get("asked") or {}).get("data") or {}).get("templates")
-    if recorded is not None and sha256_of(Path(path)) != recorded["sha256"]:
-        raise JudgeSenseError(
-            f"{path} is not the template file of the run: its contents differ. Restore it, or "
-            "leave out --templates"
-        )
-    tasks = load_templates(path, at_least=1)
-    if task not in tasks:
-        raise JudgeSenseError(f"{path} has no task {task!r}; it has {', '.join(tasks)}")
-    return tasks[task]
-
-
-def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) -> Template:
-    """A wording from the user's template file, the run's record, or JudgeSense's own wordings."""
-    if known is not None:
-        for template in known.templates:
-            if template.template_id == wording:
-                return template
-        raise JudgeSenseError(f"the template file has no template {wording!r}")
-    prompts = run.prompts
-    assert prompts is not None
-    names = prompts["template_id"]
-    if "variant" in prompts.column_names:
-        varied = pc.binary_join_element_wise(names, prompts["variant"], "+")
-        names = pc.coalesce(varied, names)
-    same = pc.and_(pc.equal(prompts["task"], task), pc.equal(names, wording))
-    rows = prompts.filter(same).slice(0, 1).to_pylist()
-    label_map = dict(load_label_map(rows[0]["label_map"])) if rows else {}
-    recorded = _recorded(run, task)
-    text, layout = (recorded.get(key, {}).get(wording) for key in ("wordings", "layouts"))
-    if rows and text and layout:
-        aliases = (run.record.get("aliases") or {}).get(rows[0]["template_id"]) or {}
-        told = {answer: tuple(texts) for answer, texts in aliases.items()}
-        return Template(wording, task, text, layout, label_map, told)
-    found = recognise(task, rows[0]["text"]) if rows else None
-    if found is None and "+" in wording:
-        raise JudgeSenseError(
-            f"{wording!r} is a variant whose text depends on the item, or of an earlier version's "
-            "run: choose a --remedy of one wording, or use a run with more wordings"
-        )
-    if found is None or dict(found[0].label_map) != label_map:
-        raise JudgeSenseError(
-            f"the text of the wording {wording!r} is not among JudgeSense's own: give the template "
-            "file that the dataset was built with: --templates FILE"
-        )
-    return Template(wording, task, found[0].text, found[0].layout, label_map)
-
-
-def _task(run: Run, name: str, grid: Grid) -> Task:
-    recorded, own = _recorded(run, name), known_tasks().get(name)
-    options = dict(recorded.get("options") or {})
-    if not options and own is not None and grid.comparative:
-        options = dict(own.task.options)
-    return Task(name, grid.labels, bool(recorded.get("ordinal")), options)
-
-
-def _recorded(run: Run, task: str) -> Mapping[str, Any]:
-    """What the run's record says of a task."""
-    found: Mapping[str, Any] = (run.record.get("tasks") or {}).get(task) or {}
     return found

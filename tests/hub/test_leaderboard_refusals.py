@@ -11,7 +11,8 @@ from rule_run import make_run
 
 from hub_scripts.leaderboard.pages.judge import judge_page, key_of
 from hub_scripts.leaderboard.pages.table import table
-from hub_scripts.leaderboard.sources import DEMO, open_results, report_of
+from hub_scripts.leaderboard.reports import report_of
+from hub_scripts.leaderboard.sources import DEMO, open_results
 from hub_scripts.leaderboard.unpack import unpack
 from hub_scripts.report_shape import check_lists, read_report
 from judgesense.errors import JudgeSenseError

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgesense.decisions import raw_texts, read_log, write_part
-from judgesense.decisions.frames import data_hash
+from judgesense.decisions.pair_hash import hash_of_sorted, sorted_pairs
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.build import measure, measure_run
@@ -249,7 +249,7 @@ WORDS = st.text(min_size=1, max_size=6)
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=12))
 def test_the_data_hash_of_tables_is_that_of_pairs(pairs: list[tuple[str, str]]) -> None:
     columns = [pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1)]
-    assert data_hash(*columns) == signature_hash(pairs)
+    assert hash_of_sorted(*columns, sorted_pairs(*columns)) == signature_hash(pairs)
 
 
 def test_signatures_name_what_a_figure_rests_on(make) -> None:

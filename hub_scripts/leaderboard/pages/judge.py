@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from hub_scripts.leaderboard.board import Board, BoardEntry
 from hub_scripts.leaderboard.render import LONGEST_KEY, notice, plain, render, short
-from hub_scripts.leaderboard.sources import RunSource, report_of
+from hub_scripts.leaderboard.reports import report_of
+from hub_scripts.leaderboard.sources import RunSource
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.report_file import LISTS, identity, main_cells
