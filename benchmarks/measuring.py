@@ -1,32 +1,38 @@
-"""CPU time and peak memory of `report` and `import` on a large log, beside pandas and scikit-learn.
+"""CPU time, peak memory and growth of the commands that read large logs.
 
-    python benchmarks/measuring.py [--rows 1000000] [--texts 10000]
+    python benchmarks/measuring.py [--rows 1000000] [--texts 10000] [--only import,report]
 
-The log has one judge, five wordings and both option orders; ``--texts`` gives every answer that
-many characters. Each measurement is a process of its own, so its CPU seconds include imports. The
-peer of `report` computes the point estimates that such a log is usually asked for, from the same
-Parquet file: agreement and Cohen's kappa of each pair of wordings by option order, accuracy by
-wording and order, and the share of first choices. `report` also computes the intervals, the trust
-card, the tests of the wordings and the remedies. The peer of `import` is ``pandas.read_csv`` and
-``to_parquet``, without a look at the values.
+Each measurement is a process of its own, so its CPU seconds include imports. A command runs on
+files of ``rows``, ``rows / 10`` and ``rows / 100`` rows. From the three times t, from the smallest
+file on, follows the growth: log10((t3 - t2) / (t2 - t1)), in which the start cancels; it is 1 where
+time is linear in rows. The files are described in ``large/``; ``--texts`` gives every answer of the
+log behind `import` and `report` that many characters.
+
+Peers read the same file. That of `report` computes the point estimates that such a log is usually
+asked for: agreement and Cohen's kappa of each pair of wordings by option order, accuracy by wording
+and order, and the share of first choices. `report` also computes the intervals, the trust card, the
+tests of the wordings and the remedies. The peers of the other commands read the file with pandas
+and group or write it, without a look at the values.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv as csv
+import large
 from common import finish, machine
 
-WORDINGS, ORDERS = 5, ("AB", "BA")
-SENTENCE = "The response is consistent with the source. "
+from judgesense_dataset.embedded import TEMPLATES
 
 REPORT_PEER = """
 import itertools, sys
@@ -41,90 +47,256 @@ log["right"], log["first"] = log["decision"] == log["gold"], log["decision"] == 
 print(log.groupby(["template_id", "order"])[["right", "first"]].mean())
 """
 
-IMPORT_PEER = """
+TABLE_PEER = """
 import sys
 import pandas as pd
 pd.read_csv(sys.argv[1]).to_parquet(sys.argv[2])
 """
 
+SAMPLES_PEER = """
+import json, sys
+from pathlib import Path
+import pandas as pd
+files = Path(sys.argv[1]).glob("samples_*.jsonl")
+rows = [json.loads(line) for path in files for line in path.open()]
+told = pd.DataFrame([[row["doc_id"], row["target"], row["acc"]] for row in rows])
+told.to_parquet(sys.argv[2])
+"""
 
-def write_log(path: Path, rows: int, characters: int) -> None:
-    """A CSV file of decisions; a third of the items are hard, and answers differ there."""
-    rng = np.random.default_rng(0)
-    items = rows // (WORDINGS * len(ORDERS))
-    item = np.repeat(np.arange(items), WORDINGS * len(ORDERS))
-    wording = np.tile(np.repeat(np.arange(WORDINGS), len(ORDERS)), items)
-    order = np.tile(np.arange(len(ORDERS)), items * WORDINGS)
-    gold = rng.integers(0, 2, items)[item] ^ order
-    skill = np.where(rng.random(items) < 0.3, 0.65, 0.95)[item]
-    said = np.where(rng.random(len(item)) < skill, gold, 1 - gold)
-    reasons = SENTENCE * (characters // len(SENTENCE))
+GROUP_PEER = """
+import sys
+import pandas as pd
+print(pd.read_csv(sys.argv[1]).groupby(["system_id", "verdict"]).size())
+"""
 
-    def words(codes: np.ndarray, names: list[str]) -> pa.Array:
-        indices = pa.array(codes.astype(np.int32))
-        return pa.DictionaryArray.from_arrays(indices, pa.array(names)).cast(pa.string())
+JUDGE = """
+import sys
+from judgesense.pipeline.verdicts import judge_items
+from local_judges.callable_judge import CallableJudge
+judge = CallableJudge(lambda messages: ["A"] * len(messages), name="first")
+judge_items(sys.argv[1], judge, sys.argv[2], task="preference", scoring="generate", note=str)
+"""
 
-    with csv.CSVWriter(path, _SCHEMA) as sink:
-        for start in range(0, len(item), 10_000):
-            own = slice(start, start + 10_000)
-            decision = words(said[own], ["A", "B"])
-            columns = {
-                "judge": ["judge"] * len(decision),
-                "task": ["preference"] * len(decision),
-                "item_id": [f"item-{n}" for n in item[own].tolist()],
-                "template_id": words(wording[own], [f"wording-{n}" for n in range(WORDINGS)]),
-                "order": words(order[own], list(ORDERS)),
-                "raw_decision": decision,
-                "raw_text": [f"{reasons}Verdict: {word}" for word in decision.to_pylist()],
-                "gold": words(gold[own], ["A", "B"]),
-            }
-            sink.write_table(pa.table(columns, schema=_SCHEMA))
+PROGRAM = ("-m", "judgesense")
+Command = tuple[str, ...]
 
 
-_SCHEMA = pa.schema(
-    (name, pa.string())
-    for name in ("judge", "task", "item_id", "template_id", "order", "raw_decision", "raw_text",
-                 "gold")
-)  # fmt: skip
+@dataclass(frozen=True)
+class Measured:
+    """What a size's measurements need: the folder, the rows, and characters of an answer."""
+
+    folder: Path
+    rows: int
+    characters: int
 
 
-def cost(*command: str) -> tuple[float, float]:
+@dataclass(frozen=True)
+class Case:
+    """A command to measure.
+
+    ``prepare`` writes its files and returns the command, and the peer's if it has one. Conclusions
+    have exit codes of their own: ``fine`` are those that do not mean failure.
+    """
+
+    name: str
+    prepare: Callable[[Measured], tuple[Command, Command | None]]
+    peer: str | None = None
+    fine: tuple[int, ...] = (0,)
+
+
+def log_of(to: Measured) -> Path:
+    """The CSV log of one judge."""
+    path = to.folder / "log.csv"
+    if not path.exists():
+        large.write_log(path, large.Verdicts(to.rows), to.characters)
+    return path
+
+
+def run_of(to: Measured, name: str = "run", update: float = 0.0, *, sure: bool = False) -> Path:
+    """The folder of an imported log; ``sure`` logs have log-probabilities."""
+    out = to.folder / name
+    if out.exists():
+        return out
+    verdicts = large.Verdicts(to.rows, update)
+    if sure:
+        log = to.folder / f"{name}.parquet"
+        large.write_probabilities(log, verdicts)
+    elif update or to.characters == 0:
+        log = to.folder / f"{name}.csv"
+        large.write_log(log, verdicts)
+    else:
+        log = log_of(to)
+    cost(*PROGRAM, "import", str(log), "--format", "table", "--out", str(out))
+    log.unlink()
+    return out
+
+
+def import_table(to: Measured) -> tuple[Command, Command | None]:
+    """A CSV file of decisions."""
+    log = str(log_of(to))
+    ours = (*PROGRAM, "import", log, "--format", "table", "--out", str(to.folder / "imported"))
+    return ours, ("-c", TABLE_PEER, log, str(to.folder / "log.parquet"))
+
+
+def import_lm_eval(to: Measured) -> tuple[Command, Command | None]:
+    """lm-eval's samples."""
+    samples = to.folder / "samples"
+    samples.mkdir()
+    large.write_lm_eval(samples, to.rows)
+    out = str(to.folder / "harness")
+    ours = (*PROGRAM, "import", str(samples), "--format", "lm-eval", "--out", out)
+    return ours, ("-c", SAMPLES_PEER, str(samples), str(to.folder / "samples.parquet"))
+
+
+def report(to: Measured) -> tuple[Command, Command | None]:
+    """The report of an imported log."""
+    run = run_of(to)
+    ours = (*PROGRAM, "report", str(run), "--format", "json")
+    return ours, ("-c", REPORT_PEER, str(run / "decisions"))
+
+
+def report_options(to: Measured) -> tuple[Command, Command | None]:
+    """The report of a log with log-probabilities: it also measures the remedies."""
+    run = run_of(to, "sure", sure=True)
+    ours = (*PROGRAM, "report", str(run), "--format", "json")
+    return ours, ("-c", REPORT_PEER, str(run / "decisions"))
+
+
+def compare(to: Measured) -> tuple[Command, Command | None]:
+    """Two runs of the same size."""
+    return (*PROGRAM, "compare", str(run_of(to)), str(run_of(to, "later", 0.2))), None
+
+
+def migration(to: Measured) -> tuple[Command, Command | None]:
+    """One judge before and after an update."""
+    first, second = str(run_of(to)), str(run_of(to, "later", 0.2))
+    return (*PROGRAM, "compare", first, second, "--migration"), None
+
+
+def monitor(to: Measured) -> tuple[Command, Command | None]:
+    """The first look after a baseline."""
+    first, second = str(run_of(to)), str(run_of(to, "later", 0.2))
+    return (*PROGRAM, "monitor", second, "--against", first), None
+
+
+def stabilise(to: Measured) -> tuple[Command, Command | None]:
+    """The remedy of calibrated options on both orders."""
+    run, out = str(run_of(to, "sure", sure=True)), str(to.folder / "stable.yaml")
+    told = ("--remedy", "both orders", "--templates", str(TEMPLATES))
+    return (*PROGRAM, "stabilise", run, "--out", out, *told), None
+
+
+def judge(to: Measured) -> tuple[Command, Command | None]:
+    """Items to verdicts by a function that answers at once: what judging costs beside the model."""
+    items = to.folder / "items.jsonl"
+    large.write_items(items, to.rows)
+    return ("-c", JUDGE, str(items), str(to.folder / "verdicts.parquet")), None
+
+
+def estimate(to: Measured) -> tuple[Command, Command | None]:
+    """Verdicts on four systems, 2% labelled."""
+    verdicts, labels = to.folder / "verdicts.csv", to.folder / "labels.csv"
+    large.write_systems(verdicts, labels, to.rows)
+    ours = (*PROGRAM, "estimate", str(verdicts), "--labels", str(labels), "--positive", "PASS")
+    return ours, ("-c", GROUP_PEER, str(verdicts))
+
+
+def match(to: Measured) -> tuple[Command, Command | None]:
+    """Short responses by F1."""
+    log = to.folder / "responses.parquet"
+    large.write_responses(log, to.rows)
+    return (*PROGRAM, "match", str(log), "-m", "f1"), None
+
+
+def audit(to: Measured) -> tuple[Command, Command | None]:
+    """A dataset of pairs."""
+    large.write_dataset(to.folder / "dataset", to.rows)
+    return (*PROGRAM, "dataset", "audit", str(to.folder / "dataset")), None
+
+
+GROUPED = "pandas read_csv and groupby"
+CASES = (
+    Case("import, table", import_table, "pandas read_csv and to_parquet"),
+    Case("import, lm-eval", import_lm_eval, "json.loads and to_parquet of three fields"),
+    Case("report", report, "pandas and cohen_kappa_score, point estimates only"),
+    Case("report, options", report_options, "pandas and cohen_kappa_score, point estimates only"),
+    Case("compare", compare),
+    Case("compare --migration", migration, fine=(0, 1, 3)),
+    Case("monitor", monitor, fine=(0, 1, 3)),
+    Case("stabilise", stabilise),
+    Case("judge", judge),
+    Case("estimate", estimate, GROUPED),
+    Case("match -m f1", match),
+    Case("dataset audit", audit, fine=(0, 1)),
+)
+
+
+def cost(*command: str, fine: Sequence[int] = (0,)) -> tuple[float, float]:
     """CPU seconds and peak memory in GB of a process."""
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
+    if (code := os.waitstatus_to_exitcode(status)) not in fine:
+        raise SystemExit(f"{' '.join(command)} ended with {code}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
+
+
+def growth(times: Sequence[float]) -> float | None:
+    """The exponent of time in rows, from three sizes a factor of ten apart."""
+    first, second, third = times
+    return (
+        round(math.log10((third - second) / (second - first)), 2)
+        if third > second > first
+        else None
+    )
+
+
+def measure(case: Case, rows: int, characters: int) -> list[dict[str, Any]]:
+    """The case's figures, CPU seconds and memory."""
+    ours, theirs = [], []
+    for size in (rows // 100, rows // 10, rows):
+        folder = Path(tempfile.mkdtemp())
+        try:
+            mine, other = case.prepare(Measured(folder, size, characters))
+            ours.append(cost(*mine, fine=case.fine))
+            theirs.append(cost(*other) if other else None)
+        finally:
+            shutil.rmtree(folder)
+        print(f"{case.name}, {size} rows: {ours[-1]}; peer: {theirs[-1]}", flush=True)
+    found = []
+    for at, unit in enumerate(("CPU seconds", "GB")):
+        mine = [one[at] for one in ours]
+        peer = theirs[-1]
+        found.append(
+            {
+                "name": f"{case.name}, {unit}",
+                "peer": case.peer,
+                "ratio": round(peer[at] / mine[-1], 3) if peer else None,
+                "ours": round(mine[-1], 2),
+                "theirs": round(peer[at], 2) if peer else None,
+                "unit": unit,
+                "n": rows,
+                "smaller": [round(value, 2) for value in mine[:-1]],
+                "growth": growth(mine),
+                "characters": characters,
+            }
+        )
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--texts", type=int, default=0, help="characters of an answer")
+    parser.add_argument("--only", help="commands to measure, such as import,report")
     args = parser.parse_args()
+    chosen = [
+        case for case in CASES
+        if args.only is None or any(case.name.startswith(name) for name in args.only.split(","))
+    ]  # fmt: skip
+    about = machine("pandas", "scikit-learn", "pyarrow")
     results = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        log, out = folder / "log.csv", folder / "run"
-        write_log(log, args.rows, args.texts)
-        program = ("-m", "judgesense")
-        imported = cost(*program, "import", str(log), "--format", "table", "--out", str(out))
-        read = cost("-c", IMPORT_PEER, str(log), str(folder / "log.parquet"))
-        log.unlink()
-        reported = cost(*program, "report", str(out), "--format", "json")
-        peer = cost("-c", REPORT_PEER, str(out / "decisions"))
-    about = {"n": args.rows, "machine": machine("pandas", "scikit-learn", "pyarrow")}
-    for what, ours, theirs, against in (
-        ("report", reported, peer, "pandas and cohen_kappa_score, point estimates only"),
-        ("import", imported, read, "pandas read_csv and to_parquet"),
-    ):
-        for unit, mine, other in zip(("CPU seconds", "GB"), ours, theirs, strict=True):
-            results.append(
-                {"name": f"{what}, {unit}", "peer": against, "ratio": round(other / mine, 3),
-                 "ours": round(mine, 2), "theirs": round(other, 2), "unit": unit,
-                 "characters": args.texts, **about}
-            )  # fmt: skip
-            print(f"{what}: {mine:.2f} {unit}; {against}: {other:.2f}")
+    for case in chosen:
+        results += [{**one, "machine": about} for one in measure(case, args.rows, args.texts)]
     finish(results)
 
 

@@ -20,9 +20,10 @@ from judgesense.environment import now
 from judgesense.errors import JudgeSenseError
 from judgesense.files import sha256_of
 from judgesense.formats import MODULES
-from judgesense.importers.build import Parser, build_parts
+from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap, parse_columns
 from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.readings import Parser
 from judgesense.run_folder import changes, digests_of, read_record, save_run
 from judgesense.version import __version__
 
@@ -98,7 +99,7 @@ def import_log(
     parts = _Parts(out)
     try:
         built = build_parts(
-            (record for path in files for record in importer.read(path, options)),
+            (rows for path in files for rows in importer.rows(path, options)),
             ColumnMap(columns or {}, importer.columns),
             space,
             parse,

@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.table_files import Record
+from judgesense.table_files import ABSENT, Record, Rows
 
 EXTRA = ("prompt", "gold_ab")
 """Targets beside the decision log's columns: the user message, whose hash is ``prompt_id``, and a
 gold label for the order AB, whatever the order of the row."""
 
 TARGETS = (*SCHEMA.names, *EXTRA)
-
-_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,6 @@ class ColumnMap:
     given: Mapping[str, str]
     default: Mapping[str, str]
 
-    @cached_property
-    def plain(self) -> dict[str, str]:
-        """The targets that nobody mapped and that no format nests, and the column of each."""
-        names = {target: self.default.get(target, target) for target in TARGETS}
-        return {t: name for t, name in names.items() if t not in self.given and "." not in name}
-
     def get(self, record: Record, target: str) -> Any:
         """The record's value for a target, or None.
 
@@ -50,16 +41,32 @@ class ColumnMap:
             if "." not in name:
                 return record.values.get(name)
             value = _lookup(record.values, name)
-            return None if value is _ABSENT else value
+            return None if value is ABSENT else value
         if source.startswith(":"):
             return source[1:]
         value = _lookup(record.values, source)
-        if value is _ABSENT:
+        if value is ABSENT:
             raise JudgeSenseError(
                 f"{record.place}: no column {source!r} (for {target}); its columns: "
                 f"{', '.join(map(str, record.values))}"
             )
         return value
+
+    def column(self, rows: Rows, target: str) -> list[Any] | None:
+        """The values of `get` for many entries; None if there are none.
+
+        Raises JudgeSenseError as `get` does.
+        """
+        source = self.given.get(target)
+        if source is not None and source.startswith(":"):
+            return [source[1:]] * len(rows.places)
+        name = source or self.default.get(target, target)
+        values = rows.column(name)
+        if values is not None and ABSENT not in values:
+            return values
+        if source is None and "." not in name:
+            return values and [None if value is ABSENT else value for value in values]
+        return [self.get(record, target) for record in rows.records()]
 
 
 def parse_columns(texts: Sequence[str], targets: Sequence[str] = TARGETS) -> dict[str, str]:
@@ -101,6 +108,6 @@ def _lookup(values: Mapping[str, Any], name: str) -> Any:
     value: Any = values
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            return _ABSENT
+            return ABSENT
         value = value[part]
     return value

@@ -8,10 +8,12 @@ look like the others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, repeat
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.importers.bulk import Block
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
 
 MOST_LABELS = 20
@@ -20,6 +22,7 @@ RARE = 0.02
 
 _LONGEST = 40
 """In characters; a longer answer is a text, not a label."""
+_TOO_LONG = "-" * (_LONGEST + 1)
 
 _KINDS = (
     ("yes", "no"), ("true", "false"), ("pass", "fail"), ("correct", "incorrect"),
@@ -39,16 +42,21 @@ class Tally:
         self.ordered: set[str] = set()
         self._kinds: dict[tuple[Any, ...], int] = {}
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Count a row."""
-        task = row["task"]
-        self.tasks[task] = None
-        if row["order"] != NO_ORDER:
-            self.ordered.add(task)
-        options = tuple(option for option, _ in row["option_logprobs"] or ())
-        texts = (_kept(row[name]) for name in ("raw_decision", "raw_text"))
-        kind = (task, row["space"], options, row["gold"], row["decision"], row["order"], *texts)
-        self._kinds[kind] = self._kinds.get(kind, 0) + 1
+    def add(self, block: Block) -> None:
+        """Count the rows of a block."""
+        for task, order in dict.fromkeys(block.zipped("task", "order")):
+            self.tasks[task] = None
+            if order != NO_ORDER:
+                self.ordered.add(task)
+        told = block.columns["option_logprobs"]
+        options = () if told is None else (tuple(name for name, _ in own or ()) for own in told)
+        kinds = zip(
+            block.some("task"), block.some("space"), options or repeat(()), block.some("gold"),
+            block.some("decision"), block.some("order"), _kept(block, "raw_decision"),
+            _kept(block, "raw_text", unless="raw_decision"), strict=False,
+        )  # fmt: skip
+        for kind, count in Counter(islice(kinds, block.n)).items():
+            self._kinds[kind] = self._kinds.get(kind, 0) + count
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -58,11 +66,22 @@ class Tally:
         return [dict(zip(names, (*kind, n), strict=True)) for kind, n in self._kinds.items()]
 
 
-def _kept(text: str | None) -> str | None:
-    """The text if it can be a label, or else one for all that cannot."""
-    if text is None or len(text.strip()) <= _LONGEST:
-        return text
-    return "-" * (_LONGEST + 1)
+def _kept(block: Block, name: str, unless: str | None = None) -> Iterable[str | None]:
+    """The texts that can be labels, and one for all that cannot.
+
+    Where there is a value in the column ``unless``, the text makes no difference.
+    """
+    texts, others = block.columns[name], unless and block.columns[unless]
+    if texts is None:
+        return repeat(None)
+    return (
+        None
+        if text is None or other
+        else text
+        if len(text) <= _LONGEST or len(text.strip()) <= _LONGEST
+        else _TOO_LONG
+        for text, other in zip(texts, others or repeat(None), strict=False)
+    )
 
 
 def decision_space(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.items import Items
-from judgesense.table_files import Record
+from judgesense.table_files import Record, Rows, in_rows
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Importer:
     the record's task, if the file states it. It raises JudgeSenseError with file, row and column.
     ``patterns`` are the names of the format's files, for a folder of them. ``labels`` is the
     decision space where the format fixes it; ``notes`` go to ``run.json`` and to the user.
+    ``read_rows`` is ``read`` by columns, for a format that has them.
     """
 
     name: str
@@ -51,6 +52,14 @@ class Importer:
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    read_rows: Callable[[Path, ReadOptions], Iterator[Rows]] | None = None
+
+    def rows(self, path: Path, options: ReadOptions) -> Iterator[Rows]:
+        """The decisions of a file, some at a time. Raises as ``read``."""
+        return (self.read_rows or self._in_rows)(path, options)
+
+    def _in_rows(self, path: Path, options: ReadOptions) -> Iterator[Rows]:
+        return in_rows(self.read(path, options))
 
     def files(self, source: Path) -> list[Path]:
         """``source`` itself, or the files of this format below the folder ``source``.

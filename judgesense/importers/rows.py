@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,8 @@ from judgesense.json_files import parse_json
 from judgesense.table_files import Record
 from judgesense.tasks import NO_ORDER, ORDERS, prompt_id
 
-_REQUIRED = ("judge", "task", "item_id", "template_id")
-_NUMBERS: Mapping[str, type] = {
+REQUIRED = ("judge", "task", "item_id", "template_id")
+NUMBERS: Mapping[str, type] = {
     "repeat": int,
     "input_tokens": int,
     "output_tokens": int,
@@ -25,12 +24,14 @@ _NUMBERS: Mapping[str, type] = {
     "latency_s": float,
     "cost_usd": float,
 }
-_ALLOWED: Mapping[str, Sequence[str]] = {
+ALLOWED: Mapping[str, Sequence[str]] = {
     "order": (NO_ORDER, *ORDERS),
     "status": STATUSES,
     "scoring": SCORINGS,
     "variant_class": VARIANT_CLASSES,
 }
+MADE_UP = ("task", "template_id", "item_id", "order", "variant")
+"""What `made_up` is made of."""
 _MOST = 2**31 - 1
 """The largest whole number that the decision log holds."""
 
@@ -43,52 +44,55 @@ def row_of(record: Record, columns: ColumnMap) -> dict[str, Any]:
     row and column, for a missing or invalid value.
     """
     row: dict[str, Any] = {}
-    values, plain = record.values, columns.plain
     for name in SCHEMA.names:
-        # Most columns are looked up by name; this loop is half of an import's time.
-        value = values.get(plain[name]) if name in plain else columns.get(record, name)
-        row[name] = _plain(value) if name != "option_logprobs" else value
-    for name in _REQUIRED:
+        value = columns.get(record, name)
+        row[name] = plain(value) if name != "option_logprobs" else value
+    for name in REQUIRED:
         if row[name] is None:
             raise JudgeSenseError(
                 f"{record.place}: no {name}; set its column or a constant "
                 f"(--columns {name}=COLUMN or {name}=:VALUE). The record has "
                 f"{', '.join(map(str, record.values))}"
             )
-    for name, kind in _NUMBERS.items():
+    for name in NUMBERS:
         if row[name] is not None:
-            row[name] = _number(row[name], kind, name, record)
-    row["truncated"] = _boolean(row["truncated"], record)
-    row["option_logprobs"] = _logprobs(row["option_logprobs"], record)
+            row[name] = number(row[name], name, record.place)
+    if row["truncated"] is not None:
+        row["truncated"] = truth(row["truncated"], record.place)
+    row["option_logprobs"] = logprobs(row["option_logprobs"], record.place)
     row["repeat"] = row["repeat"] or 0
     row["order"] = row["order"] or NO_ORDER
     only_logprobs = row["option_logprobs"] and not (row["raw_decision"] or row["raw_text"])
     row["scoring"] = row["scoring"] or ("options" if only_logprobs else "generate")
-    for name, allowed in _ALLOWED.items():
+    for name, allowed in ALLOWED.items():
         if row[name] is not None and row[name] not in allowed:
             raise JudgeSenseError(
                 f"{record.place}, {name}: {row[name]!r} is not one of {', '.join(allowed)}"
             )
     row["cluster_id"] = row["cluster_id"] or row["item_id"]
     if row["prompt_id"] is None:
-        prompt = _plain(columns.get(record, "prompt"))
-        row["prompt_id"] = prompt_id(prompt) if prompt else _made_up_id(row)
+        prompt = plain(columns.get(record, "prompt"))
+        row["prompt_id"] = prompt_id(prompt or made_up(*(row[name] for name in MADE_UP)))
     row["gold_flips"] = False
-    if (gold := _plain(columns.get(record, "gold_ab"))) is not None:
+    if (gold := plain(columns.get(record, "gold_ab"))) is not None:
         row["gold"], row["gold_flips"] = gold, row["order"] == "BA"
-    space = record.values.get("labels")
-    row["space"] = tuple(space) if isinstance(space, (tuple, list)) else None
+    row["space"] = space(record.values.get("labels"))
     row["place"] = record.place
     return row
 
 
-def _made_up_id(row: Mapping[str, Any]) -> str:
-    parts = [row[name] for name in ("task", "template_id", "item_id", "order")]
-    key = "\n".join(parts if row["variant"] in (None, REWORDING) else [*parts, row["variant"]])
-    return hashlib.sha256(key.encode("utf-8")).hexdigest()[:16]
+def made_up(task: str, template: str, item: str, order: str, variant: str | None) -> str:
+    """What stands for an unknown prompt."""
+    parts = (task, template, item, order)
+    return "\n".join(parts if variant in (None, REWORDING) else (*parts, variant))
 
 
-def _plain(value: Any) -> str | None:
+def space(labels: Any) -> tuple[Any, ...] | None:
+    """The decision space that an entry states."""
+    return tuple(labels) if isinstance(labels, (tuple, list)) else None
+
+
+def plain(value: Any) -> str | None:
     """A cell as text: blank and NaN become None, 4.0 becomes "4", nested values become JSON."""
     if type(value) is str:
         return value if value.strip() else None
@@ -102,35 +106,35 @@ def _plain(value: Any) -> str | None:
     return text if text.strip() else None
 
 
-def _number(value: str, kind: type, name: str, record: Record) -> Any:
+def number(value: str, name: str, place: str) -> Any:
+    """A figure of the column ``name``. Raises JudgeSenseError for what is none."""
+    kind = NUMBERS[name]
     try:
-        number = kind(value)
+        found = kind(value)
     except ValueError as error:
         raise JudgeSenseError(
-            f"{record.place}, {name}: {value!r} is not "
-            f"{'an integer' if kind is int else 'a number'}"
+            f"{place}, {name}: {value!r} is not {'an integer' if kind is int else 'a number'}"
         ) from error
-    if number < 0 or (kind is float and not math.isfinite(number)):
-        raise JudgeSenseError(f"{record.place}, {name}: {value} must be finite and 0 or more")
-    if kind is int and number > _MOST:
-        raise JudgeSenseError(f"{record.place}, {name}: {value[:20]}... is more than {_MOST}")
-    return number
+    if found < 0 or (kind is float and not math.isfinite(found)):
+        raise JudgeSenseError(f"{place}, {name}: {value} must be finite and 0 or more")
+    if kind is int and found > _MOST:
+        raise JudgeSenseError(f"{place}, {name}: {value[:20]}... is more than {_MOST}")
+    return found
 
 
-def _boolean(value: str | None, record: Record) -> bool | None:
-    if value is None:
-        return None
-    truth = {"true": True, "1": True, "false": False, "0": False}.get(value.lower())
-    if truth is None:
-        raise JudgeSenseError(f"{record.place}, truncated: {value!r} is neither true nor false")
-    return truth
+def truth(value: str, place: str) -> bool:
+    """Whether an answer was cut off. Raises JudgeSenseError for any other word."""
+    found = {"true": True, "1": True, "false": False, "0": False}.get(value.lower())
+    if found is None:
+        raise JudgeSenseError(f"{place}, truncated: {value!r} is neither true nor false")
+    return found
 
 
-def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
+def logprobs(value: Any, place: str) -> list[tuple[str, float]] | None:
     """Read ``{"YES": -0.1}``, a list of ``{"option", "logprob"}``, or pairs; also as JSON text."""
     try:
         if isinstance(value, str):
-            where = f"{record.place}, option_logprobs"
+            where = f"{place}, option_logprobs"
             value = parse_json(value, where) if value.strip() else None
         if not value:
             return None
@@ -145,13 +149,12 @@ def _logprobs(value: Any, record: Record) -> list[tuple[str, float]] | None:
             ]
     except (TypeError, ValueError, OverflowError, KeyError, IndexError) as error:
         raise JudgeSenseError(
-            f"{record.place}, option_logprobs: expected an object of option: logprob, "
+            f"{place}, option_logprobs: expected an object of option: logprob, "
             f"got {str(value)[:80]!r}"
         ) from error
     for option, logprob in pairs:
         if math.isnan(logprob) or logprob > 1e-6:
             raise JudgeSenseError(
-                f"{record.place}, option_logprobs: {logprob} for {option!r} is not a "
-                "log-probability"
+                f"{place}, option_logprobs: {logprob} for {option!r} is not a log-probability"
             )
     return pairs

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from judgesense.decisions import SCHEMA
+from judgesense.importers.bulk import KEY, SPOOLED, Block
 
 _ROWS, _CHARACTERS = 1 << 15, 1 << 26
-"""A table ends after this many rows, or this many characters of text."""
+"""A table ends after this many rows, or about this many bytes of text."""
 
 _IN_MEMORY = 1 << 26
 """In bytes; more goes to a temporary file."""
 
-SPOOLED = pa.schema([*SCHEMA, ("gold_flips", pa.bool_()), ("place", pa.string())])
-
 
 class Spool:
-    """Rows (`judgesense.importers.rows.row_of`), added one by one and read back in tables.
+    """Rows of an import, added in blocks and read back in tables.
 
     They lie compressed in memory, and in a temporary file once they take more than 64 MB.
     """
@@ -30,8 +29,8 @@ class Spool:
         self._stream = pa.PythonFile(self._file, mode="w")
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         self._writer = pa.ipc.new_stream(self._stream, SPOOLED, options=options)
-        self._rows: list[dict[str, Any]] = []
-        self._characters = self._written = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._characters = self._written = 0
 
     def __enter__(self) -> Self:
         return self
@@ -40,22 +39,24 @@ class Spool:
         self._file.close()
 
     def __len__(self) -> int:
-        return self._written + len(self._rows)
+        return self._written + self._rows
 
-    def add(self, row: dict[str, Any]) -> None:
-        """Keep a row."""
-        self._rows.append(row)
-        self._characters += len(row["raw_text"] or "")
-        if len(self._rows) >= _ROWS or self._characters >= _CHARACTERS:
-            self._writer.write_batch(self._batch())
-            self._written += len(self._rows)
-            self._rows, self._characters = [], 0
+    def add(self, block: Block) -> None:
+        """Keep the rows of a block."""
+        batch = block.batch()
+        while batch.num_rows:
+            part = batch.slice(0, _ROWS - self._rows)
+            batch = batch.slice(part.num_rows)
+            self._waiting.append(part)
+            self._rows += part.num_rows
+            self._characters += pc.sum(pc.binary_length(part["raw_text"])).as_py() or 0
+            if self._rows >= _ROWS or self._characters >= _CHARACTERS:
+                self._writer.write_table(self._table(), max_chunksize=_ROWS)
+                self._written += self._rows
+                self._waiting, self._rows, self._characters = [], 0, 0
 
-    def _batch(self) -> pa.RecordBatch:
-        columns = [
-            pa.array([row[field.name] for row in self._rows], field.type) for field in SPOOLED
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=SPOOLED)
+    def _table(self) -> pa.Table:
+        return pa.Table.from_batches(self._waiting, SPOOLED).combine_chunks()
 
     def tables(self) -> Iterator[pa.Table]:
         """All rows, some at a time, in the order in which they came."""
@@ -71,15 +72,13 @@ class Spool:
         finally:
             self._file.seek(end)
         if self._rows:
-            yield pa.Table.from_batches([self._batch()])
+            yield self._table()
 
-    def values(self, number: int, names: Sequence[str]) -> tuple[Any, ...]:
-        """The values of one row, counted from 0, in these columns."""
-        if number >= self._written:
-            return tuple(self._rows[number - self._written][name] for name in names)
+    def place_of(self, key: tuple[Any, ...]) -> str | None:
+        """The place of the first row with this `KEY`; None if there is none."""
         for table in self.tables():
-            if number < len(table):
-                (row,) = table.select(list(names)).slice(number, 1).to_pylist()
-                return tuple(row[name] for name in names)
-            number -= len(table)
-        raise IndexError(number)
+            columns = [table[name].to_pylist() for name in (*KEY, "place")]
+            for *own, place in zip(*columns, strict=True):
+                if tuple(own) == key:
+                    return str(place)
+        return None

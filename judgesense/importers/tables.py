@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from judgesense.importers.protocol import Importer
-from judgesense.table_files import SUFFIXES, read_table
+from judgesense.table_files import SUFFIXES, read_table, read_table_rows
 
 IMPORTER = Importer(
     name="table",
     summary="CSV, TSV, JSON lines or Parquet, one decision per row",
     patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
     read=lambda path, options: read_table(path, options.encoding),
+    read_rows=lambda path, options: read_table_rows(path, options.encoding),
 )
