@@ -50,8 +50,8 @@ There is no contrast wording, so no judge can be `use`.
 - Only GPT-4 is steady, right and fair.
 - Falcon shows why JSS alone misleads: its JSS is above those of ChatGPT and PaLM2, but it prefers
   the same output in both orders for only {falcon_fair}% of items. It takes what is shown first.
-- For ChatGPT, ChatGPT-0301 and LLaMA2, κ is about 0: LLMBar is built so that the worse output looks
-  better.
+- For ChatGPT, ChatGPT-0301 and LLaMA2, κ is about 0: in half of the items the worse output was made
+  to look better.
 
 ## RAG-Eval: nine judges of relevance
 
@@ -61,9 +61,9 @@ TREC-COVID, TREC RAG 2024), with one prompt.
 
 {rag}
 
-*right* is the quadratic κ with people, over {rag_clusters} queries as clusters. With one wording
-nothing can be said of steadiness, so every judge is `unknown`: to change that, ask at least one
-other wording. *No score* is the share of blank cells. The source does not say why they are blank,
+*right* is the quadratic κ with people, over {rag_clusters} queries as clusters. One wording
+says nothing about steadiness, so every judge is `unknown`; ask at least one other wording to change
+that. *No score* is the share of blank cells. The source does not say why they are blank,
 so they count as errors, not as unreadable answers, and no check rates them. Read it before κ: a
 judge that leaves out the hard passages looks better on the rest.
 
