@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 PAGE = "reference/cli.md"
+_BLOCK = re.compile(r"<pre>(<span></span><code>(.*?)</code></pre>)", re.DOTALL)
+_WIDE = 100
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -16,6 +20,19 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             raise ValueError(f"{PAGE} lacks the line {place}")
         markdown = markdown.replace(place, fill())
     return markdown
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Let the sentences in a program's output wrap. Tables and aligned comments keep their lines."""
+    return _BLOCK.sub(_wrapped, html)
+
+
+def _wrapped(block: re.Match[str]) -> str:
+    lines = unescape(re.sub("<[^>]*>", "", block[2])).splitlines()
+    wide = [line for line in lines if len(line) > _WIDE]
+    if not wide or any(re.search(r"\S {2,}\S", line) for line in wide):
+        return block[0]
+    return f'<pre class="wrap">{block[1]}'
 
 
 def options() -> str:

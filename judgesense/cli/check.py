@@ -80,7 +80,7 @@ def check(
         ),
     ] = None,
     paraphrases: Annotated[
-        int | None, opt.option("N", "Wordings to propose (4).", panel=_WORDINGS)
+        int | None, opt.option("N", "Wordings to propose.", panel=_WORDINGS, default="4")
     ] = None,
     paraphraser: Annotated[
         str | None, opt.option("JUDGE", "Proposes wordings; the judge by default.", panel=_WORDINGS)

@@ -36,20 +36,22 @@ def estimate(
     ] = None,
     label_columns: Annotated[
         str | None,
-        opt.option("OURS=YOURS,...", "Columns of the labels, such as label=grade.", panel=_LABELS),
+        opt.option(
+            "OURS=YOURS,...", "Your column names in the labels, such as label=grade.", panel=_LABELS
+        ),
     ] = None,
     mapping: Annotated[
         str | None,
         opt.option(
             "THEIRS=OURS,...",
-            "People's labels as the judge's, such as ok=YES.",
+            "Translate people's labels to the judge's, such as ok=YES.",
             "--map",
             panel=_LABELS,
         ),
     ] = None,
     raters: Annotated[
         Literal["majority", "mean"],
-        opt.option(None, "Several people's labels of one output, put together.", panel=_LABELS),
+        opt.option(None, "How several people's labels of one output are combined.", panel=_LABELS),
     ] = "majority",
     judge: Annotated[
         str | None, opt.option("NAME", "A judge of VERDICTS, if it has several.", panel=opt.DATA)
@@ -59,7 +61,7 @@ def estimate(
     ] = None,
     scoring: Annotated[
         Literal["generate", "options"] | None,
-        opt.option(None, "Of a run with both; options by default.", panel=opt.DATA),
+        opt.option(None, "Which scoring of a run with both.", panel=opt.DATA, default="options"),
     ] = None,
     systems: Annotated[
         str | None, opt.option("A,B", "Systems to compare.", panel=opt.DATA, default="all")
@@ -70,7 +72,7 @@ def estimate(
     ] = None,
     columns: Annotated[
         str | None,
-        opt.option("OURS=YOURS,...", "Columns, such as verdict=rating.", panel=opt.DATA),
+        opt.option("OURS=YOURS,...", "Your column names, such as verdict=rating.", panel=opt.DATA),
     ] = None,
     encoding: opt.Encoding = "utf-8",
     confidence: Annotated[
@@ -114,10 +116,10 @@ def estimate(
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
 
-    Prints what the judge alone says beside what the labels make of it (prediction-powered
-    inference; Rogan-Gladen for two labels), whether that changes the decision which system is
-    better, and how many more labels would decide. Labels must be a random sample of each system's
-    outputs, or picked by --next.
+    Prints the judge's scores beside those corrected by the labels (prediction-powered inference;
+    Rogan-Gladen for two labels), whether the correction changes which system is better, and how
+    many more labels would decide. Labels must be a random sample of each system's outputs, or
+    picked by --next.
     """
     shared: dict[str, Any] = {
         "judge": judge,

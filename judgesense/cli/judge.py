@@ -45,16 +45,27 @@ def judge(
         opt.option("NAME", "Task, for a judge that is not stabilised.", panel=opt.DATA),
     ] = None,
     wording: Annotated[
-        str | None, opt.option("ID", "Template to ask then; the task's first.", panel=opt.DATA)
+        str | None,
+        opt.option(
+            "ID",
+            "Template to ask, for a judge that is not stabilised.",
+            panel=opt.DATA,
+            default="the task's first",
+        ),
     ] = None,
     templates: opt.Templates = None,
     columns: Annotated[
         str | None,
-        opt.option("OURS=YOURS,...", "Columns, such as query=question.", panel=opt.DATA),
+        opt.option("OURS=YOURS,...", "Your column names, such as query=question.", panel=opt.DATA),
     ] = None,
     scoring: Annotated[
         opt.OneScoring,
-        opt.option(None, "Read text or option probabilities then; options.", panel=opt.RUN),
+        opt.option(
+            None,
+            "Read text or option probabilities, for a judge that is not stabilised.",
+            panel=opt.RUN,
+            default="options",
+        ),
     ] = None,
     format: opt.Format = "text",
 ) -> None:

@@ -44,7 +44,7 @@ def match(
     ] = None,
     n_options: Annotated[
         int | None,
-        opt.option("N", "Number of options where their texts are not given.", default="4"),
+        opt.option("N", "Number of options, if their texts are unknown.", default="4"),
     ] = None,
     label_style: Annotated[
         Literal["letters", "numbers", "auto"] | None,

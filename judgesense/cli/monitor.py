@@ -41,11 +41,13 @@ def monitor(
     ] = 0.05,
     error: Annotated[
         float,
-        opt.option("SHARE", "Chance of a false alarm, at all looks together.", panel=_TEST),
+        opt.option("SHARE", "Chance of a false alarm over all looks.", panel=_TEST),
     ] = 0.05,
     allow: Annotated[
         float | None,
-        opt.option("SHARE", "Verdicts that may move, in place of rewording.", panel=_TEST),
+        opt.option(
+            "SHARE", "Share of verdicts that may move, instead of rewording's.", panel=_TEST
+        ),
     ] = None,
     same_items: Annotated[
         Literal["once", "each"],

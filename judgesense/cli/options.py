@@ -50,7 +50,8 @@ RunJudge = Annotated[str | None, _judge("A judge of the run.", "--judge", "-j")]
 Judges = Annotated[list[str], _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 SomeJudges = Annotated[list[str] | None, _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 Responders = Annotated[
-    list[str] | None, _judge("A model that answers; repeatable.", "--responder", "-r")
+    list[str] | None,
+    option("MODEL", "A model that answers; repeatable.", "--responder", "-r", panel=MODEL),
 ]
 Grader = Annotated[str | None, _judge("A judge that grades answers.", "--grader")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
@@ -64,7 +65,7 @@ BaseUrl = Annotated[
 Model = Annotated[str | None, option("ID", "Model name at the endpoint.", panel=MODEL)]
 MaxCost = Annotated[
     float | None,
-    option("USD", "Stop before all judges cost more than this.", panel=MODEL),
+    option("USD", "Stop before all judges together cost more than this.", panel=MODEL),
 ]
 _SET = (
     "Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or price=2.5,10; "

@@ -44,7 +44,7 @@ def dataset(
     ] = None,
     format: opt.Format = "text",
 ) -> None:
-    """Publish a dataset folder. A folder whose audit finds errors is refused."""
+    """Publish a dataset folder. Refuses a folder with audit errors."""
     from hub_scripts.dataset import dataset_publication
 
     _check_repo(repo)
@@ -60,7 +60,7 @@ def results(
     dry_run: DryRun = False,
     format: opt.Format = "text",
 ) -> None:
-    """Publish a run's report and decisions. A report that the decisions do not give is refused."""
+    """Publish a run's report and decisions. Refuses figures that the decisions do not give."""
     from hub_scripts.results import results_publication
 
     _check_repo(repo)
@@ -96,7 +96,7 @@ def every_eval_ever(
     organization: Annotated[str, opt.option("NAME", "Who ran the evaluation.")],
     relationship: Annotated[
         Literal["first_party", "third_party", "collaborative", "other"],
-        opt.option(None, "Of that organisation to the judge's model."),
+        opt.option(None, "The organisation's relation to the judge's model."),
     ] = "third_party",
     developer: Annotated[
         str | None, opt.option("NAME", "Developer of a model that has no Hub id.")

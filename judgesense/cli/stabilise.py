@@ -22,7 +22,7 @@ def stabilise(
     task: Annotated[str | None, opt.option("NAME", "A task of the run.", panel=opt.DATA)] = None,
     scoring: Annotated[
         opt.OneScoring,
-        opt.option(None, "Of a run with both; options by default.", panel=opt.RUN),
+        opt.option(None, "Which scoring of a run with both.", panel=opt.RUN, default="options"),
     ] = None,
     remedy: Annotated[
         str | None,
@@ -34,7 +34,9 @@ def stabilise(
     ] = None,
     max_error: Annotated[
         float,
-        opt.option("SHARE", "Wrong verdicts that the ask_person threshold allows.", panel=opt.RUN),
+        opt.option(
+            "SHARE", "Share of wrong verdicts that the ask_person threshold allows.", panel=opt.RUN
+        ),
     ] = 0.05,
     templates: Annotated[
         Path | None,
