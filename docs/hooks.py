@@ -8,7 +8,7 @@ from typing import Any
 
 PAGE = "reference/cli.md"
 _BLOCK = re.compile(r"<pre>(<span></span><code>(.*?)</code></pre>)", re.DOTALL)
-_WIDE = 100
+_WIDE = 104
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -23,7 +23,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """Let the sentences in a program's output wrap. Tables and aligned comments keep their lines."""
+    """Let sentences in shown output wrap; tables and aligned comments keep their lines."""
     return _BLOCK.sub(_wrapped, html)
 
 
