@@ -228,6 +228,8 @@ def _of_path_or_id(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSp
         return JudgeSpec(path.stem if path.is_file() else path.name, engine, path.resolve(), given)
     if judge.count("/") == 1 and not judge.startswith((".", "/", "~")):
         return JudgeSpec(judge, engine, judge, given)
+    if "/" in judge:
+        raise JudgeSenseError(f"unknown judge {judge!r}: no such folder or file")
     raise JudgeSenseError(
         f"unknown judge {judge!r}: not a name, a folder, a file or a Hub id (org/name); "
         f"{_names(judge)}"

@@ -217,6 +217,13 @@ def _require_short_names(values: Iterable[Any]) -> None:
 class Group(TyperGroup):
     """A group whose commands are listed with their whole first paragraph."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As Typer's, but an unknown command is a JudgeSenseError."""
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as error:
+            raise JudgeSenseError(f"{error.format_message()} See {ctx.command_path} -h") from None
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands, uncut."""
         found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}

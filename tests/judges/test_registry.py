@@ -351,6 +351,18 @@ def test_a_wrong_setting_is_refused_with_what_to_write(given: list[str], says: s
     assert says in str(done.exception)
 
 
+@pytest.mark.parametrize(("given", "near"), [(["runn"], "'run'"), (["judges", "lst"], "'list'")])
+def test_an_unknown_command_is_refused_in_one_line(given: list[str], near: str) -> None:
+    done = CliRunner().invoke(app, given)
+    assert isinstance(done.exception, JudgeSenseError)
+    assert near in str(done.exception)
+
+
+def test_a_path_that_does_not_exist_is_no_unknown_name() -> None:
+    with pytest.raises(JudgeSenseError, match="no such folder or file$"):
+        resolve("./absent")
+
+
 def test_the_list_of_judges_as_json() -> None:
     done = CliRunner().invoke(app, ["judges", "list", "--format", "json"])
     listed = {row["judge"]: row for row in json.loads(done.stdout)["judges"]}
