@@ -101,7 +101,7 @@ def run(
         content_free: ask each wording about input without content ("N/A") as well, for contextual
             calibration; it reads option probabilities.
         note: called with progress notes; they go to stderr by default.
-        judge_options: the engine's (``dtype``, ``max_tokens``, ...; see
+        judge_options: options of the engine (``dtype``, ``max_tokens``, ...; see
             :mod:`local_judges.options`). A list of ``max_tokens`` makes one judge of each.
 
     Returns:

@@ -74,12 +74,12 @@ def judge_items(
         judge: a stabilised judge's file, or any other judge with ``task``.
         out: the file to write: .parquet, .jsonl or .csv.
         task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
-        wording: the template to ask then; the task's first by default.
-        scoring: ``options`` or ``generate``, for a judge that is not stabilised (options).
+        wording: for a judge that is not stabilised, the template to ask (the task's first).
+        scoring: ``options`` (the default) or ``generate``, for a judge that is not stabilised.
         templates: your own template file, for a judge that is not stabilised.
         columns: your names of the columns: ``{"query": "question"}``.
         note: called with progress notes; they go to stderr by default.
-        judge_options: the engine's.
+        judge_options: options of the engine.
 
     Returns:
         The counts.
@@ -207,9 +207,9 @@ def load_judge(
         judge: the judge to ask in place of the file's: a function or a loaded judge. It need not be
             the one that was stabilised.
         task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
-        wording: the template to ask then.
-        scoring: ``options`` or ``generate`` then (options).
-        judge_options: the engine's.
+        wording: for a judge that is not stabilised, the template to ask (the task's first).
+        scoring: ``options`` (the default) or ``generate``, for a judge that is not stabilised.
+        judge_options: options of the engine.
 
     Raises:
         JudgeSenseError: a file that is not consistent, or a judge that is not there.

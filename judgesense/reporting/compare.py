@@ -16,7 +16,7 @@ class Comparison(ResultMapping):
     """Two runs' judges on the pairs that both judged.
 
     ``advice`` says which judge to prefer on each task; a judge whose trust card says ``avoid`` is
-    never preferred. ``comparisons`` has one entry per couple of judges, task, scoring and measure,
+    never preferred. ``comparisons`` has one entry per pair of judges, task, scoring and measure,
     with the keys ``task``, ``judge_a``, ``judge_b``, ``scoring_a``, ``scoring_b``, ``trust_a``,
     ``trust_b`` (from the trust cards), ``measure`` (``jss`` or ``accuracy``), ``a``, ``b``,
     ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not corrected), ``p_value``,

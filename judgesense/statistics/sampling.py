@@ -19,8 +19,8 @@ from judgesense.statistics.tables import numbers
 class SampledAgreement(ResultMapping):
     """JSS over draws, the noise floor of the same prompts, and their difference.
 
-    ``jss`` is the share of agreeing couples of draws, one of each prompt, averaged over pairs;
-    ``noise_floor`` the share of differing couples of draws of the *same* prompt;
+    ``jss`` is the share of agreeing pairs of draws, one of each prompt, averaged over pairs;
+    ``noise_floor`` the share of differing pairs of draws of the *same* prompt;
     ``net_flip_rate`` = (1 - jss) - noise_floor, the flips that only the wording explains, over
     the pairs with at least two draws of both prompts. By chance it can fall below 0.
     """
@@ -107,7 +107,7 @@ def sampled_jss(
 
 
 def _differ(counts: Floats) -> Floats:
-    """The share of differing couples of draws of one prompt; each row has at least two draws."""
+    """The share of differing pairs of draws of one prompt; each row has at least two draws."""
     n = counts.sum(axis=1)
     same: Floats = (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
     return 1 - same

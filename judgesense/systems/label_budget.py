@@ -36,8 +36,8 @@ FEWEST_FOR_FIT = 10
 class LabelPlan(ResultMapping):
     """The outputs to label next.
 
-    ``rows`` has ``item_id``, ``system_id``, ``stratum`` and ``weight`` of each: labelled outputs of
-    the stratum stand for ``weight`` outputs each, once these labels are in. ``systems`` are those
+    ``rows`` has ``item_id``, ``system_id``, ``stratum`` and ``weight`` of each: how many outputs a
+    labelled output of the stratum represents once these labels are in. ``systems`` are those
     between which labels are to decide. ``error_now``, ``error_then`` and ``error_random`` are the
     labels' parts of the standard error now, with these labels, and with as many random ones, as
     the labels so far show; None with too few. ``strata`` counts the strata, ``files`` are those

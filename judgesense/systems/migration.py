@@ -139,8 +139,8 @@ def migration(
 ) -> Migration:
     """Does an update of a judge move more verdicts than a paraphrase of its prompt does?
 
-    The verdicts of both on the same prompts are compared. Beside them stand the old judge's own
-    verdicts on the same items under its other wordings, and on the same prompts asked again.
+    The verdicts of both on the same prompts are compared. What rewording moves comes from the old
+    judge's verdicts under its other wordings; what asking again moves, from its repeats.
 
     Args:
         old: folder of a run before the update, or a file of verdicts. Rewording is measured here,

@@ -103,7 +103,7 @@ class Monitoring(ResultMapping):
     """A monitored judge after a look.
 
     ``status`` is the worst of the tasks': ``alarm``, then ``cannot tell``, then ``fine``.
-    ``recorded`` is False if the history had this run already, or was not to be written.
+    ``recorded`` is False if the history had this run already, or ``record`` was False.
     """
 
     status: Status
@@ -159,8 +159,8 @@ def monitor(
 
     The run's verdicts are compared with the baseline's on the same prompts. The excess is the share
     that moved minus the share that rewording moves in the baseline. A betting test
-    (`judgesense.statistics.monitoring`) bets from every look on that the excess lies above 0 since
-    then; all looks together raise a false alarm with probability ``error`` at most.
+    (`judgesense.statistics.monitoring`) asks at each look whether the excess has been above 0 since
+    that look or an earlier one. Over all looks, a false alarm has a probability of at most ``error``.
 
     Args:
         run: folder of this look's run, or its file of verdicts.

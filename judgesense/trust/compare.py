@@ -278,7 +278,7 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
 def _recommend(
     found: list[dict[str, Any]], names: Mapping[str, str], cards: Mapping[str, Cards]
 ) -> Iterator[str]:
-    """Which judge to prefer on each task, for each couple of judges."""
+    """Which judge to prefer on each task, for each pair of judges."""
     keys = ("task", "judge_a", "judge_b", "scoring_a", "scoring_b")
     couples: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for entry in found:

@@ -99,7 +99,7 @@ def _check_plan(stream: Stream, name: str, check: Check) -> dict[str, Any]:
 
 
 def plan_difference(a: str | Path, b: str | Path) -> list[dict[str, Any]]:
-    """For every couple of judges of two runs: what shows their difference, and what these runs can.
+    """For every pair of judges of two runs: what shows their difference, and what these runs can.
 
     Args:
         a: folder of the first run.
