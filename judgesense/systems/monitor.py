@@ -160,7 +160,7 @@ def monitor(
     The run's verdicts are compared with the baseline's on the same prompts. The excess is the share
     that moved minus the share that rewording moves in the baseline. A betting test
     (`judgesense.statistics.monitoring`) asks at each look whether the excess has been above 0 since
-    that look or an earlier one. Over all looks, a false alarm has a probability of at most ``error``.
+    that look or an earlier one. A false alarm at any look has a probability of at most ``error``.
 
     Args:
         run: folder of this look's run, or its file of verdicts.
