@@ -102,7 +102,7 @@ class Options:
     temperature: float = setting(0.0, "Sampling temperature; 0 is greedy.", least=0)
     seed: int = setting(0, "Seed of sampled answers; a run's --seed comes first.")
     answer_format: str | None = setting(
-        None, "json or choice: the model can write only a verdict (vllm, api).", choices=ANSWER_FORMATS
+        None, "json or choice: only a verdict can be written (vllm, api).", choices=ANSWER_FORMATS
     )
 
 

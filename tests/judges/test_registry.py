@@ -359,7 +359,7 @@ def test_an_unknown_command_is_refused_in_one_line(given: list[str], near: str) 
 
 
 def test_a_path_that_does_not_exist_is_no_unknown_name() -> None:
-    with pytest.raises(JudgeSenseError, match="no such folder or file$"):
+    with pytest.raises(JudgeSenseError, match=r"no such folder or file$"):
         resolve("./absent")
 
 
