@@ -27,37 +27,30 @@ def check(
         ),
     ] = None,
     data: Annotated[
-        Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.", panel=opt.DATA)
+        Path | None, opt.data_option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
     log: Annotated[
         Path | None,
-        opt.option(
+        opt.data_option(
             "FILE",
             "Take rubric, rows and judge from a log: Inspect's .eval or .json, promptfoo's "
             "results.json, DeepEval's .latest_test_run.json.",
-            panel=opt.DATA,
         ),
     ] = None,
     pick: Annotated[
-        str | None,
-        opt.option("NAME", "The log's scorer or metric, if it has several.", panel=opt.DATA),
+        str | None, opt.data_option("NAME", "The log's scorer or metric, if it has several.")
     ] = None,
     judge: Annotated[
         str | None,
-        opt.option(
-            "JUDGE",
-            f"{opt.ANY_JUDGE}; with --log, the log's judge by default.",
-            "--judge",
-            "-j",
-            panel=opt.MODEL,
+        opt.judge_option(
+            "JUDGE", f"{opt.ANY_JUDGE}; with --log, the log's judge by default.", "--judge", "-j"
         ),
     ] = None,
     answers: Annotated[
         str | None, opt.option("A,B", "The possible answers; the gold labels by default.")
     ] = None,
     options: Annotated[
-        str | None,
-        opt.option("A=COLUMN,B=COLUMN", "Pairwise rubrics: the column for each answer."),
+        str | None, opt.option("A=COLUMN,B=COLUMN", "Pairwise rubrics: the column for each answer.")
     ] = None,
     threshold: Annotated[
         float, opt.option("JSS", "PASS above this JSS, FAIL below it (0 to 1).")
@@ -91,8 +84,7 @@ def check(
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     scoring: Annotated[
-        Literal["generate", "options"],
-        opt.option(None, "Read text or option probabilities.", panel=opt.RUN),
+        Literal["generate", "options"], opt.run_option(None, "Read text or option probabilities.")
     ] = "generate",
     variants: opt.Variants = None,
     repeats: opt.Repeats = 2,

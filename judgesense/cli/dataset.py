@@ -23,15 +23,7 @@ Dataset = Annotated[
 
 @app.command()
 def build(
-    source: Annotated[
-        str,
-        opt.option(
-            "A,B",
-            f"Any of {', '.join(CHOICES)}.",
-            "--source",
-            "-s",
-        ),
-    ],
+    source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
     out: opt.Out,
     limit: Annotated[
         str | None,

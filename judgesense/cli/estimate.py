@@ -54,30 +54,26 @@ def estimate(
         opt.option(None, "How several people's labels of one output are combined.", panel=_LABELS),
     ] = "majority",
     judge: Annotated[
-        str | None, opt.option("NAME", "A judge of VERDICTS, if it has several.", panel=opt.DATA)
+        str | None, opt.data_option("NAME", "A judge of VERDICTS, if it has several.")
     ] = None,
     task: Annotated[
-        str | None, opt.option("NAME", "A task of VERDICTS, if it has several.", panel=opt.DATA)
+        str | None, opt.data_option("NAME", "A task of VERDICTS, if it has several.")
     ] = None,
     scoring: Annotated[
         Literal["generate", "options"] | None,
-        opt.option(None, "Which scoring of a run with both.", panel=opt.DATA, default="options"),
+        opt.data_option(None, "Which scoring of a run with both.", default="options"),
     ] = None,
     systems: Annotated[
-        str | None, opt.option("A,B", "Systems to compare.", panel=opt.DATA, default="all")
+        str | None, opt.data_option("A,B", "Systems to compare.", default="all")
     ] = None,
     positive: Annotated[
-        str | None,
-        opt.option("LABEL", "The label that counts as good, such as PASS.", panel=opt.DATA),
+        str | None, opt.data_option("LABEL", "The label that counts as good, such as PASS.")
     ] = None,
     columns: Annotated[
-        str | None,
-        opt.option("OURS=YOURS,...", "Your column names, such as verdict=rating.", panel=opt.DATA),
+        str | None, opt.data_option("OURS=YOURS,...", "Your column names, such as verdict=rating.")
     ] = None,
     encoding: opt.Encoding = "utf-8",
-    confidence: Annotated[
-        float, opt.option("LEVEL", "Level of the intervals.", panel=opt.RUN)
-    ] = 0.95,
+    confidence: Annotated[float, opt.run_option("LEVEL", "Level of the intervals.")] = 0.95,
     next_: Annotated[
         int | None,
         opt.option(

@@ -22,17 +22,12 @@ def judge(
         ),
     ],
     out: Annotated[
-        Path,
-        opt.option("FILE", "Verdicts: .parquet, .jsonl or .csv.", "--out", "-o", panel=opt.RUN),
+        Path, opt.run_option("FILE", "Verdicts: .parquet, .jsonl or .csv.", "--out", "-o")
     ],
     judge: Annotated[
         str,
-        opt.option(
-            "JUDGE",
-            "A stabilised judge (FILE.yaml), or any judge with --task.",
-            "--judge",
-            "-j",
-            panel=opt.MODEL,
+        opt.judge_option(
+            "JUDGE", "A stabilised judge (FILE.yaml), or any judge with --task.", "--judge", "-j"
         ),
     ],
     engine: opt.Engine = None,
@@ -41,29 +36,23 @@ def judge(
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     task: Annotated[
-        str | None,
-        opt.option("NAME", "Task, for a judge that is not stabilised.", panel=opt.DATA),
+        str | None, opt.data_option("NAME", "Task, for a judge that is not stabilised.")
     ] = None,
     wording: Annotated[
         str | None,
-        opt.option(
-            "ID",
-            "Template to ask, for a judge that is not stabilised.",
-            panel=opt.DATA,
-            default="the task's first",
+        opt.data_option(
+            "ID", "Template to ask, for a judge that is not stabilised.", default="the task's first"
         ),
     ] = None,
     templates: opt.Templates = None,
     columns: Annotated[
-        str | None,
-        opt.option("OURS=YOURS,...", "Your column names, such as query=question.", panel=opt.DATA),
+        str | None, opt.data_option("OURS=YOURS,...", "Your column names, such as query=question.")
     ] = None,
     scoring: Annotated[
         opt.OneScoring,
-        opt.option(
+        opt.run_option(
             None,
             "Read text or option probabilities, for a judge that is not stabilised.",
-            panel=opt.RUN,
             default="options",
         ),
     ] = None,

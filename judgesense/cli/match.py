@@ -43,8 +43,7 @@ def match(
         ),
     ] = None,
     n_options: Annotated[
-        int | None,
-        opt.option("N", "Number of options, if their texts are unknown.", default="4"),
+        int | None, opt.option("N", "Number of options, if their texts are unknown.", default="4")
     ] = None,
     label_style: Annotated[
         Literal["letters", "numbers", "auto"] | None,

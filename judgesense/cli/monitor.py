@@ -24,8 +24,7 @@ def monitor(
         ),
     ],
     history: Annotated[
-        Path | None,
-        opt.option("FILE", "All looks (JSONL).", default="monitor.jsonl in BASELINE"),
+        Path | None, opt.option("FILE", "All looks (JSONL).", default="monitor.jsonl in BASELINE")
     ] = None,
     judge: Annotated[
         list[str] | None,
@@ -40,8 +39,7 @@ def monitor(
         ),
     ] = 0.05,
     error: Annotated[
-        float,
-        opt.option("SHARE", "Chance of a false alarm over all looks.", panel=_TEST),
+        float, opt.option("SHARE", "Chance of a false alarm over all looks.", panel=_TEST)
     ] = 0.05,
     allow: Annotated[
         float | None,

@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -38,8 +39,13 @@ def option(
     return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel, **more)
 
 
+judge_option = partial(option, panel=MODEL)
+data_option = partial(option, panel=DATA)
+run_option = partial(option, panel=RUN)
+
+
 def _judge(help: str, *flags: str) -> Any:
-    return option("JUDGE", help, *flags, panel=MODEL)
+    return judge_option("JUDGE", help, *flags)
 
 
 ANY_JUDGE = (
@@ -51,80 +57,68 @@ Judges = Annotated[list[str], _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j
 SomeJudges = Annotated[list[str] | None, _judge(f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 Responders = Annotated[
     list[str] | None,
-    option("MODEL", "A model that answers; repeatable.", "--responder", "-r", panel=MODEL),
+    judge_option("MODEL", "A model that answers; repeatable.", "--responder", "-r"),
 ]
 Grader = Annotated[str | None, _judge("A judge that grades answers.", "--grader")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 Engine = Annotated[
     Literal["transformers", "vllm", "api", "ray"] | None,
-    option(None, "Backend that runs the model.", panel=MODEL),
+    judge_option(None, "Backend that runs the model."),
 ]
-BaseUrl = Annotated[
-    str | None, option("URL", "OpenAI-compatible endpoint (engine api).", panel=MODEL)
-]
-Model = Annotated[str | None, option("ID", "Model name at the endpoint.", panel=MODEL)]
+BaseUrl = Annotated[str | None, judge_option("URL", "OpenAI-compatible endpoint (engine api).")]
+Model = Annotated[str | None, judge_option("ID", "Model name at the endpoint.")]
 MaxCost = Annotated[
-    float | None,
-    option("USD", "Stop before all judges together cost more than this.", panel=MODEL),
+    float | None, judge_option("USD", "Stop before all judges together cost more than this.")
 ]
 _SET = (
     "Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or price=2.5,10; "
     "repeatable. judgesense judges options lists them."
 )
-Settings = Annotated[list[str] | None, option("KEY=VALUE", _SET, "--set", panel=MODEL)]
+Settings = Annotated[list[str] | None, judge_option("KEY=VALUE", _SET, "--set")]
 
-Tasks = Annotated[str | None, option("A,B", "Tasks.", panel=DATA, default="all")]
-Templates = Annotated[Path | None, option("FILE", "Templates of your own (YAML).", panel=DATA)]
+Tasks = Annotated[str | None, data_option("A,B", "Tasks.", default="all")]
+Templates = Annotated[Path | None, data_option("FILE", "Templates of your own (YAML).")]
 _ITEMS = "Items of your own: JSONL, CSV or Parquet."
-Items = Annotated[Path | None, option("FILE", _ITEMS, panel=DATA)]
+Items = Annotated[Path | None, data_option("FILE", _ITEMS)]
 Variants = Annotated[
     str | None,
-    option(
+    data_option(
         "A,B",
         "Ways to ask: all, rewording, format, order, structure, contrast, intervention, thinking, "
         "a variant or your YAML file.",
-        panel=DATA,
         default="rewording",
     ),
 ]
-Limit = Annotated[int | None, option("N", "At most N items per task.", panel=DATA, min=1)]
+Limit = Annotated[int | None, data_option("N", "At most N items per task.", min=1)]
 _MIRROR = "Read ORG/NAME folders here, not the Hub."
-Mirror = Annotated[Path | None, option("DIR", _MIRROR, panel=DATA, envvar="JUDGESENSE_MIRROR")]
+Mirror = Annotated[Path | None, data_option("DIR", _MIRROR, envvar="JUDGESENSE_MIRROR")]
 Pins = Annotated[
-    list[str] | None,
-    option("SET=COMMIT", "Commit of a Hub dataset; repeatable.", "--pin", panel=DATA),
+    list[str] | None, data_option("SET=COMMIT", "Commit of a Hub dataset; repeatable.", "--pin")
 ]
-Revision = Annotated[str | None, option("COMMIT", "Commit of the Hub id.", panel=DATA)]
-Encoding = Annotated[str, option("NAME", "Text encoding of CSV and JSONL.", panel=DATA)]
+Revision = Annotated[str | None, data_option("COMMIT", "Commit of the Hub id.")]
+Encoding = Annotated[str, data_option("NAME", "Text encoding of CSV and JSONL.")]
 
-Out = Annotated[Path, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
-SomeOut = Annotated[Path | None, option("DIR", "Output folder.", "--out", "-o", panel=RUN)]
+Out = Annotated[Path, run_option("DIR", "Output folder.", "--out", "-o")]
+SomeOut = Annotated[Path | None, run_option("DIR", "Output folder.", "--out", "-o")]
 Scoring = Annotated[
     Literal["generate", "options", "both"] | None,
-    option(
-        None, "Read text, option probabilities, or both.", panel=RUN,
-        default="both, if the judge supports it",
+    run_option(
+        None, "Read text, option probabilities, or both.", default="both, if the judge supports it"
     ),
-]  # fmt: skip
+]
 OneScoring = Literal["generate", "options"] | None
 _THRESHOLD = (
     "Threshold of a check of the trust card: readable, steady, responsive, right or fair, such as "
     "steady=0.9; repeatable."
 )
 Thresholds = Annotated[list[str] | None, option("NAME=VALUE", _THRESHOLD, "--threshold")]
-Format = Annotated[
-    Literal["text", "json"], option(None, "Output format.", "--format", "-f", panel=RUN)
-]
-AsJson = Annotated[
-    bool, option(None, "Print JSON, as --format json elsewhere.", "--json", panel=RUN)
-]
+Format = Annotated[Literal["text", "json"], run_option(None, "Output format.", "--format", "-f")]
+AsJson = Annotated[bool, run_option(None, "Print JSON, as --format json elsewhere.", "--json")]
 """For a command whose ``--format`` is that of a file."""
-Repeats = Annotated[int, option("N", "Ask each prompt N times.", panel=RUN, min=1)]
-Seed = Annotated[int, option("N", "Random seed.", panel=RUN)]
-Quick = Annotated[bool, option(None, "Use a few items, as a smoke test.", "--quick", panel=RUN)]
-DryRun = Annotated[
-    bool, option(None, "Show what would happen; change nothing.", "--dry-run", panel=RUN)
-]
+Repeats = Annotated[int, run_option("N", "Ask each prompt N times.", min=1)]
+Seed = Annotated[int, run_option("N", "Random seed.")]
+Quick = Annotated[bool, run_option(None, "Use a few items, as a smoke test.", "--quick")]
+DryRun = Annotated[bool, run_option(None, "Show what would happen; change nothing.", "--dry-run")]
 
 _RENAMED = {
     "--engine-option": "", "--timeout": "timeout_s", "--retry-budget": "retry_budget_s",

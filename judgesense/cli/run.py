@@ -17,8 +17,7 @@ _SHOWN = 20
 def run(
     judge: opt.Judges,
     out: Annotated[
-        str,
-        opt.option("DIR|URL", "Output folder or URL (s3://...).", "--out", "-o", panel=opt.RUN),
+        str, opt.run_option("DIR|URL", "Output folder or URL (s3://...).", "--out", "-o")
     ],
     engine: opt.Engine = None,
     base_url: opt.BaseUrl = None,
@@ -27,16 +26,14 @@ def run(
     settings: opt.Settings = None,
     dataset: Annotated[
         str | None,
-        opt.option(
-            "REPO|PATH", "JudgeSense dataset; the embedded benchmark by default.", panel=opt.DATA
-        ),
+        opt.data_option("REPO|PATH", "JudgeSense dataset; the embedded benchmark by default."),
     ] = None,
     tasks: opt.Tasks = None,
     templates: opt.Templates = None,
     items: opt.Items = None,
     orders: Annotated[
         Literal["AB", "BA", "AB,BA"] | None,
-        opt.option(None, "Option orders; those of the data by default.", panel=opt.DATA),
+        opt.data_option(None, "Option orders; those of the data by default."),
     ] = None,
     variants: opt.Variants = None,
     limit: opt.Limit = None,
@@ -44,17 +41,13 @@ def run(
     repeats: opt.Repeats = 1,
     seed: opt.Seed = 0,
     content_free: Annotated[
-        bool,
-        opt.option(
-            None, 'Ask "N/A" too, for contextual calibration.', "--content-free", panel=opt.RUN
-        ),
+        bool, opt.run_option(None, 'Ask "N/A" too, for contextual calibration.', "--content-free")
     ] = False,
     batch: Annotated[
-        bool, opt.option(None, "Write OpenAI batch files and stop.", "--batch", panel=opt.RUN)
+        bool, opt.run_option(None, "Write OpenAI batch files and stop.", "--batch")
     ] = False,
     batch_in: Annotated[
-        list[Path] | None,
-        opt.option("FILE", "Read answers from batch output; repeatable.", panel=opt.RUN),
+        list[Path] | None, opt.run_option("FILE", "Read answers from batch output; repeatable.")
     ] = None,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",

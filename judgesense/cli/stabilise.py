@@ -15,32 +15,26 @@ if TYPE_CHECKING:
 
 def stabilise(
     run: opt.RunFolder,
-    out: Annotated[
-        Path, opt.option("FILE.yaml", "The judge to write.", "--out", "-o", panel=opt.RUN)
-    ],
+    out: Annotated[Path, opt.run_option("FILE.yaml", "The judge to write.", "--out", "-o")],
     judge: opt.RunJudge = None,
-    task: Annotated[str | None, opt.option("NAME", "A task of the run.", panel=opt.DATA)] = None,
+    task: Annotated[str | None, opt.data_option("NAME", "A task of the run.")] = None,
     scoring: Annotated[
-        opt.OneScoring,
-        opt.option(None, "Which scoring of a run with both.", panel=opt.RUN, default="options"),
+        opt.OneScoring, opt.run_option(None, "Which scoring of a run with both.", default="options")
     ] = None,
     remedy: Annotated[
         str | None,
-        opt.option(
+        opt.run_option(
             "NAME",
             "A remedy of the report, such as 'both orders'; by default the cheapest that passes.",
-            panel=opt.RUN,
         ),
     ] = None,
     max_error: Annotated[
         float,
-        opt.option(
-            "SHARE", "Share of wrong verdicts that the ask_person threshold allows.", panel=opt.RUN
-        ),
+        opt.run_option("SHARE", "Share of wrong verdicts that the ask_person threshold allows."),
     ] = 0.05,
     templates: Annotated[
         Path | None,
-        opt.option("FILE", "Texts of the wordings, if the run does not have them.", panel=opt.DATA),
+        opt.data_option("FILE", "Texts of the wordings, if the run does not have them."),
     ] = None,
     format: opt.Format = "text",
 ) -> None:

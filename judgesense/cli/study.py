@@ -98,9 +98,7 @@ def judge_sensitivity(
     ] = None,
     variants: Annotated[
         str | None,
-        opt.option(
-            "A,B", "Also ask these variants, such as all, in a run of their own.", panel=opt.DATA
-        ),
+        opt.data_option("A,B", "Also ask these variants, such as all, in a run of their own."),
     ] = None,
     settings: opt.Settings = None,
     quick: opt.Quick = False,

@@ -10,19 +10,14 @@ from judgesense.cli import options as opt
 
 def export_training(
     run: opt.RunFolder,
-    out: Annotated[
-        Path, opt.option("FILE.jsonl", "Training examples.", "--out", "-o", panel=opt.RUN)
-    ],
+    out: Annotated[Path, opt.run_option("FILE.jsonl", "Training examples.", "--out", "-o")],
     judge: opt.RunJudge = None,
     target: Annotated[
-        Literal["consensus", "gold"],
-        opt.option(None, "The verdict every wording should get.", panel=opt.RUN),
+        Literal["consensus", "gold"], opt.run_option(None, "The verdict every wording should get.")
     ] = "consensus",
-    format: Annotated[
-        Literal["sft", "dpo"], opt.option(None, "TRL's chat format.", panel=opt.RUN)
-    ] = "sft",
+    format: Annotated[Literal["sft", "dpo"], opt.run_option(None, "TRL's chat format.")] = "sft",
     holdout: Annotated[
-        float, opt.option("SHARE", "Clusters of items kept for evaluation.", panel=opt.RUN)
+        float, opt.run_option("SHARE", "Clusters of items kept for evaluation.")
     ] = 0.3,
     seed: opt.Seed = 0,
     json: opt.AsJson = False,
