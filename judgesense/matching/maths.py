@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
@@ -135,12 +134,7 @@ class _Comparer:
     def __enter__(self) -> _Comparer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop()
 
     def ask(self, said: str, wanted: list[str]) -> dict[str, object]:

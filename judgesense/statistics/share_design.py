@@ -59,11 +59,6 @@ class ShareDesign:
                 raise ValueError(f"{name} is {value!r}: pass a number from {low:g} to {high:g}")
 
     @property
-    def is_binomial(self) -> bool:
-        """Whether every pair is independent of all others."""
-        return self.pairs == 1 and not self.varies
-
-    @property
     def varies(self) -> bool:
         """Whether wordings are a sample, too."""
         return self.wordings > 1 and self.wording_variance + self.cell_variance > 0
