@@ -29,7 +29,7 @@ _MISSING = {
 }
 
 
-class Case:
+class ReportCase:
     """One card, and what a report has on the same judge, task and scoring."""
 
     def __init__(self, report: Mapping[str, Any], card: Entry) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.report_file import Key, task_rank
-from judgesense.reporting.case import Case, Data, Entry
+from judgesense.reporting.case import Data, Entry, ReportCase
 from judgesense.reporting.title import MOST_IN_TITLE, title_of
 from judgesense.text import join, percent, short_names
 from judgesense.trust.card import TRUST
@@ -25,12 +25,12 @@ def first_screen(report: Mapping[str, Any]) -> Data:
     Of a judge and task that were scored in two ways, the better one is in ``rows`` and the other
     in ``others``.
     """
-    cases = [Case(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
+    cases = [ReportCase(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
     names = short_names({case.judge for case in cases})
     for case in cases:
         case.name = names[case.judge]
     cases.sort(key=lambda case: (task_rank(case.task), case.rank, case.name, case.key))
-    best: dict[tuple[str, str, str], Case] = {}
+    best: dict[tuple[str, str, str], ReportCase] = {}
     for case in sorted(cases, key=lambda case: case.rank):
         best.setdefault(case.key[:3], case)
     chosen = set(map(id, best.values()))
@@ -65,7 +65,7 @@ def _changed(remedy: Entry) -> str:
     return said
 
 
-def _matrix(cases: Sequence[Case]) -> Data | None:
+def _matrix(cases: Sequence[ReportCase]) -> Data | None:
     """Judges by tasks, a trust value in each place; None for one judge."""
     judges = list(dict.fromkeys((case.key[0], case.name) for case in cases))
     if len(judges) < 2:
@@ -81,7 +81,7 @@ def _matrix(cases: Sequence[Case]) -> Data | None:
     }
 
 
-def _remedies(cases: Sequence[Case]) -> Data:
+def _remedies(cases: Sequence[ReportCase]) -> Data:
     """The changes that pass, or how many were measured without one."""
     passing = [
         {"judge": case.name, "task": case.task, "text": _changed(case.remedy)}
@@ -99,7 +99,7 @@ def _remedies(cases: Sequence[Case]) -> Data:
     }
 
 
-def _wordings(cases: Sequence[Case]) -> Iterator[Data]:
+def _wordings(cases: Sequence[ReportCase]) -> Iterator[Data]:
     """The wording to use for each case that has one; cases without one are left out."""
     shown = 0
     # What can be used comes first: its wording is the one that stays in sight.
@@ -126,7 +126,7 @@ def _wordings(cases: Sequence[Case]) -> Iterator[Data]:
         }
 
 
-def _wordings_of(case: Case) -> int:
+def _wordings_of(case: ReportCase) -> int:
     """How many wordings of one polarity were compared; 0 where none were."""
     return int(case.checks["steady"]["details"].get("n_wordings") or 0)
 
@@ -137,11 +137,11 @@ def next_steps(report: Mapping[str, Any], folder: str | Path = "DIR") -> dict[Ke
     ``remedy`` says whether it makes a judge usable that is not usable as asked. ``folder`` is that
     of the run, for the command.
     """
-    cases = [Case(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
+    cases = [ReportCase(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
     return {case.key: _step(case, [case.task], str(folder)) for case in cases}
 
 
-def _next(cases: Sequence[Case]) -> Data | None:
+def _next(cases: Sequence[ReportCase]) -> Data | None:
     """The next step for the most usable case."""
     if not cases:
         return None
@@ -150,7 +150,7 @@ def _next(cases: Sequence[Case]) -> Data | None:
     return _step(case, list(dict.fromkeys(case.task for case in cases)))
 
 
-def _step(case: Case, tasks: Sequence[str], folder: str = "DIR") -> Data:
+def _step(case: ReportCase, tasks: Sequence[str], folder: str = "DIR") -> Data:
     """The next step in words and as one command; another judge would be measured on ``tasks``."""
     run = shlex.quote(folder)
     who = f"--judge {shlex.quote(case.judge.partition('@')[0])}"

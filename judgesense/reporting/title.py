@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judgesense.reporting.case import Case
+from judgesense.reporting.case import ReportCase
 from judgesense.text import join, percent, span
 
 MOST_IN_TITLE = 4
@@ -17,7 +17,7 @@ _TITLE_FAILS = {
 }
 
 
-def title_of(cases: Sequence[Case]) -> str:
+def title_of(cases: Sequence[ReportCase]) -> str:
     """The conclusion in one sentence."""
     if not cases:
         return "JudgeSense report"
@@ -25,7 +25,7 @@ def title_of(cases: Sequence[Case]) -> str:
     return _of_one(judges[0], cases) if len(judges) == 1 else _of_several(judges, cases)
 
 
-def _of_one(judge: str, cases: Sequence[Case]) -> str:
+def _of_one(judge: str, cases: Sequence[ReportCase]) -> str:
     usable = [case for case in cases if case.usable]
     unknown = [case for case in cases if not case.usable and case.trust == "unknown"]
     avoid = [case for case in cases if not case.usable and case.trust == "avoid"]
@@ -51,14 +51,14 @@ def _of_one(judge: str, cases: Sequence[Case]) -> str:
     return text if text.startswith(judge) else text[:1].upper() + text[1:]
 
 
-def _common(cases: Sequence[Case], names: Sequence[str]) -> list[str]:
+def _common(cases: Sequence[ReportCase], names: Sequence[str]) -> list[str]:
     """What is not settled yet in cases of unknown trust."""
     named = {name for case in cases for name in case.card["because"]}
     said = {"steady": "steadiness not settled", "right": "being right not settled"}
     return [said[name] for name in names if name in named]
 
 
-def _why_not(cases: Sequence[Case]) -> str:
+def _why_not(cases: Sequence[ReportCase]) -> str:
     """The failed checks of cases to avoid, the two commonest ones."""
     failed = [name for case in cases for name in case.card["because"]]
     common = sorted(dict.fromkeys(failed), key=lambda name: -failed.count(name))[:2]
@@ -66,7 +66,7 @@ def _why_not(cases: Sequence[Case]) -> str:
     return join([first, *(reason.removeprefix("it ") for reason in rest)])
 
 
-def _fails(name: str, cases: Sequence[Case]) -> str:
+def _fails(name: str, cases: Sequence[ReportCase]) -> str:
     own = [case for case in cases if name in case.card["because"]]
     values = [case.checks[name]["estimate"] for case in own]
     if name == "readable":
@@ -80,7 +80,7 @@ def _fails(name: str, cases: Sequence[Case]) -> str:
     return _TITLE_FAILS[name]
 
 
-def _of_several(judges: Sequence[str], cases: Sequence[Case]) -> str:
+def _of_several(judges: Sequence[str], cases: Sequence[ReportCase]) -> str:
     able = list(dict.fromkeys(case.name for case in cases if case.usable))
     if not able:
         unknown = any(case.trust == "unknown" for case in cases)

@@ -17,6 +17,7 @@ from judgesense.reporting.report import Report
 from judgesense.reporting.screen import next_steps
 from judgesense.run_folder import read_record, save_run
 from judgesense.statistics.result import ResultMapping
+from judgesense.studies.check_command import CheckCommand
 from judgesense.studies.check_question import (
     RUNS,
     Inconclusive,
@@ -26,7 +27,6 @@ from judgesense.studies.check_question import (
     with_wordings,
 )  # fmt: skip
 from judgesense.studies.check_tables import result_of
-from judgesense.studies.common.check_command import CheckCommand
 from judgesense.studies.common.measures import cases
 from judgesense.studies.common.result import Result, judged
 from judgesense.trust.gate import Gate, gate
@@ -194,10 +194,7 @@ def check(
         threshold=threshold, confidence=confidence, inconclusive=inconclusive, scoring=scoring,
         variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
     )  # fmt: skip
-    command = CheckCommand(
-        rubric, data, judge, wordings=wordings, answers=answers, options=options,
-        threshold=threshold, confidence=confidence, scoring=scoring, repeats=repeats, limit=limit,
-    )  # fmt: skip
+    command = CheckCommand(rubric, data, judge, terms, answers, options)
 
     def question() -> Question:
         own = read_rubric(rubric, data, answers, options)
@@ -211,13 +208,12 @@ def check(
             told={"rubric": str(rubric), "data": str(data)},
         )
 
-    return run_check(question, judge, terms, command, note or to_stderr, judge_options)
+    return run_check(question, judge, command, note or to_stderr, judge_options)
 
 
 def run_check(
     read: Callable[[], Question],
     judge: Any,
-    terms: Terms,
     command: CheckCommand,
     note: Callable[[str], None],
     judge_options: Mapping[str, Any],
@@ -228,6 +224,7 @@ def run_check(
     """
     from judgesense_dataset.pairing import build
 
+    terms = command.terms
     (spec,) = resolve_all([judge], terms.scoring, judge_options)
     settings = Settings.of(terms.scoring, None, None, terms.repeats, terms.seed, terms.limit)
     question = read()

@@ -16,8 +16,8 @@ from judgesense.importers.graded_logs import read_graded
 from judgesense.pipeline import to_stderr
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.studies.check import CheckResult, run_check
+from judgesense.studies.check_command import CheckCommand
 from judgesense.studies.check_question import RUNS, Inconclusive, Question, Terms
-from judgesense.studies.common.check_command import CheckCommand
 from judgesense.studies.common.result import Record, Table
 from judgesense.studies.log_judges import judge_of
 from judgesense.tasks import UNDECIDED
@@ -100,11 +100,8 @@ def check_log(
         threshold=threshold, confidence=confidence, inconclusive=inconclusive, scoring=scoring,
         variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
     )  # fmt: skip
-    command = CheckCommand(
-        None, Path(log), judge, wordings=wordings, threshold=threshold, confidence=confidence,
-        scoring=scoring, repeats=repeats, limit=limit, pick=pick,
-    )  # fmt: skip
-    found = run_check(lambda: _question(graded, pick), asked, terms, command, note, judge_options)
+    command = CheckCommand(None, Path(log), judge, terms, pick=pick)
+    found = run_check(lambda: _question(graded, pick), asked, command, note, judge_options)
     return _compared(found, graded)
 
 

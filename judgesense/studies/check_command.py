@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from judgesense.studies.check_question import Terms
 from judgesense.text import join
 from judgesense.trust.gate import Gate
 from judgesense.trust.thresholds import STEADY_JSS
@@ -25,22 +26,18 @@ class CheckCommand:
     rubric: Path | None
     data: Path
     judge: Any
-    wordings: str | Path | None = None
+    terms: Terms
     answers: Sequence[str] | None = None
     options: Mapping[str, str] | None = None
-    threshold: float = STEADY_JSS
-    confidence: float = 0.95
-    scoring: str = "generate"
-    repeats: int = 2
-    limit: int | None = None
     pick: str | None = None
 
     def __str__(self) -> str:
         """The command; a judge that is no name stands as JUDGE.
 
-        >>> print(CheckCommand(Path("r.txt"), Path("d.csv"), "smollm2-135m", limit=12))
+        >>> print(CheckCommand(Path("r.txt"), Path("d.csv"), "smollm2-135m", Terms(limit=12)))
         judgesense check r.txt --data d.csv --judge smollm2-135m --limit 12
         """
+        terms = self.terms
         judge = str(self.judge) if isinstance(self.judge, (str, Path)) else "JUDGE"
         words = ["judgesense", "check"]
         words += [str(self.rubric), "--data"] if self.rubric else ["--log"]
@@ -48,12 +45,12 @@ class CheckCommand:
         given = {
             "--answers": self.answers and ",".join(self.answers),
             "--options": self.options and ",".join(f"{k}={v}" for k, v in self.options.items()),
-            "--threshold": None if self.threshold == STEADY_JSS else f"{self.threshold:g}",
-            "--confidence": None if self.confidence == 0.95 else f"{self.confidence:g}",
-            "--wordings": self.wordings,
-            "--scoring": None if self.scoring == "generate" else self.scoring,
-            "--repeats": None if self.repeats == 2 else self.repeats,
-            "--limit": self.limit,
+            "--threshold": None if terms.threshold == STEADY_JSS else f"{terms.threshold:g}",
+            "--confidence": None if terms.confidence == 0.95 else f"{terms.confidence:g}",
+            "--wordings": terms.wordings,
+            "--scoring": None if terms.scoring == "generate" else terms.scoring,
+            "--repeats": None if terms.repeats == 2 else terms.repeats,
+            "--limit": terms.limit,
             "--pick": self.pick,
         }
         for flag, value in given.items():
@@ -86,10 +83,10 @@ class CheckCommand:
             return f"next: {kept}run this in your CI: `{self}`"
         if decided.cause == "failed":
             return f"next: ask again for the missing answers: `{self}`"
-        if decided.cause in ("coverage", "readable") and self.scoring == "generate":
+        if decided.cause in ("coverage", "readable") and self.terms.scoring == "generate":
             return (
                 "next: read the options' probabilities, which every answer has: "
-                f"`{replace(self, scoring='options')}`"
+                f"`{self._with(scoring='options')}`"
             )
         if flagged and decided.cause == "steady" and wordings is not None:
             return f"next: correct or remove {join(list(flagged))} in {wordings}, then `{self}`"
@@ -109,10 +106,13 @@ class CheckCommand:
         items = plan.items.clusters
         if items is None:
             return f"add wordings to {wordings} until there are {plan.wordings}, then `{self}`"
-        if self.limit is not None and n_rows > self.limit:
-            more = replace(self, limit=None if items >= n_rows else items)
+        if self.terms.limit is not None and n_rows > self.terms.limit:
+            more = self._with(limit=None if items >= n_rows else items)
             return f"judge {min(items, n_rows)} rows: `{more}`"
         return f"{self._rows()} until there are about {items}, then `{self}`"
+
+    def _with(self, **terms: Any) -> CheckCommand:
+        return replace(self, terms=replace(self.terms, **terms))
 
     def _rows(self, which: str = "") -> str:
         """What to add rows to: the data, or the evaluation that a log is of."""
