@@ -128,76 +128,61 @@ def _reference(
     dataset: str | Path | None,
     templates: str | Path | None,
     items: str | Path | None,
-    variants: Sequence[str] | None = None,
+    variants: Sequence[str] | None,
 ) -> DataReference:
+    if templates is None and items is None:
+        return _named(dataset)
     if dataset is not None and templates is not None and items is None and variants:
-        own_file = Path(templates)
-        if not own_file.is_file():
-            raise JudgeSenseError(f"no file {own_file}")
-        found = _reference(dataset, None, None, variants)
+        own, found = _existing(templates), _named(dataset)
         return replace(
             found,
-            identity={**found.identity, "templates": _file(own_file)},
-            parts=partial(_recovered, found.load, own_file),
+            identity={**found.identity, "templates": _file(own)},
+            parts=partial(_recovered, found.load, own),
         )
-    if (templates is None) != (items is None):
+    if templates is None or items is None:
         given, absent = ("--templates", "--items") if items is None else ("--items", "--templates")
         raise JudgeSenseError(f"{given} needs {absent}: give templates and items together")
-    if templates is not None and items is not None:
-        if dataset is not None:
-            raise JudgeSenseError("give either --dataset or --templates and --items")
-        own_templates, own_items = Path(templates), Path(items)
-        for path in (own_templates, own_items):
-            if not path.is_file():
-                raise JudgeSenseError(f"no file {path}")
+    if dataset is not None:
+        raise JudgeSenseError("give either --dataset or --templates and --items")
+    from judgesense_dataset.pairing import build_from_files, read_files
 
-        def own() -> Benchmark:
-            from judgesense_dataset.pairing import build_from_files
+    files = _existing(templates), _existing(items)
+    identity = {"templates": _file(files[0]), "items": _file(files[1])}
+    return DataReference(identity, partial(build_from_files, *files), partial(read_files, *files))
 
-            return build_from_files(own_templates, own_items)
 
-        def own_parts() -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
-            from judgesense_dataset.pairing import read_files
+def _named(dataset: str | Path | None) -> DataReference:
+    """An embedded set (None: the benchmark), a dataset's folder, or one on the Hub."""
+    from judgesense_dataset.embedded import (
+        EMBEDDED,
+        EMBEDDED_SETS,
+        EMBEDDED_VERSION,
+        embedded_items,
+        embedded_templates,
+    )
+    from judgesense_dataset.load import load_benchmark, require_data_files
 
-            return read_files(own_templates, own_items)
-
-        return DataReference(
-            {
-                "templates": _file(own_templates),
-                "items": _file(own_items),
-            },
-            own,
-            own_parts,
-        )
-
-    def published() -> Benchmark:
-        from judgesense_dataset.load import load_benchmark
-
-        return load_benchmark(dataset)
-
-    from judgesense_dataset.embedded import EMBEDDED, EMBEDDED_SETS, EMBEDDED_VERSION
-
+    load = partial(load_benchmark, dataset)
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         name = str(dataset or EMBEDDED)
-
-        def embedded() -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
-            from judgesense_dataset.embedded import embedded_items, embedded_templates
-
-            return embedded_templates(name), embedded_items(name)
-
         identity = {"dataset": name, "version": EMBEDDED_VERSION}
-        return DataReference(identity, published, embedded)
-    recovered = partial(_recovered, published, None)
-    folder = Path(dataset)
+        return DataReference(
+            identity, load, lambda: (embedded_templates(name), embedded_items(name))
+        )
+    folder, identity = Path(dataset), {"dataset": str(dataset)}
     if folder.is_dir():
-        from judgesense_dataset.load import require_data_files
-
         require_data_files(folder)
         content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))
         digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
         identity = {"dataset": str(folder.resolve()), "sha256": digest}
-        return DataReference(identity, published, recovered)
-    return DataReference({"dataset": str(dataset)}, published, recovered)
+    return DataReference(identity, load, partial(_recovered, load, None))
+
+
+def _existing(path: str | Path) -> Path:
+    found = Path(path)
+    if not found.is_file():
+        raise JudgeSenseError(f"no file {found}")
+    return found
 
 
 def _recovered(

@@ -131,31 +131,16 @@ def consequence(
         repeat, _ = cluster_codes(repeat_ids, n)
         repeat_rate = _repeat_changes(value, system, template, item, repeat)
 
-    # An output is one system's answer to one item; its score under a template is a mean.
-    outputs, output = np.unique(item * n_systems + system, return_inverse=True)
-    cell = output * n_templates + template
-    known = ~np.isnan(value)
-    size = len(outputs) * n_templates
-    tally = np.bincount(cell[known], minlength=size)
-    sums = np.bincount(cell[known], value[known], minlength=size)
-    whole = (tally.reshape(-1, n_templates) > 0).all(axis=1)
-    n_excluded = int((~whole).sum())
-    grid = (sums / np.maximum(tally, 1)).reshape(-1, n_templates)[whole]
-    of_system, of_item = outputs[whole] % n_systems, outputs[whole] // n_systems
-
-    present = np.bincount(of_system, minlength=n_systems)
+    stats, n_outputs, n_excluded = _stats(value, system, template, item, n_systems, n_templates)
     reasons = []
     if n_excluded:
-        reasons.append(f"{n_excluded} of {len(outputs)} outputs lack a score under a template")
+        reasons.append(f"{n_excluded} of {n_outputs} outputs lack a score under a template")
     names, wordings = list(systems), list(templates)
-    if (present == 0).any():
-        lost = ", ".join(names[index] for index in np.flatnonzero(present == 0))
+    absent = np.flatnonzero(stats[:, -1].sum(axis=0) == 0)
+    if len(absent):
+        lost = ", ".join(names[index] for index in absent)
         reasons.append(f"no output scored under every template for: {lost}")
         return _undefined(names, wordings, n_items, n_excluded, reasons)
-    # Per item: for each template, the systems' sums of scores; last, their numbers of outputs.
-    stats = np.zeros((n_items, n_systems, n_templates + 1))
-    stats[of_item, of_system] = np.column_stack([grid, np.ones(len(grid))])
-    stats = stats[np.bincount(of_item, minlength=n_items) > 0].transpose(0, 2, 1)
     totals = stats.sum(axis=0)
     means = totals[:-1] / totals[-1]
     winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in leaders(means)]
@@ -204,6 +189,29 @@ def consequence(
         repeat_change_rate=repeat_rate,
         p_value=p_value,
     )
+
+
+def _stats(
+    value: Floats, system: Codes, template: Codes, item: Codes, n_systems: int, n_templates: int
+) -> tuple[Floats, int, int]:
+    """The systems' sums of scores under each template, by item, and last their numbers of outputs.
+
+    They have the shape (items, templates + 1, systems). An output is one system's answer to one
+    item; its score under a template is a mean. Outputs without one under a template are left out:
+    the numbers of all outputs, and of these, come with it.
+    """
+    outputs, output = np.unique(item * n_systems + system, return_inverse=True)
+    cell = output * n_templates + template
+    known = ~np.isnan(value)
+    size = len(outputs) * n_templates
+    tally = np.bincount(cell[known], minlength=size)
+    sums = np.bincount(cell[known], value[known], minlength=size)
+    whole = (tally.reshape(-1, n_templates) > 0).all(axis=1)
+    grid = (sums / np.maximum(tally, 1)).reshape(-1, n_templates)[whole]
+    _, of_item = np.unique(outputs[whole] // n_systems, return_inverse=True)
+    stats = np.zeros((int(of_item.max(initial=-1)) + 1, n_systems, n_templates + 1))
+    stats[of_item, outputs[whole] % n_systems] = np.column_stack([grid, np.ones(len(grid))])
+    return stats.transpose(0, 2, 1), len(outputs), int((~whole).sum())
 
 
 def _repeat_changes(

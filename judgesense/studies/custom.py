@@ -79,8 +79,6 @@ def load_plan(path: str | Path) -> CustomPlan:
     type, an unknown measure, scoring, order or design, a template without its placeholder, or a
     measure that needs more judges.
     """
-    from local_judges.registry import resolve
-
     path = Path(path)
     root = read_nodes(path)
     keys = root.mapping("a study file", _KEYS)
@@ -90,21 +88,7 @@ def load_plan(path: str | Path) -> CustomPlan:
     if ("templates" in keys) == ("tasks" in keys):
         raise root.fail("give either 'templates' (a template file) or 'tasks' (inline)")
     seed = _whole(keys, "seed", 0, least=0)
-    judges = []
-    for node in keys["judges"].sequence("judges"):
-        if isinstance(node.value, str):
-            judges.append(resolve(node.text("a judge")))
-            continue
-        entry = {key: each.text(key) for key, each in node.mapping("a judge", _JUDGE_KEYS).items()}
-        if "name" not in entry:
-            raise node.fail("missing key 'name' of a judge")
-        given: dict[str, Any] = dict(entry)
-        for key, kind in (("max_tokens", int), ("temperature", float)):
-            if key in given:
-                given[key] = _number(node, key, given[key], kind)
-        if "temperature" in given:
-            given["seed"] = seed
-        judges.append(resolve(given.pop("name"), **given))
+    judges = [_judge(node, seed) for node in keys["judges"].sequence("judges")]
     if not judges:
         raise keys["judges"].fail("judges must not be empty")
     measures = tuple(_chosen(keys, "measures", MEASURES) or MEASURES)
@@ -138,6 +122,25 @@ def load_plan(path: str | Path) -> CustomPlan:
         },
         variants=_variants(path, keys),
     )  # fmt: skip
+
+
+def _judge(node: YamlNode, seed: int) -> Any:
+    """A judge of the file: a name, or a mapping with its options."""
+    from local_judges.registry import resolve
+
+    if isinstance(node.value, str):
+        return resolve(node.text("a judge"))
+    given: dict[str, Any] = {
+        key: each.text(key) for key, each in node.mapping("a judge", _JUDGE_KEYS).items()
+    }
+    if "name" not in given:
+        raise node.fail("missing key 'name' of a judge")
+    for key, kind in (("max_tokens", int), ("temperature", float)):
+        if key in given:
+            given[key] = _number(node, key, given[key], kind)
+    if "temperature" in given:
+        given["seed"] = seed
+    return resolve(given.pop("name"), **given)
 
 
 def _beside(path: Path, node: YamlNode) -> Path:

@@ -126,25 +126,11 @@ def _statements(text: str, place: int) -> Iterator[Statement]:
     if TIE.search(text) and not REPORTED.search(text):
         yield Statement(place, None, final, weak=False)
         return
+    spans = []
+    for start, token, weak, own in _chosen(text):
+        spans.append((start, token, weak and not final))
+        final = final or own
     supposed = SUPPOSED.search(text)
-    spans: list[tuple[int, str, bool]] = []
-    for pattern in CHOSEN:
-        for match in pattern.finditer(text):
-            start, token = match.start(), match.group(1)
-            if (
-                supposed
-                and supposed.start() < match.end()
-                and not _after_comma(text, supposed, start)
-            ):
-                continue
-            if (pattern is not NOT_BUT and _negated(text, match)) or _in_both(text, match.start(1)):
-                continue
-            after = text[match.end() : match.end() + 80]
-            if PROVIDED.match(after):
-                continue
-            weak = bool(QUALIFIED.match(after))
-            spans.append((start, token, weak and not final))
-            final = final or (pattern in (PICKED, LABELLED) and not weak and bool(OWN.search(text)))
     for pattern in BY_DENIAL:
         spans += [(m.start(), m.group(1), False) for m in pattern.finditer(text) if not supposed]
     if not spans:
@@ -158,6 +144,27 @@ def _statements(text: str, place: int) -> Iterator[Statement]:
         if (token, weak) not in seen:
             seen.add((token, weak))
             yield Statement(place, token, final and not weak, weak)
+
+
+def _chosen(text: str) -> Iterator[tuple[int, str, bool, bool]]:
+    """Where and what a sentence chooses, whether it qualifies that, and whether it concludes it."""
+    supposed = SUPPOSED.search(text)
+    for pattern in CHOSEN:
+        for match in pattern.finditer(text):
+            start, token = match.start(), match.group(1)
+            if (
+                supposed
+                and supposed.start() < match.end()
+                and not _after_comma(text, supposed, start)
+            ):
+                continue
+            if (pattern is not NOT_BUT and _negated(text, match)) or _in_both(text, match.start(1)):
+                continue
+            after = text[match.end() : match.end() + 80]
+            if not PROVIDED.match(after):
+                weak = bool(QUALIFIED.match(after))
+                own = pattern in (PICKED, LABELLED) and not weak and bool(OWN.search(text))
+                yield start, token, weak, own
 
 
 def _after_comma(text: str, supposed: re.Match[str], start: int) -> bool:
