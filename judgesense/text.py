@@ -205,4 +205,4 @@ def duration(seconds: float) -> str:
     if unit == "minute" and amount >= 90:
         amount, unit = amount / 60, "hour"
     count = max(1, round(amount))
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{count} {unit}{s(count)}"

@@ -18,6 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.parquet_files import UNREADABLE
 from judgesense.report_file import REPORT_FILE, as_report
 from judgesense.run_folder import PAIR_SCHEMA, PAIRS_FILE, PROMPT_SCHEMA, PROMPTS_FILE, RUN_FILE
+from judgesense.text import s
 
 MOST_ROWS = 300_000
 LARGEST_TABLE = 512 << 20
@@ -165,7 +166,7 @@ def checks(run_dir: Path, repo_id: str) -> Iterator[RunCheck]:
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{s(number)}"
 
 
 def _first(error: BaseException) -> str:

@@ -68,14 +68,14 @@ def stabilise(
 
 
 def _print(found: Stabilised, out: Path, max_error: float) -> None:
-    from judgesense.text import number, percent
+    from judgesense.text import number, percent, s
 
     expected, ask = found.expected, found.ask_person
     prompts = expected["prompts_per_item"]
     typer.echo(f"{out}: {found.judge['name']} on {found.entry.task.name}, {found.rule.remedy}")
     cost = expected["usd_per_item"]
     typer.echo(
-        f"  cost: {prompts} prompt{'s' if prompts > 1 else ''} per item"
+        f"  cost: {prompts} prompt{s(prompts)} per item"
         + ("" if cost is None else f", about ${cost:.4g}")
     )
     if expected["accuracy"] is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from judgesense.text import same_start
 
 Texts = Mapping[str, Mapping[str, str]]
 """Task -> template -> text."""
@@ -51,16 +52,11 @@ def _in_common(texts: list[str]) -> str:
     """What the prompts of a template share; "" for a single prompt, which shows no difference."""
     if len(set(texts)) < 2:
         return ""
-    start = _start(texts)
+    start = same_start(min(texts), max(texts))
     if "\n\n" in start:
         return start.rpartition("\n\n")[0].strip()
-    end = _start([text[len(start) :][::-1] for text in texts])[::-1]
+    left = [text[len(start) :][::-1] for text in texts]
+    end = same_start(min(left), max(left))[::-1]
     if not start and "\n\n" in end:
         return end.partition("\n\n")[2].strip()
     return f"{start}…{end}".strip() if start or end else ""
-
-
-def _start(texts: list[str]) -> str:
-    """The longest beginning that all texts share: that of the first and the last in order."""
-    pairs = zip(min(texts), max(texts), strict=False)
-    return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from judgesense.decisions.stream import Stream, distinct
-from judgesense.text import join, number, p_value, percent
+from judgesense.text import join, number, p_value, percent, s
 from judgesense.trust.card import TrustCard
 from judgesense.trust.thresholds import FEW_CLUSTERS
 from judgesense.trust.verdicts import fair, readable, right
@@ -82,7 +82,7 @@ def _named(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         return best[0], f"use {best[0]}: every other wording is flagged"
     if choice.p_any_difference is None:
         return None, f"too few independent items to compare wordings ({choice.n_clusters})"
-    shown = f"{p_value(choice.p_any_difference)}, {n_items} item{'' if n_items == 1 else 's'}"
+    shown = f"{p_value(choice.p_any_difference)}, {n_items} item{s(n_items)}"
     rest = len(able) - len(best)
     apart = _apart(table)
     if not rest:

@@ -11,7 +11,7 @@ import numpy as np
 from judgesense.decisions import EQUIVALENT
 from judgesense.decisions.stream import Stream
 from judgesense.statistics.calibration import folds_of
-from judgesense.text import number, percent
+from judgesense.text import number, percent, s
 from judgesense.trust.card import CHECKS, TRUST
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedy import Measured, Remedy, candidates, measured, units_of
@@ -104,7 +104,7 @@ def _row(grid: Grid, found: Measured, plain: Measured) -> dict[str, Any]:
 
 def _text(found: Measured, plain: Measured) -> str:
     gain, remedy = found.gain, found.remedy
-    cost = f"{remedy.prompts} prompt{'s' if remedy.prompts > 1 else ''} per item"
+    cost = f"{remedy.prompts} prompt{s(remedy.prompts)} per item"
     parts = []
     if gain and remedy != Remedy():
         ends = (
@@ -222,7 +222,7 @@ def first_line(rows: Sequence[Mapping[str, Any]]) -> str | None:
     said = best["remedy"].replace("both orders", "both orders averaged")
     said = said.replace("calibrated", "its prior taken out")
     said = re.sub(r"panel of (\d+)", r"a panel of \1 wordings", said)
-    return f"{was}; {now} with {said} ({cost} prompt{'s' if cost > 1 else ''} per item)"
+    return f"{was}; {now} with {said} ({cost} prompt{s(cost)} per item)"
 
 
 def with_first_line(text: str, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judgesense.reporting.markdown import escape
-from judgesense.text import aligned
+from judgesense.text import aligned, s
 from judgesense_dataset.audit import Audit, TaskAudit
 from judgesense_dataset.audit.chance import (
     BAND,
@@ -140,4 +140,4 @@ def _cells(name: str, task: TaskAudit) -> tuple[str, ...]:
 def _summary(audit: Audit) -> str:
     severities = [f.severity for task in audit.tasks.values() for f in task.findings]
     counts = ((severities.count(name), name) for name in ("error", "warning"))
-    return " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts)
+    return " and ".join(f"{n} {name}{s(n)}" for n, name in counts)

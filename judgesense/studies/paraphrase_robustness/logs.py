@@ -33,7 +33,7 @@ from judgesense.studies.paraphrase_robustness.measures import (
 from judgesense.studies.paraphrase_robustness.mitigations import aggregate, exact
 from judgesense.studies.paraphrase_robustness.tables import STUDY, table
 from judgesense.tasks import is_scale
-from judgesense.text import join, number, percent, signed, span
+from judgesense.text import join, number, percent, s, signed, span
 
 NEARLY_ALL = 0.9
 """A template is measured if a judge answered it on at least this share of its most answered one."""
@@ -134,7 +134,7 @@ def _limits(
     if shares:
         yield f"templates left out because a judge answered less than {percent(NEARLY_ALL)}: " + (
             ", ".join(
-                f"{name} ({span(own, percent)} in {len(own)} configuration{'s' * (len(own) > 1)})"
+                f"{name} ({span(own, percent)} in {len(own)} configuration{s(len(own))})"
                 for name, own in shares.items()
             )
         )
@@ -230,7 +230,7 @@ def _configurations_table(found: Sequence[LogConfiguration]) -> Table:
             **robustness_figures(one.found), **({} if one.scale else {"sensitivity": None}),
             "same_winner_in_both_orders": one.both_orders, "n_items": len(set(one.items)),
             "n_prompts": len(one.gold), "n_left_out": one.left_out,
-            "fewer_items": ", ".join(f"{n} ({percent(s)})" for n, s in one.fewer.items()) or "–",
+            "fewer_items": ", ".join(f"{n} ({percent(x)})" for n, x in one.fewer.items()) or "–",
         }
         for one in found
     ]  # fmt: skip
