@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import platform
 import sys
 from pathlib import Path
@@ -18,6 +19,10 @@ import torch
 from torch import nn
 
 from local_judges.local.devices import multiplies_slowly
+
+KERNELS = 64
+"""How many of oneDNN's compiled kernels are kept. A model has about six shapes of weights, and a
+pass one or two numbers of rows. Compiling one again takes 0.3 ms."""
 
 
 class PrepackedLinear(nn.Module):
@@ -55,6 +60,7 @@ def prepack(model: nn.Module) -> int:
     """
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return 0
+    _keep_few_kernels()
     mapped, done = _mapped_files(), 0
     for parent in list(model.modules()):
         for name, layer in parent.named_children():
@@ -68,6 +74,17 @@ def prepack(model: nn.Module) -> int:
             _forget(layer.weight, mapped)
             done += 1
     return done
+
+
+def _keep_few_kernels() -> None:
+    """Keep KERNELS kernels in memory, instead of torch's and oneDNN's 1,024 each.
+
+    Each number of rows has kernels of its own, of nearly a megabyte with their buffers, and hardly
+    two passes of a judge have the same number of rows. oneDNN reads the variables at its first
+    product, so this has no effect after one.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, str(KERNELS))
 
 
 def _replaceable(layer: nn.Module) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 import sys
 from pathlib import Path
 
@@ -82,3 +83,33 @@ def test_a_mapped_weight_leaves_memory_and_a_tied_one_stays_readable(tmp_path: P
     assert prepack(model) == 1
     assert resident() < 200
     assert torch.equal(table.weight, wanted)
+
+
+GROWTH = """
+import torch
+from torch import nn
+from local_judges.local.prepacked import prepack
+
+def resident():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(1024, 512), nn.Linear(512, 1024)).eval()
+prepack(model)
+with torch.inference_mode():
+    for rows in range(200, 520):
+        model(torch.ones(rows, 1024))
+        if rows == 300:
+            before = resident()
+print(resident() - before)
+"""
+
+
+@needs_onednn
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_batches_of_other_sizes_do_not_fill_memory_with_kernels() -> None:
+    code = [sys.executable, "-c", GROWTH]
+    done = subprocess.run(code, capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) < 40_000, f"{done.stdout} KB more after 220 other sizes"
