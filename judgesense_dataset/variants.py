@@ -155,7 +155,7 @@ def chosen_variants(
         else:
             raise JudgeSenseError(
                 f"unknown variant {name!r}; choose from {ALL}, the groups {', '.join(GROUPS)}, the "
-                f"variants {', '.join(whole)}, or a YAML file of your own"
+                f"variants {', '.join(whole)}, or your own YAML file"
             )
     reworded = ALL in names or REWORDING in names
     return reworded, [whole[name] for name in whole if name in wanted]

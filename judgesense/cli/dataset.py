@@ -29,7 +29,7 @@ def build(
         str | None,
         opt.option(
             "N|all",
-            "Items per task: by default 125, or all of your own. 'all' takes every item and "
+            "Items per task: by default 125, or all of yours. 'all' takes every item and "
             "does not balance gold labels.",
         ),
     ] = None,

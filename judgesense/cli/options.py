@@ -77,8 +77,8 @@ _SET = (
 Settings = Annotated[list[str] | None, judge_option("KEY=VALUE", _SET, "--set")]
 
 Tasks = Annotated[str | None, data_option("A,B", "Tasks.", default="all")]
-Templates = Annotated[Path | None, data_option("FILE", "Templates of your own (YAML).")]
-_ITEMS = "Items of your own: JSONL, CSV or Parquet."
+Templates = Annotated[Path | None, data_option("FILE", "Your templates (YAML).")]
+_ITEMS = "Your items: JSONL, CSV or Parquet."
 Items = Annotated[Path | None, data_option("FILE", _ITEMS)]
 Variants = Annotated[
     str | None,

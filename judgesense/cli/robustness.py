@@ -52,7 +52,7 @@ def paraphrase_robustness(
     ] = "options",
     templates: Annotated[
         str | None,
-        opt.option("FILE", "Templates of your own (YAML), or paper for those that it prints."),
+        opt.option("FILE", "Your templates (YAML), or `paper` for those in the paper."),
     ] = None,
     temperature: Annotated[
         float | None,

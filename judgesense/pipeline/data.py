@@ -69,7 +69,7 @@ class DataReference:
             if named := [v.name for v in wrong if v.name in self.variants]:
                 raise JudgeSenseError(
                     f"the variant {named[0]!r} has no text in the data's language "
-                    f"({language}): write it in a YAML file of your own"
+                    f"({language}): write it in your own YAML file"
                 )
             variants = [v for v in variants if v not in wrong]
         whole = with_variants(

@@ -13,7 +13,7 @@ from judgesense.text import join
 from judgesense.trust.gate import Gate
 from judgesense.trust.thresholds import STEADY_JSS
 
-_OWN = "a file of your own (--wordings FILE)"
+_OWN = "your own file (--wordings FILE)"
 
 
 @dataclass(frozen=True)
