@@ -52,7 +52,7 @@ def chance_gap() -> None:
     axes.set_xlabel("items")
     axes.set_ylabel("win-rate gap")
     axes.set_ylim(0)
-    axes.set_title("Gap of a judge to which the wording means nothing", fontsize=11)
+    axes.set_title("Win-rate gap of a judge that ignores the wording", fontsize=11)
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     save(figure, "robustness_chance_gap.png")

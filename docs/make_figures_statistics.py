@@ -93,7 +93,7 @@ def false_alarms() -> None:
     for (name, values), colour in zip(rates.items(), COLOURS, strict=False):
         axes.plot(pairs, values, "o-", color=colour, lw=2, label=name)
     axes.axhline(0.05, color="0.4", ls=":", lw=1)
-    axes.set(xlabel="pairs an item", ylabel="share of runs with p < 0.05", ylim=(0, None))
+    axes.set(xlabel="pairs per item", ylabel="share of runs with p < 0.05", ylim=(0, None))
     axes.set_xscale("log", base=2)
     axes.set_xticks(pairs, [str(m) for m in pairs])
     axes.legend(frameon=False)
