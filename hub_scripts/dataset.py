@@ -16,6 +16,7 @@ from judgesense_dataset.audit import audit
 from judgesense_dataset.audit.findings import ERROR
 from judgesense_dataset.folder import (
     ALL,
+    AUDIT_FIGURE,
     PROMPTS,
     README,
     SPLIT,
@@ -32,8 +33,9 @@ def dataset_publication(
     """The publication of a folder that ``judgesense dataset build`` made.
 
     The folder is loaded as a run loads it, and audited; ``audited=False`` skips the audit, which
-    holds every pair in memory. Only README.md and the Parquet files of its configs are published.
-    With a name as ``benchmark``, an ``eval.yaml`` makes the dataset a benchmark of the Hub.
+    holds every pair in memory. Published are README.md, the figure of its audit and the Parquet
+    files of its configs. With a name as ``benchmark``, an ``eval.yaml`` makes the dataset a
+    benchmark of the Hub.
 
     Raises JudgeSenseError for a missing folder, a card that declares no configs, rows that cannot
     be judged, and errors that the audit finds (the first is named).
@@ -48,7 +50,8 @@ def dataset_publication(
     if audited and set(paths) != {PROMPTS}:
         _refuse_errors(folder)
     data = {path for files in paths.values() for path in files}
-    files: dict[str, Content] = {README: folder / README}
+    shown = [name for name in (README, AUDIT_FIGURE) if (folder / name).is_file()]
+    files: dict[str, Content] = {name: folder / name for name in shown}
     files |= {path.relative_to(folder).as_posix(): path for path in sorted(data)}
     if benchmark is not None:
         tasks = [name for name in paths if name not in (ALL, PROMPTS)]
@@ -59,7 +62,10 @@ def dataset_publication(
         files=files,
         message=f"Publish the dataset with judgesense {__version__}",
         tag=f"v{__version__}",
-        owned=lambda path: fnmatchcase(path, f"*/{SPLIT}.parquet") and path.count("/") == 1,
+        owned=lambda path: (
+            path == AUDIT_FIGURE
+            or (fnmatchcase(path, f"*/{SPLIT}.parquet") and path.count("/") == 1)
+        ),
     )
 
 

@@ -26,6 +26,7 @@ from judgesense_dataset.audit.render import render as render_audit
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.folder import (
     ALIASES,
+    AUDIT_FIGURE,
     PAIR_ROWS,
     PROMPT_ROWS,
     PROMPTS,
@@ -62,8 +63,6 @@ from judgesense_dataset.verdicts import verdict_columns
 DEFAULT_ITEMS = 125
 AUDITED = 2000
 """Up to this number of pairs the card carries the audit, which holds all of them in memory."""
-
-AUDIT_FIGURE = "audit.png"
 
 GRID_ONLY = "prompts"
 """The design without pairs: the folder holds only the grid of prompts."""

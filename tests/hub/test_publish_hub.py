@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 
 import pytest
@@ -86,7 +87,10 @@ def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish
         f"Publish the dataset with judgesense {__version__}"
     ]
     assert repo.tags == {TAG: repo.head}
-    for path in ("README.md", "factuality/test.parquet", "prompts/test.parquet"):
+    card = repo.files["README.md"].content.decode()
+    pictures = re.findall(r"!\[.*\]\((.+)\)", card)
+    assert pictures == ["audit.png"]
+    for path in ("README.md", "factuality/test.parquet", "prompts/test.parquet", *pictures):
         assert repo.files[path].content == (built / path).read_bytes()
     n = read_back(LOAD_DATASET).split()
     assert n[1] == "string"
