@@ -31,6 +31,8 @@ BFLOAT16, OPTIONS, ONCE = "--set dtype=bfloat16", "--scoring options", "--repeat
 WAYS = (BFLOAT16, OPTIONS, ONCE, "--limit N")
 """Flags that shorten a run, most effective first."""
 
+_HOW_FAST = {BFLOAT16: f"{BFLOAT16} (about 1.6 times as fast on this CPU)"}
+
 LONG = 60.0
 """Seconds from which quicker ways are named."""
 
@@ -85,8 +87,12 @@ class Pace:
             self._told = True
             return
         scorings, repeats = self._scorings, self._repeats
-        ways = (way for way in self._ways if _applies(way, judge, scorings, repeats))
-        self._quicker = ", ".join(ways)
+        chosen = (self._identity or {}).get("dtype")
+        self._quicker = ", ".join(
+            _HOW_FAST.get(way, way)
+            for way in self._ways
+            if _applies(way, judge, scorings, repeats) and not (way == BFLOAT16 and chosen)
+        )
         known = stored(self._identity, self._scorings) if self._identity else None
         if known is not None:
             self._tell(MARGIN * self._characters / known)

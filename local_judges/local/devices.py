@@ -75,8 +75,7 @@ def multiplies_slowly(dtype: Any, device: Any) -> bool:
 
 
 def cpu_has_bfloat16() -> bool:
-    """Whether this CPU multiplies bfloat16 numbers itself (AVX512-BF16 or AMX), which is about
-    five times as fast as float32."""
+    """Whether this CPU multiplies bfloat16 numbers itself (AVX512-BF16 or AMX)."""
     import torch
 
     # Older versions of torch cannot tell.

@@ -177,11 +177,16 @@ def load_tokenizer(folder: Path) -> Any:
     import transformers
 
     try:
-        return transformers.AutoTokenizer.from_pretrained(folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     except (ValueError, OSError, KeyError, ImportError) as error:
         raise JudgeSenseError(
             f"the tokenizer in {folder} cannot be read: {type(error).__name__}: {error}"
         ) from error
+    for name in ("_vocab", "_merges"):
+        # What it was made from: 45 MB for 150,000 tokens, which only Rust's copy of them uses.
+        if tokenizer.is_fast and (held := vars(tokenizer).get(name)):
+            setattr(tokenizer, name, type(held)())
+    return tokenizer
 
 
 def load_model(folder: Path, dtype: str, device: str) -> Any:

@@ -169,7 +169,8 @@ class Continuation:
     """The continuation of a layout's rows, one token per row and pass.
 
     The keys and values of a layer are one padded block of shape (rows, heads, length, size), filled
-    from the layout's cache; each step appends to each row in place.
+    from the layout's cache; each step appends to each row in place. The block keeps its size when rows
+    end.
     """
 
     def __init__(self, layout: Layout, steps: int, device: torch.device) -> None:
@@ -182,42 +183,68 @@ class Continuation:
             paths[row, : len(prompt)] = path[: len(prompt)]
         index = torch.from_numpy(paths)
         self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._step: dict[Any, Any] = {}
         for layer in list(layout.cache):
             # Popped, so that the keys of a layer are never held twice.
             k, v = layout.cache.pop(layer)
             places = index.to(k.device)
+            # Gathered by head, so that the positions of a row lie together without another copy.
             self.cache[layer] = (
-                k[places].transpose(1, 2).contiguous(),
-                v[places].transpose(1, 2).contiguous(),
+                k.transpose(0, 1)[:, places].transpose(0, 1),
+                v.transpose(0, 1)[:, places].transpose(0, 1),
             )
 
-    def keep(self, rows: torch.Tensor) -> None:
-        """Continue only these rows."""
-        self.lengths = self.lengths[rows]
-        for layer, (k, v) in self.cache.items():
-            self.cache[layer] = (k[rows.to(k.device)], v[rows.to(v.device)])
+    def keep(self, rows: Sequence[int]) -> list[int]:
+        """Continue only these rows; returns them in their new order.
+
+        The last rows move into the places of those that left, so that few keys are copied.
+        """
+        count, kept = len(rows), set(rows)
+        free = [row for row in range(count) if row not in kept]
+        moved = [row for row in rows if row >= count]
+        order = list(range(count))
+        for place, row in zip(free, moved, strict=True):
+            order[place] = row
+        if free:
+            for held in (pair for layer in self.cache.values() for pair in layer):
+                held[free] = held[moved]
+        self.lengths = self.lengths[order]
+        return order
+
+    def next(self) -> None:
+        """Count the token that each row has just read."""
+        self.lengths += 1
+        self._step = {}
+
+    def _places(self, like: torch.Tensor, window: int | None) -> tuple[Any, Any, torch.Tensor]:
+        """Row numbers, lengths and the additive mask (rows, 1, 1, keys): made once per step."""
+        key = (like.device, like.dtype, window)
+        if key not in self._step:
+            lengths = self.lengths.to(like.device)
+            slots = torch.arange(int(self.lengths.max()) + 1, device=like.device)[None]
+            seen = slots <= lengths[:, None]
+            if window is not None:
+                seen &= lengths[:, None] - slots < window
+            mask = torch.zeros(seen.shape, dtype=like.dtype, device=like.device)
+            mask = mask.masked_fill_(~seen, -torch.inf)[:, None, None]
+            self._step[key] = torch.arange(len(lengths), device=like.device), lengths, mask
+        return self._step[key]
 
     def attend(self, module: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> torch.Tensor:
         """Shape (1, rows, heads, size), for one new token per row."""
         keys, values = self.cache[module.layer_idx]
-        lengths = self.lengths.to(q.device)
-        rows, longest = torch.arange(len(lengths), device=q.device), int(self.lengths.max()) + 1
+        rows, lengths, mask = self._places(q, options.get("sliding_window"))
+        count, longest = len(rows), mask.shape[-1]
         keys[rows, :, lengths] = k[0].transpose(0, 1)
         values[rows, :, lengths] = v[0].transpose(0, 1)
-        slots = torch.arange(longest, device=q.device)[None]
-        seen = slots <= lengths[:, None]
-        if (window := options.get("sliding_window")) is not None:
-            seen &= lengths[:, None] - slots < window
-        mask = torch.zeros(seen.shape, dtype=q.dtype, device=q.device)
-        mask = mask.masked_fill_(~seen, -torch.inf)[:, None, None]
         found = _attention(
             q[0].transpose(0, 1)[:, :, None],
-            keys[:, :, :longest],
-            values[:, :, :longest],
+            keys[:count, :, :longest],
+            values[:count, :, :longest],
             mask,
             options,
         )
-        return found.transpose(1, 2).reshape(1, len(lengths), q.shape[1], -1)
+        return found.transpose(1, 2).reshape(1, count, q.shape[1], -1)
 
 
 def _attention(q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]) -> torch.Tensor:
@@ -229,7 +256,7 @@ def _attention(q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]) -> to
     share = heads // k.shape[1]
     if share > 1:
         q = q.reshape(batch, k.shape[1], share * length, size)
-        mask = mask.repeat(1, 1, share, 1)
+        mask = mask.repeat(1, 1, share, 1) if length > 1 else mask.expand(-1, -1, share, -1)
     scale, softcap = options.get("scaling"), options.get("softcap")
     if softcap is not None:
         scores = (q @ k.transpose(-1, -2)) * (size**-0.5 if scale is None else scale)
@@ -291,7 +318,7 @@ def step(model: Any, rows: Continuation, tokens: Sequence[int]) -> torch.Tensor:
     """Append one token to each row; returns logits (rows, vocabulary) after it."""
     positions = rows.lengths.cpu().numpy()
     logits = _forward(model, rows, list(tokens), positions, list(range(len(tokens))))
-    rows.lengths += 1
+    rows.next()
     return logits
 
 

@@ -8,17 +8,18 @@ the 16-bit results are the same to the last bit, the float32 ones to about 1e-4.
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import os
 import platform
-import sys
-from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from local_judges.local.devices import multiplies_slowly
+from local_judges.local.mapped import MappedFiles, MappedHead, release_looked_up, split_mlps
+
+HEAD_BYTES = 1 << 27
+"""Size from which an output layer stays in the model's file."""
 
 KERNELS = 64
 """How many of oneDNN's compiled kernels are kept. A model has about six shapes of weights, and a
@@ -49,7 +50,8 @@ def prepack(model: nn.Module) -> int:
 
     Layers with hooks or on another device stay as they are, as do all on a processor that is not
     x86-64, without oneDNN, or that emulates the dtype's products. The memory of a replaced weight
-    is freed at once, also if it is mapped from a file.
+    is freed at once, also if it is mapped from a file. A large output layer stays in the file, as
+    do the input embeddings, and MLPs take a few rows at a time.
 
     >>> layer = nn.Sequential(nn.Linear(64, 32))
     >>> x = torch.ones(4, 64)
@@ -61,18 +63,28 @@ def prepack(model: nn.Module) -> int:
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return 0
     _keep_few_kernels()
-    mapped, done = _mapped_files(), 0
+    mapped, head, done = MappedFiles(), _of(model, "get_output_embeddings"), 0
     for parent in list(model.modules()):
         for name, layer in parent.named_children():
             if not _replaceable(layer):
                 continue
+            large = layer is head and layer.weight.nbytes >= HEAD_BYTES and layer.bias is None
             try:
-                packed = PrepackedLinear(layer)
+                packed = (
+                    MappedHead(layer, _product)
+                    if large and mapped.holds(layer.weight)
+                    else PrepackedLinear(layer)
+                )
             except (AttributeError, NotImplementedError, RuntimeError):
                 return done  # this build of torch has no such operator
             setattr(parent, name, packed)
-            _forget(layer.weight, mapped)
+            mapped.forget(layer.weight)
             done += 1
+    table = _of(model, "get_input_embeddings")
+    if done and isinstance(table, nn.Embedding) and mapped.holds(table.weight):
+        release_looked_up(table)
+    if done:
+        split_mlps(model)
     return done
 
 
@@ -87,6 +99,17 @@ def _keep_few_kernels() -> None:
         os.environ.setdefault(name, str(KERNELS))
 
 
+def _of(model: nn.Module, name: str) -> Any:
+    """A layer of a transformers model; None in other models."""
+    return getattr(model, name, lambda: None)()
+
+
+def _product(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Rows of x with each row of a weight, reordered for this one product."""
+    packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+    return torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
+
+
 def _replaceable(layer: nn.Module) -> bool:
     """Whether a layer is exactly a linear layer that oneDNN multiplies natively."""
     if type(layer) is not nn.Linear or layer._forward_hooks or layer._forward_pre_hooks:
@@ -97,31 +120,3 @@ def _replaceable(layer: nn.Module) -> bool:
         and weight.dtype in (torch.float32, torch.bfloat16)
         and not multiplies_slowly(weight.dtype, weight.device)
     )
-
-
-def _mapped_files() -> list[tuple[int, int]]:
-    """The address ranges that map safetensors files; empty where the system does not tell."""
-    if sys.platform != "linux":
-        return []
-    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
-    return [_range(line) for line in lines if line.endswith(".safetensors")]
-
-
-def _range(line: str) -> tuple[int, int]:
-    start, end = line.split(" ", 1)[0].split("-")
-    return int(start, 16), int(end, 16)
-
-
-def _forget(weight: torch.Tensor, mapped: list[tuple[int, int]]) -> None:
-    """Let the system drop the pages of a weight that is mapped from a file.
-
-    They would count as this process's memory as long as any other weight of the file is in use.
-    The pages are unchanged, so whoever reads them again (a tied embedding) gets them from the file.
-    """
-    page = mmap.PAGESIZE
-    start = -(-weight.data_ptr() // page) * page
-    end = (weight.data_ptr() + weight.nbytes) // page * page
-    if start < end and any(low <= start and end <= high for low, high in mapped):
-        ctypes.CDLL(None).madvise(
-            ctypes.c_void_p(start), ctypes.c_size_t(end - start), mmap.MADV_DONTNEED
-        )

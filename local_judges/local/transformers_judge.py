@@ -140,6 +140,7 @@ class TransformersJudge(LocalModel):
         """The transformers model, loaded on first use."""
         if self._model is None:
             from local_judges.local.forward import difference
+            from local_judges.local.mapped import trim
             from local_judges.local.prepacked import prepack
 
             probe = self.tokenizer(["One two.", "One six, ten."], add_special_tokens=False)
@@ -147,11 +148,13 @@ class TransformersJudge(LocalModel):
             reordered = prepack(model)
             reason = difference(model, probe.input_ids)
             if reason and reordered:  # the model's own code may read the weights, as Mamba's does
+                del model
                 model = load_model(self.folder, self.dtype, self.device)
                 reason = difference(model, probe.input_ids)
             if reason:
                 self.forward = ONE_BY_ONE
                 log.warning("%s reads one prompt at a time, which is slow: %s", self.name, reason)
+            trim()
             self._model = model
         return self._model
 

@@ -120,6 +120,19 @@ def test_quicker_ways_name_only_what_applies(clock: Clock, monkeypatch) -> None:
     assert not applies(BFLOAT16, judge, ["options"], 1)
 
 
+@pytest.mark.parametrize(
+    ("native", "identity", "hinted"),
+    [(True, {}, True), (True, {"dtype": "float32"}, False), (False, {}, False)],
+)
+def test_bfloat16_is_hinted_once_where_the_cpu_has_it_and_no_dtype_was_chosen(
+    clock: Clock, monkeypatch, native: bool, identity: dict, hinted: bool
+) -> None:
+    monkeypatch.setattr("local_judges.local.devices.cpu_has_bfloat16", lambda: native)
+    requests, notes = Requests(load_embedded().select(["factuality"], limit=8).prompts), []
+    _judged(Slow(clock), requests, notes, {"judge": "slow", **identity}, sample=True, ways=WAYS)
+    assert [BFLOAT16 in note for note in notes] == [hinted]
+
+
 def test_a_dry_run_tells_the_duration_where_the_pace_is_known(clock: Clock) -> None:
     spec = resolve("smollm2-135m")
     settings = Settings.of("options", ["coherence"], None, 1, 0, 4)
