@@ -137,7 +137,7 @@ def main() -> None:
         )
         speed = [len(kept.answers[each]) / max(kept.seconds[each], 1e-9) for each in (name, other)]
         result = {
-            "name": f"{asked.scoring}, {asked.model}: {other}",
+            "name": f"{asked.scoring}, {Path(asked.model).stem}: {other}",
             "peer": name,
             "ratio": round(speed[1] / speed[0], 2) if both else None,
             "ours": round(speed[1], 2),

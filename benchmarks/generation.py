@@ -1,7 +1,7 @@
 """Greedy verdicts on a CPU: our judge against transformers' ``generate`` and llama.cpp's server.
 
     python benchmarks/generation.py [--model smollm2-135m] [--dtype bfloat16] [--prompts 48]
-        [--llama PYTHON --gguf FILE]
+        [--llama PYTHON --gguf FILE [--only-llama]]
 
 All write at most 20 tokens after the same rendered prompts. ``generate`` takes batches of 16,
 padded on the left, of the same weights and dtype. llama.cpp takes the quantised GGUF file itself in
@@ -138,6 +138,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--llama", metavar="PYTHON", help="an interpreter that has xllamacpp")
     parser.add_argument("--gguf", help="the GGUF file that llama.cpp reads")
+    parser.add_argument("--only-llama", action="store_true", help="leave out generate")
     asked = parser.parse_args()
     if bool(asked.llama) != bool(asked.gguf):
         parser.error("--llama and --gguf go together")
@@ -151,11 +152,11 @@ def main() -> None:
         seconds, answers = cpu_seconds(lambda: ask_all(judge, requests, ["generate"]))
         return seconds, [answer.text or "" for answer in answers]
 
-    peers: dict[str, Any] = {
-        f"transformers generate, batch {asked.batch_size}": transformers_generate(
+    peers: dict[str, Any] = {}
+    if not asked.only_llama:
+        peers[f"transformers generate, batch {asked.batch_size}"] = transformers_generate(
             judge, prompts, asked.batch_size
         )
-    }
     if asked.llama:
         peers["llama.cpp server, 16 slots"] = Llama(
             asked.llama,
@@ -182,7 +183,7 @@ def main() -> None:
         if isinstance(answer, Llama):
             answer.close()
         result = {
-            "name": f"greedy text, {asked.model}, {asked.dtype}",
+            "name": f"greedy text, {judge.source.name}, {asked.dtype}",
             "peer": peer,
             "ratio": round(float(np.median(ratios)), 2),
             "ours": round(len(requests) / float(np.median(mine)), 2),

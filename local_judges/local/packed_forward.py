@@ -169,8 +169,7 @@ class Continuation:
     """The continuation of a layout's rows, one token per row and pass.
 
     The keys and values of a layer are one padded block of shape (rows, heads, length, size), filled
-    from the layout's cache; each step appends to each row in place. The block keeps its size when rows
-    end.
+    from the layout's cache; each step appends to each row in place. Rows that end stay in it.
     """
 
     def __init__(self, layout: Layout, steps: int, device: torch.device) -> None:
