@@ -123,7 +123,9 @@ def main() -> None:
     if asked.source == "embedded":
         requests, source = embedded_requests()[: asked.prompts], "the embedded benchmark"
     else:
-        requests, source = factuality_requests(asked.prompts)
+        # Always drawn from as many, so that fewer prompts are some of the same.
+        requests, source = factuality_requests(max(asked.prompts, 500))
+        requests = requests[: asked.prompts]
     kept = Kept(asked.keep)
     for name in asked.passes.split(","):
         judge_pass(name, requests, asked, kept)
