@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
@@ -28,9 +28,12 @@ def parse_json(
     judgesense.errors.JudgeSenseError: mine.json, line 3: not JSON (Expecting value, column 7)
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object, **(_FINITE if finite else {}))
-        escaped = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
-        if escaped and not surrogates:
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text), "surrogatepass")
+        if text.startswith("\ufeff"):
+            raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
+        value = (_FINITE if finite else _ANY).decode(text)
+        if not surrogates and "\\u" in text and _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
@@ -86,4 +89,7 @@ def _float(text: str) -> float:
     return value
 
 
-_FINITE: Mapping[str, Any] = {"parse_constant": _constant, "parse_float": _float}
+_ANY = json.JSONDecoder(object_pairs_hook=_object)
+_FINITE = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a pair, or of a character that is written as two."""

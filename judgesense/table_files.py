@@ -178,25 +178,35 @@ def _suffix(path: Path) -> str:
 
 def read_json_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     """The objects of a JSON-lines file; blank lines are skipped. Raises as `read_table`."""
+    for line, place in read_lines(path, encoding):
+        yield Record(object_of(line, place), place)
+
+
+def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
+    """The lines of a file with their places; blank ones are skipped.
+
+    Raises JudgeSenseError for an empty file and for text in another encoding.
+    """
     require_file(path)
     found = False
     try:
         with path.open(encoding=_with_bom(encoding)) as lines:
             for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
-                place = f"{path}, line {number}"
-                values = parse_json(line, place)
-                if not isinstance(values, dict):
-                    raise JudgeSenseError(
-                        f"{place}: expected a JSON object, got {type(values).__name__}"
-                    )
-                found = True
-                yield Record(values, place)
+                if not line.isspace():
+                    found = True
+                    yield line, f"{path}, line {number}"
     except UnicodeDecodeError as error:
         raise _wrong_encoding(path, encoding, error) from error
     if not found:
         raise JudgeSenseError(f"{path} has no rows")
+
+
+def object_of(line: str, place: str) -> dict[str, Any]:
+    """The JSON object on a line. Raises JudgeSenseError for anything else."""
+    values = parse_json(line, place)
+    if not isinstance(values, dict):
+        raise JudgeSenseError(f"{place}: expected a JSON object, got {type(values).__name__}")
+    return values
 
 
 def read_json(path: Path) -> Any:
