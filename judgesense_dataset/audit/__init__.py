@@ -11,7 +11,7 @@ from typing import Any
 from judgesense_dataset.audit import checks, texts
 from judgesense_dataset.audit.chance import Shortcut
 from judgesense_dataset.audit.findings import ERROR, SEVERITIES, Finding, oracle
-from judgesense_dataset.audit.rows import TaskRows, content_roots, distinct_pairs, read_audit_rows
+from judgesense_dataset.audit.rows import TaskRows, read_audit_rows
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ def _audit(task: TaskRows) -> TaskAudit:
     order = [*task.labels, *sorted(set(gold) - set(task.labels))]
     return TaskAudit(
         rows=len(task.rows),
-        items=len(set(content_roots(task.rows).values())),
+        items=len(set(task.roots.values())),
         prompts=len({side.prompt for row in task.rows for side in row.sides}),
-        pairs=len(distinct_pairs(task.rows)),
+        pairs=len(task.distinct),
         gold={label: gold[label] for label in order if gold[label]},
         oracle_jss_raw=score.raw,
         oracle_jss_mapped=score.mapped,

@@ -19,13 +19,7 @@ from judgesense_dataset.audit.findings import (
     oracle,
     some,
 )
-from judgesense_dataset.audit.rows import (
-    AuditRow,
-    PromptSide,
-    TaskRows,
-    content_roots,
-    distinct_pairs,
-)
+from judgesense_dataset.audit.rows import PromptSide, TaskRows, content_roots
 from judgesense_dataset.polarity import inverted_map, is_identity
 
 FEW_ITEMS = 20
@@ -39,7 +33,7 @@ _MOST_TEMPLATES = 2.0
 
 
 def _repeats(task: TaskRows) -> Iterator[Finding]:
-    rows, distinct = task.rows, distinct_pairs(task.rows)
+    rows, distinct = task.rows, task.distinct
     if len(distinct) < len(rows):
         kept = {row.number for row in distinct}
         again = [row.pair_id for row in rows if row.number not in kept]
@@ -55,12 +49,12 @@ def _repeats(task: TaskRows) -> Iterator[Finding]:
 
 
 def _items(task: TaskRows) -> Iterator[Finding]:
-    rows, distinct = task.rows, distinct_pairs(task.rows)
-    for severity, repeated in _same_items(distinct).items():
+    rows, distinct = task.rows, task.distinct
+    for severity, repeated in _same_items(task).items():
         first, second = repeated[0]
         number = count(len(repeated), "item")
         yield finding("duplicate_items", severity, items=number, first=first, second=second)
-    items = len(set(content_roots(rows).values()))
+    items = len(set(task.roots.values()))
     clusters = len({row.cluster_id for row in rows})
     independent = min(clusters, items)
     narrow = sqrt(len(rows) / independent)
@@ -82,11 +76,13 @@ def _items(task: TaskRows) -> Iterator[Finding]:
         yield finding("few_items", items=count(independent, "independent item"))
 
 
-def _same_items(rows: Sequence[AuditRow]) -> dict[str, list[tuple[str, str]]]:
+def _same_items(task: TaskRows) -> dict[str, list[tuple[str, str]]]:
     """Items with an earlier item's content; a warning if they share its cluster, else an error."""
-    cluster = {row.item_id: row.cluster_id for row in rows}
+    cluster = {row.item_id: row.cluster_id for row in task.distinct}
+    whole = len(task.distinct) == len(task.rows)
+    roots = task.roots if whole else content_roots(task.distinct)
     members: dict[str, list[str]] = defaultdict(list)
-    for item, root in content_roots(rows).items():
+    for item, root in roots.items():
         members[root].append(item)
     found: dict[str, list[tuple[str, str]]] = {ERROR: [], WARNING: []}
     for first, *others in members.values():
@@ -145,21 +141,26 @@ def _maps(task: TaskRows) -> Iterator[Finding]:
     """Label maps against the meaning of the wordings."""
     swapped: list[str] = []
     missing: dict[str, list[str]] = defaultdict(list)
-    maps = [(side.wording, side.recorded) for row in task.rows for side in row.sides]
-    recorded = {wording for wording, label_map in maps if label_map is not None}
-    inverted = {wording for wording, label_map in maps if label_map and not is_identity(label_map)}
+    sides = {id(side): side for row in task.rows for side in row.sides}.values()
+    recorded = {side.wording for side in sides if side.recorded is not None}
+    inverted = {side.wording for side in sides if side.recorded and not is_identity(side.recorded)}
+    # A side is shared by the pairs of its prompt.
+    odd = {id(side) for side in sides if set((side.recorded or {}).values()) - set(task.labels)}
+    false = {id(side) for side in sides if not _right(side, task.labels)}
+    plain = {id(side) for side in sides if side.recorded is None or is_identity(side.recorded)}
+    turned = {id(side) for side in sides if not is_identity(side.truth)}
     outside: list[str] = []
     for row in task.rows:
-        if any(set((s.recorded or {}).values()) - set(task.labels) for s in row.sides):
+        if odd and (id(row.a) in odd or id(row.b) in odd):
             outside.append(row.pair_id)
             continue
-        wrong = [not _right(side, task.labels) for side in row.sides]
+        wrong = [id(side) in false for side in row.sides]
         exchanged = all(wrong) and row.a.recorded == row.b.truth and row.b.recorded == row.a.truth
         for side, is_wrong in zip(row.sides, wrong, strict=True):
-            unmapped = side.recorded is None or is_identity(side.recorded)
+            unmapped = id(side) in plain
             if exchanged or (is_wrong and (not unmapped or side.wording in inverted)):
                 swapped.append(row.pair_id)
-            elif not is_identity(side.truth) and unmapped:
+            elif id(side) in turned and unmapped:
                 missing[side.wording].append(row.pair_id)
     if outside:
         number, labels = count(len(outside), "pair"), ", ".join(task.labels)

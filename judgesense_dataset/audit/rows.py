@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import dump_label_map, is_scale, load_label_map
@@ -15,11 +20,15 @@ from judgesense_dataset.embedded import EMBEDDED_SETS
 from judgesense_dataset.folder import is_hub_folder
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.load import data_files, jsonl_pairs, load_pairs, locate
-from judgesense_dataset.polarity import INVERTED, cue, inverted_map, known_map
+from judgesense_dataset.polarity import INVERTED, cue, inverted_map
 from judgesense_dataset.published import OPTIONS, known_tasks, recognise, wording_of
 from judgesense_dataset.verdicts import read_verdicts, verdict_column
 
 LabelMap = Mapping[str, str]
+_Known = tuple[LabelMap, Mapping[str, str]]
+_Rows = Iterable[Mapping[str, Any]]
+_NEARBY = 4096
+"""What is remembered of the last texts: the pairs of an item lie together in most files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +85,13 @@ class AuditRow:
     @property
     def options(self) -> tuple[str, str] | None:
         """The two options as shown, of a comparative task."""
-        found = OPTIONS.match(self.judged or "")
-        return (found.group(1), found.group(2)) if found else None
+        return _options(self.judged or "")
+
+
+@lru_cache(maxsize=_NEARBY)
+def _options(judged: str) -> tuple[str, str] | None:
+    found = OPTIONS.match(judged)
+    return (found.group(1), found.group(2)) if found else None
 
 
 @dataclass(frozen=True)
@@ -95,6 +109,50 @@ class TaskRows:
     left_out: tuple[AuditRow, ...] = ()
     raters: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def distinct(self) -> Sequence[AuditRow]:
+        """The first row of every pair of prompts, in either order."""
+        return distinct_pairs(self.rows)
+
+    @cached_property
+    def roots(self) -> Mapping[str, str]:
+        """By item, its first twin; see `content_roots`."""
+        return content_roots(self.rows)
+
+    @cached_property
+    def wordings(self) -> frozenset[str]:
+        """The wordings of all prompts."""
+        return frozenset(side.wording for row in self.rows for side in row.sides)
+
+
+class TableRows:
+    """The rows of a table of pairs as mappings, made one at a time; equal texts are one object."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._columns: dict[str, list[Any]] = {}
+        for name in table.column_names:
+            self._columns[name] = _values(table[name])
+            table = table.drop_columns([name])
+        for side in "ab":
+            self._columns[f"recorded_{side}"] = self._columns[f"label_map_{side}"]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        names = tuple(self._columns)
+        for values in zip(*self._columns.values(), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    if not pa.types.is_string(column.type):
+        found: list[Any] = column.to_pylist()
+        return found
+    found = []
+    for chunk in column.dictionary_encode().unify_dictionaries().chunks:
+        if not found:
+            known = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+        found += known[chunk.indices.fill_null(len(known) - 1).to_numpy()].tolist()
+    return found
+
 
 def read_audit_rows(
     dataset: str | Path | None, revision: str | None = None, exclude: Collection[str] = ()
@@ -104,41 +162,38 @@ def read_audit_rows(
     ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for unreadable input, naming
     file and row, and for an excluded id that does not exist.
     """
-    full, verdicts, raters = _rows_and_verdicts(dataset, revision)
-    known = {str(row["pair_id"]) for row in full}
-    if unknown := [pair for pair in exclude if pair not in known]:
-        raise JudgeSenseError(f"--exclude {unknown[0]}: the dataset has no such pair")
-    by_task: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in full:
-        by_task[row["task_type"]].append(row)
+    by_task, verdicts, raters = _rows_and_verdicts(dataset, revision)
+    if exclude:
+        known = {str(row["pair_id"]) for rows in by_task.values() for row in rows}
+        if unknown := [pair for pair in exclude if pair not in known]:
+            raise JudgeSenseError(f"--exclude {unknown[0]}: the dataset has no such pair")
     return {
-        name: _task_rows(name, rows, _of_task(verdicts, rows), frozenset(exclude), raters)
-        for name, rows in by_task.items()
+        name: _task_rows(name, by_task.pop(name), verdicts, frozenset(exclude), raters)
+        for name in list(by_task)
     }
 
 
 def _rows_and_verdicts(
     dataset: str | Path | None, revision: str | None
-) -> tuple[list[dict[str, Any]], dict[str, dict[str, bool | None]], dict[str, str]]:
-    """The completed rows with their recorded label maps, the verdict files, and their raters."""
+) -> tuple[dict[str, _Rows], dict[str, dict[str, bool | None]], dict[str, str]]:
+    """The completed rows by task, with recorded label maps; the verdict files; their raters."""
     if dataset is not None and str(dataset) not in EMBEDDED_SETS:
         folder = locate(dataset, revision).folder
         if not is_hub_folder(folder):
-            rows = [
-                {**row, **{f"recorded_{side}": _as_text(own, side) for side in "ab"}}
-                for own, row in jsonl_pairs(folder)
-            ]
+            by_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+            for own, row in jsonl_pairs(folder):
+                recorded = {f"recorded_{side}": _as_text(own, side) for side in "ab"}
+                by_task[row["task_type"]].append({**row, **recorded})
             files = _verdict_files(folder)
-            return rows, {path.name: read_verdicts(path) for path in files}, _raters(files)
-    rows = load_pairs(dataset, revision).to_pylist()
-    return (
-        [
-            {**row, "recorded_a": row["label_map_a"], "recorded_b": row["label_map_b"]}
-            for row in rows
-        ],
-        {},
-        {},
-    )
+            return (
+                dict(by_task), {path.name: read_verdicts(path) for path in files}, _raters(files)
+            )  # fmt: skip
+    table = load_pairs(dataset, revision)
+    names = table["task_type"].unique().to_pylist()
+    if len(names) == 1:
+        return {names[0]: TableRows(table)}, {}, {}
+    tasks = {name: table.filter(pc.equal(table["task_type"], name)) for name in names}
+    return {name: TableRows(tasks.pop(name)) for name in names}, {}, {}
 
 
 def _verdict_files(folder: Path) -> list[Path]:
@@ -167,34 +222,36 @@ def _as_text(row: Mapping[str, Any], side: str) -> str | None:
 
 
 def _of_task(
-    verdicts: Mapping[str, Mapping[str, bool | None]], rows: Sequence[Mapping[str, Any]]
+    verdicts: Mapping[str, Mapping[str, bool | None]], rows: _Rows
 ) -> dict[str, dict[str, bool | None]]:
     """The verdicts on these rows' pairs, by file."""
-    ids = [str(row["pair_id"]) for row in rows]
+    ids = [str(row["pair_id"]) for row in rows] if verdicts else []
     found = {name: {i: said[i] for i in ids if i in said} for name, said in verdicts.items()}
     return {name: said for name, said in found.items() if said}
 
 
 def _task_rows(
     name: str,
-    rows: Sequence[Mapping[str, Any]],
+    rows: _Rows,
     verdicts: Mapping[str, Mapping[str, bool | None]],
     exclude: frozenset[str],
     raters: Mapping[str, str],
 ) -> TaskRows:
     labels, comparative = _labels(name, rows)
+    verdicts = _of_task(verdicts, rows)
+    known = _recogniser(name)
     kept: list[AuditRow] = []
     left_out: list[AuditRow] = []
     sides: dict[tuple[str, str, str | None], PromptSide] = {}
     for number, row in enumerate(rows, 1):
-        found = recognise(name, row["prompt_a"]) or recognise(name, row["prompt_b"])
+        found = known(row["prompt_a"]) or known(row["prompt_b"])
         pair = []
         for letter in "ab":
             prompt = row[f"prompt_{letter}"]
             wording = row[f"template_{letter}"] or prompt.split("\n", 1)[0]
             key = (prompt, wording, row[f"recorded_{letter}"])
             if key not in sides:
-                sides[key] = _side(name, labels, row, letter, wording)
+                sides[key] = _side(known(prompt), labels, row, letter, wording)
             pair.append(sides[key])
         item = str(row["item_id"] or f"row-{number}")
         read = AuditRow(
@@ -207,7 +264,7 @@ def _task_rows(
             item_id=item,
             cluster_id=str(row["cluster_id"] or item),
             judged=row["response_being_judged"],
-            fields=found[1] if found else {},
+            fields=found[1] if found else _NO_FIELDS,
             license=row["license"] or "",
             valid=row["valid"],
             by_system=bool(row["system_id"]),
@@ -222,13 +279,31 @@ def _task_rows(
     return TaskRows(name, labels, comparative, tuple(kept), verdicts, tuple(left_out), said_by)
 
 
+_NO_FIELDS: Mapping[str, str] = {}
+
+
+def _recogniser(task: str) -> Callable[[str], _Known | None]:
+    """From a prompt to the label map of the known template it is of, and the item's fields."""
+    maps: dict[str, LabelMap] = {}
+
+    @lru_cache(maxsize=_NEARBY)
+    def known(prompt: str) -> _Known | None:
+        if (found := recognise(task, prompt)) is None:
+            return None
+        template, fields = found
+        text = dump_label_map(template.label_map)
+        return maps.setdefault(text, dict(template.label_map)), fields
+
+    return known
+
+
 def _systems(names: str, order: str) -> tuple[str, ...]:
     """The systems that wrote the judged texts, in the order shown."""
     systems = tuple(names.split("|")) if names else ()
     return systems[::-1] if order == "BA" else systems
 
 
-def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], bool]:
+def _labels(name: str, rows: _Rows) -> tuple[tuple[str, ...], bool]:
     """The decision space: the known task's, else that of the label maps or the gold labels."""
     if name in known_tasks():
         task = known_tasks()[name].task
@@ -249,12 +324,16 @@ def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ..
 
 
 def _side(
-    task: str, labels: tuple[str, ...], row: Mapping[str, Any], letter: str, wording: str
+    found: _Known | None,
+    labels: tuple[str, ...],
+    row: Mapping[str, Any],
+    letter: str,
+    wording: str,
 ) -> PromptSide:
     prompt = row[f"prompt_{letter}"]
     recorded = row[f"recorded_{letter}"]
     stated = _parsed(row, letter) if recorded else None
-    truth = known_map(task, prompt)
+    truth = found[0] if found else None
     known, asks = truth is not None, None
     if truth is None:
         asks = cue(wording_of(prompt, row["response_being_judged"]), labels) if labels else None
@@ -279,10 +358,11 @@ def _parsed(row: Mapping[str, Any], letter: str) -> LabelMap:
 
 def distinct_pairs(rows: Iterable[AuditRow]) -> list[AuditRow]:
     """The first row of every pair of prompts, in either order."""
-    seen: set[frozenset[str]] = set()
+    seen: set[tuple[str, str]] = set()
     first = []
     for row in rows:
-        key = frozenset((row.a.prompt, row.b.prompt))
+        a, b = row.a.prompt, row.b.prompt
+        key = (a, b) if a < b else (b, a)
         if key not in seen:
             seen.add(key)
             first.append(row)
@@ -303,7 +383,8 @@ def content_roots(rows: Iterable[AuditRow]) -> dict[str, str]:
     for row in rows:
         home.setdefault(row.item_id, row.item_id)
         for key in _content_keys(row):
-            home[root(row.item_id)] = root(owner.setdefault(key, row.item_id))
+            if (first := owner.setdefault(key, row.item_id)) != row.item_id:
+                home[root(row.item_id)] = root(first)
     return {item: root(item) for item in home}
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -215,6 +216,9 @@ def _tested(name: str, hits: int, n: int, baseline: float) -> Rule:
 
 
 _PERMUTATIONS, _BANDS = 64, 16
+_MIX = np.random.default_rng(1).integers(1, 1 << 63, _PERMUTATIONS // _BANDS, dtype=np.uint64)
+_AT_ONCE = 256
+"""Texts whose hashes are mixed at a time."""
 _PRIME = np.uint64((1 << 61) - 1)
 
 
@@ -227,30 +231,40 @@ def near_duplicates(
     exactly; a pair at the threshold is a candidate with probability 99.98%.
     """
     ids = list(texts)
-    shingles = [_shingles(texts[name]) for name in ids]
-    rng = np.random.default_rng(0)
-    factor = rng.integers(1, 1 << 32, _PERMUTATIONS, dtype=np.uint64)
-    shift = rng.integers(0, 1 << 61, _PERMUTATIONS, dtype=np.uint64)
-    buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+    sketches = _sketches(list(texts.values()))
     rows = _PERMUTATIONS // _BANDS
-    for at, found in enumerate(shingles):
-        hashes = np.fromiter(found, dtype=np.uint64, count=len(found))
-        sketch = ((hashes[:, None] * factor + shift) % _PRIME).min(axis=0)
-        for band in range(_BANDS):
-            buckets[band, sketch[band * rows : (band + 1) * rows].tobytes()].append(at)
-    candidates = {
-        (first, second)
-        for members in buckets.values()
-        if len(members) > 1
-        for place, first in enumerate(members)
-        for second in members[place + 1 : place + 51]
-    }
+    candidates: set[tuple[int, int]] = set()
+    for band in range(_BANDS):
+        # Equal sums of unequal rows only add a candidate.
+        sums = sketches[:, band * rows : (band + 1) * rows] @ _MIX
+        _, bucket, sizes = np.unique(sums, return_inverse=True, return_counts=True)
+        shared = np.flatnonzero(sizes[bucket] > 1)
+        order = shared[np.argsort(bucket[shared], kind="stable")]
+        for members in np.split(order, np.flatnonzero(np.diff(bucket[order])) + 1):
+            for place, first in enumerate(members.tolist()):
+                candidates |= {(first, other) for other in members[place + 1 : place + 51].tolist()}
+    shingles = {at: _shingles(texts[ids[at]]) for at in {at for pair in candidates for at in pair}}
     close = []
     for first, second in sorted(candidates):
         a, b = shingles[first], shingles[second]
         if (index := len(a & b) / len(a | b)) >= threshold:
             close.append((ids[first], ids[second], index))
     return close
+
+
+def _sketches(texts: Sequence[str]) -> np.ndarray:
+    """The MinHash of each text, shape (texts, permutations)."""
+    rng = np.random.default_rng(0)
+    factor = rng.integers(1, 1 << 32, _PERMUTATIONS, dtype=np.uint64)
+    shift = rng.integers(0, 1 << 61, _PERMUTATIONS, dtype=np.uint64)
+    found = np.empty((len(texts), _PERMUTATIONS), dtype=np.uint64)
+    for start in range(0, len(texts), _AT_ONCE):
+        shingles = [_shingles(text) for text in texts[start : start + _AT_ONCE]]
+        starts = np.cumsum([0, *map(len, shingles)])
+        hashes = np.fromiter(chain.from_iterable(shingles), dtype=np.uint64, count=starts[-1])
+        mixed = (hashes[:, None] * factor + shift) % _PRIME
+        found[start : start + _AT_ONCE] = np.minimum.reduceat(mixed, starts[:-1], axis=0)
+    return found
 
 
 def _shingles(text: str) -> frozenset[int]:

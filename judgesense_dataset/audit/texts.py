@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from judgesense.text import p_value
 from judgesense_dataset.audit.chance import (
@@ -126,7 +127,11 @@ def _rule(name: str, comparative: bool) -> str:
 
 def _judged(row: AuditRow) -> tuple[str, ...]:
     """The judged texts of a row: two options, one text, or none."""
-    texts = row.options or ((row.judged,) if row.judged else ())
+    return _stripped(row.options or ((row.judged,) if row.judged else ()))
+
+
+@lru_cache(maxsize=4096)
+def _stripped(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts if text.strip())
 
 
@@ -151,7 +156,7 @@ def _contexts(task: TaskRows) -> dict[str, frozenset[str]]:
     frequency = Counter(word for found in beside.values() for word in found)
     # With five wordings in turn, a wording's own words occur in a fifth of the items.
     common = {word for word, times in frequency.items() if times > max(1, len(beside) // 10)}
-    wording = {w for row in task.rows for side in row.sides for w in _wording_words(side.wording)}
+    wording = {word for text in task.wordings for word in _wording_words(text)}
     return {item: frozenset(found - common - wording) for item, found in beside.items()}
 
 

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 _ENDED = re.compile(r"[.!?…:;\"'”’)\]}`*|>]\s*\Z")
 _MARKER = re.compile(r"[\[(<](?:truncated|cut|snip|continued)[\])>]\s*\Z", re.IGNORECASE)
@@ -34,8 +36,7 @@ class Cut:
     certain: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """One judged text (or option) of a row, with the prompts that should show it."""
 
     pair_id: str
@@ -61,9 +62,8 @@ def cuts(shown: Iterable[Shown]) -> tuple[list[Cut], list[str]]:
     for piece in shown:
         seen_here = True
         for prompt in piece.prompts:
-            at = prompt.rfind(piece.text)
-            if at >= 0:
-                tail = _tail(prompt, at + len(piece.text))
+            tail = _tail(prompt, piece.text)
+            if tail is not None:
                 usual = tails[piece.place]
                 if tail and tail not in usual:
                     how = f"the prompt continues after the judged text ({_end(piece.text)!r})"
@@ -89,9 +89,12 @@ def cuts(shown: Iterable[Shown]) -> tuple[list[Cut], list[str]]:
     return list(found.values()), list(dict.fromkeys(absent))
 
 
-def _tail(prompt: str, end: int) -> str:
-    """The rest of the line, if it reads like running text."""
-    rest = prompt[end:].split("\n", 1)[0]
+@lru_cache(maxsize=4096)
+def _tail(prompt: str, text: str) -> str | None:
+    """The rest of the line after the text, if it reads like running text; None without the text."""
+    if (at := prompt.rfind(text)) < 0:
+        return None
+    rest = prompt[at + len(text) :].split("\n", 1)[0]
     return rest if re.match(r"[ ,;'’-]*\w", rest) else ""
 
 
@@ -100,8 +103,7 @@ def _tails(shown: list[Shown]) -> dict[int, Collection[str]]:
     texts: dict[int, dict[str, set[str]]] = {}
     for piece in shown:
         for prompt in piece.prompts:
-            if (at := prompt.rfind(piece.text)) >= 0:
-                tail = _tail(prompt, at + len(piece.text))
+            if (tail := _tail(prompt, piece.text)) is not None:
                 texts.setdefault(piece.place, {}).setdefault(tail, set()).add(piece.text)
     usual: dict[int, Collection[str]] = {}
     for place, by_tail in texts.items():
