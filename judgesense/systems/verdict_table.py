@@ -6,18 +6,19 @@ Decisions about systems and the monitoring of a judge start from `read_verdicts`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import pyarrow as pa
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from judgesense.errors import JudgeSenseError
 from judgesense.shapes import Shape, fit
 from judgesense.systems.verdict_runs import verdicts_of_run
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, labels_of
-from judgesense.table_files import SUFFIXES, read_table
+from judgesense.table_files import SUFFIXES, Record, Rows, TableRows, read_table_rows
 from judgesense.text import join
 
 __all__ = ["SCHEMA", "VerdictTable", "read_verdicts"]
@@ -82,6 +83,13 @@ class VerdictRow(Shape):
     gold: SomeLabel = None
 
 
+_READ: Mapping[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(kind)
+    for name, kind in get_type_hints(VerdictRow, include_extras=True).items()
+    if name in SCHEMA.names
+}
+
+
 def read_verdicts(
     source: str | Path,
     *,
@@ -141,11 +149,87 @@ def _of_file(
             f"columns: {unknown[0]!r} is not a column of verdicts; choose from "
             f"{', '.join(SCHEMA.names)}"
         )
+    blocks = [_block(rows, columns) for rows in read_table_rows(path, encoding)]
+    whole = {name: [v for block in blocks for v in block.values[name]] for name in SCHEMA.names}
+    places = [place for block in blocks for place in block.places]
+    named = zip(whole["judge"], whole["task"], strict=True)
+    keep = chosen([(own or "", about or "") for own, about in named], judge, task, str(path))
+    shown: list[Mapping[str, Any]] = []
+    if any(any(block.shown) for block in blocks):
+        shown = [row for block in blocks for row in block.shown or [{}] * len(block.places)]
+        shown = [shown[n] for n in keep]
+    if len(keep) < len(places):
+        whole = {name: [values[n] for n in keep] for name, values in whole.items()}
+        places = [places[n] for n in keep]
+    _refuse_repeats(whole, places)
+    whole["cluster_id"] = [
+        a or b for a, b in zip(whole["cluster_id"], whole["item_id"], strict=True)
+    ]
+    whole["repeat"] = [value or 0 for value in whole["repeat"]]
+    table = pa.Table.from_pydict(whole, schema=SCHEMA)
+    return VerdictTable(
+        table,
+        labels_of(table, str(path)),
+        str(path),
+        whole["judge"][0] or "",
+        whole["task"][0] or "",
+        shown=tuple(shown) if any(shown) else (),
+    )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some rows of a file: the columns of `SCHEMA`, places, and what else there is by row."""
+
+    values: Mapping[str, Sequence[Any]]
+    places: Sequence[str]
+    shown: Sequence[Mapping[str, Any]] = ()
+
+
+def _block(rows: Rows, columns: Mapping[str, str]) -> _Block:
+    """Check some rows. Raises JudgeSenseError, naming the first that does not fit."""
+    found = _by_column(rows, columns) if isinstance(rows, TableRows) else None
+    return found or _one_by_one(rows.records(), columns)
+
+
+def _by_column(rows: TableRows, columns: Mapping[str, str]) -> _Block | None:
+    """Check each distinct value of a column once; None if one does not fit."""
+    renamed = {yours: ours for ours, yours in columns.items()}
+    named = {renamed.get(name, name): values for name, values in rows.columns.items()}
+    required = {*(columns.get(name, name) for name in REQUIRED), *columns.values()}
+    if len(named) < len(rows.columns) or not required <= rows.columns.keys():
+        return None
+    found: dict[str, Sequence[Any]] = {}
+    for name in SCHEMA.names:
+        if name not in named:
+            found[name] = [None] * len(rows)
+            continue
+        kinds = set(map(type, named[name])) - {type(None)}
+        if len(kinds) > 1 or not kinds <= {str, int, float, bool}:
+            return None
+        read = _READ[name].validate_python
+        try:
+            said = {value: read(value) for value in set(named[name])}
+        except ValidationError:
+            return None
+        found[name] = [said[value] for value in named[name]]
+    found["verdict"] = [
+        verdict or ("ERROR" if error else "UNCLEAR")
+        for verdict, error in zip(found["verdict"], found["error"], strict=True)
+    ]
+    others = {name: values for name, values in named.items() if name not in SCHEMA.names}
+    shown = [
+        {name: row[at] for at, name in enumerate(others) if row[at] is not None}
+        for row in zip(*others.values(), strict=True)
+    ]
+    return _Block(found, rows.places, shown)
+
+
+def _one_by_one(records: Sequence[Record], columns: Mapping[str, str]) -> _Block:
     rows: list[dict[str, Any]] = []
-    places: list[str] = []
     shown: list[Mapping[str, Any]] = []
     renamed = {yours: ours for ours, yours in columns.items()}
-    for record in read_table(path, encoding):
+    for record in records:
         values = {renamed.get(name, name): value for name, value in record.values.items()}
         wanted = {name: columns.get(name, name) for name in (*REQUIRED, *columns)}
         absent = {name: yours for name, yours in wanted.items() if yours not in record.values}
@@ -158,36 +242,29 @@ def _of_file(
         row = fit(VerdictRow, values, record.place, "a row of verdicts").model_dump()
         row["verdict"] = row["verdict"] or ("ERROR" if row["error"] else "UNCLEAR")
         rows.append(row)
-        places.append(record.place)
         shown.append({k: v for k, v in values.items() if k not in SCHEMA.names and v is not None})
-    keep = chosen([(row["judge"] or "", row["task"] or "") for row in rows], judge, task, str(path))
-    rows, places, shown = ([each[n] for n in keep] for each in (rows, places, shown))  # type: ignore[assignment]
-    refuse_repeats(rows, places)
-    for row in rows:
-        row["cluster_id"] = row["cluster_id"] or row["item_id"]
-        row["repeat"] = row["repeat"] or 0
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    return VerdictTable(
-        table,
-        labels_of(table, str(path)),
-        str(path),
-        rows[0]["judge"] or "",
-        rows[0]["task"] or "",
-        shown=tuple(shown) if any(shown) else (),
-    )
+    found = {name: [row[name] for row in rows] for name in SCHEMA.names}
+    return _Block(found, [record.place for record in records], shown)
 
 
 _KEY = ("item_id", "system_id", "wording", "order", "repeat")
 
 
-def refuse_repeats(rows: Sequence[Mapping[str, Any]], places: Sequence[str]) -> None:
+def _refuse_repeats(whole: Mapping[str, Sequence[Any]], places: Sequence[str]) -> None:
     """Raise JudgeSenseError if two rows judge the same output in the same way."""
+
+    def keys() -> Iterator[tuple[Any, ...]]:
+        return zip(*([value or None for value in whole[name]] for name in _KEY), strict=True)
+
+    if len(set(map(hash, keys()))) == len(places):
+        return
     first: dict[tuple[Any, ...], str] = {}
-    for row, place in zip(rows, places, strict=True):
-        key = tuple(row[name] or None for name in _KEY)
+    for key, place in zip(keys(), places, strict=True):
         if key in first:
             named = ", ".join(f"{n} {v!r}" for n, v in zip(_KEY, key, strict=True) if v is not None)
-            lacking = [n for n in ("system_id", "wording", "repeat") if row[n] is None]
+            own = dict(zip(_KEY, key, strict=True))
+            lacking = [n for n in ("system_id", "wording") if own[n] is None]
+            lacking += ["repeat"] if whole["repeat"][places.index(place)] is None else []
             flags = " or ".join(f"--columns {name}=YOURS" for name in lacking)
             raise JudgeSenseError(
                 f"{place}: a second verdict on {named}, already in {first[key].split(', ')[-1]}; "
