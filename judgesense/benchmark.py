@@ -64,6 +64,14 @@ class Benchmark:
                 raise JudgeSenseError(f"pair {pair!r}: its {side} is not among the prompts")
 
     @property
+    def reply_forms(self) -> list[str]:
+        """The variants whose options are scored inside the form of a reply, sorted."""
+        if "reply_form" not in self.prompts.column_names:
+            return []
+        formed = self.prompts.filter(pc.is_valid(self.prompts["reply_form"]))
+        return sorted(pc.unique(formed["variant"]).to_pylist())
+
+    @property
     def data_hash(self) -> str:
         """The ``data`` part of a signature, which identifies the stimuli whatever their order."""
         columns = (self.pairs["prompt_id_a"].to_pylist(), self.pairs["prompt_id_b"].to_pylist())

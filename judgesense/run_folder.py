@@ -39,11 +39,12 @@ PROMPT_SCHEMA = pa.schema([(f.name, _STRING) for f in fields(Prompt)])
 VARIANT_SCHEMA = pa.schema(
     [
         *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
-        ("system", _STRING), ("effort", _STRING),
+        ("system", _STRING), ("effort", _STRING), ("reply_form", _STRING),
     ]
 )  # fmt: skip
 """Prompts of a run with variants: the columns of the log, which prompts are asked twice, the part
-of a prompt that is sent as a system message, and the reasoning effort asked for (null: none)."""
+of a prompt that is sent as a system message, the reasoning effort asked for, and the form of the
+reply in which options are scored (null: none)."""
 
 SCHEMA_VERSION = 1
 """The version of ``run.json`` that is written; a newer one is refused."""

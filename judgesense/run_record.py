@@ -49,6 +49,7 @@ class RunRecord(Shape):
     imported: dict[str, Any] | None = None
     tasks: dict[str, TaskRecord] | None = None
     aliases: dict[str, dict[str, Any]] | None = None
+    reply_forms: list[str] | None = None
     judges: list[JudgeRecord] | None = None
     responder: JudgeRecord | None = None
     thresholds: dict[str, float] | None = None

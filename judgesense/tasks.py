@@ -30,6 +30,9 @@ UNCLEAR, REFUSED, ERROR = "UNCLEAR", "REFUSED", "ERROR"
 UNDECIDED = (UNCLEAR, REFUSED, ERROR)
 """The values in place of a decision: unreadable, refused, failed."""
 
+ANSWER = "ANSWER"
+"""Stands for the answer in a ``reply_form`` such as ``{"verdict": "ANSWER"}``."""
+
 _WHOLE = re.compile(r"-?[0-9]+")
 Aliases = Mapping[str, Sequence[str]]
 """Further texts for an answer: answer -> texts."""

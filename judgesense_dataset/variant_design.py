@@ -166,9 +166,10 @@ def _prompts(
             layout = template.layout.replace("{instruction}", "").strip()
             rest = render(task, replace(template, text="", layout=layout), shown, order)
             prompt = replace(prompt, text=rest.text)
-        if system or variant.effort:
+        if system or variant.effort or variant.reply_form:
             # The user message alone does not identify what is asked.
-            parts = (variant.effort, system, prompt.text)
+            forms = [variant.reply_form] if variant.reply_form else []
+            parts = (variant.effort, system, prompt.text, *forms)
             prompt = replace(prompt, prompt_id=prompt_id("\0".join(parts)))
         if variant.variant_class == CONTRAST and not (template.inverted or variant.changes_item):
             prompt = replace(prompt, gold=None)
@@ -237,6 +238,7 @@ def _row(prompt: Prompt, variant: Variant | None, *, again: bool = False, system
         "again": again,
         "system": system or None,
         "effort": (variant.effort or None) if variant else None,
+        "reply_form": (variant.reply_form or None) if variant else None,
     }
 
 

@@ -20,6 +20,7 @@ from judgesense.decisions import (
     VARIANT_CLASSES,
 )
 from judgesense.errors import JudgeSenseError
+from judgesense.tasks import ANSWER
 from judgesense.yaml_files import YamlNode, read_nodes
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
@@ -48,6 +49,7 @@ _CHOICES = {
 _TEXTS = {"separator", "spacing", "enumeration", "before", "after", "append"}
 _KEYS = {
     "class", "group", "option_labels", "texts", "few_shot", "keep", "sampled", "effort",
+    "reply_form",
     *_CHOICES, *_TEXTS,
 }  # fmt: skip
 _TEXT_KEYS = {"text", "label_map"}
@@ -69,6 +71,7 @@ class Variant:
     fields: str = ""
     instruction: str = ""
     effort: str = ""
+    reply_form: str = ""
     separator: str = ""
     spacing: str = ""
     casing: str = ""
@@ -178,6 +181,11 @@ def _variant(name: str, node: YamlNode) -> Variant:
         group = _one_of(entries["group"], "group", GROUPS[1:])
     if not set(entries) - {"class", "group", "examples"}:
         raise node.fail(f"the variant {name!r} changes nothing; add one of the keys of a change")
+    if not set(entries) - {"class", "group", "examples", "reply_form"}:
+        raise node.fail(
+            f"the variant {name!r} has a reply_form and does not ask for it; add it to the prompt, "
+            "as with after"
+        )
     if ("item" in entries and kind == CONTRAST) != name.endswith(OTHER_ITEM):
         raise node.fail(
             f"the name of a contrast that shows another item, and no other, ends with "
@@ -214,6 +222,7 @@ def _variant(name: str, node: YamlNode) -> Variant:
         few_shot=int(_number(entries, "few_shot", 1, 64, whole=True)),
         keep=_number(entries, "keep", 0, 1),
         effort=_effort(entries["effort"]) if "effort" in entries else "",
+        reply_form=_reply_form(entries["reply_form"]) if "reply_form" in entries else "",
         **found,
     )
 
@@ -236,6 +245,23 @@ def _effort(node: YamlNode) -> str:
             f"to {MOST_THINKING}, got {text!r}"
         )
     return str(int(text))
+
+
+def _reply_form(node: YamlNode) -> str:
+    """A reply with the answer's place in it, behind some text."""
+    text = _verbatim(node, "reply_form")
+    before, *rest = text.split(ANSWER)
+    if len(rest) != 1 or not before.strip():
+        raise node.fail(
+            f"reply_form must be a reply with {ANSWER} once and text before it, as in "
+            f'{{"verdict": "{ANSWER}"}}, got {text!r}'
+        )
+    if before[-1].isalnum():
+        raise node.fail(
+            f"reply_form has {before[-1]!r} right before {ANSWER}, so they would be one word: "
+            "put a space or a mark between them"
+        )
+    return text
 
 
 def _verbatim(node: YamlNode, key: str) -> str:

@@ -33,8 +33,8 @@ class Requests(Sequence[Request]):
 
     A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
     prompts need not be a million objects. ``rows(i)`` are the rows of the table that the answer to
-    request ``i`` is for. The columns ``system`` and ``effort`` are read if the table has them.
-    ``again`` are the requests that are asked twice in a run that asks each
+    request ``i`` is for. The columns ``system``, ``effort`` and ``reply_form`` are read if the
+    table has them. ``again`` are the requests that are asked twice in a run that asks each
     once: those with a true ``again`` in the table, if it has that column.
     """
 
@@ -45,8 +45,9 @@ class Requests(Sequence[Request]):
         self._by_request = np.argsort(codes, kind="stable").astype(np.int64)
         self._starts = np.searchsorted(codes[self._by_request], np.arange(codes.max() + 2))
         self._first = self._by_request[self._starts[:-1]]
-        more = [name for name in ("system", "effort") if name in prompts.column_names]
-        self._table = prompts.select(["prompt_id", "text", "label_map", *more])
+        known = ("system", "effort", "reply_form")
+        self._more = [name for name in known if name in prompts.column_names]
+        self._table = prompts.select(["prompt_id", "text", "label_map", *self._more])
         twice = np.zeros(len(codes), bool)
         if "again" in prompts.column_names:
             twice = pc.fill_null(prompts["again"], False).to_numpy().astype(bool)
@@ -68,11 +69,14 @@ class Requests(Sequence[Request]):
         """The requests at these indices, read from the table at once."""
         table = take_rows(self._table, self._first[np.asarray(indices, dtype=np.int64)])
         return [
-            Request(identity, text, options_of(label_map), repeat, *(part or "" for part in more))
+            Request(
+                identity, text, options_of(label_map), repeat,
+                **{name: part or "" for name, part in zip(self._more, more, strict=True)},
+            )
             for identity, text, label_map, *more in zip(
                 *(c.to_pylist() for c in table), strict=True
             )
-        ]
+        ]  # fmt: skip
 
     @cached_property
     def characters(self) -> Indices:

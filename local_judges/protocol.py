@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from judgesense.tasks import ANSWER
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -18,7 +20,9 @@ class Request:
     ``repeat`` is the number of times it was asked before; it affects only what a judge samples at
     a temperature above 0. ``system`` follows the judge's own system prompt in the system message.
     ``effort`` is the reasoning effort to ask for (``low``, ``medium``, ``high``), or the most
-    tokens of thinking before the answer, in digits; "" for the judge's own.
+    tokens of thinking before the answer, in digits; "" for the judge's own. ``reply_form`` is the
+    whole reply that the message asks for, with ``ANSWER`` for the option; a judge that can
+    continue a reply scores the options there.
     """
 
     prompt_id: str
@@ -27,6 +31,7 @@ class Request:
     repeat: int = 0
     system: str = ""
     effort: str = ""
+    reply_form: str = ""
 
     @property
     def thinking(self) -> int:
@@ -49,6 +54,16 @@ class Request:
     def system_after(self, prompt: str) -> str:
         """The system message: the judge's system prompt, then the request's part."""
         return "\n\n".join(part for part in (prompt, self.system) if part)
+
+
+def around_answer(reply_form: str) -> tuple[str, str]:
+    """What comes before and after the answer in a reply; empty without a form.
+
+    >>> around_answer('{"verdict": "ANSWER"}')
+    ('{"verdict": "', '"}')
+    """
+    before, _, after = reply_form.partition(ANSWER)
+    return before, after
 
 
 @dataclass(slots=True)
@@ -87,7 +102,10 @@ class Judge(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Everything that fixes its answers (revision or weights' hash, dtype, chat template,
-        system prompt, decoding, engine, versions), as JSON values for ``run.json``."""
+        system prompt, decoding, engine, versions), as JSON values for ``run.json``.
+
+        `SCORES_IN_FORM` is true where options are scored inside a request's ``reply_form``.
+        """
         ...
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:

@@ -46,7 +46,7 @@ def report(
         folders = [place.folder for place in places]
         if format is None:
             measured = report_runs(*folders, thresholds=limits)
-            print_report(measured, run_dirs[0] if len(run_dirs) == 1 else "DIR")
+            print_report(measured, run_dirs[0] if len(run_dirs) == 1 else None)
             if badge:
                 _write_badge(measured, folders[0])
             for place in places:

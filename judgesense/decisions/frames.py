@@ -20,6 +20,7 @@ from judgesense.decisions.log import (
     INTERVENTION,
     OPTIONAL,
     REWORDING,
+    SCORES_IN_FORM,
     VARIANT_CLASSES,
 )
 from judgesense.errors import JudgeSenseError
@@ -212,8 +213,9 @@ def read_frames(
     coded["item_id"] = encode(log["item_id"])
     cluster, _ = encode(pc.coalesce(log["cluster_id"], log["item_id"]))
     variant, variants = encode(log["variant"], REWORDING)
-    form = np.isin(variants, FORM_VARIANTS)[variant]
+    form = np.isin(variants, [*FORM_VARIANTS, *(run.get("reply_forms") or ())])[variant]
     by_options = (np.array(coded["scoring"][1]) == "options")[coded["scoring"][0]]
+    inside = np.isin(coded["judge"][1], _scoring_in_form(run))[coded["judge"][0]]
     base, bases = coded["template_id"]
     coded["template_id"] = _wordings(base, list(bases), variant, variants)
     task, item, order, template = (coded[n][0] for n in ("task", "item_id", "order", "template_id"))
@@ -254,7 +256,7 @@ def read_frames(
         n_stimuli=n_stimuli,
         variant=variant,
         variants=variants,
-        variant_class=_variant_class(log["variant_class"], form & by_options),
+        variant_class=_variant_class(log["variant_class"], form & by_options & ~inside),
         base=base,
         bases=bases,
     )
@@ -291,6 +293,15 @@ def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
         )
     same = codes == VARIANT_CLASSES.index(EQUIVALENT)
     return np.where(form & same, VARIANT_CLASSES.index(INTERVENTION), codes)
+
+
+def _scoring_in_form(run: Mapping[str, Any]) -> list[str]:
+    """The judges of a run that score an option inside the form of a reply."""
+    return [
+        judge["name"]
+        for judge in run.get("judges") or ()
+        if (judge.get("describe") or {}).get(SCORES_IN_FORM) is True
+    ]
 
 
 def _maps(pairs: pa.Table) -> list[Mapping[str, str]]:

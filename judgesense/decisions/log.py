@@ -28,8 +28,11 @@ criterion), or it may change it (reasoning first, a persona, examples)."""
 REWORDING = "rewording"
 """The variant of a row that names none."""
 FORM_VARIANTS = ("json",)
-"""Variants that ask for another form of answer. With options scoring the label is read where the
-form would begin, so they may change the verdict: there they count as interventions."""
+"""Variants that ask for a reply of another form; a run's record names its own (``reply_forms``).
+With options scoring they are equivalent for judges that score the option inside the form. Elsewhere
+the option is read where the form would begin: there they count as interventions."""
+SCORES_IN_FORM = "scores_in_form"
+"""The key of a judge's description in ``run.json`` that says where it scores options."""
 OTHER_ITEM = "-item"
 """How the name of a contrast variant ends that shows another item, not another question."""
 CONTENT_FREE = "content-free"

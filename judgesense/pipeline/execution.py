@@ -124,7 +124,8 @@ def run(
     data = data_reference(dataset, templates, items, variants)
     asked = prepare(judge, data, settings, judge_options)
     return Report.of(
-        execute(asked.judges, asked.data, asked.settings, out, note or to_stderr, asked.cluster)
+        execute(asked.judges, asked.data, asked.settings, out, note or to_stderr, asked.cluster),
+        out,
     )
 
 
@@ -252,6 +253,7 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
         dataset=dict(benchmark.source),
         data_hash=benchmark.data_hash,
         **({"aliases": aliases} if aliases else {}),
+        **({"reply_forms": forms} if (forms := benchmark.reply_forms) else {}),
         tasks={
             name: {
                 "labels": list(task.labels),

@@ -13,7 +13,7 @@ from judgesense.decisions import EQUIVALENT
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.pipeline.wording_texts import wordings_of
+from judgesense.pipeline.wording_texts import in_reply_form, wordings_of
 from judgesense.run_folder import Run, read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
@@ -97,6 +97,7 @@ def stabilise(
     limits = Thresholds().but(run.record.get("thresholds"))
     table = Wordings.of(stream)
     flags = {row["template"]: row["flag"] for row in wordings(table)}
+    flags |= dict.fromkeys(in_reply_form(run, stream), "reply form")
     rows = remedies(stream, limits, table.mislabelled)
     grid = grid_of(stream, frozenset(table.mislabelled))
     chosen = _remedy(grid, rows, remedy)

@@ -36,8 +36,14 @@ def wordings_of(
             f"{run.folder} is an import and does not have the wordings' texts; give the template "
             "file: --templates FILE"
         )
+    formed = in_reply_form(run, stream)
+    if refused := [wording for wording in rule.wordings if wording in formed]:
+        raise JudgeSenseError(
+            f"{refused[0]!r} is read inside the form of a reply, which a stabilised judge does not "
+            "begin: choose a --remedy of another wording, or use a run with more wordings"
+        )
     found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]
-    for wording in (name for name in more if name not in (*rule.wordings, OTHER_WORDINGS)):
+    for wording in (n for n in more if n not in (*rule.wordings, *formed, OTHER_WORDINGS)):
         # Not asked by the file itself, so it may be absent.
         with suppress(JudgeSenseError):
             found.append(_template(run, stream.task.name, wording, known))
@@ -49,6 +55,14 @@ def wordings_of(
             f"run has {join(rule.labels)}"
         )
     return TaskTemplates(task, tuple(kept.values()))
+
+
+def in_reply_form(run: Run, stream: Stream) -> list[str]:
+    """The wordings of a stream whose options were scored inside the form of a reply."""
+    if stream.scoring != "options":
+        return []
+    forms = run.record.get("reply_forms") or ()
+    return [name for name in stream.log.templates if name.rpartition("+")[2] in forms]
 
 
 def _own_templates(run: Run, task: str, path: str | Path | None) -> TaskTemplates | None:

@@ -239,4 +239,6 @@ def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None =
     if not run_dirs:
         raise JudgeSenseError("no run given; name the --out folder of at least one run")
     reports = [write_report(Path(run_dir), thresholds) for run_dir in run_dirs]
-    return Report.of(reports[0] if len(reports) == 1 else merge(reports))
+    if len(reports) > 1:
+        return Report.of(merge(reports))
+    return Report.of(reports[0], run_dirs[0])

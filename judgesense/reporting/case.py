@@ -47,6 +47,15 @@ class ReportCase:
             (row for row in self.remedies if row["remedy"] == wanted != AS_ASKED), None
         )
 
+    @property
+    def maybe(self) -> list[str]:
+        """The changes of which it is not known whether they make it usable, the cheapest first."""
+        return [
+            row["remedy"]
+            for row in self.remedies
+            if row["trust"] == "unknown" and row["remedy"] != AS_ASKED
+        ]
+
     def _own(self, entries: Sequence[Entry]) -> list[Entry]:
         return [entry for entry in entries if identity(entry) == self.key]
 

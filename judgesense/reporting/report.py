@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from judgesense.reporting.table import COLUMNS, rows
 from judgesense.reporting.terminal import render_terminal
@@ -41,10 +42,15 @@ class Report(ResultMapping):
     runs: list[dict[str, Any]]
     notes: list[str]
 
+    _folder: ClassVar[str | Path | None] = None
+
     @classmethod
-    def of(cls, contents: Mapping[str, Any]) -> Report:
-        """The report with the contents of a ``report.json``."""
-        return cls(**{name: contents[name] for name in cls.__dataclass_fields__})
+    def of(cls, contents: Mapping[str, Any], folder: str | Path | None = None) -> Report:
+        """The report with the contents of a ``report.json``; ``folder`` is that of its run, which
+        the commands of ``str()`` name."""
+        made = cls(**{field.name: contents[field.name] for field in fields(cls)})
+        object.__setattr__(made, "_folder", folder)
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of ``report.json``."""
@@ -55,7 +61,7 @@ class Report(ResultMapping):
         return data_frame(self.cells)
 
     def __str__(self) -> str:
-        return str(render_terminal(self))
+        return str(render_terminal(self, folder=self._folder))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's plain text: the table, not every figure."""

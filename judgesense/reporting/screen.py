@@ -19,6 +19,10 @@ MOST_WORDINGS = 8
 """More wordings than that are shown below the first screen only."""
 
 
+_UNKNOWN = "DIR"
+"""The folder of a run in a command of a page, which can be moved."""
+
+
 def first_screen(report: Mapping[str, Any]) -> Data:
     """What the first screen shows: ``title``, ``rows``, ``others``, ``matrix`` and what to do next.
 
@@ -90,12 +94,14 @@ def _remedies(cases: Sequence[ReportCase]) -> Data:
     ]
     found = {row["remedy"] for case in cases for row in case.remedies if row["n_items"]}
     tried = sorted(found - {AS_ASKED})
+    needy = [case for case in cases if case.trust in ("avoid", "unknown")]
     return {
         "passing": passing[:MOST_IN_TITLE],
         "more": len(passing) - len(passing[:MOST_IN_TITLE]),
         "tried": join(tried, "or") if tried else "",
+        "maybe": sorted({name for case in needy for name in case.maybe}),
         "n_tried": len(tried),
-        "needed": any(case.trust in ("avoid", "unknown") for case in cases),
+        "needed": bool(needy),
     }
 
 
@@ -131,14 +137,20 @@ def _wordings_of(case: ReportCase) -> int:
     return int(case.checks["steady"]["details"].get("n_wordings") or 0)
 
 
-def next_steps(report: Mapping[str, Any], folder: str | Path = "DIR") -> dict[Key, Data]:
+def next_steps(report: Mapping[str, Any], folder: str | Path | None = None) -> dict[Key, Data]:
     """The next step for each judge, task and scoring: its ``text`` and one ``command``.
 
     ``remedy`` says whether it makes a judge usable that is not usable as asked. ``folder`` is that
-    of the run, for the command.
+    of the run, for the command; without it, a step that needs it has the command None.
     """
     cases = [ReportCase(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
-    return {case.key: _step(case, [case.task], str(folder)) for case in cases}
+    found = {}
+    for case in cases:
+        step = _step(case, [case.task], str(folder or _UNKNOWN))
+        if folder is None and _UNKNOWN in step["command"].split():
+            step |= {"command": None, "text": f"{step['text'].removesuffix(':')}."}
+        found[case.key] = step
+    return found
 
 
 def _next(cases: Sequence[ReportCase]) -> Data | None:
@@ -150,7 +162,7 @@ def _next(cases: Sequence[ReportCase]) -> Data | None:
     return _step(case, list(dict.fromkeys(case.task for case in cases)))
 
 
-def _step(case: ReportCase, tasks: Sequence[str], folder: str = "DIR") -> Data:
+def _step(case: ReportCase, tasks: Sequence[str], folder: str = _UNKNOWN) -> Data:
     """The next step in words and as one command; another judge would be measured on ``tasks``."""
     run = shlex.quote(folder)
     who = f"--judge {shlex.quote(case.judge.partition('@')[0])}"
@@ -192,7 +204,10 @@ def _step(case: ReportCase, tasks: Sequence[str], folder: str = "DIR") -> Data:
             f"--scoring {case.scoring} --out stable.yaml",
         }
     others = shlex.quote(",".join(tasks))
+    measure = f"easure another judge on the same task{'s' if len(tasks) > 1 else ''}:"
+    maybe = next(iter(case.maybe), None)
+    first = f"It may be usable with {maybe}, which more items would settle. Or m"
     return {
-        "text": f"Measure another judge on the same task{'s' if len(tasks) > 1 else ''}:",
+        "text": f"{'M' if maybe is None else first}{measure}",
         "command": f"judgesense run --judge ANOTHER --tasks {others} --out DIR2",
     }

@@ -41,13 +41,14 @@ def render_terminal(
     *,
     terminal: bool = False,
     width: int = 100,
-    folder: str | Path = "DIR",
+    folder: str | Path | None = None,
 ) -> RenderableType:
     """The table and the advice: a rich renderable for a terminal, else a plain string.
 
     The plain string has one line per row and finding. On a terminal prose is wrapped, and a table
     wider than ``width`` columns becomes a block of lines for each row; print the renderable with
-    ``crop=False``, so that nothing is cut. ``folder`` is that of the run, for the next commands.
+    ``crop=False``, so that nothing is cut. ``folder`` is that of the run, for the next commands;
+    without it, those that need it are left out.
     """
     lines = list(_lines(report, width if terminal else sys.maxsize, folder))
     if not terminal:
@@ -55,7 +56,7 @@ def render_terminal(
     return Group(*(_wrapped(line) if line.plain.startswith(_BULLET) else line for line in lines))
 
 
-def print_report(report: Mapping[str, Any], folder: str | Path = "DIR") -> None:
+def print_report(report: Mapping[str, Any], folder: str | Path | None = None) -> None:
     """Print the report of the run in ``folder`` in the form that fits standard output."""
     if sys.stdout.isatty():
         console = Console()
@@ -72,7 +73,7 @@ def _wrapped(line: Text) -> RenderableType:
     return bullet
 
 
-def _lines(report: Mapping[str, Any], width: int, folder: str | Path) -> Iterator[Text]:
+def _lines(report: Mapping[str, Any], width: int, folder: str | Path | None) -> Iterator[Text]:
     yield from _main_table(rows(report), width)
     yield from (Text(), Text(LEGEND, "dim"), Text(BASELINE_NOTE, "dim"))
     for side in side_tables(report):
@@ -91,7 +92,7 @@ def _lines(report: Mapping[str, Any], width: int, folder: str | Path) -> Iterato
         if step := steps.get(case["key"]):
             told = step["text"][:1].lower() + step["text"][1:]
             yield Text(f"{_BULLET}Next: {told}")
-            yield from (_whole(line) for line in _command(step["command"], width))
+            yield from (_whole(line) for line in _command(step["command"] or "", width))
     if report["notes"]:
         yield from (Text(), *(Text(note, "yellow") for note in report["notes"]))
 

@@ -265,7 +265,8 @@ def run_check(
         card, failed=failed, coverage=cell["coverage"], constant=cell["degenerate"] is not None
     )
     found = CheckResult(
-        result, Report.of(report), out, steady["estimate"], steady["ci_low"], steady["ci_high"],
+        result, Report.of(report, out), out, steady["estimate"], steady["ci_low"],
+        steady["ci_high"],
         terms.threshold, cell["degenerate"] is not None, cell["coverage"], failed, decided, card,
         command.next_step(decided, len(items), file, out, _flagged(report), _remedy(report, out)),
         terms.confidence, terms.inconclusive,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
+from judgesense.decisions import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError
 from local_judges.answer_format import instruction_of, schema_of
 from local_judges.api.endpoint import Endpoint, scorings_of
@@ -95,9 +96,11 @@ class ApiJudge:
         may point to another checkpoint.
         """
         client = "huggingface_hub" if self.endpoint.provider else "openai"
+        reading = self._reading()
         return {
             **self._fixed(),
-            "options": self._reading(),
+            "options": reading,
+            SCORES_IN_FORM: reading == WHOLE_OPTIONS,
             "floating": self.options.floating,
             "client": f"{client} {metadata.version(client)}",
         }

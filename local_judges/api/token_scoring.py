@@ -20,10 +20,9 @@ from local_judges.local.option_scoring import (
     MOST_TOKEN_IDS,
     ROOT,
     OptionTrie,
-    build_trie,
+    option_trie,
     path_to,
     scores_of,
-    tokenise_option,
     tokens_asked,
 )
 from local_judges.protocol import Answer, Request
@@ -86,20 +85,25 @@ class TokenScorer:
         self.tail = _after_mark(tokenizer.conversation(asked, **template))
         ended = tokenizer.conversation([*asked, said], add_generation_prompt=False, **template)
         self.stop_tokens = _first_visible(tokenizer, _after_mark(ended))
-        self._tries: dict[tuple[str, ...], tuple[OptionTrie, dict[int, list[int]]]] = {}
+        self._tries: dict[tuple[tuple[str, ...], str], tuple[OptionTrie, dict[int, list[int]]]] = {}
         self._lock = threading.Lock()
 
-    def trie(self, options: tuple[str, ...]) -> tuple[OptionTrie, dict[int, list[int]]]:
-        """The trie of the options, and the tokens to ask for after each node.
+    def trie(
+        self, options: tuple[str, ...], reply_form: str = ""
+    ) -> tuple[OptionTrie, dict[int, list[int]]]:
+        """The trie of the options in the form of a reply, and the tokens to ask for after each
+        node.
 
         Raises JudgeSenseError if the served model's vocabulary cannot spell an option.
         """
+        key = (options, reply_form)
         with self._lock:
-            if options not in self._tries:
-                sequences = [tokenise_option(self._tokenizer, self.tail, o) for o in options]
-                trie = build_trie(sequences, self.stop_tokens)
-                self._tries[options] = trie, tokens_asked(trie, self.stop_tokens)
-            return self._tries[options]
+            if key not in self._tries:
+                trie = option_trie(
+                    self._tokenizer, self.tail, options, self.stop_tokens, reply_form
+                )
+                self._tries[key] = trie, tokens_asked(trie, self.stop_tokens)
+            return self._tries[key]
 
     async def ask(
         self,
@@ -117,10 +121,12 @@ class TokenScorer:
 
         Raises ValueError if a reply lacks what was asked for.
         """
-        trie, asked = await asyncio.to_thread(self.trie, request.options)
+        trie, asked = await asyncio.to_thread(self.trie, request.options, request.reply_form)
+        # Inside the form of a reply, nothing is scored where the reply begins.
+        at_once = {"logprob_token_ids": asked[ROOT]} if ROOT in asked else {}
         extra = {
             **body.get("extra_body", {}),
-            "logprob_token_ids": asked[ROOT],
+            **at_once,
             "return_token_ids": True,
             "return_tokens_as_token_ids": True,
         }
@@ -131,8 +137,10 @@ class TokenScorer:
         answer = answer_of(reply, request, begins_thinking)
         try:
             prompt = list(reply["prompt_token_ids"])
-            first = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-            found = {ROOT: _found({entry["token"]: entry["logprob"] for entry in first})}
+            found: dict[int, dict[int, float]] = {}
+            if at_once:
+                first = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+                found[ROOT] = _found({entry["token"]: entry["logprob"] for entry in first})
             for nodes in _together(asked):
                 found |= await _after(complete, body["model"], prompt, trie, nodes)
             values = scores_of(trie, found, self.stop_tokens)

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from judgesense.decisions import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError
 from judgesense.responses import THINKING_TAG
 from local_judges.local.chat import ChatFormat
 from local_judges.local.decoding import Decoding
 from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
-from local_judges.local.option_scoring import OptionTrie, build_trie, tokenise_option
+from local_judges.local.option_scoring import OptionTrie, option_trie
 from local_judges.local.thinking import ThinkingFormat, Thought
 from local_judges.options import LocalOptions
 from local_judges.protocol import Answer, Request
@@ -56,7 +57,7 @@ class LocalModel:
             # The grammar masks the probabilities.
             self.scorings = frozenset({"generate"})
         self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
-        self._tries: dict[tuple[tuple[str, ...], str], OptionTrie] = {}
+        self._tries: dict[tuple[tuple[str, ...], str, str], OptionTrie] = {}
 
     def encode(self, requests: Sequence[Request]) -> list[list[int]]:
         """The tokens of each request's prompt, up to its thinking if that is capped."""
@@ -75,14 +76,20 @@ class LocalModel:
         """How a request's thinking is opened and closed."""
         return ThinkingFormat.of(self.tokenizer, self.chat, self.source.name)
 
-    def trie(self, options: tuple[str, ...], thinking: int = 0) -> OptionTrie:
-        """The trie of the options, after the prompt or after thinking. Raises JudgeSenseError if
-        the vocabulary cannot spell one."""
-        key = (options, self.thinking.closed if thinking else self.chat.tail)
+    def trie(self, options: tuple[str, ...], thinking: int = 0, reply_form: str = "") -> OptionTrie:
+        """The trie of the options, after the prompt or after thinking, in the form of a reply.
+        Raises JudgeSenseError if the vocabulary cannot spell one."""
+        tail = self.thinking.closed if thinking else self.chat.tail
+        key = (options, tail, reply_form)
         if key not in self._tries:
-            sequences = [tokenise_option(self.tokenizer, key[1], o) for o in options]
-            self._tries[key] = build_trie(sequences, self.stop_tokens)
+            self._tries[key] = option_trie(
+                self.tokenizer, tail, options, self.stop_tokens, reply_form
+            )
         return self._tries[key]
+
+    def trie_of(self, request: Request) -> OptionTrie:
+        """The trie of a request's options."""
+        return self.trie(request.options, request.thinking, request.reply_form)
 
     def too_long(
         self, tokens: Sequence[int], trie: OptionTrie | None, writes: bool, thinking: int = 0
@@ -157,6 +164,7 @@ class LocalModel:
             "origin": self.source.origin,
             "gguf_file": self.source.gguf_file,
             "context_tokens": self.context,
+            SCORES_IN_FORM: "options" in self.scorings,
             "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
         }
 

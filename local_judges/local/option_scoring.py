@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from local_judges.protocol import around_answer
 
 ROOT = -1
 """The trie's root: the end of the prompt."""
@@ -26,7 +27,8 @@ MOST_TOKEN_IDS = 128
 class OptionTrie:
     """The options of a task as tokens after the end of a prompt.
 
-    ``nodes`` are the inner nodes below the root as (token, parent), parents first. ``paths`` are
+    ``nodes`` are the inner nodes below the root as (token, parent), parents first; those before
+    the options, such as the start of a JSON object, come first and are not scored. ``paths`` are
     the steps of each option as (preceding node, token). ``ends`` is for each option the node after
     which the answer must stop, or None: if one option begins another ("1" and "10"), the scores of
     all options of the task include the end, so that they stay comparable.
@@ -50,8 +52,10 @@ class OptionTrie:
         return depths
 
 
-def build_trie(sequences: Sequence[tuple[int, ...]], stop_tokens: Sequence[int]) -> OptionTrie:
-    """The trie of the options' token sequences.
+def build_trie(
+    sequences: Sequence[tuple[int, ...]], stop_tokens: Sequence[int], before: Sequence[int] = ()
+) -> OptionTrie:
+    """The trie of the options' token sequences, which follow the tokens ``before``.
 
     Raises JudgeSenseError if two options have the same tokens, or if one begins another and the
     model has no token that ends an answer.
@@ -62,16 +66,14 @@ def build_trie(sequences: Sequence[tuple[int, ...]], stop_tokens: Sequence[int])
     """
     if len(set(sequences)) != len(sequences):
         raise JudgeSenseError("two options have the same tokens, so they cannot be told apart")
-    nested = any(
-        a != b and b[: len(a)] == a for a in sequences for b in sequences if len(a) < len(b)
-    )
+    nested = _nested(sequences)
     if nested and not stop_tokens:
         raise JudgeSenseError(
             "one option begins another, and the model has no end-of-text token to tell them "
             "apart; use options of which none begins another"
         )
-    nodes: list[tuple[int, int]] = []
-    index: dict[tuple[int, ...], int] = {(): ROOT}
+    nodes = [(token, place + ROOT) for place, token in enumerate(before)]
+    index: dict[tuple[int, ...], int] = {(): len(before) + ROOT}
     paths, ends = [], []
     for sequence in sequences:
         inner = len(sequence) if nested else len(sequence) - 1
@@ -82,6 +84,39 @@ def build_trie(sequences: Sequence[tuple[int, ...]], stop_tokens: Sequence[int])
         paths.append(tuple((index[sequence[:n]], token) for n, token in enumerate(sequence)))
         ends.append(index[sequence] if nested else None)
     return OptionTrie(tuple(nodes), tuple(paths), tuple(ends))
+
+
+def _nested(sequences: Sequence[tuple[int, ...]]) -> bool:
+    """Whether a sequence begins another."""
+    return any(b[: len(a)] == a for a in sequences for b in sequences if len(a) < len(b))
+
+
+def option_trie(
+    tokenizer: Any,
+    tail: str,
+    options: Sequence[str],
+    stop_tokens: Sequence[int],
+    reply_form: str = "",
+) -> OptionTrie:
+    """The trie of the options after a prompt that ends in ``tail``, inside the form of a reply.
+
+    The form's text before the answer is read as if the model had begun its reply with it. If one
+    option begins another, the first token after the answer belongs to each of them.
+
+    Raises JudgeSenseError if the vocabulary cannot spell an option or the form.
+    """
+    before, after = around_answer(reply_form)
+    # A model writes a space as a part of the word behind it.
+    shown = before.rstrip(" ")
+    start, gap = tail + shown, before[len(shown) :]
+    begun = tokenise_option(tokenizer, tail, shown) if shown else ()
+    sequences = [tokenise_option(tokenizer, start, gap + option) for option in options]
+    if after.strip() and _nested(sequences):
+        sequences = [
+            (*tokens, tokenise_option(tokenizer, tail + before + option, after)[0])
+            for tokens, option in zip(sequences, options, strict=True)
+        ]
+    return build_trie(sequences, stop_tokens, begun)
 
 
 def tokenise_option(tokenizer: Any, tail: str, option: str) -> tuple[int, ...]:
@@ -124,7 +159,7 @@ def option_logprobs(
 
 
 def tokens_asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list[int]]:
-    """The tokens whose log-probabilities are needed after the root and after each inner node.
+    """The tokens whose log-probabilities are needed, by the node that they follow.
 
     Raises JudgeSenseError if vLLM does not return as many at one place.
 
@@ -143,7 +178,7 @@ def tokens_asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list
             f"{len(trie.paths)} options differ in {most} tokens at one place, but vLLM returns at "
             f"most {MOST_TOKEN_IDS}; use generate scoring or the engine transformers"
         )
-    return {node: sorted(found) for node, found in tokens.items()}
+    return {node: sorted(found) for node, found in tokens.items() if found}
 
 
 def path_to(trie: OptionTrie, node: int) -> list[int]:

@@ -72,7 +72,9 @@ def cache_dir() -> Path:
 
 
 def installed(name: str) -> Path | None:
-    """The file of a model of NAMED, joined if it has several parts; None unless all are installed.
+    """The file of a model of NAMED, joined if it has several parts; None if it is not here.
+
+    A joined file in the cache does without its packages if its SHA-256 is known.
 
     Raises JudgeSenseError if the joined file has another size or hash than the model.
     """
@@ -80,6 +82,8 @@ def installed(name: str) -> Path | None:
     parts = [_package_file(package, file) for package, file in packaged.parts]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
+        if kept := _kept(name, packaged):
+            return kept
         if found:
             missing = [
                 package
@@ -92,6 +96,24 @@ def installed(name: str) -> Path | None:
             )  # fmt: skip
         return None
     return found[0] if len(found) == 1 else _joined(name, packaged, found)
+
+
+def _kept(name: str, packaged: Packaged) -> Path | None:
+    """The joined file of an earlier run; None if there is none, or it has other contents."""
+    if packaged.sha256 is None:
+        return None
+    target = _target(name, packaged.sha256)
+    if not target.is_file():
+        return None
+    if sha256_files([target]) != packaged.sha256:
+        log.warning("%s is not used: its SHA-256 is not that of %s; delete it", target, name)
+        return None
+    return target
+
+
+def _target(name: str, sha256: str) -> Path:
+    """Where the cache keeps a joined model."""
+    return cache_dir() / "models" / f"{name}-{sha256[:16]}.gguf"
 
 
 def _package_file(package: str, file: str) -> Path | None:
@@ -112,7 +134,7 @@ def _joined(name: str, packaged: Packaged, parts: Sequence[Path]) -> Path:
             "install the packages again"
         )
     digest = packaged.sha256 or sha256_files(parts)
-    target = cache_dir() / "models" / f"{name}-{digest[:16]}.gguf"
+    target = _target(name, digest)
     if target.is_file() and target.stat().st_size == size:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

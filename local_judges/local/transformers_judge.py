@@ -100,7 +100,7 @@ class TransformersJudge(LocalModel):
             for n, tokens in zip(chunk, self.encode([requests[m] for m in chunk]), strict=True):
                 nodes = 0
                 if "options" in scorings:
-                    nodes = len(self.trie(requests[n].options, requests[n].thinking).nodes)
+                    nodes = len(self.trie_of(requests[n]).nodes)
                 added = len(tokens) - shared_prefix(before, tokens) + nodes
                 whole = len(tokens) + longer + requests[n].thinking
                 longest = max(longest, whole)
@@ -167,8 +167,7 @@ class TransformersJudge(LocalModel):
         answers = [Answer() for _ in requests]
         rows = []
         for n, (request, tokens) in enumerate(zip(requests, self.encode(requests), strict=True)):
-            scored = "options" in scorings
-            trie = self.trie(request.options, request.thinking) if scored else None
+            trie = self.trie_of(request) if "options" in scorings else None
             answers[n].input_tokens = len(tokens)
             answers[n].error = self.too_long(tokens, trie, decoding is not None, request.thinking)
             if answers[n].error is None:

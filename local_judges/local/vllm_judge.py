@@ -144,13 +144,13 @@ class VllmJudge(LocalModel):
 
         Raises JudgeSenseError if the vocabulary cannot spell an option.
         """
-        texts, options = [], set()
+        texts, kinds = [], {}
         for request in requests:
             texts.append(request.message)
-            options.add(request.options)
+            kinds.setdefault((request.options, request.reply_form), request)
         if "options" in scorings:
-            for each in sorted(options):
-                tokens_asked(self.trie(each), self.stop_tokens)
+            for request in kinds.values():
+                tokens_asked(self.trie_of(request), self.stop_tokens)
         order = sorted(range(len(texts)), key=texts.__getitem__)
         return [[order[n] for n in batch] for batch in plan_by_count(len(order), BATCH)]
 
@@ -227,22 +227,23 @@ class VllmJudge(LocalModel):
         for place, (request, tokens) in enumerate(
             zip(requests, self.encode(requests), strict=True)
         ):
-            trie = self.trie(request.options) if "options" in scorings else None
+            trie = self.trie_of(request) if "options" in scorings else None
             answer = batch.answers[place]
             answer.input_tokens = len(tokens)
             answer.error = self.too_long(tokens, trie, writes)
             if answer.error is not None:
                 continue
-            asked = tokens_asked(trie, self.stop_tokens) if trie else {ROOT: None}
-            batch.tries[place] = trie
-            for node, token_ids in asked.items():
+            asked = tokens_asked(trie, self.stop_tokens) if trie else {}
+            batch.tries[place], batch.scored[place] = trie, frozenset(asked)
+            # Inside the form of a reply, nothing is scored at the root.
+            for node in dict.fromkeys((*asked, ROOT) if writes else asked):
                 read = [*tokens, *(path_to(trie, node) if trie else ())]
                 key = f"{place}:{node}"
                 batch.waiting.add(key)
                 engine.add_request(
                     f"{number}:{key}",
                     {"prompt_token_ids": read},
-                    self._params(request, token_ids, writes and node == ROOT),
+                    self._params(request, asked.get(node), writes and node == ROOT),
                 )
         return batch
 
@@ -274,10 +275,10 @@ class VllmJudge(LocalModel):
         cached = output.num_cached_tokens or 0
         self.counters["prefilled_tokens"] += len(output.prompt_token_ids) - cached
         self.counters["decoded_tokens"] += len(written.token_ids) - 1
-        if trie is not None:
+        if trie is not None and node in batch.scored[place]:
             found = batch.found.setdefault(place, {})
             found[node] = {token: each.logprob for token, each in written.logprobs[0].items()}
-            if len(found) == len(trie.nodes) + 1:
+            if len(found) == len(batch.scored[place]):
                 self.score(answer, scores_of(trie, batch.found.pop(place), self.stop_tokens))
         if node == ROOT and batch.writes:
             stopped = bool(written.token_ids) and written.token_ids[-1] in self.stop_tokens
@@ -288,13 +289,15 @@ class VllmJudge(LocalModel):
 class _Batch:
     """A batch in the engine, with its answers so far.
 
-    ``waiting`` holds ``place:node`` of the requests still in the engine; ``found`` the
-    log-probabilities of tokens by place and node, until those of a prompt are complete.
+    ``waiting`` holds ``place:node`` of the requests still in the engine; ``scored`` the nodes of
+    each place whose tokens are asked for; ``found`` the log-probabilities of tokens by place and
+    node, until those of a prompt are complete.
     """
 
     answers: list[Answer]
     writes: bool
     tries: dict[int, OptionTrie | None] = field(default_factory=dict)
+    scored: dict[int, frozenset[int]] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
     found: dict[int, dict[int, dict[int, float]]] = field(default_factory=dict)
 

@@ -177,6 +177,20 @@ def test_a_variant_that_cannot_be_used_is_named_with_its_place(
     assert reason in str(caught.value)
 
 
+def test_prompts_that_are_scored_in_different_forms_are_different_prompts(tmp_path: Path) -> None:
+    forms = {"mine": '{"a": "ANSWER"}', "other": '"ANSWER"'}
+    says = "{class: equivalent, after: Use JSON., reply_form: '%s'}"
+    lines = [f"  {name}: {says % form}\n" for name, form in forms.items()]
+    (tmp_path / "two.yaml").write_text("variants:\n" + "".join(lines), "utf-8")
+    _, found = chosen_variants([str(tmp_path / "two.yaml")])
+    whole = with_variants(load_embedded().select(["factuality"], limit=1), ENTRIES, ITEMS, found)
+    one, two = (row for row in whole.prompts.to_pylist() if row["reply_form"])
+    assert one["text"] == two["text"]
+    assert one["prompt_id"] != two["prompt_id"]
+    assert {row["variant"]: row["reply_form"] for row in (one, two)} == forms
+    assert whole.reply_forms == ["mine", "other"]
+
+
 def test_two_variants_that_render_alike_are_refused(tmp_path: Path) -> None:
     path = own_file(tmp_path, '{class: equivalent, separator: " - "}')
     _, found = chosen_variants([path, "separators"])
@@ -198,6 +212,11 @@ def test_two_variants_that_render_alike_are_refused(tmp_path: Path) -> None:
         "{class: intervention, effort: huge}",
         "{class: intervention, effort: 0}",
         "{class: intervention, effort: 40000}",
+        "{class: equivalent, reply_form: 'In short: ANSWER'}",
+        '{class: equivalent, after: Use JSON., reply_form: \'{"verdict": "YES"}\'}',
+        "{class: equivalent, after: Use JSON., reply_form: ANSWER}",
+        "{class: equivalent, after: Repeat it., reply_form: ': ANSWER or ANSWER'}",
+        "{class: equivalent, after: Use JSON., reply_form: isANSWER}",
     ],
 )
 def test_a_file_of_variants_is_checked_with_its_line(tmp_path: Path, text: str) -> None:

@@ -211,6 +211,14 @@ def test_a_group_of_one_shows_no_rank():
     assert table(board(alone, other), "coherence").count('class="rank" data-v="1"') == 2
 
 
+def test_judges_that_share_no_pairs_are_told_why_nobody_has_a_rank():
+    one, two = (replace(entry(n, 0.8, 0.9, pairs=n * 8), trust=card()) for n in "ab")
+    assert 'class="apart"' in table(board(one, two), "coherence")
+    assert 'class="apart"' not in table(board(one), "coherence")
+    three = replace(entry("c", 0.8, 0.9, pairs="a" * 8), trust=card())
+    assert 'class="apart"' not in table(board(one, two, three), "coherence")
+
+
 def test_the_chart_draws_a_judge_by_what_it_adds_to_a_constant_answer():
     fair = replace(entry("fair", 0.8, 0.9), trust=card())
     biased = replace(entry("biased", 0.8, 0.9), trust=card("avoid", ["fair"], beats=-0.2))

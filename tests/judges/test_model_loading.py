@@ -97,6 +97,22 @@ def test_a_part_that_is_not_installed_is_named(
     assert "missing: js-not-there" in caplog.text
 
 
+def test_a_joined_file_in_the_cache_does_without_its_packages(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts, sha256 = (("js_not_there", "data/part.bin"),), hashlib.sha256(b"onetwo").hexdigest()
+    monkeypatch.setitem(NAMED, "tiny", Packaged(parts, "nobody/tiny", 6, sha256))
+    assert installed("tiny") is None
+    joined = own_cache / "models" / f"tiny-{sha256[:16]}.gguf"
+    joined.parent.mkdir(parents=True)
+    joined.write_bytes(b"onetwo")
+    found = find_model("tiny")
+    assert (found.weights, found.folder, found.gguf_file) == (sha256, joined.parent, joined.name)
+    joined.write_bytes(b"one2!")
+    assert installed("tiny") is None
+    assert f"{joined} is not used" in caplog.text
+
+
 def test_an_unknown_model_says_what_was_tried() -> None:
     with pytest.raises(JudgeSenseError, match=r"local Hub cache, the Hub .*smollm2-135m"):
         find_model("nobody/no-such-model")

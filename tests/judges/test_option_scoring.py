@@ -7,7 +7,14 @@ import math
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from local_judges.local.option_scoring import ROOT, build_trie, option_logprobs, trie_floor
+from local_judges.local.option_scoring import (
+    ROOT,
+    build_trie,
+    option_logprobs,
+    path_to,
+    tokens_asked,
+    trie_floor,
+)
 
 END = 2
 
@@ -34,6 +41,15 @@ def test_an_option_that_begins_another_is_scored_up_to_its_end_as_are_all() -> N
     stops = [-50.0, math.log(0.5), math.log(0.25), math.log(0.125)]
     scores = option_logprobs(trie, [-1.0, -1.0, -2.0, -3.0], stops)
     assert scores == pytest.approx((-1 + stops[1], -3 + stops[2], -3 + stops[3]))
+
+
+def test_the_beginning_of_a_reply_is_read_and_not_scored() -> None:
+    trie = build_trie([(5, 6), (7,)], [END], before=(3, 4))
+    assert trie.nodes == ((3, ROOT), (4, 0), (5, 1))
+    assert trie.depths == [1, 2, 3]
+    assert tokens_asked(trie, [END]) == {1: [5, 7], 2: [6]}
+    assert path_to(trie, 2) == [3, 4, 5]
+    assert option_logprobs(trie, [-1.0, -0.5, -2.0], [-9.0] * 4) == (-1.5, -2.0)
 
 
 def test_options_that_cannot_be_told_apart_are_refused() -> None:

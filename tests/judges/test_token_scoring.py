@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from fake_endpoint import FakeEndpoint, serving
 from fake_vllm import END, FakeVllm, conversation, encoded, logprobs_after
 
 import judgesense
-from judgesense.decisions import read_log
+from judgesense.decisions import SCORES_IN_FORM, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder import read_record
 from local_judges.api.judge import TOP_TOKENS, WHOLE_OPTIONS, ApiJudge
@@ -27,16 +28,17 @@ def requests(n: int, options: tuple[str, ...]) -> list[Request]:
     return [Request(f"p{at}", f"Prompt number {at}?", options) for at in range(n)]
 
 
-def expected(request: Request, ends: bool) -> list[float]:
-    """The log-probability of each option, one character after another."""
+def expected(request: Request, ends: bool, before: str = "", after: str = "") -> list[float]:
+    """The log-probability of each option, one character after another; ``before`` and the first
+    character ``after`` it are those of a reply's form."""
     messages = [
         {"role": "system", "content": SYSTEM_PROMPT},
         {"role": "user", "content": request.text},
     ]
     found = []
     for option in request.options:
-        tokens, score = encoded(conversation(messages)), 0.0
-        for token in encoded(option + (END if ends else "")):
+        tokens, score = encoded(conversation(messages) + before), 0.0
+        for token in encoded(option + ((after or END)[0] if ends else "")):
             score += logprobs_after(tokens)[token]
             tokens.append(token)
         found.append(score)
@@ -61,6 +63,22 @@ def test_each_option_is_scored_as_a_whole(options: tuple[str, ...], ends: bool) 
     assert server.bodies[0]["max_tokens"] == 20
 
 
+@pytest.mark.parametrize(("options", "ends"), [(YES_NO, False), (SCALE, True)])
+def test_an_option_is_scored_inside_the_form_of_a_reply(
+    options: tuple[str, ...], ends: bool
+) -> None:
+    form = '{"verdict": "ANSWER"}'
+    asked, server = [replace(r, reply_form=form) for r in requests(3, options)], FakeVllm()
+    with serving(server) as url:
+        judge = ApiJudge("fake", base_url=url)
+        assert judge.describe()[SCORES_IN_FORM] is True
+        answers = ask_all(judge, asked, ["generate", "options"])
+    for request, answer in zip(asked, answers, strict=True):
+        assert answer.text == "YES"
+        wanted = expected(request, ends, '{"verdict": "', '"}')
+        assert answer.option_logprobs == pytest.approx(wanted, abs=1e-9)
+
+
 def test_without_a_text_one_token_is_written() -> None:
     server = FakeVllm()
     with serving(server) as url:
@@ -75,6 +93,7 @@ def test_other_endpoints_show_the_first_tokens_best_alternatives(server: FakeEnd
     with serving(server) as url:
         judge = ApiJudge("fake", base_url=url)
         assert judge.describe()["options"] == TOP_TOKENS
+        assert judge.describe()[SCORES_IN_FORM] is False
         ask_all(judge, requests(1, YES_NO), ["options"])
     assert server.bodies[0]["top_logprobs"] == 20
     assert "logprob_token_ids" not in server.bodies[0]

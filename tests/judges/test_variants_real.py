@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import judgesense
 from judgesense.pipeline.data import data_reference
@@ -67,6 +69,27 @@ def test_the_system_message_holds_the_judges_prompt_and_the_instruction(
             messages, tokenize=False, add_generation_prompt=True
         )
         assert tokens == judge.tokenizer(text, add_special_tokens=False).input_ids
+
+
+def test_json_is_scored_at_the_place_of_its_value(judge: TransformersJudge) -> None:
+    settings = Settings.of(tasks=["factuality", "coherence"], limit=1)
+    data = data_reference(None, None, None, ["json"])
+    asked = [r for r in Requests(data.selected(settings).prompts) if r.reply_form]
+    asked += [replace(asked[0], options=("1", "2", "10"))]
+    ((_, answers),) = judge.judge([(0, asked)], frozenset({"generate", "options"}))
+    for request, answer in zip(asked, answers, strict=True):
+        start, found = judge.chat.render(request.text) + '{"verdict": "', []
+        ends = '"}' if "10" in request.options else ""
+        before = judge.tokenizer(start, add_special_tokens=False).input_ids
+        for option in request.options:
+            whole = judge.tokenizer(f"{start}{option}{ends}", add_special_tokens=False).input_ids
+            assert whole[: len(before)] == before
+            with torch.inference_mode():
+                logits = judge.model(torch.tensor([whole])).logits[0].float()
+            logprobs = torch.log_softmax(logits, dim=-1)
+            places = range(len(before), len(whole))
+            found.append(sum(logprobs[at - 1, whole[at]].item() for at in places))
+        assert answer.option_logprobs == pytest.approx(found, abs=1e-4)
 
 
 def test_thinking_is_capped_and_the_answer_asked_for_after_it(judge: TransformersJudge) -> None:

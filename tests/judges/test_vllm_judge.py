@@ -123,10 +123,9 @@ def said(
 def test_options_of_any_length_score_as_by_transformers(
     said: dict[str, Any], local: TransformersJudge
 ) -> None:
-    from mixed_requests import mixed_requests
-    from vllm_answers import BOTH, KINDS
+    from vllm_answers import BOTH, asked
 
-    requests = mixed_requests(18, KINDS, 60)
+    requests = asked()
     theirs, equal = said["answers"], 0
     for other, answer in zip(theirs, ask_all(local, requests, BOTH), strict=False):
         assert other["option_logprobs"] == pytest.approx(answer.option_logprobs, abs=1e-3)

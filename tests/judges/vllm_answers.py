@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mixed_requests import NESTED, SENTENCES, YES_NO, mixed_requests
@@ -25,6 +26,15 @@ SETTINGS = {
 }
 BOTH = frozenset({"generate", "options"})
 KINDS = (YES_NO, SENTENCES, NESTED)
+
+
+def asked() -> list[Request]:
+    """Options of each kind, some inside the form of a reply."""
+    forms = ("", '{"verdict": "ANSWER"}', "", "Verdict: ANSWER")
+    return [
+        replace(request, reply_form=forms[n % len(forms)])
+        for n, request in enumerate(mixed_requests(18, KINDS, 60))
+    ]
 
 
 def too_long() -> Request:
@@ -67,7 +77,7 @@ def main(model: Path, out: Path) -> None:
         "giant": refusal(giant(model, out.parent)),
     }
     judge = VllmJudge(model, **SETTINGS)
-    requests = mixed_requests(18, KINDS, 60)
+    requests = asked()
     answers = ask(judge, [*requests, too_long()], *BOTH)
     alone = ask(judge, requests[:3], "options")
     engine = judge.llm

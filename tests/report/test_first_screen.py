@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from judgesense.reporting.build import measure
 from judgesense.reporting.html import render_html
+from judgesense.reporting.report import Report
 from judgesense.reporting.screen import first_screen
 from judgesense.reporting.terminal import render_terminal
 
@@ -122,6 +123,29 @@ def test_the_terminal_names_the_next_command_of_each_judge_and_task(make) -> Non
         "judgesense run --judge ANOTHER --tasks preference --out DIR2",
         "judgesense run --judge good --tasks preference --orders AB,BA --out DIR2",
     ]
+
+
+def test_a_printed_report_names_the_folder_of_its_run_or_no_command(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 3, orders=("AB", "BA"))
+    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run={})
+    assert report["trust"][0]["trust"] == "unknown"
+    assert "    judgesense plan runs/one" in str(Report.of(report, "runs/one")).splitlines()
+    told = str(Report.of(report)).splitlines()
+    assert "  - Next: see how many items and wordings settle it." in told
+    assert not [line for line in told if "DIR" in line]
+    assert set(Report.of(report, "runs/one")) == set(Report.of(report))
+
+
+def test_a_change_that_is_not_settled_is_not_said_to_fail(make) -> None:
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB", "BA"))
+    report = measure(make.log(benchmark, _first), benchmark.pairs, run={})
+    assert "Or measure another judge" not in first_screen(report)["next"]["text"]
+    changed = next(row for row in report["remedies"] if row["remedy"] == "both orders")
+    changed["trust"] = "unknown"
+    screen = first_screen(report)
+    assert screen["remedies"]["maybe"] == ["both orders"]
+    assert screen["next"]["text"].startswith("It may be usable with both orders, ")
+    assert "it may pass with both orders" in render_html(report)
 
 
 def test_a_run_still_being_judged_says_so(make) -> None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import read_log
+from judgesense.decisions import SCORES_IN_FORM, read_log
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense.reporting.beside import side_tables
@@ -193,8 +193,8 @@ def test_the_variance_budget_of_a_judge_by_rule(place: Path) -> None:
     assert "average both option orders" in first["relevance", "item"]["text"]
 
 
-def test_json_counts_as_an_intervention_where_options_are_scored(place: Path) -> None:
-    """The label is scored where the object would begin: no verdict that JSON should not change."""
+def test_json_is_equivalent_where_options_are_scored_inside_the_object_alone(place: Path) -> None:
+    """Elsewhere the label is scored where the object would begin, which says nothing of JSON."""
     plain = report(is_right, place / "right")
     log = read_log(place / "right")
     scored = pa.array(["options"] * len(log), pa.string())
@@ -212,4 +212,9 @@ def test_json_counts_as_an_intervention_where_options_are_scored(place: Path) ->
         items = len(set(log.filter(pc.field("task") == task)["item_id"].to_pylist()))
         assert counts[0]["order"] == counts[1]["order"]
         assert counts[0]["n_pairs"] - counts[1]["n_pairs"] == items
+        inside = {"name": json_row["judge"], "describe": {SCORES_IN_FORM: True}}
+        run = {"run_id": "r", "tasks": {}, "judges": [inside]}
+        again = measure(log, benchmark().pairs, run=run)
+        (row,) = [r for r in again["variants"] if (r["task"], r["variant"]) == (task, "json")]
+        assert (row["variant_class"], row["jss"]) == ("equivalent", 1)
         assert counts[1]["coverage"] == 1

@@ -130,6 +130,14 @@ def groups(
     return [_group(board, group, shown, labels, None if whole else room) for group, shown in found]
 
 
+def apart(found: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether nobody in these groups has a rank because no two judges share pairs and scoring."""
+    own = [group for group in found if not group["first"].is_published]
+    rows = [row for group in own for row in group["rows"]]
+    alone = {row["entry"].judge for row in rows if row["why"] == _ALONE["why"]}
+    return len(alone) > 1 and all(row["rank"] is None for row in rows)
+
+
 @lru_cache(maxsize=64)
 def _standings(board: Board, task: str, labels: str) -> list[list[Standing]]:
     return standings((entry for entry in board.entries if entry.task == task), labels)

@@ -18,6 +18,7 @@ from hub_scripts.leaderboard.pages.rows import (
     LABELS,
     NOT_STATED,
     answer,
+    apart,
     chosen,
     groups,
 )
@@ -128,6 +129,7 @@ def _table(
         other="raw" if labels == "mapped" else "mapped",
         columns=COLUMNS,
         groups=found,
+        apart=apart(found),
         left_out=sum(group["left_out"] for group in found),
         empty=not board.runs,
         unjudged=all(entry.is_published for entry in board.entries if entry.task == task),
