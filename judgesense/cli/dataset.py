@@ -131,7 +131,8 @@ def build(
         for name, counts in built.tasks.items()
     ]
     lines += [f"note: {line}" for line in built.notes]
-    lines.append(f"{out}: dataset folder; next: judgesense run --dataset {out} ...")
+    following = f"judgesense run --judge JUDGE --dataset {out} --out DIR"
+    lines.append(f"{out}: dataset folder; next: {following}")
     opt.output(
         format,
         lambda: {"out": str(out), "tasks": built.tasks, "notes": built.notes},

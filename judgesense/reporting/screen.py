@@ -206,7 +206,7 @@ def _step(case: ReportCase, tasks: Sequence[str], folder: str = _UNKNOWN) -> Dat
     others = shlex.quote(",".join(tasks))
     measure = f"easure another judge on the same task{'s' if len(tasks) > 1 else ''}:"
     maybe = next(iter(case.maybe), None)
-    first = f"It may be usable with {maybe}, which more items would settle. Or m"
+    first = f"Judge more items: it is not known yet whether {maybe} makes it usable. Or m"
     return {
         "text": f"{'M' if maybe is None else first}{measure}",
         "command": f"judgesense run --judge ANOTHER --tasks {others} --out DIR2",
