@@ -41,10 +41,10 @@ SHORT = """\
 - **Casing, spacing and separators move the two Qwen judges least**: 2% to 15% of verdicts, where
   the rewordings move 11% to 42%. The instruction behind the fields moves 28% on TruthfulQA, and on
   SummEval 53% of the 0.5B's and 6% of the 1.5B's.
-- **JSON and a request to reason do not go with options scoring.** The label is then read where the
-  model would begin its JSON or its reasoning: JSON moves 33% to 100% of the Qwen judges' verdicts,
-  and a request to reason lowers summaries by about 3 levels. Both are interventions here, outside
-  JSS; use `generate` scoring for them.
+- **JSON and a request to reason move verdicts that are read too early.** The label is read where
+  the model would begin its JSON or its reasoning: JSON moves 33% to 100% of the Qwen judges'
+  verdicts, and a request to reason lowers summaries by about 3 levels. Both are interventions here,
+  outside JSS.
 - **Interventions shift in one direction.** A closing sentence without content adds 34 and 23 points
   of YES on TruthfulQA. Two examples take 28 points from the 0.5B and give 43 to the 1.5B. An
   intervention makes another judge, so measure it as one.
@@ -101,8 +101,10 @@ The relevance and preference sets are 30 of the 100 shortest items of SciFact (a
 words) and of MT-Bench (`docs/short_items.py`; [how](remedies.md#judges-before-and-after)), in one
 wording and both orders (`--limit 30`).
 Qwen2.5-Coder and Gemma are 4-bit GGUF files, read as bfloat16 on a 2-core AMD EPYC that other work
-shared ({versions}, seed 0). With `options` scoring the option is read
+shared ({versions}, seed 0). In these runs the option is read
 before any reasoning or JSON, so `reasoning` and `json` show what the request alone does.
+Options are now scored inside the JSON, [which changes the
+figure](../variants.md#where-options-are-scored).
 
 {cards}
 

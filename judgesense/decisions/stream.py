@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from judgesense.decisions.frames import Answers, Log, Pairs, TaskWords, answers
-from judgesense.decisions.log import CONTRAST, OTHER_ITEM, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.log import CONTRAST, INTERVENTION, OTHER_ITEM, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.repeats import joined
 from judgesense.decisions.shares import mapped_shares, option_shares
 from judgesense.statistics.agreement import Agreement, jss_of_codes
@@ -103,10 +103,7 @@ class Stream:
 
     @cached_property
     def _contrasts(self) -> tuple[tuple[Codes, Codes] | None, tuple[Codes, Codes] | None]:
-        if self.others is None:
-            return None, None
-        contrast = self.log.variant_class[self.others] == VARIANT_CLASSES.index(CONTRAST)
-        found = self._with_base(self.others[contrast])
+        found = self._beside(CONTRAST)
         if found is None:
             return None, None
         shows_other = np.array([name.endswith(OTHER_ITEM) for name in self.log.variants])
@@ -114,6 +111,17 @@ class Stream:
         split = [(found[0][mask], found[1][mask]) for mask in (~other, other)]
         own, swapped = (rows if len(rows[0]) else None for rows in split)
         return own, swapped
+
+    @cached_property
+    def intervention(self) -> tuple[Codes, Codes] | None:
+        """(base, intervention) rows of the log, as in `contrast`."""
+        return self._beside(INTERVENTION)
+
+    def _beside(self, variant_class: str) -> tuple[Codes, Codes] | None:
+        if self.others is None:
+            return None
+        log, code = self.log, VARIANT_CLASSES.index(variant_class)
+        return self._with_base(self.others[log.variant_class[self.others] == code])
 
     @cached_property
     def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
