@@ -28,9 +28,9 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _wrapped(block: re.Match[str]) -> str:
-    lines = unescape(re.sub("<[^>]*>", "", block[2])).splitlines()
-    wide = [line for line in lines if len(line) > _WIDE]
-    if not wide or any(re.search(r"\S {2,}\S", line) for line in wide):
+    wide = [line for line in unescape(block[2]).splitlines() if len(line) > _WIDE]
+    coloured = "<span class=" in block[2]  # code, not output
+    if coloured or not wide or any(re.search(r"\S {2,}\S", line) for line in wide):
         return block[0]
     return f'<pre class="wrap">{block[1]}'
 
