@@ -67,9 +67,7 @@ Engine = Annotated[
 ]
 BaseUrl = Annotated[str | None, judge_option("URL", "OpenAI-compatible endpoint (engine api).")]
 Model = Annotated[str | None, judge_option("ID", "Model name at the endpoint.")]
-MaxCost = Annotated[
-    float | None, judge_option("USD", "Stop before the run costs more than this.")
-]
+MaxCost = Annotated[float | None, judge_option("USD", "Stop before the run costs more than this.")]
 _SET = (
     "Any other option of the engine, such as dtype=bfloat16, max_tokens=512 or price=2.5,10; "
     "repeatable. judgesense judges options lists them."
