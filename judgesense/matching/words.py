@@ -6,6 +6,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
 
@@ -34,8 +35,16 @@ def word_f1(prediction: str, reference: str) -> float:
     >>> word_f1("Fifty years", "50 years")
     0.5
     """
-    said, wanted = normalize(prediction).split(), normalize(reference).split()
-    shared = sum((Counter(said) & Counter(wanted)).values())
+    return _f1(normalize(prediction).split(), normalize(reference).split())
+
+
+def _f1(said: Sequence[str], wanted: Sequence[str]) -> float:
+    left = Counter(wanted)
+    shared = 0
+    for word in said:
+        if left.get(word):
+            left[word] -= 1
+            shared += 1
     if shared == 0:
         return 0.0
     precision, recall = shared / len(said), shared / len(wanted)
@@ -50,13 +59,17 @@ def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> Ans
     >>> match_f1(["in Paris"], [["Paris", "Lutetia"]]).score.__round__(3)
     0.667
     """
-    return collect(
-        "f1",
-        [
-            (max(word_f1(said, answer) for answer in accepted(wanted)), _read(said))
-            for said, wanted in zip(predictions, references, strict=True)
-        ],
-    )
+
+    @lru_cache(maxsize=65_536)
+    def known(reference: str) -> list[str]:
+        return normalize(reference).split()
+
+    def score(text: str, wanted: Reference) -> tuple[float, Reading]:
+        read = _read(text)
+        said = (read.value or "").split()
+        return max(_f1(said, known(answer)) for answer in accepted(wanted)), read
+
+    return collect("f1", [score(*pair) for pair in zip(predictions, references, strict=True)])
 
 
 def match_exact(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def read_rows(
     finished, and for a log in which every row failed.
     """
     from judgesense.importers.columns import ColumnMap
-    from judgesense.table_files import read_table
+    from judgesense.table_files import read_table_rows
 
     require_finished(source.parent if source.name == PARTS else source)
     log = source / PARTS if (source / PARTS).is_dir() else source
@@ -100,34 +101,43 @@ def read_rows(
         raise JudgeSenseError(f"{source} holds no Parquet files")
     given = None if references is None else _References(references, columns, encoding)
     mapping = ColumnMap({} if given else columns, {})
-    found = Responses([], [])
+    found, same = Responses([], []), dict[str, str]()
     for path in files:
-        for record in read_table(path, encoding):
-            values = {name: mapping.get(record, name) for name in TARGETS}
-            who = f"{values['model']} {values['template_id']} {values['item_id']}"
-            if values["text"] is None and values["error"] is not None:
-                found.failed.append(f"{who}: {values['error']}")
-                continue
-            if given is not None:
-                values |= given.of(values, record.place)
-            for name in required:
-                if values[name] is None or (name == "reference" and values[name] in ("", [])):
-                    hint = " or add a table with --references" if name == "reference" else ""
-                    raise _absent(record, name, hint)
-            found.rows.append(_response(values, record.place))
+        for rows in read_table_rows(path, encoding):
+            columns_of = [mapping.column(rows, name) or repeat(None) for name in TARGETS]
+            for number, (place, *own) in enumerate(zip(rows.places, *columns_of, strict=False)):
+                values = dict(zip(TARGETS, own, strict=True))
+                if values["text"] is None and values["error"] is not None:
+                    who = f"{values['model']} {values['template_id']} {values['item_id']}"
+                    found.failed.append(f"{who}: {values['error']}")
+                    continue
+                if given is not None:
+                    values |= given.of(values, place)
+                for name in required:
+                    if values[name] is None or (name == "reference" and values[name] in ("", [])):
+                        hint = " or add a table with --references" if name == "reference" else ""
+                        raise _absent(rows.records()[number], name, hint)
+                found.rows.append(_response(values, place, same))
     if not found.rows:
         raise JudgeSenseError(f"{source}: no row has a response; the first: {found.failed[0]}")
     return found
 
 
-def _response(values: Mapping[str, Any], place: str) -> LoggedResponse:
+def _response(values: Mapping[str, Any], place: str, same: dict[str, str]) -> LoggedResponse:
+    """The row; ``same`` holds the texts that many rows share."""
+
+    def shared(value: Any) -> str:
+        text = str(value)
+        return same.setdefault(text, text)
+
+    reference = _reference(values["reference"])
     return LoggedResponse(
         place=place,
-        model=str(values["model"]),
-        template_id=str(values["template_id"]),
-        item_id=str(values["item_id"] or place.rpartition(" ")[2]),
+        model=shared(values["model"]),
+        template_id=shared(values["template_id"]),
+        item_id=shared(values["item_id"] or place.rpartition(" ")[2]),
         text="" if values["text"] is None else str(values["text"]),
-        reference=_reference(values["reference"]),
+        reference=shared(reference) if isinstance(reference, str) else reference,
         question=None if values["question"] is None else str(values["question"]),
         options=_list(values["options"], place),
         truncated=str(values["finish_reason"]) in ("length", "max_tokens"),
