@@ -10,7 +10,7 @@ from typing import Any
 
 from judgesense.statistics.agreement import cohen_kappa
 from judgesense.yaml_files import read_yaml
-from judgesense_dataset.audit.rows import AuditRow
+from judgesense_dataset.audit.rows import AuditRow, PromptSide
 
 ERROR, WARNING, INFO = "error", "warning", "info"
 SEVERITIES = (ERROR, WARNING, INFO)
@@ -65,7 +65,16 @@ class Score:
 def oracle(rows: Iterable[AuditRow]) -> Score:
     """The score of a judge that knows every gold label and understands every wording."""
     graded = [row for row in rows if row.gold is not None]
-    raw = [tuple(side.answer(row.gold or "") for side in row.sides) for row in graded]
+    known: dict[tuple[int, str], str] = {}
+
+    def answer(side: PromptSide, gold: str) -> str:
+        # Most prompts share the map of their wording.
+        key = id(side.truth), gold
+        if key not in known:
+            known[key] = side.answer(gold)
+        return known[key]
+
+    raw = [(answer(row.a, row.gold or ""), answer(row.b, row.gold or "")) for row in graded]
     return _score(graded, raw)
 
 

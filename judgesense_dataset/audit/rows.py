@@ -284,15 +284,14 @@ _NO_FIELDS: Mapping[str, str] = {}
 
 def _recogniser(task: str) -> Callable[[str], _Known | None]:
     """From a prompt to the label map of the known template it is of, and the item's fields."""
-    maps: dict[str, LabelMap] = {}
+    maps: dict[int, LabelMap] = {}
 
     @lru_cache(maxsize=_NEARBY)
     def known(prompt: str) -> _Known | None:
         if (found := recognise(task, prompt)) is None:
             return None
         template, fields = found
-        text = dump_label_map(template.label_map)
-        return maps.setdefault(text, dict(template.label_map)), fields
+        return maps.setdefault(id(template), dict(template.label_map)), fields
 
     return known
 
