@@ -235,7 +235,9 @@ def pick(
     if given.sum() >= FEWEST_FOR_FIT:
         now = _error(part, spreads, taken)
         then = _error(part, spreads, after)
-        random = _error_random(part, spreads, scale, sizes, taken, int(added.sum()))
+        # As if the new labels were spread over the systems' outputs at random.
+        left = sizes - taken
+        random = _error(part, spreads, taken + int(added.sum()) * left / left.sum())
     return Picked(
         own[chosen],
         [str(distinct[code]) for code in strata[chosen]],
@@ -278,14 +280,6 @@ def _error(part: Floats, spreads: Floats, labels: Floats) -> float | None:
     if (labels == 0).any():
         return None
     return math.sqrt(float((part**2 * spreads**2 / labels).sum()))
-
-
-def _error_random(
-    part: Floats, spreads: Floats, scale: Floats, sizes: Floats, taken: Floats, more: int
-) -> float | None:
-    """The error if the new labels were spread over the systems' outputs at random."""
-    left = sizes - taken
-    return _error(part, spreads, taken + more * left / left.sum())
 
 
 def _to_decide(

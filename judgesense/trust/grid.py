@@ -157,7 +157,7 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
         ),
         has_probabilities=told is not None,
         repeats=_repeats(stream, rows, (item, wording, order), verdicts, code_of),
-        mean_cost=_mean_cost(log.table, rows),
+        mean_cost=pc.mean(log.table["cost_usd"].take(pa.array(rows))).as_py(),
         content_free={
             wording.name: _content_free(stream, wording.name, forward, code_of, len(labels))
             for wording, forward in zip(wordings, meaning, strict=True)
@@ -344,8 +344,3 @@ def _repeats(
     at = position[first]
     found[place[0][at], place[1][at], place[2][at], number] = code_of[stream.log.decision[later]]
     return found
-
-
-def _mean_cost(table: pa.Table, rows: Codes) -> float | None:
-    cost = pc.mean(table["cost_usd"].take(pa.array(rows))).as_py()
-    return None if cost is None else float(cost)

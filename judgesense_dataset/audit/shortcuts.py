@@ -76,7 +76,8 @@ def rules(cases: Sequence[GradedText], labels: Sequence[str]) -> list[Rule]:
     if len({case.cluster_id for case in cases}) >= MIN_ITEMS:
         folds = _folds(cases)
         if comparative:
-            guesses = _chosen_by_words(cases, labels, folds)
+            # The more chosen-like option.
+            guesses = np.where(_word_margins(cases, labels, folds) >= 0, labels[0], labels[1])
         else:
             found.append(_nearest("length", cases, np.log1p(lengths), folds))
             found.append(_nearest("overlap", cases, np.array(overlaps), folds))
@@ -135,13 +136,6 @@ def word_scores(cases: Sequence[GradedText], labels: Sequence[str]) -> np.ndarra
     scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     expected: np.ndarray = scores @ seen / scores.sum(axis=1)
     return -expected if len(labels) == 2 else expected
-
-
-def _chosen_by_words(
-    cases: Sequence[GradedText], labels: Sequence[str], folds: np.ndarray
-) -> np.ndarray:
-    """The more chosen-like option."""
-    return np.where(_word_margins(cases, labels, folds) >= 0, labels[0], labels[1])
 
 
 def _word_margins(

@@ -90,7 +90,9 @@ def measure_log(
     tables, findings, pictures = [], [], []
     if found:
         tables += [_configurations_table(found), _judges_table(found), _anova_table(found)]
-        tables.append(_correlations_table(found))
+        link = correlate([(o.found.accuracy, o.found.win_rate_gap) for o in found])
+        title = "Accuracy against win-rate gap"
+        tables.append(table("correlations", title, [link], "Over judge × set."))
         findings += list(_findings(found))
         pictures += _pictures(found)
     made, said, drawn = panels(votes, tolerance) if panel else ([], [], [])
@@ -302,11 +304,6 @@ def _anova_table(found: Sequence[LogConfiguration]) -> Table:
     test = anova_record(list(shares.values()))
     rows.append({"factor": "template", "over": "judge × set × template", **test})
     return table("anova", "What explains accuracy: one-way ANOVAs", rows)
-
-
-def _correlations_table(found: Sequence[LogConfiguration]) -> Table:
-    link = correlate([(o.found.accuracy, o.found.win_rate_gap) for o in found])
-    return table("correlations", "Accuracy against win-rate gap", [link], "Over judge × set.")
 
 
 def _findings(found: Sequence[LogConfiguration]) -> Iterator[str]:

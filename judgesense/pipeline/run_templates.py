@@ -1,4 +1,4 @@
-"""The texts of a run's wordings, for a judge that asks them outside the run."""
+"""A run's wordings as templates with their texts, for a judge that asks them outside the run."""
 
 from __future__ import annotations
 
