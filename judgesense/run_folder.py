@@ -309,6 +309,21 @@ class RunFolder:
         self._enter(self._entries)
         return entry
 
+    def require_same_reading(self, reading: str, unknown: str) -> None:
+        """Raise JudgeSenseError if the current model's options were read in another way before.
+
+        ``reading`` says how, ``unknown`` that it was not found out. The endpoint determines it, so
+        it is not one of the run's settings.
+        """
+        before = self._before[len(self._entries) - 1 : len(self._entries)]
+        earlier = before[0].get("describe", {}).get("options") if before else None
+        if earlier not in (None, unknown, reading) and reading != unknown:
+            raise JudgeSenseError(
+                f"{self.place.folder} was begun with option probabilities from {earlier}, but "
+                f"{self._entries[-1]['name']} now reads them from {reading}. Rerun the same "
+                "command with the same server, price and limits, or use another --out"
+            )
+
     def begin(self) -> None:
         """Write the record before the first prompt is asked.
 

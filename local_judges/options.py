@@ -6,8 +6,8 @@ documentation are derived from these classes, and :func:`check` validates all of
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
@@ -151,7 +151,7 @@ class ApiOptions(Options):
     key_variable: str | None = limit(
         None, "Environment variable of the key; $OPENAI_API_KEY by default.", own_key=True
     )
-    concurrency: int = limit(16, "Requests in flight.", least=1)
+    concurrency: int = limit(16, "Requests in flight (at most 1000).", least=1)
     timeout_s: float | None = limit(None, "Seconds per request (60).", above=0)
     retry_budget_s: float | None = limit(None, "Seconds for all tries of a prompt (120).", above=0)
     requests_per_minute: float | None = limit(None, "The account's limit.", least=1)
@@ -183,12 +183,16 @@ ENGINES: Mapping[str, type[Options]] = {
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    # An int of 400 digits is no float.
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def _is_price(value: object) -> bool:
     known = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_number, value))
-    return known and min(value) >= 0  # type: ignore[type-var, call-overload, operator]
+    # Above a dollar per token, a sum could be infinite.
+    return known and 0 <= min(value) <= max(value) <= 1e6  # type: ignore[type-var, call-overload, operator]
 
 
 _KINDS: Sequence[tuple[Any, str, Callable[[Any], bool]]] = (
@@ -197,7 +201,11 @@ _KINDS: Sequence[tuple[Any, str, Callable[[Any], bool]]] = (
     (float, "a number", _is_number),
     (str, "text (quote text that looks like something else)", lambda value: type(value) is str),
     (list[str], "a list of texts", lambda v: type(v) is list and all(type(t) is str for t in v)),
-    (Price, "two numbers of 0 or more, US dollars per million tokens", _is_price),
+    (
+        Price,
+        "two numbers of 0 or more, US dollars per million tokens (at most 1,000,000)",
+        _is_price,
+    ),
     (
         Actors,
         "a whole number, or the least and the most",

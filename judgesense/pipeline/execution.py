@@ -281,6 +281,7 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
 
 def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None:
     """Load one judge, judge what it has not judged yet, and record it."""
+    from local_judges.api.judge import UNREACHED
     from local_judges.distributed.ray_runner import RayJudge
     from local_judges.protocol import Budgeted
     from local_judges.registry import JudgeSpec
@@ -316,6 +317,7 @@ def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None
                 f"{' and '.join(scorings)} scoring only: leave it out"
             )
         if "options" in scorings and (reading := facts["describe"].get("options")):
+            run.require_same_reading(reading, UNREACHED)
             work.note(f"{judge.name} reads option probabilities from {reading}")
         asked: dict[str, Any] = {
             "judge_index": index,

@@ -11,11 +11,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
+from socket import inet_aton
 from typing import Any
 from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from local_judges.answer_format import fields_of, instruction_of, obeys
+from local_judges.api.bounded import bounded_hooks, bounded_sync_hooks
 from local_judges.api.replies import answer_of
 from local_judges.api.retry import FatalError, Retry, diagnose, without_secrets
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
@@ -62,6 +64,7 @@ class Endpoint:
         self.writes = True
         self.complete: Create | None = None
         self._looked = self._obeyed = False
+        self._unreached: FatalError | None = None
         self._noise = random.Random(0).random
 
     def __str__(self) -> str:
@@ -95,36 +98,44 @@ class Endpoint:
             base_url=self.base_url,
             timeout=self.timeout_s,
             max_retries=0,
-            http_client=DefaultAioHttpClient(),
+            http_client=DefaultAioHttpClient(event_hooks=bounded_hooks()),
         )
 
     def find_scorer(self, tries: int = 3) -> TokenScorer | None:
         """Look once whether the endpoint returns option probabilities by token id.
 
         An endpoint with a price or a limit is not asked, because these count one call per prompt.
-        Raises FatalError if it cannot be reached.
+        Raises FatalError if it cannot be reached, again at each call: what reads the options of a
+        run must not change after the run was described.
         """
+        if self._unreached is not None:
+            raise self._unreached
         options = self.options
         counted = (options.price, options.requests_per_minute, options.tokens_per_minute)
         if self._looked or not self.base_url or self.provider or any(counted):
             return self.scorer
         try:
-            from openai import APIConnectionError, OpenAI
+            from openai import APIConnectionError, DefaultHttpxClient, OpenAI
         except ImportError as error:
             raise MissingExtraError("openai", "api", "an API judge") from error
         asked = body_of(Request("", "", ()), model=self.model, options=options, logprobs=True)
         timeout_s = min(self.timeout_s, LOOK_S)
         # The scorer keeps the client for its tokenizer; the client closes itself.
         client = OpenAI(
-            api_key=self._key, base_url=self.base_url, timeout=timeout_s, max_retries=tries - 1
+            api_key=self._key,
+            base_url=self.base_url,
+            timeout=timeout_s,
+            max_retries=tries - 1,
+            http_client=DefaultHttpxClient(event_hooks=bounded_sync_hooks(timeout_s)),
         )
         try:
             self.scorer = find_scorer(client, self.model, asked)
         except APIConnectionError as error:
-            raise FatalError(
-                f"{self.hide(str(error))}: the endpoint has never answered: check that it is up "
+            self._unreached = FatalError(
+                f"{diagnose(error, self.hide)[1]}; the endpoint has never answered: check that it is up "
                 "and that the URL is right"
-            ) from None
+            )
+            raise self._unreached from None
         self._looked = True
         return self.scorer
 
@@ -293,9 +304,13 @@ def sender(client: Any, path: str = "/chat/completions") -> Create:
 
 
 def require_loggable(url: str, key_variable: str) -> None:
-    """Raise JudgeSenseError if an endpoint's URL may hold a secret, because logs name the URL."""
+    """Raise JudgeSenseError if an endpoint's URL may hold a secret, because logs name the URL.
+
+    Also for one that is no URL of a host.
+    """
     try:
         parts = urlsplit(url)
+        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError as error:
         raise JudgeSenseError(f"the endpoint's URL is invalid: {error}") from None
     if "@" in parts.netloc or parts.query or parts.fragment:
@@ -303,19 +318,30 @@ def require_loggable(url: str, key_variable: str) -> None:
             "the endpoint's URL holds a name, a password or a query, which would be logged; put "
             f"the key into the environment variable {key_variable}"
         )
+    if not named or not url.isprintable() or " " in url:
+        raise JudgeSenseError("the endpoint's URL must be such as https://HOST/v1")
 
 
 def is_here(url: str | None) -> bool:
-    """Whether a URL names this machine.
+    """Whether a URL names this machine, by any of its addresses.
 
     >>> is_here("http://127.0.0.1:8000/v1"), is_here("http://127.0.0.1.example.org/v1")
     (True, False)
     """
-    host = urlsplit(url).hostname if url else None
+    host = ((urlsplit(url).hostname if url else None) or "").rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
     try:
-        return host == "localhost" or ip_address(host or "").is_loopback
+        address = ip_address(host.partition("%")[0])
     except ValueError:
-        return False
+        try:
+            # Short forms, such as 127.1, which clients take as well.
+            address = ip_address(inet_aton(host))
+        except OSError:
+            return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    # A server that listens on 0.0.0.0 tells people to ask there.
+    return address.is_loopback or address.is_unspecified
 
 
 def _read_key(variable: str | None, base_url: str | None) -> str:

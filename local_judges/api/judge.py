@@ -22,6 +22,7 @@ from local_judges.protocol import Answer, Request
 TOP_TOKENS = "the first token's best 20 alternatives; option_mass is a lower bound"
 WHOLE_OPTIONS = "each option's whole token sequence, by token id"
 """How option probabilities are read, as ``run.json`` says it."""
+UNREACHED = "an endpoint that cannot be reached yet"
 
 
 class ApiJudge:
@@ -109,9 +110,9 @@ class ApiJudge:
         if "options" not in self.scorings:
             return None
         try:
-            scorer = self.endpoint.find_scorer(tries=1)
+            scorer = self.endpoint.find_scorer()
         except FatalError:
-            return "an endpoint that cannot be reached yet"
+            return UNREACHED
         return TOP_TOKENS if scorer is None else WHOLE_OPTIONS
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:

@@ -65,10 +65,12 @@ def _top(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
     try:
         entries = choice["logprobs"]["content"][0]["top_logprobs"]
         found = [(entry["token"], float(entry["logprob"])) for entry in entries]
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError):
         return []
     # Rounding on the server may leave a logarithm slightly above 0.
-    return [(t, min(p, 0.0)) for t, p in found if isinstance(t, str) and -math.inf < p < 0.01]
+    read = [(t, min(p, 0.0)) for t, p in found if isinstance(t, str) and -math.inf < p < 0.01]
+    # Tokens listed twice are no probabilities.
+    return read if sum(math.exp(p) for _, p in read) < 1.01 else []
 
 
 def first_token_options(

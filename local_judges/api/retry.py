@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from judgesense.errors import JudgeSenseError
+from local_judges.api.bounded import ReplyBoundError
 
 _SECRET = re.compile(r"\b(?:sk|hf|gsk|xai|AIza)[-_A-Za-z0-9*.]{6,}")
 
@@ -64,8 +65,10 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
     """
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    cause = error.__cause__ if _named(error, "APIConnectionError") else None
+    told = str(error) + (f" ({str(cause) or type(cause).__name__})" if cause else "")
     # Hide before cutting: half a key would not be recognised.
-    message = hide(str(error))[:300]
+    message = hide(told or "no complete reply in time")[:300]
     reason = f"{type(error).__name__}: {message}"
     if status is not None:
         reason = f"HTTP {status}: {message}"
@@ -79,9 +82,12 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
     # The reply cannot be parsed: not JSON, not UTF-8, a number of 5,000 digits.
     if isinstance(error, (ValueError, RecursionError)):
         return "busy", reason, None
+    if isinstance(error, ReplyBoundError) or isinstance(cause, ReplyBoundError):
+        return "busy", reason, None
     if isinstance(error, (TimeoutError, OSError)) or _named(error, "APIConnectionError"):
         return "unreachable", reason, None
-    if _named(error, "APIResponseValidationError", "APIError", "HTTPError", "TransportError"):
+    # aiohttp's own errors, such as one for a status line that is none, are ClientErrors.
+    if _named(error, "APIError", "ClientError", "HTTPError", "TransportError"):
         return "busy", reason, None
     raise error
 

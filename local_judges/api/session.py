@@ -16,6 +16,8 @@ from local_judges.protocol import Answer, Request
 
 _GATHER_S = 0.01
 """How long answers are collected before the runner gets them."""
+_CONNECTIONS = 1000
+"""The most that the client opens; further requests would spend their timeout waiting for one."""
 _HOPELESS = 3
 """If the first prompts, this many, get no answer, the run ends."""
 _T = TypeVar("_T")
@@ -126,7 +128,7 @@ class Session:
                     f"{answers[-1].error}; none of the first {_HOPELESS} prompts got an answer"
                 )
         if endpoint.proven:
-            more = endpoint.options.concurrency - len(self._workers)
+            more = min(endpoint.options.concurrency, _CONNECTIONS) - len(self._workers)
             self._workers += [asyncio.create_task(self._work()) for _ in range(more)]
 
     async def _ask(self, request: Request) -> Answer:

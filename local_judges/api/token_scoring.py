@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from local_judges.api.bounded import ReplyBoundError
 from local_judges.api.replies import answer_of
 from local_judges.local.option_scoring import (
     MOST_TOKEN_IDS,
@@ -31,6 +32,8 @@ Create = Callable[..., Awaitable[Any]]
 """Sends one request to an endpoint, given its body as arguments."""
 
 _MARK = "judgesense-placeholder"
+_TRIES = 4
+"""Tries of a call whose reply is no JSON object, before the server counts as one without it."""
 _ID = "token_id:"
 _TEMPLATE = ("chat_template", "chat_template_kwargs")
 """Fields of a request that change how the server renders the messages."""
@@ -63,10 +66,9 @@ class ServedTokenizer:
 
     def _post(self, route: str, body: Mapping[str, Any]) -> dict[str, Any]:
         whole = {"model": self._model, **body}
-        reply: dict[str, Any] = self._client.post(
-            f"{self._root}/{route}", cast_to=object, body=whole
+        return _object(
+            lambda: self._client.post(f"{self._root}/{route}", cast_to=object, body=whole)
         )
-        return reply
 
 
 class TokenScorer:
@@ -160,7 +162,7 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
     from openai import APIConnectionError, OpenAIError
 
     try:
-        listed = client.get("/models", cast_to=object)
+        listed = _object(lambda: client.get("/models", cast_to=object))
         if not any(entry.get("owned_by") == "vllm" for entry in listed["data"]):
             return None
         tokenizer = ServedTokenizer(client, model)
@@ -169,8 +171,26 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
         return TokenScorer(tokenizer, body)
     except APIConnectionError:
         raise
-    except (OpenAIError, AttributeError, LookupError, TypeError, ValueError):
+    except (
+        OpenAIError, ReplyBoundError, AttributeError, LookupError, RecursionError, TypeError,
+        ValueError,
+    ):  # fmt: skip
         return None
+
+
+def _object(send: Callable[[], Any]) -> dict[str, Any]:
+    """The JSON object that a call returns. Raises ValueError if no try returns one.
+
+    The client retries failed calls, but not a reply that was spoiled on the way.
+    """
+    for _ in range(_TRIES):
+        try:
+            reply = send()
+        except (RecursionError, ValueError):
+            continue
+        if isinstance(reply, dict):
+            return reply
+    raise ValueError("the reply is no JSON object")
 
 
 def _answers_by_id(client: Any, model: str, tokens: list[int]) -> bool:
@@ -180,7 +200,7 @@ def _answers_by_id(client: Any, model: str, tokens: list[int]) -> bool:
     """
     wanted = sorted(set(tokens))
     body = {"model": model, **_completion([tokens[:1]], wanted)}
-    reply = client.post("/completions", cast_to=object, body=body)
+    reply = _object(lambda: client.post("/completions", cast_to=object, body=body))
     return set(wanted) <= set(_found(reply["choices"][0]["logprobs"]["top_logprobs"][0]))
 
 
@@ -226,12 +246,16 @@ def _together(asked: Mapping[int, list[int]]) -> list[dict[int, list[int]]]:
 
 
 def _found(shown: Mapping[str, float]) -> dict[int, float]:
-    """The log-probabilities by token id."""
-    return {
-        int(token.removeprefix(_ID)): float(value)
+    """The log-probabilities by token id. Raises ValueError for one that is none."""
+    found = {
+        int(token.removeprefix(_ID)): value
         for token, value in shown.items()
         if token.startswith(_ID)
     }
+    # Rounding on the server may leave a logarithm slightly above 0.
+    if wrong := [value for value in found.values() if not -math.inf < value < 0.01]:
+        raise ValueError(f"the reply has {wrong[0]} as a log-probability")
+    return {token: float(value) for token, value in found.items()}
 
 
 def _after_mark(text: str) -> str:

@@ -19,7 +19,8 @@ from typing import Any
 from aiohttp import ClientSession, web
 
 FAULTS = (
-    "429", "429-retry-after", "500", "502", "reset", "stall", "truncated", "malformed", "empty",
+    "429", "429-retry-after", "500", "502", "reset", "stall", "drip", "truncated", "malformed",
+    "empty", "page",
 )  # fmt: skip
 
 
@@ -112,6 +113,8 @@ class FakeEndpoint:
         if fault == "stall":
             await asyncio.sleep(self.stall_s)
             return web.Response(status=504)
+        if fault == "page":
+            return web.Response(text="<html>Please sign in</html>", content_type="text/html")
         if fault == "malformed":
             return web.Response(text="{not json", content_type="application/json")
         if fault == "empty":
@@ -124,6 +127,10 @@ class FakeEndpoint:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.content_length = 400
         await response.prepare(request)
+        if fault == "drip":
+            for _ in range(20):
+                await response.write(b" ")
+                await asyncio.sleep(self.stall_s / 20)
         await response.write(json.dumps(self.completion("x")).encode()[:60])
         request.transport.close()
         return response
@@ -131,13 +138,42 @@ class FakeEndpoint:
 
 class FaultProxy(FakeEndpoint):
     """Stands before a real server: passes calls on, but for those that it spoils, and refuses
-    what the provider refuses whenever it is asked."""
+    what the provider refuses whenever it is asked. ``began`` is set with the first call."""
 
     def __init__(
         self, upstream: str, *, refuses: Callable[[str], bool] = lambda _: False, **options: Any
     ) -> None:
         super().__init__(lambda _: "", **options)
         self.upstream, self.refuses = upstream, refuses
+        self.began = threading.Event()
+
+    def routes(self) -> list[web.RouteDef]:
+        others = web.route("*", "/{path:.*}", self.pass_on)
+        return [*super().routes(), others]
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        self.began.set()
+        return await super().complete(request)
+
+    async def pass_on(self, request: web.Request) -> web.StreamResponse:
+        """A call that is no chat: the list of models, the tokenizer, plain completions."""
+        if self._random.random() < self.fault_rate:
+            fault = self._random.choice([each for each in FAULTS if each != "empty"])
+            self.faults[fault] += 1
+            return await self._fail(fault, request)
+        place = f"{self.upstream.removesuffix('/v1')}/{request.match_info['path']}"
+        async with (
+            ClientSession() as session,
+            session.request(
+                request.method,
+                place,
+                data=await request.read(),
+                headers={"Content-Type": "application/json"},
+            ) as reply,
+        ):
+            return web.Response(
+                body=await reply.read(), status=reply.status, content_type=reply.content_type
+            )
 
     async def answer(self, body: dict[str, Any]) -> web.StreamResponse:
         if self.refuses(body["messages"][-1]["content"]):

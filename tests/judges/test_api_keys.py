@@ -18,7 +18,22 @@ from local_judges.registry import resolve
 from local_judges.runner import ask_all
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "127.0.0.1",
+        "127.8.9.1",
+        "[::1]",
+        "LocalHost.",
+        "a.localhost",
+        "0.0.0.0",
+        "[::]",
+        "127.1",
+        "2130706433",
+        "[::ffff:127.0.0.1]",
+    ],
+)
 def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
     host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
