@@ -6,10 +6,10 @@ The default server is ``transformers serve`` with SmolLM2-135M-Instruct, which a
 at a time, about one per second on two cores. ``--url`` takes any OpenAI-compatible server, such as
 ``vllm serve FOLDER --dtype float32 --max-model-len 1024`` in a separate environment.
 
-The proxy returns 429 (with and without Retry-After), 500 and 502, resets connections, stalls, drips
-a byte at a time, sends truncated and invalid JSON, empty choices and an HTML page. Of the prompts it
-refuses one in 40 and rejects one in 40 as a bad request, always the same ones. Three runs of the
-same command are compared:
+The proxy returns 429 (with and without Retry-After), 500 and 502, resets connections, stalls,
+drips, sends truncated and invalid JSON, empty choices and an HTML page. It refuses one prompt in 40
+and rejects one in 40 as a bad request, always the same ones. Three runs of the same command are
+compared:
 
 1. through the proxy without faults: what must come out,
 2. with faults, killed with ``kill -9`` at random moments and given again,

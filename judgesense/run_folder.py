@@ -317,7 +317,10 @@ class RunFolder:
         """
         before = self._before[len(self._entries) - 1 : len(self._entries)]
         earlier = before[0].get("describe", {}).get("options") if before else None
-        if earlier not in (None, unknown, reading) and reading != unknown:
+        if reading == unknown and earlier is not None:
+            # This start asks nothing; the record keeps what the next one is compared with.
+            self._entries[-1]["describe"]["options"] = earlier
+        elif earlier not in (None, unknown, reading):
             raise JudgeSenseError(
                 f"{self.place.folder} was begun with option probabilities from {earlier}, but "
                 f"{self._entries[-1]['name']} now reads them from {reading}. Rerun the same "

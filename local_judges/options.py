@@ -203,7 +203,7 @@ _KINDS: Sequence[tuple[Any, str, Callable[[Any], bool]]] = (
     (list[str], "a list of texts", lambda v: type(v) is list and all(type(t) is str for t in v)),
     (
         Price,
-        "two numbers of 0 or more, US dollars per million tokens (at most 1,000,000)",
+        "two numbers of 0 or more, US dollars per million tokens, at most 1e6",
         _is_price,
     ),
     (

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 MOST_BYTES = 64 << 20
-"""The largest reply that is read, decompressed; 8,192 tokens with 20 alternatives are some 20 MB."""
+"""The largest reply that is read, decompressed; 8,192 tokens with 20 alternatives are 20 MB."""
 ENCODING = "utf-8"
 """That of JSON, whatever the reply's header says; some of Python's codecs are not for text."""
 

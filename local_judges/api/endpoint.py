@@ -8,6 +8,7 @@ import json
 import os
 import random
 import time
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
@@ -120,20 +121,22 @@ class Endpoint:
             raise MissingExtraError("openai", "api", "an API judge") from error
         asked = body_of(Request("", "", ()), model=self.model, options=options, logprobs=True)
         timeout_s = min(self.timeout_s, LOOK_S)
-        # The scorer keeps the client for its tokenizer; the client closes itself.
+        # The scorer keeps the client for its tokenizer.
+        http = DefaultHttpxClient(event_hooks=bounded_sync_hooks(timeout_s))
         client = OpenAI(
             api_key=self._key,
             base_url=self.base_url,
             timeout=timeout_s,
             max_retries=tries - 1,
-            http_client=DefaultHttpxClient(event_hooks=bounded_sync_hooks(timeout_s)),
+            http_client=http,
         )
+        weakref.finalize(client, http.close)
         try:
             self.scorer = find_scorer(client, self.model, asked)
         except APIConnectionError as error:
             self._unreached = FatalError(
-                f"{diagnose(error, self.hide)[1]}; the endpoint has never answered: check that it is up "
-                "and that the URL is right"
+                f"{diagnose(error, self.hide)[1]}; the endpoint has never answered: check that it "
+                "is up and that the URL is right"
             )
             raise self._unreached from None
         self._looked = True

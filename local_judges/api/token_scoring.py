@@ -33,7 +33,8 @@ Create = Callable[..., Awaitable[Any]]
 
 _MARK = "judgesense-placeholder"
 _TRIES = 4
-"""Tries of a call whose reply is no JSON object, before the server counts as one without it."""
+"""Tries of a call whose reply is no JSON object, or not complete, before the server is said to have
+no such call."""
 _ID = "token_id:"
 _TEMPLATE = ("chat_template", "chat_template_kwargs")
 """Fields of a request that change how the server renders the messages."""
@@ -137,6 +138,9 @@ class TokenScorer:
             whole |= {key: 1 for key in ("max_tokens", "max_completion_tokens") if key in whole}
         reply = await create(**whole)
         answer = answer_of(reply, request, begins_thinking)
+        if answer.refused:
+            # A filter in front of the model may send no tokens, whenever it is asked.
+            return answer
         try:
             prompt = list(reply["prompt_token_ids"])
             found: dict[int, dict[int, float]] = {}
@@ -186,7 +190,7 @@ def _object(send: Callable[[], Any]) -> dict[str, Any]:
     for _ in range(_TRIES):
         try:
             reply = send()
-        except (RecursionError, ValueError):
+        except (RecursionError, ReplyBoundError, ValueError):
             continue
         if isinstance(reply, dict):
             return reply

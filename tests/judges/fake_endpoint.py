@@ -128,9 +128,11 @@ class FakeEndpoint:
         response.content_length = 400
         await response.prepare(request)
         if fault == "drip":
-            for _ in range(20):
-                await response.write(b" ")
-                await asyncio.sleep(self.stall_s / 20)
+            with contextlib.suppress(ConnectionError):
+                for _ in range(20):
+                    await response.write(b" ")
+                    await asyncio.sleep(self.stall_s / 20)
+            return response
         await response.write(json.dumps(self.completion("x")).encode()[:60])
         request.transport.close()
         return response

@@ -20,20 +20,9 @@ from local_judges.runner import ask_all
 
 @pytest.mark.parametrize(
     "host",
-    [
-        "localhost",
-        "127.0.0.1",
-        "127.8.9.1",
-        "[::1]",
-        "LocalHost.",
-        "a.localhost",
-        "0.0.0.0",
-        "[::]",
-        "127.1",
-        "2130706433",
-        "[::ffff:127.0.0.1]",
-    ],
-)
+    ["localhost", "LocalHost.", "a.localhost", "127.0.0.1", "127.8.9.1", "127.1", "2130706433",
+     "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]"],
+)  # fmt: skip
 def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
     host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +41,15 @@ def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
         ApiJudge("m", base_url="https://example.org/v1"),
     ):
         assert named.endpoint.client().api_key == KEY
+
+
+@pytest.mark.parametrize(
+    "url", ["h/v1", "file:///etc/passwd", "ws://h/v1", "http:///v1", "http://h:99999/v1",
+            "http://a b/v1", "http://h/\nX: y", "http://[::1"],
+)  # fmt: skip
+def test_what_is_no_url_of_an_endpoint_is_refused(url: str) -> None:
+    with pytest.raises(JudgeSenseError, match="endpoint's URL"):
+        ApiJudge("m", base_url=url)
 
 
 @pytest.mark.parametrize("key", ["sk-0123456789abcdef", "hf_AbCdEf0123456789", "KEY=abc", ""])

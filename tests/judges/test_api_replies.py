@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import math
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -16,6 +17,7 @@ from test_runner import benchmark
 
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
+from local_judges.api import bounded
 from local_judges.api.judge import ApiJudge
 from local_judges.api.replies import answer_of, first_token_options
 from local_judges.api.retry import Retry, diagnose
@@ -92,7 +94,8 @@ def test_a_count_that_is_none_is_not_known(usage: object) -> None:
                                       {"content": [{"top_logprobs": 1}]},
                                       shown(("YES", None)), shown((None, -0.1)),
                                       shown(("YES", math.nan)), shown(("YES", 1000.0)),
-                                      shown(("YES", -math.inf))])  # fmt: skip
+                                      shown(("YES", -math.inf)), shown(("YES", 10**400)),
+                                      shown(("YES", -0.1), ("YES", -0.1))])  # fmt: skip
 def test_log_probabilities_that_are_none_leave_the_text(logprobs: object) -> None:
     answer = answer_of(saying("YES", logprobs=logprobs), ASKED)
     assert (answer.text, answer.option_logprobs) == ("YES", None)
@@ -137,6 +140,46 @@ def test_what_cannot_be_read_is_tried_again_and_then_an_error(body: bytes) -> No
     assert answer.error is not None
     assert answer.error.endswith(" s)")
     assert "3 tries" in answer.error
+
+
+class Sending(FakeEndpoint):
+    """Sends what it is given, head and all, then ``again`` 200 times."""
+
+    def __init__(self, head: bytes, again: bytes = b"") -> None:
+        super().__init__(lambda _: "")
+        self.head, self.again = head, again
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.write(self.head)
+        for _ in range(200 if self.again else 0):
+            request.transport.write(self.again)
+            await asyncio.sleep(0.001)
+        request.transport.close()
+        return web.Response()
+
+
+GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "again", "said"),
+    [
+        (b"220 smtp.example ready\r\n", b"", "status line"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", b"", "Length"),
+        (b"HTTP/1.1 200 OK\r\n", b"X: %s\r\n" % (b"a" * 1000), "headers"),
+        (GZIP + gzip.compress(bytes(3 << 20)), b"", "larger than 2 MiB"),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", b" " * 65536, "larger than 2 MiB"),
+    ],
+)
+def test_what_is_no_reply_of_http_or_has_no_end_is_an_error(
+    head: bytes, again: bytes, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "MOST_BYTES", 2 << 20)
+    with serving(Sending(head, again)) as url:
+        (answer,) = ask(judge(url))
+    assert answer.error is not None
+    assert said in answer.error
 
 
 def test_an_endpoint_that_only_stalls_ends_the_run(tmp_path: Path) -> None:
@@ -203,7 +246,8 @@ def test_retry_after_may_be_a_date_or_stand_beside_nonsense() -> None:
     assert wait(retry_after="tomorrow") is None
 
 
-@pytest.mark.parametrize("given", [{"price": (math.nan, 1.0)}, {"price": (1.0, -1.0)},
+@pytest.mark.parametrize("given", [{"price": (math.nan, 1.0)}, {"price": (1.0, 2e6)},
+                                   {"price": (1, 10**400)}, {"price": (1.0, -1.0)},
                                    {"price": (1.0, 1.0), "max_cost": math.nan}])  # fmt: skip
 def test_money_that_is_none_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(JudgeSenseError, match=r"(price|max_cost): must be .*number"):

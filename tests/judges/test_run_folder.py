@@ -75,6 +75,18 @@ def test_an_interrupted_run_is_resumed_with_its_seconds_and_its_later_models(
         again.enter("second@2")
 
 
+def test_a_run_is_not_resumed_with_another_reading_of_its_options(tmp_path: Path) -> None:
+    for reading, known in (("?", True), ("whole", True), ("?", True), ("best 20", False)):
+        run = opened(tmp_path)
+        run.enter("served@1", describe={"options": reading})
+        if known:
+            run.require_same_reading(reading, "?")
+            run.begin()
+        else:
+            with pytest.raises(JudgeSenseError, match="option probabilities from whole, but"):
+                run.require_same_reading(reading, "?")
+
+
 def test_other_settings_are_refused_each_with_both_values(tmp_path: Path) -> None:
     opened(tmp_path).begin()
     asked = {"judges": [{"judge": "n"}], "settings": {"repeats": 2}}

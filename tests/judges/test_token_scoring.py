@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from aiohttp import web
 from fake_endpoint import FakeEndpoint, serving
 from fake_vllm import END, FakeVllm, conversation, encoded, logprobs_after
 
@@ -140,6 +142,45 @@ def test_a_reply_without_the_tokens_is_tried_again_and_then_an_error() -> None:
     assert "lacks the log-probability of a token" in answer.error
     assert "2 tries" in answer.error
     assert answer.option_logprobs is None
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, 1.0, None])
+def test_a_log_probability_that_is_none_is_an_error(value: float | None) -> None:
+    class Odd(FakeVllm):
+        def shown(self, tokens: object, asked: dict[str, object]) -> dict[str, float]:
+            whole = super().shown(tokens, asked)  # type: ignore[arg-type]
+            return dict.fromkeys(whole, value) if "messages" in asked else whole  # type: ignore[arg-type]
+
+    with serving(Odd()) as url:
+        once = Retry(attempts=1, budget_s=5)
+        (answer,) = ask_all(
+            ApiJudge("fake", base_url=url, retry=once), requests(1, YES_NO), ["options"]
+        )
+    assert answer.error is not None
+    assert answer.option_logprobs is None
+
+
+def test_a_refusal_without_tokens_is_a_refusal() -> None:
+    class Filtered(FakeVllm):
+        async def answer(self, body: dict[str, object]) -> web.StreamResponse:
+            message = {"role": "assistant", "content": None, "refusal": "I must decline."}
+            return web.json_response({"choices": [{"index": 0, "message": message}]})
+
+    with serving(Filtered()) as url:
+        (answer,) = ask_all(ApiJudge("fake", base_url=url), requests(1, YES_NO), ["options"])
+    assert (answer.refused, answer.error, answer.option_logprobs) == (True, None, None)
+
+
+def test_a_spoiled_look_at_the_server_is_repeated() -> None:
+    class Forgetting(FakeVllm):
+        spoiled = 3
+
+        async def models(self, request: web.Request) -> web.Response:
+            self.spoiled -= 1
+            return web.Response(text="{") if self.spoiled >= 0 else await super().models(request)
+
+    with serving(Forgetting()) as url:
+        assert ApiJudge("fake", base_url=url).describe()["options"] == WHOLE_OPTIONS
 
 
 def test_the_judges_system_prompt_and_template_arguments_reach_the_tokenizer() -> None:
