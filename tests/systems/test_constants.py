@@ -1,0 +1,140 @@
+"""What constants and thresholds of `judgesense.systems` decide, on small arrays."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.systems.estimate import _halved
+from judgesense.systems.estimate_data import step_of
+from judgesense.systems.label_budget import pick
+from judgesense.systems.monitor import TOLERANCE, _state, _stream_look, _wordings
+from judgesense.systems.monitor_history import Look, StreamLook
+from judgesense.systems.strata import _cut, strata_of
+from judgesense.systems.units import Units
+
+NAN = float("nan")
+
+
+def units(verdicts, margins=None, system=None):
+    """Outputs with one verdict each, of one system or of x and y."""
+    n = len(verdicts)
+    return Units(
+        items=np.arange(n).astype(object),
+        system=np.zeros(n, int) if system is None else np.asarray(system),
+        systems=("x", "y")[: 1 + (system is not None)],
+        cluster=np.arange(n),
+        predictions=np.asarray(verdicts, float).reshape(-1, 1),
+        wordings=("",),
+        margin=np.full(n, NAN) if margins is None else np.asarray(margins, float),
+        gold=np.full(n, NAN),
+        flipped=np.zeros(n, bool),
+        rows=np.arange(n),
+        comparative=False,
+    )
+
+
+def test_outputs_are_cut_into_six_parts_from_surely_bad_to_surely_good():
+    found = strata_of(units([0] * 6 + [1] * 6, [1, 2, 3, 4, 5, 6] * 2))
+    assert [name[-1] for name in found] == list("221100334455")
+    # On a scale from 1 to 5 a sure 2 is worse than a doubtful one.
+    assert [name[-1] for name in strata_of(units([1, 2, 2, 5], [1, 1, 2, 1]))] == list("0213")
+    # The middle of a run of equal outputs decides its part.
+    assert _cut(np.repeat([0, 1, 2], [2, 7, 1]), 2).tolist() == [0] * 2 + [1] * 8
+
+
+def test_picked_outputs_weigh_what_they_stand_for():
+    outputs, labels = units([0] * 40 + [1] * 60), np.full(100, NAN)
+    labels[[0, 1, 2, 3, 40, 41, 42, 43, 44]] = [0, 0, 0, 1, 1, 1, 1, 1, 0]
+    assert pick(outputs, labels, [0], 10).error_now is None, "9 labels fit no weight"
+    labels[4] = 0
+    found = pick(outputs, labels, [0], 10)
+    assert found.error_random is not None
+    assert found.error_then < found.error_random < found.error_now
+    sizes, taken = (40, 60), np.array([5, 5])
+    added = np.array([sum(found.units < 40), sum(found.units >= 40)])
+    weights = dict(zip(found.units >= 40, found.weight, strict=True))
+    assert added.sum() == 10
+    for stratum in np.flatnonzero(added):
+        assert weights[bool(stratum)] == pytest.approx(sizes[stratum] / (taken + added)[stratum])
+
+
+def test_a_small_system_gets_as_many_labels_as_a_large_one():
+    outputs = units([1] * 220, system=[0] * 20 + [1] * 200)
+    found = pick(outputs, np.full(220, NAN), [0, 1], 20)
+    assert sum(found.units < 20) == 10
+
+
+def test_three_labels_that_agree_count_half_as_sure_as_none():
+    """Their spread is at least sqrt(3) * 2 / (3 + 4) = 0.49, against 1 without labels."""
+    outputs = units([1] * 200, system=[0] * 100 + [1] * 100)
+    labels = np.full(200, NAN)
+    labels[:3] = 1
+    found = pick(outputs, labels, [0, 1], 57, step=1.0)
+    x = 3 + sum(found.units < 100)
+    assert x / 60 == pytest.approx(0.495 / 1.495, abs=0.01)
+
+
+@pytest.mark.parametrize(("labels", "step"), [(("1", "2", "3", "4", "5"), 1.0), (("0", "10"), 2.5)])
+def test_a_label_on_a_scale_is_off_by_a_quarter_of_it(labels, step):
+    table = SimpleNamespace(good=lambda _: None, stated=True, labels=labels)
+    assert step_of(table, units([1]), None) == step  # type: ignore[arg-type]
+
+
+def test_a_tie_of_wordings_has_no_majority():
+    assert np.array_equal(
+        _halved(np.array([0.25, 0.5, 0.55, NAN])), [0, NAN, 1, NAN], equal_nan=True
+    )
+
+
+def stream(**changes):
+    known = {
+        "task": "t", "scoring": "", "judge": "m", "n_prompts": 20, "n_items": 20, "moved": 0.1,
+        "clusters": {str(n): (0.1, 0.1) for n in range(20)}, "reworded": 0.1, "excess": 0.0,
+        "ci_low": -0.1, "ci_high": 0.04, "one_label": False,
+    }  # fmt: skip
+    return StreamLook(**known | changes)
+
+
+def state(last, wordings=3.0, error=0.01):
+    look = Look(
+        schema=1, at="", run="r", digest="d", baseline="b", tests=1, error=error, allow=None,
+        same_items="once", streams=[last],
+    )  # fmt: skip
+    return _state(last, [look], TOLERANCE, wordings)
+
+
+def test_a_look_is_fine_below_a_tolerance_of_5_points():
+    assert state(stream()).status == "fine"
+    assert state(stream(ci_high=0.055)).status == "cannot tell"
+    # The evidence that an alarm takes at an error of 1%, as a power of ten.
+    assert state(stream()).log10_limit == pytest.approx(2.0, abs=1e-6)
+
+
+def test_a_plan_counts_items_not_clusters():
+    one, two = (state(stream(n_items=n)).plan for n in (20, 40))
+    assert one is not None
+    assert two is not None
+    assert two != one
+    assert two == one.scaled(2)
+
+
+def test_wordings_of_an_item_are_one_more_than_its_pairs():
+    sides = SimpleNamespace(pair_row=np.zeros(20), moved=np.zeros(10))
+    assert _wordings(sides, None) == 3  # type: ignore[arg-type]
+    assert _wordings(sides, 0.1) == math.inf  # type: ignore[arg-type]
+
+
+def test_each_end_of_a_look_is_wrong_in_5_percent():
+    moved = np.array([1.0] * 3 + [0.0] * 17)
+    side = SimpleNamespace(source="s", scoring="", table=SimpleNamespace(judge="m", task="t"))
+    sides = SimpleNamespace(
+        old_side=side, new_side=side, pair_row=np.zeros(0, int), pair_differs=np.zeros(0),
+        moved=moved, clusters=np.arange(20).astype(str), items=list(range(20)), one_label=False,
+    )  # fmt: skip
+    look = _stream_look(sides, 0.1)  # type: ignore[arg-type]
+    ends = wilson_cluster(moved, list(range(20)), 1 - 2 * 0.05)
+    assert look.ci_low == pytest.approx(ends.low - 0.1)
+    assert look.ci_high == pytest.approx(ends.high - 0.1)
