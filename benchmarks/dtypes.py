@@ -133,6 +133,8 @@ def main() -> None:
     for name, other in (("float32", "bfloat16"), ("bfloat16", "again")):
         first, second = kept.answers[name], kept.answers[other]
         both = [r for r in requests if r.prompt_id in first and r.prompt_id in second]
+        if not both:
+            continue
         differ = sum(
             verdict(first[r.prompt_id], r.options) != verdict(second[r.prompt_id], r.options)
             for r in both
@@ -141,7 +143,7 @@ def main() -> None:
         result = {
             "name": f"{asked.scoring}, {Path(asked.model).stem}: {other}",
             "peer": name,
-            "ratio": round(speed[1] / speed[0], 2) if both else None,
+            "ratio": round(speed[1] / speed[0], 2),
             "ours": round(speed[1], 2),
             "theirs": round(speed[0], 2),
             "unit": "prompts per CPU-second",

@@ -1,13 +1,15 @@
 """Greedy verdicts on a CPU: our judge against transformers' ``generate`` and llama.cpp's server.
 
     python benchmarks/generation.py [--model smollm2-135m] [--dtype bfloat16] [--prompts 48]
-        [--llama PYTHON --gguf FILE [--only-llama]]
+        [--llama PYTHON --gguf FILE [--only-llama]] [--scoring options]
 
 All write at most 20 tokens after the same rendered prompts. ``generate`` takes batches of 16,
 padded on the left, of the same weights and dtype. llama.cpp takes the quantised GGUF file itself in
 ``xllamacpp``'s server, with 16 slots that share the prompt cache; PYTHON is an interpreter of an
 environment with xllamacpp. Each round measures ours, a peer and ours again in CPU-seconds, so that
-a slow machine affects both; the ratio is the median over rounds. ``verdicts_different`` counts
+a slow machine affects both; the ratio is the median over rounds. With ``--scoring options``, ours
+gives the log-probabilities of the options, and a peer writes one token (llama.cpp with the 20 most
+probable ones). ``verdicts_different`` counts
 prompts whose text is read as another verdict. The last line is JSON.
 """
 
@@ -47,7 +49,8 @@ params.warmup = True
 server = x.Server(params)
 def ask(prompt):
     reply = server.handle_completions({"prompt": prompt, "temperature": 0, "cache_prompt": True,
-        "max_tokens": asked["tokens"], "n_predict": asked["tokens"], "stream": False})
+        "max_tokens": asked["tokens"], "n_predict": asked["tokens"], "stream": False,
+        **({"logprobs": 20} if asked["tokens"] == 1 else {})})
     reply = json.loads(reply) if isinstance(reply, (str, bytes)) else reply
     return reply["choices"][0]["text"]
 ask(asked["prompts"][0][:200])
@@ -95,7 +98,9 @@ class Llama:
         self.process.wait(30)
 
 
-def transformers_generate(judge: TransformersJudge, prompts: list[str], batch: int) -> Any:
+def transformers_generate(
+    judge: TransformersJudge, prompts: list[str], batch: int, tokens: int
+) -> Any:
     """A function that answers all prompts with transformers' own ``generate``."""
     import transformers
 
@@ -116,7 +121,7 @@ def transformers_generate(judge: TransformersJudge, prompts: list[str], batch: i
             )
             out = model.generate(
                 **inputs,
-                max_new_tokens=judge.decoding.max_tokens,
+                max_new_tokens=tokens,
                 do_sample=False,
                 eos_token_id=judge.stop_tokens,
                 pad_token_id=tokenizer.pad_token_id,
@@ -138,6 +143,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--llama", metavar="PYTHON", help="an interpreter that has xllamacpp")
     parser.add_argument("--gguf", help="the GGUF file that llama.cpp reads")
+    parser.add_argument("--scoring", default="generate", choices=("generate", "options"))
     parser.add_argument("--only-llama", action="store_true", help="leave out generate")
     asked = parser.parse_args()
     if bool(asked.llama) != bool(asked.gguf):
@@ -146,16 +152,22 @@ def main() -> None:
     requests, source = factuality_requests(asked.prompts)
     judge = TransformersJudge(asked.model, dtype=asked.dtype, device="cpu")
     prompts = [judge.chat.render(request.text) for request in requests]
-    ask_all(judge, requests[:4], ["generate"])
+    tokens = judge.decoding.max_tokens if asked.scoring == "generate" else 1
+    ask_all(judge, requests[:4], [asked.scoring])
 
     def ours() -> tuple[float, list[str]]:
-        seconds, answers = cpu_seconds(lambda: ask_all(judge, requests, ["generate"]))
-        return seconds, [answer.text or "" for answer in answers]
+        seconds, answers = cpu_seconds(lambda: ask_all(judge, requests, [asked.scoring]))
+        if asked.scoring == "generate":
+            return seconds, [answer.text or "" for answer in answers]
+        scores = [answer.option_logprobs or () for answer in answers]
+        return seconds, [
+            r.options[each.index(max(each))] for r, each in zip(requests, scores, strict=True)
+        ]
 
     peers: dict[str, Any] = {}
     if not asked.only_llama:
         peers[f"transformers generate, batch {asked.batch_size}"] = transformers_generate(
-            judge, prompts, asked.batch_size
+            judge, prompts, asked.batch_size, tokens
         )
     if asked.llama:
         peers["llama.cpp server, 16 slots"] = Llama(
@@ -163,10 +175,11 @@ def main() -> None:
             {
                 "gguf": os.path.expanduser(asked.gguf),
                 "threads": asked.threads,
-                "tokens": judge.decoding.max_tokens,
+                "tokens": tokens,
                 "prompts": prompts,
             },
         )
+    what = "greedy text" if asked.scoring == "generate" else "options"
     results = []
     for peer, answer in peers.items():
         mine, theirs = [ours()[0]], []
@@ -183,7 +196,7 @@ def main() -> None:
         if isinstance(answer, Llama):
             answer.close()
         result = {
-            "name": f"greedy text, {judge.source.name}, {asked.dtype}",
+            "name": f"{what}, {judge.source.name}, {asked.dtype}",
             "peer": peer,
             "ratio": round(float(np.median(ratios)), 2),
             "ours": round(len(requests) / float(np.median(mine)), 2),

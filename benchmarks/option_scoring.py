@@ -1,6 +1,7 @@
 """Option scoring on a CPU: our judge against lm-eval-harness with the same weights.
 
     python benchmarks/option_scoring.py [--prompts 300] [--dtypes float32,bfloat16] [--slices 3]
+        [--alone]
 
 Both score {YES, NO} after the same rendered prompts with the same weights, dtype and threads.
 lm-eval's ``HFLM.loglikelihood`` takes the prompts in slices. Our judge takes all of them before the
@@ -66,6 +67,29 @@ def products_time(model: torch.nn.Module, rows: int) -> float:
         layers[0](inputs[layers[0].in_features])
         products = (layer(inputs[layer.in_features]) for layer in layers)
         return timed(lambda: [None for _ in products])[0]
+
+
+def limits_alone(dtype: str, requests: list[Request], source: str, rounds: int) -> Any:
+    """Our judge against the time of its matrix products, without lm-eval."""
+    judge = TransformersJudge("smollm2-135m", dtype=dtype, device="cpu")
+    prompts = [judge.chat.render(request.text) for request in requests]
+    floor = trie_floor(judge.tokenizer(prompts, add_special_tokens=False).input_ids)
+    rows = min(floor, judge.batch_tokens)
+    ask_all(judge, requests[:8], ["options"])
+    times, limits = [], []
+    for _ in range(rounds):
+        times.append(timed(lambda: ask_all(judge, requests, ["options"]))[0])
+        limits.append(products_time(judge.model, rows) * floor / rows)
+    return {
+        "name": f"option scoring, {dtype}, without a peer",
+        "ours": round(len(requests) / median(times), 2),
+        "unit": "prompts per CPU-second",
+        "n": len(requests),
+        "source": source,
+        "share_of_limit": {"reordered weights": round(median(limits) / median(times), 2)},
+        "threads": torch.get_num_threads(),
+        "machine": machine("torch", "transformers"),
+    }
 
 
 def compare(dtype: str, requests: list[Request], source: str, slices: int, batch: int) -> Any:
@@ -175,10 +199,14 @@ def main() -> None:
     parser.add_argument("--slices", type=int, default=3, help="slices that the peer judges")
     parser.add_argument("--batch-size", type=int, default=16, help="batch size of the peer")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--alone", action="store_true", help="only the limits, without lm-eval")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     requests, source = factuality_requests(asked.prompts)
+    if asked.alone:
+        finish([limits_alone(d, requests, source, asked.slices) for d in asked.dtypes.split(",")])
+        return
     results = []
     for dtype in asked.dtypes.split(","):
         result = compare(dtype, requests, source, asked.slices, asked.batch_size)

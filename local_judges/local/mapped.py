@@ -104,6 +104,9 @@ def split_mlps(model: nn.Module) -> int:
     """Let the MLPs of a model take ROWS tokens at a time; returns how many do.
 
     Rows are multiplied independently, so the results stay the same to the last bit.
+
+    >>> split_mlps(nn.Linear(2, 2))
+    0
     """
     found = [
         module
