@@ -1,6 +1,7 @@
 """``judgesense run`` against a real server behind a proxy that spoils 30% of calls, with kills.
 
     python benchmarks/api_faults.py [--url http://127.0.0.1:8000/v1 --model NAME --scoring both]
+    python benchmarks/api_faults.py --fake --scoring both [--prompts 192]
 
 The default server is ``transformers serve`` with SmolLM2-135M-Instruct, which answers one question
 at a time, about one per second on two cores. ``--url`` takes any OpenAI-compatible server, such as
@@ -40,6 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "judges")
 
 from common import finish, machine
 from fake_endpoint import FaultProxy, serving
+from fake_vllm import FakeVllm
 from fault_trial import KEY, leaks, local_judge, real_server
 
 from judgesense.cli import main as run_command
@@ -180,14 +182,23 @@ def compared(out: Path, whole: Path, folder: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", help="a running server; 16 questions in flight instead of 4")
+    parser.add_argument("--fake", action="store_true", help="the tests' fake vLLM server, no model")
     parser.add_argument("--model", help="the server's name of its model")
     parser.add_argument("--prompts", type=int, default=160, help="a multiple of 4")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--scoring", default="generate")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    model = given.model or str(local_judge().folder)
-    server = contextlib.nullcontext(given.url) if given.url else real_server(Path(model))
+    model = given.model or ("fake" if given.fake else str(local_judge().folder))
+    fake = FakeVllm()
+    fake.delay_s = 0.05
+    server = (
+        serving(fake)
+        if given.fake
+        else contextlib.nullcontext(given.url)
+        if given.url
+        else real_server(Path(model))
+    )
     FORKS.set_forkserver_preload(LIBRARIES)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, server as upstream:
@@ -239,7 +250,7 @@ def run_trials(
             "--base-url", url, "--scoring", given.scoring,
             "--set", "key_variable=OPENAI_API_KEY", "--set", "timeout_s=6",
             "--set", "retry_budget_s=300", "--set", "max_tokens=4", "--set", "system_prompt=",
-            "--set", f"concurrency={16 if given.url else 4}",
+            "--set", f"concurrency={16 if given.url or given.fake else 4}",
         ]  # fmt: skip
         whole = Trial(command, folder / "whole", dice)
         began = time.perf_counter()
@@ -265,7 +276,7 @@ def run_trials(
                 twins.kill(process, after_s)
         twins.finish(2)
         print(json.dumps({"faults": proxy.faults, "exit codes": twins.codes}), flush=True)
-    trials = {"ten kills": alone, "two processes on one folder": twins}
+    trials = {"kill -9": alone, "two processes on one folder": twins}
     counts = [compared(trial.out, whole.out, folder) for trial in trials.values()]
     return trials, [{"rows": rows(whole.out)[0].total()}, *counts]
 
