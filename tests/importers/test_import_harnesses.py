@@ -162,12 +162,14 @@ def test_a_digit_target_is_read_as_accuracy_says(
             "acc": accuracy,
         }
         lines.append(json.dumps(sample))
+    del sample["target"], sample["acc"]
+    lines.append(json.dumps({**sample, "doc_id": "without a target"}))
     source = tmp_path / "samples_rating_2026-01-01T00-00-00.000000.jsonl"
     source.write_text("\n".join(lines), "utf-8")
     import_log(source, "lm-eval", tmp_path / "out")
     rows = read_log(tmp_path / "out").to_pylist()
-    assert [row["decision"] for row in rows] == ["3", "2"]
-    assert [row["gold"] for row in rows] == gold
+    assert [row["decision"] for row in rows] == ["3", "2", "2"]
+    assert [row["gold"] for row in rows] == [*gold, None]
 
 
 @pytest.mark.slow
