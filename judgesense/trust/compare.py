@@ -190,6 +190,13 @@ def _prompt_table(side: Stream) -> pa.Table:
 
 def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Codes, ...] | None:
     """Rows that both tables hold, in the first one's order: places in both, cluster, item."""
+    for key in keys:
+        # Numbers for the texts of both: a join of texts takes several times the memory.
+        texts = pa.chunked_array([*one[key].chunks, *two[key].chunks], one[key].type)
+        coded = [chunk.indices for chunk in texts.dictionary_encode().unify_dictionaries().chunks]
+        codes, at = pa.chunked_array(coded, pa.int32()), one.column_names.index(key)
+        two = two.set_column(at, key, codes.slice(one.num_rows))
+        one = one.set_column(at, key, codes.slice(0, one.num_rows))
     one, two = (
         table.group_by(keys, use_threads=False).aggregate(
             [("row", "first"), ("cluster", "first"), ("item", "first")]
