@@ -285,7 +285,7 @@ def measure(case: Case, rows: int, characters: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--texts", type=int, default=0, help="characters of an answer")
     parser.add_argument("--only", help="commands to measure, such as import,report")
     args = parser.parse_args()
