@@ -190,6 +190,23 @@ def check_lists(report: Mapping[str, Any], name: str, lists: Sequence[str]) -> N
                         f"{name}: {key}[{number}].{field} has the invalid value "
                         f"{_shown(entry[field])}"
                     )
+            parts = {"": entry, **{f".checks.{n}": c for n, c in entry.get("checks", {}).items()}}
+            for within, part in parts.items():
+                if (end := _crossed_end(part)) is not None:
+                    raise JudgeSenseError(
+                        f"{name}: {key}[{number}]{within}.{end} is above the upper end of its "
+                        "interval"
+                    )
+
+
+def _crossed_end(entry: Mapping[str, Any]) -> str | None:
+    """The lower end of an interval that lies above its upper end; an open end is null."""
+    for name, low in entry.items():
+        if "ci_low" in name and low is not None:
+            high = entry.get(name.replace("ci_low", "ci_high"))
+            if high is not None and low > high:
+                return name
+    return None
 
 
 def _check_cases(report: Mapping[str, Any], name: str) -> None:

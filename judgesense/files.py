@@ -11,6 +11,8 @@ from io import BufferedReader
 from pathlib import Path
 from uuid import uuid4
 
+from judgesense.errors import JudgeSenseError
+
 
 def require_regular(path: Path) -> None:
     """Raise OSError for a path that is absent, a pipe or a device: reading those may never end.
@@ -38,9 +40,12 @@ def file_bytes(path: Path) -> bytes:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hex."""
-    with open_bytes(path) as source:
-        return hashlib.file_digest(source, "sha256").hexdigest()
+    """The SHA-256 of a file, in hex. Raises JudgeSenseError if it cannot be read."""
+    try:
+        with open_bytes(path) as source:
+            return hashlib.file_digest(source, "sha256").hexdigest()
+    except OSError as error:
+        raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 @contextmanager

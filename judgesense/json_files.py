@@ -29,7 +29,7 @@ def parse_json(
     """
     try:
         if isinstance(text, bytes):
-            text = text.decode(json.detect_encoding(text), "surrogatepass")
+            text = text.decode(json.detect_encoding(text))  # json itself lets surrogates pass
         if text.startswith("\ufeff"):
             raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
         value = (_FINITE if finite else _ANY).decode(text)

@@ -15,6 +15,7 @@ from judgesense.decisions import SCHEMA as DECISIONS
 from judgesense.decisions import conform, part_files, read_part, require_parts
 from judgesense.errors import JudgeSenseError
 from judgesense.json_files import parse_json
+from judgesense.parquet_files import UNREADABLE
 from judgesense.run_folder import changes, read_record
 
 PARTS = "responses"
@@ -152,5 +153,5 @@ def _read_lines(path: Path) -> pa.Table:
         raise JudgeSenseError(f"{path} has no rows")
     try:
         return pa.Table.from_pylist(rows, schema=SCHEMA)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except UNREADABLE as error:
         raise JudgeSenseError(f"{path}: a column has another type ({error})") from error

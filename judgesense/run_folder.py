@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
@@ -28,7 +29,7 @@ from judgesense.parquet_files import UNREADABLE
 from judgesense.run_record import RunRecord
 from judgesense.shapes import fit
 from judgesense.storage import Place
-from judgesense.tasks import Pair, Prompt
+from judgesense.tasks import NO_ORDER, ORDERS, Pair, Prompt, load_label_map
 
 RUN_FILE = "run.json"
 PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
@@ -77,7 +78,10 @@ class Run:
     @cached_property
     def pairs(self) -> pa.Table | None:
         """The planned pairs; None for an import."""
-        return self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
+        pairs = self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
+        if pairs is not None:
+            _require_sound_pairs(pairs, str(self.folder / PAIRS_FILE))
+        return pairs
 
     @cached_property
     def prompts(self) -> pa.Table | None:
@@ -116,6 +120,29 @@ def read_run(run_dir: Path) -> Run:
             "the files from a copy, or rerun the command that made them"
         )
     return Run(run_dir, {"run_id": run_dir.resolve().name, **record})
+
+
+def _require_sound_pairs(pairs: pa.Table, where: str) -> None:
+    """Raise JudgeSenseError for a pair that is there twice, an unknown order or a bad label map."""
+    if pc.count_distinct(pairs["pair_id"]).as_py() < pairs.num_rows:
+        seen = pairs.group_by(PAIR_SCHEMA.names).aggregate([([], "count_all")])
+        twice = seen.filter(pc.greater(seen["count_all"], 1))
+        if twice.num_rows:
+            raise JudgeSenseError(
+                f"{where}: the pair {twice['pair_id'][0].as_py()!r} is there "
+                f"{twice['count_all'][0]} times; rerun the run's command to write it again"
+            )
+    for order in pc.unique(pairs["order"]).to_pylist():
+        if order not in (NO_ORDER, *ORDERS):
+            raise JudgeSenseError(
+                f"{where}, order: {order!r} is not one of {', '.join((NO_ORDER, *ORDERS))}"
+            )
+    for name in ("label_map_a", "label_map_b"):
+        for text in pc.unique(pairs[name]).to_pylist():
+            try:
+                load_label_map(text)
+            except JudgeSenseError as error:
+                raise JudgeSenseError(f"{where}, {name}: {error}") from error
 
 
 def digests_of(folder: Path, parts: str = PARTS) -> dict[str, str]:

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from judgesense.shapes import Shape
+from judgesense.shapes import OwnShape
 
 
-class JudgeRecord(Shape):
+class JudgeRecord(OwnShape):
     """A judge or responder of a run."""
 
     name: str
@@ -19,7 +19,7 @@ class JudgeRecord(Shape):
     seconds: float | None = None
 
 
-class TaskRecord(Shape):
+class TaskRecord(OwnShape):
     """A task of a run."""
 
     labels: Annotated[list[str], Field(min_length=2)]
@@ -31,7 +31,7 @@ class TaskRecord(Shape):
     layouts: dict[str, str] | None = None
 
 
-class AskedRecord(Shape):
+class AskedRecord(OwnShape):
     """What was asked for; a resumed run must ask for the same."""
 
     judges: list[dict[str, Any]] | None = None
@@ -39,7 +39,7 @@ class AskedRecord(Shape):
     settings: dict[str, Any] | None = None
 
 
-class RunRecord(Shape):
+class RunRecord(OwnShape):
     """The whole record. Every key may be absent: versions and kinds of runs differ in them."""
 
     run_id: str | None = None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judgesense.errors import JudgeSenseError
+
+_OBJECT = re.compile(r"a valid dictionary(?: or instance of \w+)?")
+"""What pydantic calls an object; no user has seen the name of the class."""
 
 
 class Shape(BaseModel):
@@ -15,6 +19,15 @@ class Shape(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+
+class OwnShape(Shape):
+    """An object of a file that JudgeSense wrote: its numbers are finite."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+"""A number of times, from 0, that fits a column of 32 bits."""
 
 S = TypeVar("S", bound=Shape)
 
@@ -42,7 +55,7 @@ number, unable to parse string as a number; found 'high'
         where = f"{place}, {field.lstrip('.')}" if field else place
         if first["type"] == "missing":
             raise JudgeSenseError(f"{where}: not {what}: this field is missing") from error
-        expected = first["msg"][:1].lower() + first["msg"][1:]
+        expected = _OBJECT.sub("an object", first["msg"][:1].lower() + first["msg"][1:])
         raise JudgeSenseError(
             f"{where}: not {what}: {expected}; found {_short(first['input'])}"
         ) from error

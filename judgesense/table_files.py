@@ -116,9 +116,13 @@ def require_file(path: Path) -> None:
     """Raise JudgeSenseError unless ``path`` is a file that is not empty."""
     # Unlike pathlib, false for a name that is too long for the file system.
     if not os.path.isfile(path):
-        pipe = os.path.exists(path) and not os.path.isdir(path)
-        hint = ": it is a pipe or a device; save its content to a file" if pipe else ""
-        raise JudgeSenseError(f"no file {path}{hint}")
+        if os.path.isdir(path):
+            raise JudgeSenseError(f"{path} is a folder; name a file")
+        if os.path.exists(path):
+            raise JudgeSenseError(
+                f"{path} is a pipe or a device, not a file; save its content to a file"
+            )
+        raise JudgeSenseError(f"no file {path}")
     if path.stat().st_size == 0:
         raise JudgeSenseError(f"{path} is empty")
 

@@ -140,6 +140,12 @@ def parse_nodes(text: str, where: str) -> YamlNode:
 
 def _bounded(text: str, where: str) -> None:
     """Refuse text with too many values or too deep nesting, reading it as a flat stream."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise JudgeSenseError(
+            f"{where}: character {error.start} cannot be written as UTF-8; correct the text"
+        ) from error
     depth = values = 0
     try:
         for event in yaml.parse(text, Loader=_PARSER):

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.json_files import parse_json
-from judgesense.parquet_files import column_names
+from judgesense.parquet_files import column_names, in_schema
 from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     Aliases,
@@ -235,12 +235,10 @@ def _parquet_pairs(folder: Path) -> pa.Table:
                 f"it has {', '.join(table.column_names)}"
             )
     if all(set(PAIR_ROWS.names) <= set(table.column_names) for table in tables):
-        try:
-            return pa.concat_tables(
-                table.select(PAIR_ROWS.names).cast(PAIR_ROWS) for table in tables
-            )
-        except pa.ArrowException as error:
-            raise JudgeSenseError(f"{folder}: a column has the wrong type ({error})") from error
+        return pa.concat_tables(
+            in_schema(table, PAIR_ROWS, f"{folder} ({name})")
+            for table, name in zip(tables, wanted, strict=True)
+        )
     rows = [
         row
         for table, name in zip(tables, wanted, strict=True)
@@ -335,7 +333,8 @@ def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
 def _grid(folder: Path) -> pa.Table | None:
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
         return None
-    return read_config(folder, PROMPTS, PROMPT_SCHEMA.names).cast(PROMPT_SCHEMA)
+    table = read_config(folder, PROMPTS, PROMPT_SCHEMA.names)
+    return in_schema(table, PROMPT_SCHEMA, f"{folder} ({PROMPTS})")
 
 
 def _aliases(folder: Path) -> dict[str, Aliases]:

@@ -12,6 +12,7 @@ import json
 import random
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -204,6 +205,8 @@ def _parquet_mutations(content: bytes) -> Iterator[Mutation]:
         "bytes": pa.array([b"\xff"] * n), "NULs": pa.array(["a\0b"] * n),
         "days": pa.array([10**6] * n, pa.date32()),
         "odd times": pa.array([2**62] * n, pa.timestamp("ns", "UTC")),
+        "unknown zone": pa.array([0] * n, pa.timestamp("s", "Mars/Phobos")),
+        "decimals": pa.array([Decimal(10) ** 70] * n, pa.decimal256(76, 0)),
         "categories": pa.array(["x"] * n).dictionary_encode(),
         "long": pa.array(["long " * 40_000] + ["x"] * (n - 1)) if n else pa.nulls(0),
     }  # fmt: skip

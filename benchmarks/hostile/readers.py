@@ -173,7 +173,7 @@ READERS = (
     Reader("dataset audit", "dataset", 
            ("politeness/test.parquet", "README.md", "prompts/test.parquet"),
            ("dataset", "audit", "{dir}", "--format", "json")),
-    Reader("run --dataset", "dataset", ("politeness/test.parquet",),
+    Reader("run --dataset", "dataset", ("politeness/test.parquet", "prompts/test.parquet"),
            ("run", "--judge", "smollm2-135m", "--dataset", "{dir}", "--dry-run", "--out", "{out}")),
     Reader("study run", "study", ("study.yaml",), ("study", "run", "{dir}/study.yaml",
            "--out", "{out}"), weight=0.3),

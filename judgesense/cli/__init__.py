@@ -88,3 +88,13 @@ def main() -> None:
         # The reader (head, less) has closed the pipe; Python would raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        # A file that went away, a full disk: the user's to settle. Others are bugs.
+        if error.filename is None or error.strerror is None:
+            raise
+        typer.echo(
+            f"judgesense: cannot read or write {error.filename}: {error.strerror}; settle that and "
+            "rerun the command",
+            err=True,
+        )
+        sys.exit(2)

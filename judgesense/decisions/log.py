@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files import replacing
-from judgesense.parquet_files import UNREADABLE, read_parquet, sound, unreadable
+from judgesense.parquet_files import UNREADABLE, in_schema, read_parquet, sound, unreadable
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
@@ -217,7 +217,4 @@ def conform(
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise JudgeSenseError(f"{where}: the {log} lacks the columns {missing}")
-    try:
-        return table.select(schema.names).cast(schema)
-    except pa.ArrowException as error:
-        raise JudgeSenseError(f"{where}: a column has another type ({error})") from error
+    return in_schema(table, schema, where)

@@ -71,7 +71,7 @@ def match_answers(
     >>> result.score, result.n_unread
     (0.5, 1)
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise JudgeSenseError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     check_pairs(predictions, references)
     matcher = METHODS[method]

@@ -14,10 +14,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, cast
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
 from judgesense.matching.words import normalize
+from judgesense.statistics.tables import is_ordered
 
 LABEL_STYLES = ("auto", "letters", "numbers")
 
@@ -134,10 +137,8 @@ def read_choice(
     """
     if labels not in LABEL_STYLES:
         raise JudgeSenseError(f"unknown labels {labels!r}; choose one of {', '.join(LABEL_STYLES)}")
-    if options is not None:
-        n_options = len(options)
-    if not 2 <= n_options <= 26:
-        raise JudgeSenseError(f"n_options is {n_options}: pass 2 to 26 options")
+    _check_count(n_options if options is None else len(options))
+    n_options = n_options if options is None else len(options)
     text = clean(text)
     if not text:
         return Reading(None, "empty response")
@@ -182,6 +183,7 @@ def match_choice(
     >>> match_choice(["The answer is (B).", "Paris"], ["B", "1"]).per_example
     [1.0, 0.0]
     """
+    _check_options(options)
     if options is not None and len(options) != len(predictions):
         raise JudgeSenseError(
             f"options has {len(options)} rows and predictions {len(predictions)}; "
@@ -191,10 +193,35 @@ def match_choice(
     for row, (said, wanted) in enumerate(zip(predictions, references, strict=True)):
         shown = None if options is None else options[row]
         count = n_options if shown is None else len(shown)
+        _check_count(count)
         correct = {_reference_letter(answer, count, shown, row) for answer in accepted(wanted)}
         reading = read_choice(said, n_options, shown, labels)
         scored.append((float(reading.value in correct), reading))
     return collect("choice", scored)
+
+
+def _check_count(n_options: object) -> None:
+    if (
+        isinstance(n_options, bool)
+        or not isinstance(n_options, Integral)
+        or not 2 <= int(n_options) <= 26
+    ):
+        raise JudgeSenseError(f"n_options is {n_options!r}: pass 2 to 26 options")
+
+
+def _check_options(options: object) -> None:
+    """Refuse options that are not a list of texts for each example; names the row."""
+    if options is None:
+        return
+    if not is_ordered(options):
+        raise JudgeSenseError(
+            f"options is a {type(options).__name__}; pass the option texts of each example"
+        )
+    for row, shown in enumerate(cast("Sequence[Any]", options)):
+        if not is_ordered(shown) or not all(isinstance(text, str) for text in shown):
+            raise JudgeSenseError(
+                f"options, row {row}: {shown!r} is not a list of texts; pass the options as shown"
+            )
 
 
 def _reference_letter(answer: str, count: int, shown: Sequence[str] | None, row: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.result import ResultMapping, data_frame
+from judgesense.statistics.tables import is_several
 
 Reference = str | Sequence[str]
 """One accepted answer, or several, of which the best counts."""
@@ -88,7 +89,7 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
     >>> check_pairs(["The answer is B."], ["B"])
     """
     for name, values in (("predictions", predictions), ("references", references)):
-        if isinstance(values, str) or not isinstance(values, Collection):
+        if not is_several(values):
             what = "one string" if isinstance(values, str) else f"a {type(values).__name__}"
             raise JudgeSenseError(f"{name} is {what}; pass a list of strings, one for each example")
     if len(predictions) != len(references):

@@ -107,6 +107,7 @@ def read_rows(
             columns_of = [mapping.column(rows, name) or repeat(None) for name in TARGETS]
             for number, (place, *own) in enumerate(zip(rows.places, *columns_of, strict=False)):
                 values = dict(zip(TARGETS, own, strict=True))
+                _require_plain(values, place)
                 if values["text"] is None and values["error"] is not None:
                     who = f"{values['model']} {values['template_id']} {values['item_id']}"
                     found.failed.append(f"{who}: {values['error']}")
@@ -121,6 +122,20 @@ def read_rows(
     if not found.rows:
         raise JudgeSenseError(f"{source}: no row has a response; the first: {found.failed[0]}")
     return found
+
+
+_NESTED = ("options", "option_logprobs")
+
+
+def _require_plain(values: Mapping[str, Any], place: str) -> None:
+    """Raise JudgeSenseError where a list or an object is in place of a text."""
+    for name, value in values.items():
+        if name == "reference" and isinstance(value, list):
+            value = next((answer for answer in value if isinstance(answer, (list, dict))), None)
+        elif name in _NESTED:
+            continue
+        if isinstance(value, (list, dict)):
+            raise JudgeSenseError(f"{place}, {name}: expected text, found {value!r:.80}")
 
 
 def _response(values: Mapping[str, Any], place: str, same: dict[str, str]) -> LoggedResponse:
@@ -157,6 +172,7 @@ class _References:
         mapping = ColumnMap(columns, {})
         for record in read_table(path, encoding):
             values = {name: mapping.get(record, name) for name in _OF_ITEMS}
+            _require_plain(values, record.place)
             for name in ("item_id", "reference"):
                 if values[name] in (None, "", []):
                     raise _absent(record, name)

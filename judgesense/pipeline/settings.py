@@ -21,6 +21,9 @@ def to_stderr(message: str) -> None:
     print(message, file=sys.stderr)
 
 
+_MOST_REPEATS = 1_000_000
+
+
 @dataclass(frozen=True)
 class Settings:
     """Everything that fixes a run's log, apart from its judges and data.
@@ -92,3 +95,5 @@ class Settings:
         for name, value in (("repeats", self.repeats), ("limit", self.limit)):
             if value is not None and value < 1:
                 raise JudgeSenseError(f"{name} must be at least 1, got {value}")
+        if self.repeats > _MOST_REPEATS:
+            raise JudgeSenseError(f"repeats must be at most {_MOST_REPEATS:,}, got more")

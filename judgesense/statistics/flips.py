@@ -14,6 +14,7 @@ from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_cluster
 from judgesense.statistics.labels import check_labels, check_level, encode
 from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.tables import is_ordered
 
 OPTIONS = ("A", "B")
 
@@ -26,7 +27,7 @@ def check_options(options: Sequence[str]) -> None:
 
     >>> check_options(("A", "B"))
     """
-    if len(check_labels(options, "options")) != 2 or len(options) != 2:
+    if len(check_labels(options, "options")) != 2 or len(options) != 2 or not is_ordered(options):
         raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Codes
-from judgesense.statistics.tables import is_ordered
+from judgesense.statistics.tables import is_ordered, is_several
 
 Labels = Sequence[str] | npt.NDArray[Any]
 
@@ -129,7 +129,7 @@ def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
     >>> sorted(check_labels(["TIE", "C"], "ties"))
     ['C', 'TIE']
     """
-    if isinstance(labels, (str, bytes)) or not isinstance(labels, Collection):
+    if not is_several(labels):
         raise ValueError(f"{name} is {labels!r}: pass a list of strings")
     for label in labels:
         if not isinstance(label, str):

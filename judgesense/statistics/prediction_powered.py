@@ -193,8 +193,9 @@ def naive_influence(
     units = units * math.sqrt(k / max(1, k - 1))
     without = None
     if table.shape[1] >= FEWEST_WORDINGS:
-        left = (np.delete(table, t, axis=1) for t in range(table.shape[1]))
-        without = np.array([float(np.nanmean(row_means(each)[known])) for each in left])
+        left = [row_means(np.delete(table, t, axis=1)) for t in range(table.shape[1])]
+        if all(np.isfinite(means).any() for means in left):
+            without = np.array([float(np.nanmean(means)) for means in left])
     floor = least_error(step or 0.0, k) ** 2
     return Influence(float(f[known].mean()), units, units, without, 1.0, 0, k - 1.0, floor)
 

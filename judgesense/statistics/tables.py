@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,24 @@ import numpy as np
 from judgesense.statistics.arrays import Floats
 
 
+def is_several(values: Any) -> bool:
+    """Whether values can be counted and gone through: not a single value, text or a class.
+
+    >>> is_several(["A"]), is_several({"A"}), is_several("A"), is_several(np.array("A"))
+    (True, True, False, False)
+    """
+    if isinstance(values, (str, bytes, bytearray, type)) or getattr(values, "ndim", 1) == 0:
+        return False
+    return hasattr(values, "__len__") and hasattr(values, "__iter__")
+
+
 def is_ordered(values: Any) -> bool:
-    """Whether values are rows: countable, in an order, and not a single string.
+    """Whether values are rows: several, and in an order.
 
     >>> is_ordered(["A", "B"]), is_ordered("AB"), is_ordered({"A", "B"})
     (True, False, False)
     """
-    return hasattr(values, "__len__") and not isinstance(values, (str, bytes, Set, Mapping))
+    return is_several(values) and not isinstance(values, (Set, Mapping))
 
 
 def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
@@ -36,7 +47,7 @@ def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
     """
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()  # iterating a data frame yields its column names
-    if isinstance(values, (str, bytes, Set, Mapping)) or not hasattr(values, "__iter__"):
+    if not (is_ordered(values) or isinstance(values, Iterator)):
         raise ValueError(f"{name} is a {type(values).__name__}: pass a list of numbers")
     if not (isinstance(values, np.ndarray) and values.dtype.kind in "fiub"):
         values = list(values)

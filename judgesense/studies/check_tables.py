@@ -13,7 +13,7 @@ import pyarrow as pa
 from judgesense.errors import MissingExtraError
 from judgesense.files import write_text
 from judgesense.json_files import parse_json
-from judgesense.shapes import Shape, fit
+from judgesense.shapes import OwnShape, fit
 from judgesense.studies.common.measures import (
     cost_table,
     flips_table,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
 
 
-class _Kept(Shape):
+class _Kept(OwnShape):
     """The distances of pairs of wordings, kept beside a check."""
 
     texts: str

@@ -24,6 +24,7 @@ from judgesense.systems.units import Units
 from judgesense.systems.verdict_schema import VerdictTable, numbers_of
 from judgesense.systems.verdict_table import SomeId, SomeLabel, as_id
 from judgesense.table_files import Record, read_table
+from judgesense.text import shorten
 
 NAMES = ("label", "human", "human_label", "gold", "rating", "verdict")
 """Columns that hold the label where none is named, the first of them that the file has."""
@@ -186,7 +187,8 @@ class _Given:
         labels = self.table.labels
         more = ", ..." if len(labels) > 8 else ""
         return JudgeSenseError(
-            f"{place}, label: {label!r} is not on the judge's scale ({', '.join(labels[:8])}{more})"
+            f"{place}, label: {shorten(label, 80)!r} is not on the judge's scale "
+            f"({', '.join(labels[:8])}{more})"
             f"; map people's labels to the judge's with --map {label}=..."
         )
 

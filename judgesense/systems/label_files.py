@@ -16,10 +16,10 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files import file_bytes, write_text
 from judgesense.json_files import parse_json
 from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record
+from judgesense.table_files import Record, require_file
 
 SUFFIXES = (".csv", ".json")
 """The types of files for people."""
@@ -141,9 +141,11 @@ def read_label_studio(path: Path) -> Iterator[Record]:
 
     Raises JudgeSenseError for a file that is no such export.
     """
-    if not path.is_file():
-        raise JudgeSenseError(f"no file {path}")
-    tasks = parse_json(path.read_bytes(), str(path))
+    require_file(path)
+    try:
+        tasks = parse_json(file_bytes(path), str(path))
+    except OSError as error:
+        raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise JudgeSenseError(f"{path}: not a Label Studio export, which is a list of tasks")
     for number, values in enumerate(tasks, 1):

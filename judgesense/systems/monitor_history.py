@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files import file_bytes, write_text
 from judgesense.json_files import parse_json
 from judgesense.output_folder import writing
-from judgesense.shapes import Shape, fit
+from judgesense.shapes import OwnShape, fit
 
 SCHEMA_VERSION = 1
 """The version of a line that is written; a newer one is refused."""
@@ -28,7 +28,7 @@ _WAIT_S = 60
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class StreamLook(Shape):
+class StreamLook(OwnShape):
     """A look at one task and scoring.
 
     ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster.
@@ -49,7 +49,7 @@ class StreamLook(Shape):
     one_label: bool
 
 
-class Look(Shape):
+class Look(OwnShape):
     """One look: when, at which run, against which baseline and by which rules."""
 
     schema_: int = Field(alias="schema")
@@ -64,7 +64,7 @@ class Look(Shape):
     streams: list[StreamLook]
 
 
-class _Versioned(Shape):
+class _Versioned(OwnShape):
     schema_: int = Field(alias="schema")
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import pyarrow as pa
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, FiniteFloat, TypeAdapter, ValidationError
 
 from judgesense.errors import JudgeSenseError
-from judgesense.shapes import Shape, fit
+from judgesense.shapes import Count, Shape, fit
 from judgesense.systems.verdict_runs import verdicts_of_run
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, labels_of
 from judgesense.table_files import SUFFIXES, Record, Rows, TableRows, read_table_rows
@@ -59,7 +59,7 @@ def _empty(value: Any) -> Any:
 Id = Annotated[str, BeforeValidator(as_id), BeforeValidator(_empty)]
 SomeId = Annotated[str | None, BeforeValidator(as_id), BeforeValidator(_empty)]
 SomeLabel = Annotated[str | None, BeforeValidator(_label), BeforeValidator(_empty)]
-Number = Annotated[float | None, BeforeValidator(_empty)]
+Number = Annotated[FiniteFloat | None, BeforeValidator(_empty)]
 
 
 class VerdictRow(Shape):
@@ -79,7 +79,7 @@ class VerdictRow(Shape):
     task: SomeId = None
     wording: SomeId = None
     order: SomeId = None
-    repeat: Annotated[int | None, BeforeValidator(_empty)] = None
+    repeat: Annotated[Count | None, BeforeValidator(_empty)] = None
     gold: SomeLabel = None
 
 

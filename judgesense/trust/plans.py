@@ -176,6 +176,12 @@ def plan_assumed(
     60
     """
     defaults = Thresholds()
+    for figure, value, low, high in (
+        ("threshold", threshold, -1.0, 1.0), ("icc", icc, 0.0, 1.0),
+        ("wording_sd", wording_sd, 0.0, 0.5),
+    ):  # fmt: skip
+        if value is not None and not low <= value <= high:
+            raise JudgeSenseError(f"{figure} is {value}: pass a number from {low:g} to {high:g}")
     try:
         if jss is not None or fair is not None:
             share = jss if jss is not None else fair

@@ -308,5 +308,5 @@ def test_a_text_column_that_is_not_text_is_refused_unread(make, tmp_path) -> Non
     column = pa.array([[n] for n in range(len(log))])
     log = log.set_column(log.column_names.index("raw_text"), "raw_text", column)
     write_part(log, tmp_path / "decisions", "part-00000.parquet")
-    with pytest.raises(JudgeSenseError, match=r"part-00000\.parquet: a column has another type"):
+    with pytest.raises(JudgeSenseError, match=r"part-00000\.parquet, raw_text: the column"):
         read_log(tmp_path, texts=False)

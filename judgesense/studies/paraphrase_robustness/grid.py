@@ -26,7 +26,7 @@ from judgesense.json_files import parse_json
 from judgesense.output_folder import require_writable, writing
 from judgesense.pipeline import Settings, resolve_all
 from judgesense.run_folder import read_run
-from judgesense.shapes import Shape, fit
+from judgesense.shapes import OwnShape, fit
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.attributes import (
@@ -210,7 +210,7 @@ def judge_grid(
     return read_grid(out, plan, report)
 
 
-class _Kept(Shape):
+class _Kept(OwnShape):
     """What `HUMAN_FILE` holds: human scores by task and item, and notes on the texts."""
 
     human: dict[str, dict[str, float]]

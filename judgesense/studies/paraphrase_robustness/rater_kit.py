@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files import file_bytes
 from judgesense.json_files import parse_json
 from judgesense.output_folder import require_writable, writing
-from judgesense.shapes import Shape, fit
+from judgesense.shapes import OwnShape, fit
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.reliability import krippendorff_alpha
 from judgesense.studies.common.result import Result, Table, Value, published
@@ -159,7 +159,7 @@ def _write(
                 )
 
 
-class _KitRow(Shape):
+class _KitRow(OwnShape):
     """A text under a wording, and the set's own score of it."""
 
     attribute: str
@@ -168,7 +168,7 @@ class _KitRow(Shape):
     human: float
 
 
-class _Kit(Shape):
+class _Kit(OwnShape):
     """What ``kit.json`` holds: each row of the raters' files by its key."""
 
     rows: dict[str, _KitRow]

@@ -16,7 +16,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.files import file_bytes
 from judgesense.json_files import parse_json
-from judgesense.shapes import Shape, fit
+from judgesense.shapes import OwnShape, fit
 from judgesense.studies.common.result import RESULT_FILE
 from judgesense.studies.paraphrase_robustness.attributes import full_name
 from judgesense.studies.paraphrase_robustness.choice import (
@@ -264,7 +264,7 @@ def _gain(row: Mapping[str, Any]) -> float:
     return round(float(row["gain"]), 9)
 
 
-class _Row(Shape):
+class _Row(OwnShape):
     """A strategy on an attribute, as `mitigations_table` writes it."""
 
     attribute: str
@@ -284,15 +284,15 @@ class _Row(Shape):
     choice_high: float | None
 
 
-class _Rows(Shape):
+class _Rows(OwnShape):
     rows: list[_Row]
 
 
-class _Tables(Shape):
+class _Tables(OwnShape):
     mitigations: _Rows
 
 
-class _Study(Shape):
+class _Study(OwnShape):
     tables: _Tables
 
 

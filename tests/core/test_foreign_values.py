@@ -1,0 +1,159 @@
+"""Values from elsewhere that no reader may pass on: each is refused with its place."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import judgesense
+from hub_scripts.report_shape import check_lists
+from judgesense.cli import main
+from judgesense.errors import JudgeSenseError
+from judgesense.json_files import parse_json
+from judgesense.parquet_files import in_schema, read_parquet
+from judgesense.run_folder import PAIR_SCHEMA, Run
+from judgesense.scores import METRICS
+from judgesense.statistics.prediction_powered import naive_influence
+from judgesense.studies.paraphrase_robustness.rater_kit import KIT_FILE, read_kit
+from judgesense.systems import verdict_table
+from judgesense.table_files import read_table
+from judgesense.trust.plans import plan_assumed
+from judgesense.yaml_files import parse_nodes
+
+TIMES = pa.array([0, 0], pa.timestamp("s", "Mars/Phobos"))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [TIMES, pa.StructArray.from_arrays([TIMES], ["at"])],
+    ids=["column", "nested"],
+)
+def test_an_unknown_time_zone_is_refused_with_its_column(column: pa.Array, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"id": ["a", "b"], "when": column}), path)
+    for read in (read_parquet, lambda path: list(read_table(path))):
+        with pytest.raises(JudgeSenseError, match=r"t\.parquet, when: .*'Mars/Phobos'"):
+            read(path)
+
+
+@pytest.mark.parametrize("repeat", [2**31, 10**70, -1, 0.5])
+def test_a_repeat_that_no_column_holds_is_refused(repeat: float, tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    path.write_text(json.dumps({"item_id": "a", "verdict": "YES", "repeat": repeat}) + "\n")
+    with pytest.raises(JudgeSenseError, match=r"v\.jsonl, line 1, repeat: "):
+        verdict_table.read_verdicts(path)
+
+
+def test_a_column_of_another_type_is_named() -> None:
+    schema = pa.schema([("id", pa.string()), ("n", pa.int32())])
+    good = pa.table({"n": pa.array([1], pa.int64()), "id": [7]})
+    assert in_schema(good, schema, "t").to_pylist() == [{"id": "7", "n": 1}]
+    for name, column in (
+        ("id", pa.array([0], pa.timestamp("s"))), ("id", pa.array([{"a": 1}])),
+        ("id", pa.array([True])), ("n", pa.array([2**40])), ("n", pa.array(["x"])),
+    ):  # fmt: skip
+        at = good.column_names.index(name)
+        with pytest.raises(JudgeSenseError, match=f"t, {name}: "):
+            in_schema(good.set_column(at, name, column), schema, "t")
+
+
+PAIR = {name: name for name in PAIR_SCHEMA.names} | {
+    "order": "AB", "label_map_a": '{"YES":"YES"}', "label_map_b": '{"YES":"YES"}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "place"),
+    [
+        ([PAIR, PAIR], r"'pair_id' is there 2 times"),
+        ([PAIR | {"order": "XX"}], r"order: 'XX'"),
+        ([PAIR | {"label_map_b": "{"}], r"label_map_b: "),
+    ],
+    ids=["twice", "order", "label map"],
+)
+def test_pairs_that_give_other_figures_are_refused(rows: list, place: str, tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(rows, PAIR_SCHEMA), tmp_path / "pairs.parquet")
+    with pytest.raises(JudgeSenseError, match=rf"pairs\.parquet.* {place}"):
+        _ = Run(tmp_path, {}).pairs
+
+
+def test_bytes_of_half_a_character_are_not_json() -> None:
+    with pytest.raises(JudgeSenseError, match=r"run\.json: not UTF-8 at byte 6"):
+        parse_json(b'{"a":"\xed\xa0\x80"}', "run.json")
+    assert parse_json(b'\xef\xbb\xbf{"a": "\xc3\xa9"}', "run.json") == {"a": "é"}
+
+
+def test_an_infinite_human_score_of_a_kit_is_refused(tmp_path: Path) -> None:
+    row = {"human": math.inf, "attribute": "a", "item_id": "i", "wording": "w"}
+    (tmp_path / KIT_FILE).write_text(json.dumps({"rows": {"a/b/c": row}, "notes": []}))
+    with pytest.raises(JudgeSenseError, match=r"kit\.json, .*human"):
+        read_kit(tmp_path)
+
+
+def test_a_report_with_a_crossed_interval_is_refused() -> None:
+    row = {
+        "run_id": "r", "judge": "j", "task": "t", "scoring": "generate", "order": "all",
+        "labels": "mapped", "template_a": "a", "template_b": "b", "n_pairs": 4, "jss": 0.5,
+        "ci_low": 0.2, "ci_high": 0.8,
+    }  # fmt: skip
+    check_lists({"template_pairs": [row]}, "report.json", ["template_pairs"])
+    with pytest.raises(JudgeSenseError, match=r"template_pairs\[0\]\.ci_low "):
+        check_lists({"template_pairs": [row | {"ci_low": 0.9}]}, "report.json", ["template_pairs"])
+
+
+def test_a_file_that_cannot_be_used_is_one_line(monkeypatch, capsys) -> None:
+    def lost(**_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "gone.parquet")
+
+    monkeypatch.setattr("judgesense.cli.app", lost)
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "gone.parquet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rows", [np.array("YES"), str, 5, b"YES"], ids=["0-d", "class", "5", "b"])
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_a_metric_names_an_argument_that_is_no_list(name: str, rows: object) -> None:
+    function = METRICS[name]
+    given = {"predictions": rows}
+    if name not in ("prompt_sensitivity", "ranking_stability"):
+        given["references"] = ["YES"]
+    with pytest.raises(ValueError, match="predictions"):
+        function(**given)
+
+
+@pytest.mark.parametrize("n_options", [0, 27, 2.5, "4", None, True, math.nan])
+def test_match_answers_names_a_wrong_number_of_options(n_options: object) -> None:
+    with pytest.raises(JudgeSenseError, match="n_options"):
+        judgesense.match_answers(["A"], ["A"], n_options=n_options)
+
+
+@pytest.mark.parametrize("options", [3, iter([["x", "y"]]), {"x"}, [["x", 1]], ["xy"]])
+def test_match_answers_names_options_that_are_no_texts(options: object) -> None:
+    with pytest.raises(JudgeSenseError, match="options"):
+        judgesense.match_answers(["A"], ["A"], options=options)
+
+
+def test_wordings_that_leave_nothing_without_one_have_no_spread() -> None:
+    only = np.full((3, 3), np.nan)
+    only[:, 0] = [0.0, 1.0, 1.0]
+    assert naive_influence(only).without is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"icc": 2.0}, {"wording_sd": 9.0}, {"threshold": math.inf}, {"icc": math.nan}]
+)
+def test_a_plan_names_a_figure_out_of_range(wrong: dict[str, float]) -> None:
+    with pytest.raises(JudgeSenseError, match=next(iter(wrong))):
+        plan_assumed(kappa=0.3, **wrong)
+
+
+def test_yaml_of_half_a_character_is_refused() -> None:
+    with pytest.raises(JudgeSenseError, match="--set, .*character 3|--set: character 3"):
+        parse_nodes("a: \udce9", "--set")
