@@ -190,7 +190,8 @@ def check_lists(report: Mapping[str, Any], name: str, lists: Sequence[str]) -> N
                         f"{name}: {key}[{number}].{field} has the invalid value "
                         f"{_shown(entry[field])}"
                     )
-            parts = {"": entry, **{f".checks.{n}": c for n, c in entry.get("checks", {}).items()}}
+            checks = entry["checks"] if key == "trust" else {}
+            parts = {"": entry, **{f".checks.{check}": checks[check] for check in checks}}
             for within, part in parts.items():
                 if (end := _crossed_end(part)) is not None:
                     raise JudgeSenseError(

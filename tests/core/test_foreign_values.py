@@ -155,5 +155,5 @@ def test_a_plan_names_a_figure_out_of_range(wrong: dict[str, float]) -> None:
 
 
 def test_yaml_of_half_a_character_is_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="--set, .*character 3|--set: character 3"):
+    with pytest.raises(JudgeSenseError, match="--set: character 3"):
         parse_nodes("a: \udce9", "--set")
