@@ -11,8 +11,6 @@ from io import BufferedReader
 from pathlib import Path
 from uuid import uuid4
 
-from judgesense.errors import JudgeSenseError
-
 
 def require_regular(path: Path) -> None:
     """Raise OSError for a path that is absent, a pipe or a device: reading those may never end.
@@ -40,12 +38,12 @@ def file_bytes(path: Path) -> bytes:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hex. Raises JudgeSenseError if it cannot be read."""
+    """The SHA-256 of a file, in hex. Raises OSError with its name if it cannot be read."""
     try:
         with open_bytes(path) as source:
             return hashlib.file_digest(source, "sha256").hexdigest()
     except OSError as error:
-        raise JudgeSenseError(f"cannot read {path}: {error.strerror or error}") from error
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager
