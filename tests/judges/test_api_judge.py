@@ -54,7 +54,7 @@ def test_every_fault_is_outlasted_and_nothing_is_judged_twice(tmp_path: Path) ->
     data = benchmark(150)
     endpoint = FakeEndpoint(parity, fault_rate=0.3)
     with serving(endpoint) as url:
-        outcome = run_judge(judge(url, timeout_s=0.5), data, tmp_path, ["generate"])
+        outcome = run_judge(judge(url, timeout_s=1.5), data, tmp_path, ["generate"])
     run_judge(CallableJudge(tells_parity, name="fake"), data, tmp_path / "local", ["generate"])
     assert set(endpoint.faults) == set(FAULTS)
     assert outcome.failed == []
