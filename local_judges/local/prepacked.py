@@ -19,9 +19,9 @@ from local_judges.local.devices import multiplies_slowly
 from local_judges.local.mapped import MappedFiles, MappedHead, release_looked_up, split_mlps
 
 HEAD_BYTES = 1 << 27
-"""Size from which an output layer stays in the model's file."""
+"""Size from which a bfloat16 output layer stays in the model's file."""
 
-KERNELS = 64
+KERNELS = 32
 """How many of oneDNN's compiled kernels are kept. A model has about six shapes of weights, and a
 pass one or two numbers of rows. Compiling one again takes 0.3 ms."""
 
@@ -50,8 +50,8 @@ def prepack(model: nn.Module) -> int:
 
     Layers with hooks or on another device stay as they are, as do all on a processor that is not
     x86-64, without oneDNN, or that emulates the dtype's products. The memory of a replaced weight
-    is freed at once, also if it is mapped from a file. A large output layer stays in the file, as
-    do the input embeddings, and MLPs take a few rows at a time.
+    is freed at once, also if it is mapped from a file. A large bfloat16 output layer stays in the
+    file, as do the input embeddings, and MLPs take a few rows at a time.
 
     >>> layer = nn.Sequential(nn.Linear(64, 32))
     >>> x = torch.ones(4, 64)
@@ -68,13 +68,9 @@ def prepack(model: nn.Module) -> int:
         for name, layer in parent.named_children():
             if not _replaceable(layer):
                 continue
-            large = layer is head and layer.weight.nbytes >= HEAD_BYTES and layer.bias is None
+            stays = layer is head and _large(layer) and mapped.holds(layer.weight)
             try:
-                packed = (
-                    MappedHead(layer, _product)
-                    if large and mapped.holds(layer.weight)
-                    else PrepackedLinear(layer)
-                )
+                packed = MappedHead(layer) if stays else PrepackedLinear(layer)
             except (AttributeError, NotImplementedError, RuntimeError):
                 return done  # this build of torch has no such operator
             setattr(parent, name, packed)
@@ -104,10 +100,10 @@ def _of(model: nn.Module, name: str) -> Any:
     return getattr(model, name, lambda: None)()
 
 
-def _product(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Rows of x with each row of a weight, reordered for this one product."""
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
-    return torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
+def _large(layer: nn.Linear) -> bool:
+    """Whether an output layer is worth reading from the file in each pass."""
+    weight = layer.weight
+    return layer.bias is None and weight.dtype == torch.bfloat16 and weight.nbytes >= HEAD_BYTES
 
 
 def _replaceable(layer: nn.Module) -> bool:
