@@ -42,9 +42,9 @@ SHORT = """\
   the rewordings move 11% to 42%. The instruction behind the fields moves 28% on TruthfulQA, and on
   SummEval 53% of the 0.5B's and 6% of the 1.5B's.
 - **JSON and a request to reason move verdicts that are read too early.** The label is read where
-  the model would begin its JSON or its reasoning: JSON moves 33% to 100% of the Qwen judges'
-  verdicts, and a request to reason lowers summaries by about 3 levels. Both are interventions here,
-  outside JSS.
+  the model would begin its JSON or its reasoning: on TruthfulQA and SummEval, JSON moves 33% to
+  100% of the Qwen judges' verdicts, and a request to reason lowers summaries by about 3 levels.
+  Both are interventions here, outside JSS.
 - **Interventions shift in one direction.** A closing sentence without content adds 34 and 23 points
   of YES on TruthfulQA. Two examples take 28 points from the 0.5B and give 43 to the 1.5B. An
   intervention makes another judge, so measure it as one.
@@ -53,7 +53,13 @@ SHORT = """\
   more often than chance, so being steady or responsive does not make a judge right.
 - **A judge can be steady because it does not read.** SmolLM2 answers YES to nearly everything on
   TruthfulQA, and Gemma gives nearly all summaries of SummEval one level: a JSS of 1.00, and hardly
-  an answer that changes with the question."""
+  an answer that changes with the question.
+- **Where two answers are compared, the order decides.** It is 62% to 100% of the noise on SciFact
+  and MT-Bench, and at most 23% of the answers follow a contrast there. Ask in both orders and
+  average ([remedies](remedies.md)).
+- **Other names for the options can turn the answers round.** On MT-Bench the 1.5B chooses the first
+  answer in every prompt if the answers are called A and B, and the second in 75% and 85% if they
+  are called 1 and 2 or I and II."""
 TEXT = """# Variants: which lever moves which judge
 
 How much a verdict owes to the item, the wording, the format and chance, and what
@@ -97,9 +103,9 @@ judgesense run --judge smollm2-135m --dataset real --tasks factuality --variants
     --limit 100 --set dtype=bfloat16 --scoring options --out RUN
 ```
 
-The relevance and preference sets are 30 of the 100 shortest items of SciFact (abstracts cut to 60
+The relevance and preference sets are from the 100 shortest items of SciFact (abstracts cut to 60
 words) and of MT-Bench (`docs/short_items.py`; [how](remedies.md#judges-before-and-after)), in one
-wording and both orders (`--limit 30`).
+wording and both orders: all of them or, to save time, the first 30 or 15 (`--limit 30`).
 Qwen2.5-Coder and Gemma are 4-bit GGUF files, read as bfloat16 on a 2-core AMD EPYC that other work
 shared ({versions}, seed 0). In these runs the option is read
 before any reasoning or JSON, so `reasoning` and `json` show what the request alone does.
@@ -173,6 +179,8 @@ def variant_table(
         of_kind = [r for r in own(report, "variants") if r["variant_class"] == kind]
         names.update({r["variant"]: None for r in of_kind if r["variant"] not in BESIDES})
     rows = [] if first is None else [[first[0], *(first[1](r) for r in reports.values())]]
+    if rows and set(rows[0][1:]) == {"-"}:
+        rows = []  # one wording
     for name in names:
         cells = []
         for report in reports.values():
