@@ -56,7 +56,8 @@ SHORT = """\
   an answer that changes with the question.
 - **Where two answers are compared, the order decides.** It is 62% to 100% of the noise on SciFact
   and MT-Bench, and at most 23% of the answers follow a contrast there. Ask in both orders and
-  average ([remedies](remedies.md)).
+  average ([remedies](remedies.md)): the 1.5B is then right about 78% of SciFact's items instead of
+  50% (15 items, gain 28 points [10, 40]).
 - **Other names for the options can turn the answers round.** On MT-Bench the 1.5B chooses the first
   answer in every prompt if the answers are called A and B, and the second in 75% and 85% if they
   are called 1 and 2 or I and II."""
