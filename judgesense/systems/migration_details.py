@@ -167,16 +167,15 @@ def moved_items(sides: Common) -> tuple[MovedItem, ...]:
     """The items that moved, those first that moved most and that rewording moves least."""
     of_item = grouped(sides.items, range(len(sides.items)))
     reworded = grouped(sides.items[sides.pair_row], sides.pair_differs.tolist())
-    found = []
+    moved, found = sides.moved, []
     for item, rows in of_item.items():
-        moved = int(sides.moved[rows].sum())
-        if moved:
+        if n := int(moved[rows].sum()):
             own = reworded.get(item)
             found.append(
                 MovedItem(
                     item_id=item,
                     prompts=len(rows),
-                    moved=moved,
+                    moved=n,
                     old=_usual(sides.old[rows].tolist()),
                     new=_usual(sides.new[rows].tolist()),
                     reworded=None if own is None else sum(own) / len(own),
