@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from judgesense.reporting.table import COLUMNS, rows
 from judgesense.reporting.terminal import render_terminal
@@ -42,7 +42,7 @@ class Report(ResultMapping):
     runs: list[dict[str, Any]]
     notes: list[str]
 
-    _folder: ClassVar[str | Path | None] = None
+    _folder = None  # without an annotation, so that it is no field
 
     @classmethod
     def of(cls, contents: Mapping[str, Any], folder: str | Path | None = None) -> Report:
