@@ -69,6 +69,9 @@ _CHECK: dict[str, Kind] = {
     "threshold": _number, "n_items": _count, "text": _text,
     "applies": lambda value: isinstance(value, bool),
     "details": lambda value: isinstance(value, Mapping) and all(
+        detail is None or isinstance(detail, bool) or _text(detail) or _number(detail)
+        for detail in value.values()
+    ) and all(
         value.get(name) is None or _share(value[name]) for name in ("accuracy", "constant_accuracy")
     ) and all(
         value.get(name) is None or (_number(value[name]) and -1 <= value[name] <= 1)
@@ -191,23 +194,23 @@ def check_lists(report: Mapping[str, Any], name: str, lists: Sequence[str]) -> N
                         f"{_shown(entry[field])}"
                     )
             checks = entry["checks"] if key == "trust" else {}
-            parts = {"": entry, **{f".checks.{check}": checks[check] for check in checks}}
+            parts = {"": entry}
+            for check, found in checks.items():
+                parts |= {f".checks.{check}": found, f".checks.{check}.details": found["details"]}
             for within, part in parts.items():
-                if (end := _crossed_end(part)) is not None:
-                    raise JudgeSenseError(
-                        f"{name}: {key}[{number}]{within}.{end} is above the upper end of its "
-                        "interval"
-                    )
+                _check_numbers(part, f"{name}: {key}[{number}]{within}")
 
 
-def _crossed_end(entry: Mapping[str, Any]) -> str | None:
-    """The lower end of an interval that lies above its upper end; an open end is null."""
-    for name, low in entry.items():
-        if "ci_low" in name and low is not None:
-            high = entry.get(name.replace("ci_low", "ci_high"))
-            if high is not None and low > high:
-                return name
-    return None
+def _check_numbers(entry: Mapping[str, Any], place: str) -> None:
+    """No number is too large to show, each end of an interval is one or null, none is crossed."""
+    for name, value in entry.items():
+        is_end = "ci_low" in name or "ci_high" in name
+        wrong = value is not None if is_end else type(value) in (int, float)
+        if wrong and not _number(value):
+            raise JudgeSenseError(f"{place}.{name} has the invalid value {_shown(value)}")
+        low, high = value, entry.get(name.replace("ci_low", "ci_high"))
+        if is_end and low is not None and _number(high) and low > high:
+            raise JudgeSenseError(f"{place}.{name} is above the upper end of its interval")
 
 
 def _check_cases(report: Mapping[str, Any], name: str) -> None:

@@ -124,10 +124,7 @@ def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -
         return pa.Table.from_pylist(rows, schema=PAIR_ROWS)
     found = locate(dataset, revision)
     table = _pair_rows(found)
-    for name in ("pair_id", "task_type", "prompt_a", "prompt_b"):
-        if table[name].null_count:
-            row = table[name].is_null().index(True).as_py() + 1
-            raise JudgeSenseError(f"{found.folder}, row {row}, {name}: the value is missing")
+    _check_complete(table, ("pair_id", "task_type", "prompt_a", "prompt_b"), str(found.folder))
     return table
 
 
@@ -333,8 +330,19 @@ def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
 def _grid(folder: Path) -> pa.Table | None:
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
         return None
-    table = read_config(folder, PROMPTS, PROMPT_SCHEMA.names)
-    return in_schema(table, PROMPT_SCHEMA, f"{folder} ({PROMPTS})")
+    place = f"{folder} ({PROMPTS})"
+    table = in_schema(read_config(folder, PROMPTS, PROMPT_SCHEMA.names), PROMPT_SCHEMA, place)
+    needed = ("prompt_id", "text", "task", "item_id", "template_id", "order", "label_map")
+    _check_complete(table, needed, place)
+    return table
+
+
+def _check_complete(table: pa.Table, needed: Sequence[str], place: str) -> None:
+    """Raise JudgeSenseError, naming row and column, for a value that is missing."""
+    for name in needed:
+        if table[name].null_count:
+            row = table[name].is_null().index(True).as_py() + 1
+            raise JudgeSenseError(f"{place}, row {row}, {name}: the value is missing")
 
 
 def _aliases(folder: Path) -> dict[str, Aliases]:
