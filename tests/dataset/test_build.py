@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -291,6 +294,18 @@ def test_a_source_that_fails_is_one_line_on_stderr_and_exit_code_2(tmp_path: Pat
     assert done.stderr.startswith("judgesense: --items absent.csv")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "d").exists()
+
+
+def test_a_prompt_without_text_is_named(own_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(own_folder, folder)
+    path = next((folder / "prompts").glob("*.parquet"))
+    table = pq.read_table(path)
+    texts = [*table["text"].to_pylist()[:1], None, *table["text"].to_pylist()[2:]]
+    at = table.schema.get_field_index("text")
+    pq.write_table(table.set_column(at, "text", pa.array(texts, pa.string())), path)
+    with pytest.raises(JudgeSenseError, match=r"\(prompts\), row 2, text: the value is missing"):
+        load_benchmark(folder)
 
 
 def test_show_prints_both_prompts_whole(own_folder: Path) -> None:

@@ -38,6 +38,17 @@ def test_an_impossible_kappa_is_refused_too(report, literal, tmp_path):
         read_report(path)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("gain_ci_low", [1, "x"]), ("gain_ci_high", "x"), ("accuracy_before", 10**400)],
+)
+def test_a_remedy_with_an_impossible_figure_is_refused(report, key, value):
+    case = dict.fromkeys(("run_id", "judge", "task", "scoring", "remedy"), "x")
+    report["remedies"] = [case | {"prompts_per_item": 2, "accuracy": 0.5, key: value}]
+    with pytest.raises(JudgeSenseError, match=rf"remedies\[0\]\.{key} has the invalid value"):
+        check_lists(report, "report.json", ["remedies"])
+
+
 def test_a_whole_number_too_large_to_be_finite_is_no_figure(report, tmp_path):
     with pytest.raises(JudgeSenseError, match=r"kappa has the invalid value 1000000"):
         check_lists(put(report, "kappa", 10**400), "report.json", ["cells"])
