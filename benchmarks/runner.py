@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS
-from judgesense.run_folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
-from judgesense.storage import Place
+from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
+from judgesense.run_folder.storage import Place
 from judgesense.tasks import Task, prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge

@@ -28,7 +28,7 @@ from scipy.stats import fisher_exact
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import Run, read_run
+from judgesense.run_folder.folder import Run, read_run
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Request
 from local_judges.rows import decide

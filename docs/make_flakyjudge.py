@@ -22,7 +22,7 @@ from judgesense.decisions.streams import view
 from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS, FIELDS_REVERSED, ORIGINAL
 from judgesense.reporting.build import measure_run
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.statistics.flips import AnyOf, any_of
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.tasks import UNCLEAR

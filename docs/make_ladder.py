@@ -21,7 +21,7 @@ from page_tables import percent, table
 
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.text import short_names

@@ -18,7 +18,7 @@ import pyarrow.csv
 
 import judgesense
 from judgesense.reporting.monitor_plot import plot_monitoring
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 
 FIGURE = Path(__file__).parent / "images" / "monitor_llama.png"
 COLUMNS = {"item_id": "item_id", "cluster_id": "cluster_id", "task": "task",

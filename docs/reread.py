@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from judgesense.run_folder import Run, read_run
+from judgesense.run_folder.folder import Run, read_run
 from judgesense.tasks import load_label_map
 from local_judges.parsing import parse
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from judgesense.decisions import EQUIVALENT
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from hub_scripts.publication import Publication
 from hub_scripts.results import checked_report, folder_name
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import identity, main_cells
+from judgesense.run_folder.report import identity, main_cells
 from local_judges.options import SYSTEM_PROMPT
 
 EVAL_FILE = "eval.yaml"

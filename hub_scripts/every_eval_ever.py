@@ -19,8 +19,8 @@ from hub_scripts.local_paths import name_only
 from hub_scripts.results import checked_report
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
-from judgesense.report_file import identity, main_cells
+from judgesense.files.atomic import write_text
+from judgesense.run_folder.report import identity, main_cells
 
 SCHEMA_VERSION = "0.3.0"
 COLLECTION = "judgesense"

@@ -11,9 +11,9 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes
-from judgesense.json_files import parse_json
-from judgesense.report_file import LISTS, as_report, identity
+from judgesense.files.atomic import file_bytes
+from judgesense.files.json import parse_json
+from judgesense.run_folder.report import LISTS, as_report, identity
 from judgesense.trust.card import CHECKS, TRUST
 
 LARGEST_REPORT = 32 << 20

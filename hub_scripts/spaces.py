@@ -14,7 +14,7 @@ from pathlib import Path
 from hub_scripts.client import hub_client
 from hub_scripts.publication import Content, Publication
 from judgesense.errors import JudgeSenseError
-from judgesense.scores import METRICS, metric_path
+from judgesense.metric_modules.registry import METRICS, metric_path
 from judgesense.version import __version__
 
 REQUIREMENTS = "requirements.txt"

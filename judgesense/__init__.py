@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from judgesense.importers import import_log
     from judgesense.matching import match_answers
     from judgesense.matching import match_answers as answer_match
+    from judgesense.metric_modules.registry import metric_path
     from judgesense.pipeline import run
     from judgesense.pipeline.stabilise import stabilise
     from judgesense.pipeline.verdicts import judge_items, load_judge
     from judgesense.reporting.build import report_runs as report
     from judgesense.reporting.compare import Comparison, compare
     from judgesense.reporting.report import Report
-    from judgesense.responses import read_responses
-    from judgesense.scores import metric_path
+    from judgesense.run_folder.responses import read_responses
     from judgesense.statistics.agreement import Agreement, jss
     from judgesense.statistics.bias import position_bias
     from judgesense.statistics.ranking import prompt_sensitivity, ranking_stability
@@ -95,14 +95,14 @@ _HOMES = {
     "label_next": "judgesense.systems.label_budget",
     "load_judge": "judgesense.pipeline.verdicts",
     "match_answers": "judgesense.matching",
-    "metric_path": "judgesense.scores",
+    "metric_path": "judgesense.metric_modules.registry",
     "migration": "judgesense.systems.migration",
     "monitor": "judgesense.systems.monitor",
     "paraphrase_robustness": "judgesense.statistics.robustness",
     "position_bias": "judgesense.statistics.bias",
     "prompt_sensitivity": "judgesense.statistics.ranking",
     "ranking_stability": "judgesense.statistics.ranking",
-    "read_responses": "judgesense.responses",
+    "read_responses": "judgesense.run_folder.responses",
     "read_verdicts": "judgesense.systems.verdict_table",
     "report": "judgesense.reporting.build:report_runs",
     "respond": "local_judges.responder",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.benchmark import Benchmark
+from judgesense.files.yaml import read_yaml
 from judgesense.tasks import Item
-from judgesense.yaml_files import read_yaml
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items, pair_rows, plan
 from judgesense_dataset.templates import DATA, EMBEDDED_SOURCE, TaskTemplates, load_templates

@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
-from judgesense.output_folder import require_writable
-from judgesense.parquet_files import read_parquet
-from judgesense.run_folder import PROMPT_SCHEMA
-from judgesense.shapes import Shape, fit
-from judgesense.yaml_files import parse_yaml, read_text
+from judgesense.files.atomic import write_text
+from judgesense.files.output import require_writable
+from judgesense.files.parquet import read_parquet
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.yaml import parse_yaml, read_text
+from judgesense.run_folder.folder import PROMPT_SCHEMA
 
 SPLIT = "test"
 ALL, PROMPTS = "all", "prompts"

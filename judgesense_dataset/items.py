@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import open_bytes, require_regular
-from judgesense.json_files import parse_json
-from judgesense.parquet_files import UNREADABLE, sound
+from judgesense.files.atomic import open_bytes, require_regular
+from judgesense.files.json import parse_json
+from judgesense.files.parquet import UNREADABLE, sound
 from judgesense.tasks import Item, Task
 
 _ITEM_COLUMNS = (

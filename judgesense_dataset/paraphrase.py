@@ -19,9 +19,9 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files.atomic import write_text
+from judgesense.files.yaml import read_yaml
 from judgesense.tasks import Template, prompt_id
-from judgesense.yaml_files import read_yaml
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
 from judgesense_dataset.similarity import Embedder, Measure, measure
 from judgesense_dataset.templates import DATA, TaskTemplates

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import read_text
 from judgesense.tasks import Task, Template, is_scale
-from judgesense.yaml_files import read_text
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates, load_templates

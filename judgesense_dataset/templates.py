@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import YamlNode, read_nodes
 from judgesense.tasks import UNDECIDED, Task, Template, wrong_alias
-from judgesense.yaml_files import YamlNode, read_nodes
 
 DATA = Path(__file__).parent / "data"
 """The folder of the data files in the package."""

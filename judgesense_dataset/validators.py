@@ -18,9 +18,9 @@ from typing import Any
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import PAIR_SCHEMA
+from judgesense.files.yaml import read_yaml
+from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
-from judgesense.yaml_files import read_yaml
 from judgesense_dataset.polarity import is_identity, known_map
 from judgesense_dataset.published import recognise, wording_of
 from judgesense_dataset.similarity import Embedder, Measure, measure

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark, table_of_pairs
 from judgesense.decisions import CONTRAST, EQUIVALENT
-from judgesense.run_folder import PAIR_SCHEMA, VARIANT_SCHEMA
+from judgesense.run_folder.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
 from judgesense_dataset.polarity import INVERTED, cue
 from judgesense_dataset.templates import TaskTemplates

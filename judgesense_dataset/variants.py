@@ -20,8 +20,8 @@ from judgesense.decisions import (
     VARIANT_CLASSES,
 )
 from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import YamlNode, read_nodes
 from judgesense.tasks import ANSWER
-from judgesense.yaml_files import YamlNode, read_nodes
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
 VARIANTS = DATA / "variants.yaml"

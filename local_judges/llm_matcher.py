@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import read_text, read_yaml
 from judgesense.matching.result import Reference, accepted, check_pairs
-from judgesense.responses import without_thinking
+from judgesense.run_folder.responses import without_thinking
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
-from judgesense.yaml_files import read_text, read_yaml
 from local_judges.protocol import Judge, Request
 from local_judges.runner import ask_all, require_scorings
 

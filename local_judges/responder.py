@@ -1,7 +1,8 @@
 """Models that answer questions in free text, on the engines of the judges.
 
-Answers go to a response log (:mod:`judgesense.responses`) in ``DIR/responses/part-*.parquet``,
-next to ``DIR/run.json``. Interrupt a run at any time; the same call resumes it.
+Answers go to a response log (:mod:`judgesense.run_folder.responses`) in
+``DIR/responses/part-*.parquet``, next to ``DIR/run.json``. Interrupt a run at any time; the same
+call resumes it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
-from judgesense.responses import PARTS, SCHEMA, conform_responses, read_responses
-from judgesense.run_folder import RunFolder, claimed
-from judgesense.storage import Place
+from judgesense.run_folder.folder import RunFolder, claimed
+from judgesense.run_folder.responses import PARTS, SCHEMA, conform_responses, read_responses
+from judgesense.run_folder.storage import Place
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
@@ -279,7 +280,7 @@ def _part_table(
 
 
 def finish_reason(answer: Answer) -> str:
-    """Why the text of an answer ends, as in :data:`judgesense.responses.SCHEMA`."""
+    """Why the text of an answer ends, as in :data:`judgesense.run_folder.responses.SCHEMA`."""
     if answer.error is not None:
         return "error"
     if answer.refused:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.decisions import OPTIONAL, SCHEMA, conform
-from judgesense.storage import PartFolder
+from judgesense.run_folder.storage import PartFolder
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
 from local_judges.parsing import parse
 from local_judges.plan import Part, Requests, options_of, take_rows

@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
-from judgesense.output_folder import cannot_write
-from judgesense.parquet_files import UNREADABLE
-from judgesense.storage import PartFolder
+from judgesense.files.output import cannot_write
+from judgesense.files.parquet import UNREADABLE
+from judgesense.run_folder.storage import PartFolder
 from local_judges.distributed.ranks import Ranks
 from local_judges.pace import Pace
 from local_judges.plan import Part, Requests, plan_parts

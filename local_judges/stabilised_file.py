@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files.atomic import write_text
+from judgesense.files.yaml import YamlNode, parse_nodes, parse_yaml, read_text
 from judgesense.trust.rules import OTHER_WORDINGS, Rule
-from judgesense.yaml_files import YamlNode, parse_nodes, parse_yaml, read_text
 from judgesense_dataset.templates import TaskTemplates, read_tasks
 
 log = logging.getLogger(__name__)

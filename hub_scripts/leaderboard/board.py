@@ -11,7 +11,7 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, figures
-from judgesense.report_file import CELL_KEYS, identity, main_cells, task_rank
+from judgesense.run_folder.report import CELL_KEYS, identity, main_cells, task_rank
 from judgesense.trust.remedies import PASSING
 from judgesense.trust.rules import AS_ASKED
 from local_judges.local.packaged_models import NAMED

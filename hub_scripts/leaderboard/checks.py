@@ -15,9 +15,15 @@ from hub_scripts.results import results_publication
 from judgesense.decisions import OPTIONAL, SCHEMA, part_files
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.parquet_files import UNREADABLE
-from judgesense.report_file import REPORT_FILE, as_report
-from judgesense.run_folder import PAIR_SCHEMA, PAIRS_FILE, PROMPT_SCHEMA, PROMPTS_FILE, RUN_FILE
+from judgesense.files.parquet import UNREADABLE
+from judgesense.run_folder.folder import (
+    PAIR_SCHEMA,
+    PAIRS_FILE,
+    PROMPT_SCHEMA,
+    PROMPTS_FILE,
+    RUN_FILE,
+)
+from judgesense.run_folder.report import REPORT_FILE, as_report
 from judgesense.text import s
 
 MOST_ROWS = 300_000

@@ -18,7 +18,7 @@ from hub_scripts.leaderboard.board import (
 from hub_scripts.report_shape import check_report, read_report, strict_json
 from judgesense.decisions import part_files
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import VERSION
+from judgesense.run_folder.report import VERSION
 
 MOST_RUNS = 2000
 

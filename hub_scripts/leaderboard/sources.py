@@ -21,8 +21,8 @@ from hub_scripts.leaderboard.reports import MOST_RUNS, board_of
 from hub_scripts.report_shape import LARGEST_REPORT
 from judgesense.decisions import PARTS, part_files
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import REPORT_FILE
-from judgesense.run_folder import PAIRS_FILE, RUN_FILE
+from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE
+from judgesense.run_folder.report import REPORT_FILE
 from judgesense.text import sentence
 
 EMBEDDED = Path(__file__).parent / "data" / "embedded"

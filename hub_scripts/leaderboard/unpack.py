@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import REPORT_FILE
-from judgesense.run_folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE
+from judgesense.run_folder.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE
+from judgesense.run_folder.report import REPORT_FILE
 
 LARGEST_UPLOAD = 64 << 20
 LARGEST_WHOLE = 256 << 20

@@ -15,7 +15,7 @@ from judgesense.trust.thresholds import NO_DIFFERENCE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judgesense.storage import Place
+    from judgesense.run_folder.storage import Place
 
 Format = Literal["md", "html", "tex", "json"]
 
@@ -35,9 +35,9 @@ def report(
     threshold: opt.Thresholds = None,
 ) -> None:
     """Recompute the reports of runs, and print one table and the advice."""
-    from judgesense.report_file import merge
     from judgesense.reporting.build import measure_run, report_runs
     from judgesense.reporting.terminal import print_report
+    from judgesense.run_folder.report import merge
 
     limits = opt.pairs(threshold, "--threshold")
     if badge and (format is not None or len(run_dirs) > 1):
@@ -63,7 +63,7 @@ def report(
 @contextmanager
 def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
     """The runs' folders; the logs of runs at a URL are fetched."""
-    from judgesense.storage import opened
+    from judgesense.run_folder.storage import opened
 
     with ExitStack() as stack:
         places = [stack.enter_context(opened(run, to_write=to_write)) for run in runs]
@@ -73,8 +73,8 @@ def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
 
 
 def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
-    from judgesense.files import write_text
-    from judgesense.output_folder import writing
+    from judgesense.files.atomic import write_text
+    from judgesense.files.output import writing
     from judgesense.reporting.badge import BADGE_FILE, render_badge
 
     with writing(folder):

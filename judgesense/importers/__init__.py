@@ -16,15 +16,15 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.decisions import PARTS, part_files, write_part
-from judgesense.environment import now
 from judgesense.errors import JudgeSenseError
-from judgesense.files import sha256_of
+from judgesense.files.atomic import sha256_of
 from judgesense.formats import MODULES
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap, parse_columns
 from judgesense.importers.protocol import Importer, ReadOptions
 from judgesense.importers.readings import Parser
-from judgesense.run_folder import changes, digests_of, read_record, save_run
+from judgesense.run_folder.environment import now
+from judgesense.run_folder.folder import changes, digests_of, read_record, save_run
 from judgesense.version import __version__
 
 __all__ = ["FORMATS", "Importer", "ReadOptions", "import_log", "parse_columns"]

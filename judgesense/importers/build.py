@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Record, Rows, in_rows
 from judgesense.importers.bulk import KEY, Block, block_of, block_of_rows
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.labels import Tally, decision_space
 from judgesense.importers.readings import LONGEST, Parser, Readings, is_label
 from judgesense.importers.rows import row_of
 from judgesense.importers.spool import Spool
-from judgesense.table_files import Record, Rows, in_rows
 from judgesense.tasks import is_scale
 
 _MOST_READINGS = 8

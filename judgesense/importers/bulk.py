@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Rows
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.rows import (
     ALLOWED,
@@ -29,7 +30,6 @@ from judgesense.importers.rows import (
     space,
     truth,
 )
-from judgesense.table_files import Rows
 from judgesense.tasks import NO_ORDER, prompt_id
 
 KEY = ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat", "variant")

@@ -9,7 +9,7 @@ from typing import Any
 
 from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.table_files import ABSENT, Record, Rows
+from judgesense.files.tables import ABSENT, Record, Rows
 
 EXTRA = ("prompt", "gold_ab")
 """Targets beside the decision log's columns: the user message, whose hash is ``prompt_id``, and a

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, read_json
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record, read_json
 
 LABELS = ("PASS", "FAIL")
 NO_MODEL = "deepeval-metric"

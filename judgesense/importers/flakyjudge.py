@@ -15,9 +15,9 @@ from typing import Any
 
 from judgesense.decisions import CONTRAST, EQUIVALENT, INTERVENTION, REWORDING
 from judgesense.errors import JudgeSenseError
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, read_json_lines, read_table
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record, read_json_lines, read_table
 
 TASK = "criterion"
 ORIGINAL = "original"

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.json import parse_json
 from judgesense.importers.deepeval import LABELS, NO_MODEL, Case, Metric, cases
 from judgesense.importers.graded import Grade, GradedLog, Wording, graded_log, only, quoted
 from judgesense.importers.wordings import own_wording
-from judgesense.json_files import parse_json
 from judgesense.tasks import ERROR
 
 _STEPS = re.compile(r"Evaluation Steps:\n(\[.*?\n\]|\[\])", re.DOTALL)

@@ -6,9 +6,9 @@ import zipfile
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import read_json, require_file
 from judgesense.importers import graded_deepeval, graded_inspect, graded_promptfoo
 from judgesense.importers.graded import GradedLog
-from judgesense.table_files import read_json, require_file
 
 
 def read_graded(path: str | Path, pick: str | None = None) -> GradedLog:

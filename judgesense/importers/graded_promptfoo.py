@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import read_json
 from judgesense.importers.graded import Grade, GradedLog, Wording, graded_log, only, quoted
 from judgesense.importers.items import Items
 from judgesense.importers.promptfoo import DEFAULT_GRADER, LABELS, records
 from judgesense.importers.protocol import ReadOptions
 from judgesense.importers.wordings import known_wordings, own_wording
-from judgesense.table_files import read_json
 from judgesense.tasks import ERROR, UNCLEAR
 
 FORMAT = 3

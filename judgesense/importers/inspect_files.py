@@ -19,9 +19,9 @@ import pyarrow as pa
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.json_files import parse_json
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import read_json, require_file
+from judgesense.files.json import parse_json
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import read_json, require_file
 
 _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""

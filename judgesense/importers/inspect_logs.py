@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Record
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
 from judgesense.importers.items import Items
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.table_files import Record
 
 _GRADES, _PARTIAL = ("C", "I"), ("C", "P", "I")
 """What Inspect's own instructions offer to a grader."""

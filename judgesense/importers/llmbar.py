@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, read_table, require_columns
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record, read_table, require_columns
 
 
 class Row(Shape):

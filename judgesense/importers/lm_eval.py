@@ -15,9 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import (
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import (
     Record,
     object_of,
     read_json,
@@ -25,6 +24,7 @@ from judgesense.table_files import (
     read_lines,
     require_columns,
 )
+from judgesense.importers.protocol import Importer, ReadOptions
 
 _NAME = re.compile(r"^samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)$")
 _INVALID = "[invalid]"

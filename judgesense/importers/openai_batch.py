@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, read_json_lines
 from judgesense.importers.columns import check_target
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record, read_json_lines
 
 CUSTOM_ID = "{task}|{item_id}|{template_id}|{order}"
 """The default form of a ``custom_id``."""

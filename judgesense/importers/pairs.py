@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, read_table
 from judgesense.importers.items import Items
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record, read_table
 from judgesense.tasks import ERROR, NO_ORDER, UNCLEAR
 
 _TEMPLATES = re.compile(r"^.*#(?P<a>[^#]+?)-(?P<b>[^#-]+)$")

@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, read_json
 from judgesense.importers.items import Items
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record, read_json
 
 LABELS = ("PASS", "FAIL")
 GRADED = (

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Record, Rows, in_rows
 from judgesense.importers.items import Items
-from judgesense.table_files import Record, Rows, in_rows
 
 
 @dataclass(frozen=True)

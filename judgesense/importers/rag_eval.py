@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Record, read_table, require_columns
 from judgesense.importers.protocol import Importer, ReadOptions
-from judgesense.table_files import Record, read_table, require_columns
 
 LABELS = ("0", "1", "2", "3")
 TEMPLATE = "the-one-prompt"

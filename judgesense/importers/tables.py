@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from judgesense.files.tables import SUFFIXES, read_table, read_table_rows
 from judgesense.importers.protocol import Importer
-from judgesense.table_files import SUFFIXES, read_table, read_table_rows
 
 IMPORTER = Importer(
     name="table",

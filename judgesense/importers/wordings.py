@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from judgesense.files.yaml import read_yaml
 from judgesense.tasks import Aliases, Template
-from judgesense.yaml_files import read_yaml
 
 
 @cache

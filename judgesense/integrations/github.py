@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
+from judgesense.files.atomic import write_text
+from judgesense.files.json import parse_json
 from judgesense.integrations.github_comments import Comments
 from judgesense.integrations.github_pages import comment_of, quiet, summary_of
-from judgesense.json_files import parse_json
 from judgesense.text import sentence
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from judgesense.files.tables import Record
 from judgesense.importers.build import build
 from judgesense.importers.columns import ColumnMap
-from judgesense.run_folder import PAIR_SCHEMA
-from judgesense.table_files import Record
+from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import Prompt, pair_up
 
 KEY = "judgesense"

@@ -10,7 +10,7 @@ from typing import Any
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.integrations.grading import Grader
-from judgesense.report_file import load_report
+from judgesense.run_folder.report import load_report
 from judgesense.text import short_names
 
 try:

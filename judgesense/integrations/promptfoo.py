@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.json import parse_json
 from judgesense.integrations.grading import Grader
-from judgesense.json_files import parse_json
 
 OUTPUT = "output"
 """The name of the model's output among the variables of the test."""

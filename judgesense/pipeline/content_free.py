@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import CONTENT_FREE, INTERVENTION
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import VARIANT_SCHEMA
+from judgesense.run_folder.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Task, Template, load_label_map, render
 from judgesense_dataset.published import recognise
 

@@ -14,9 +14,9 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.fitting import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.report_file import saved_report
-from judgesense.run_folder import PROMPTS_FILE, RunFolder, claimed, read_record
-from judgesense.storage import opened
+from judgesense.run_folder.folder import PROMPTS_FILE, RunFolder, claimed, read_record
+from judgesense.run_folder.report import saved_report
+from judgesense.run_folder.storage import opened
 
 if TYPE_CHECKING:
     from judgesense.reporting.report import Report

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.json_files import parse_json
-from judgesense.responses import PARTS, require_finished
+from judgesense.files.json import parse_json
+from judgesense.run_folder.responses import PARTS, require_finished
 
 if TYPE_CHECKING:
     from local_judges.responder import Question
@@ -33,7 +33,7 @@ def read_questions(path: Path) -> Iterator[Question]:
 
     Raises JudgeSenseError naming file, row and column.
     """
-    from judgesense.table_files import read_table
+    from judgesense.files.tables import read_table
     from local_judges.responder import Question
 
     for record in read_table(path):
@@ -91,8 +91,8 @@ def read_rows(
     Raises JudgeSenseError naming file, row and column of what is missing, for a run that is not
     finished, and for a log in which every row failed.
     """
+    from judgesense.files.tables import read_table_rows
     from judgesense.importers.columns import ColumnMap
-    from judgesense.table_files import read_table_rows
 
     require_finished(source.parent if source.name == PARTS else source)
     log = source / PARTS if (source / PARTS).is_dir() else source
@@ -164,8 +164,8 @@ class _References:
     """The references by item, or by item and template where the table names templates."""
 
     def __init__(self, path: Path, columns: Mapping[str, str], encoding: str) -> None:
+        from judgesense.files.tables import read_table
         from judgesense.importers.columns import ColumnMap
-        from judgesense.table_files import read_table
 
         self._path = path
         self._by_key: dict[tuple[str, str | None], dict[str, Any]] = {}

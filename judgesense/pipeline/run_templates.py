@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from judgesense.decisions.stream import Stream
 from judgesense.errors import JudgeSenseError
-from judgesense.files import sha256_of
-from judgesense.run_folder import Run
+from judgesense.files.atomic import sha256_of
+from judgesense.run_folder.folder import Run
 from judgesense.tasks import Task, Template, load_label_map
 from judgesense.text import join
 from judgesense.trust.grid import Grid

@@ -14,7 +14,7 @@ from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
-from judgesense.run_folder import Run, read_run
+from judgesense.run_folder.folder import Run, read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selective import ask_threshold

@@ -15,8 +15,8 @@ from judgesense.decisions import EQUIVALENT
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
-from judgesense.run_folder import Run, read_run
+from judgesense.files.atomic import write_text
+from judgesense.run_folder.folder import Run, read_run
 from judgesense.statistics.calibration import UNDECIDED, majority
 from judgesense.statistics.labels import check_seed
 from judgesense.text import short_names

@@ -17,7 +17,7 @@ from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.execution import execute, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
-from judgesense.run_folder import PAIR_SCHEMA
+from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import Item, Template, is_scale
 from judgesense.trust.rules import AS_ASKED, TIE, Rule
 from judgesense_dataset.items import items_from_rows, load_items

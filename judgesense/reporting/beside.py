@@ -14,7 +14,7 @@ from judgesense.decisions.shares import mapped_shares
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import BASELINES
 from judgesense.published import WORDINGS, to_show
-from judgesense.report_file import identity, main_cells, task_rank
+from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.statistics.sampling import sampled_jss
 from judgesense.text import interval, number, percent, short_names
 from judgesense.trust.discrimination import by_task

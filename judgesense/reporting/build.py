@@ -15,15 +15,7 @@ import pyarrow.compute as pc
 from judgesense.decisions import conform, part_files, raw_texts
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files import write_text
-from judgesense.report_file import (
-    LISTS,
-    REPORT_FILE,
-    VERSION,
-    load_report,
-    merge,
-    saved_report,
-)
+from judgesense.files.atomic import write_text
 from judgesense.reporting.beside import repeated_figures
 from judgesense.reporting.cells import Hashes, parts, stream_cells
 from judgesense.reporting.conclusions import conclusions
@@ -38,7 +30,15 @@ from judgesense.reporting.details import (
 )
 from judgesense.reporting.report import Report
 from judgesense.reporting.wording_texts import wording_texts
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
+from judgesense.run_folder.report import (
+    LISTS,
+    REPORT_FILE,
+    VERSION,
+    load_report,
+    merge,
+    saved_report,
+)
 from judgesense.text import join
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.thresholds import Thresholds
@@ -79,10 +79,10 @@ def measure(
             they are the log's ``raw_text``.
 
     Returns:
-        The contents of ``report.json``: the lists of `judgesense.report_file.LISTS`, ``cells`` with
-        the keys of `CELL_KEYS`. ``accuracy`` is that of mapped decisions among the decided single
-        prompts; ``coverage`` is the share of planned pairs that are decided on both sides. For a
-        comparative task, order ``both`` pools AB and BA.
+        The contents of ``report.json``: the lists of `judgesense.run_folder.report.LISTS`,
+        ``cells`` with the keys of `CELL_KEYS`. ``accuracy`` is that of mapped decisions among the
+        decided single prompts; ``coverage`` is the share of planned pairs that are decided on both
+        sides. For a comparative task, order ``both`` pools AB and BA.
 
     Raises:
         JudgeSenseError: an empty log, a missing column, an impossible label map, or an unknown

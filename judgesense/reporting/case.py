@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgesense.report_file import Key, identity, main_cells
+from judgesense.run_folder.report import Key, identity, main_cells
 from judgesense.text import brackets, percent
 from judgesense.trust.card import TRUST
 from judgesense.trust.rules import AS_ASKED

@@ -13,7 +13,7 @@ import numpy as np
 from judgesense.decisions.frames import Log, Pairs
 from judgesense.decisions.pair_hash import hash_of_sorted, sorted_pairs
 from judgesense.decisions.stream import Stream, agreement, distinct
-from judgesense.report_file import CELL_KEYS, KAPPA_UNDEFINED
+from judgesense.run_folder.report import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.crossed import two_way_interval

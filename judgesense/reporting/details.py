@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from judgesense.decisions.frames import Log
 from judgesense.decisions.stream import Stream, agreement, distinct
-from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.cells import CellPart
+from judgesense.run_folder.report import CELL_KEYS
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.intervals import wilson_cluster
 

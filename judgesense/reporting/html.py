@@ -13,11 +13,11 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from judgesense.report_file import LISTS, Key, identity, task_rank
 from judgesense.reporting.document import environment, render
 from judgesense.reporting.screen import first_screen
 from judgesense.reporting.style import TEMPLATES
 from judgesense.reporting.table import advice_by_case, rows
+from judgesense.run_folder.report import LISTS, Key, identity, task_rank
 from judgesense.text import middle_cut, number, same_start, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4

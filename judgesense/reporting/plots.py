@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgesense.errors import MissingExtraError
-from judgesense.files import replacing
+from judgesense.files.atomic import replacing
 from judgesense.reporting.style import COLOURS, SHAPES
 from judgesense.text import interval, number, shorten
 

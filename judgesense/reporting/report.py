@@ -19,7 +19,8 @@ class Report(ResultMapping):
 
     ``trust`` has the trust card of each judge, task and scoring (`judgesense.trust.card`).
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
-    `judgesense.report_file.CELL_KEYS` names its keys. ``advice`` holds the findings as sentences.
+    `judgesense.run_folder.report.CELL_KEYS` names its keys. ``advice`` holds the findings as
+    sentences.
     ``str()`` is the plain table of ``judgesense report``; a notebook shows the same table.
     """
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES
-from judgesense.report_file import Key, task_rank
 from judgesense.reporting.case import Data, Entry, ReportCase
 from judgesense.reporting.title import MOST_IN_TITLE, title_of
+from judgesense.run_folder.report import Key, task_rank
 from judgesense.text import join, percent, short_names
 from judgesense.trust.card import TRUST
 from judgesense.trust.rules import AS_ASKED

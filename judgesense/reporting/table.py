@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from judgesense.decisions.streams import BASELINES
-from judgesense.report_file import identity, main_cells, task_rank
+from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.text import interval, number, percent, sentence, short_names
 from judgesense.trust.card import CHECKS, QUESTIONS
 

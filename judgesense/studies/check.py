@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.decisions import read_log
-from judgesense.files import sha256_of
+from judgesense.files.atomic import sha256_of
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
 from judgesense.reporting.build import write_report
 from judgesense.reporting.report import Report
 from judgesense.reporting.screen import next_steps
-from judgesense.run_folder import read_record, save_run
+from judgesense.run_folder.folder import read_record, save_run
 from judgesense.statistics.result import ResultMapping
 from judgesense.studies.check_command import CheckCommand
 from judgesense.studies.check_question import (

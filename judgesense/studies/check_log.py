@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.decisions import REWORDING, read_log
-from judgesense.files import sha256_of
+from judgesense.files.atomic import sha256_of
 from judgesense.importers.graded import TASK, GradedLog
 from judgesense.importers.graded_logs import read_graded
 from judgesense.pipeline import to_stderr

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judgesense.errors import MissingExtraError
-from judgesense.files import write_text
-from judgesense.json_files import parse_json
-from judgesense.shapes import OwnShape, fit
+from judgesense.files.atomic import write_text
+from judgesense.files.json import parse_json
+from judgesense.files.shapes import OwnShape, fit
 from judgesense.studies.common.measures import (
     cost_table,
     flips_table,

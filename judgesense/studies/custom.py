@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.files import sha256_of
+from judgesense.files.atomic import sha256_of
+from judgesense.files.yaml import YamlNode, read_nodes
 from judgesense.pipeline import Settings, to_stderr
-from judgesense.report_file import identity
 from judgesense.reporting.plots import ForestRow
+from judgesense.run_folder.report import identity
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.ranking import prompt_sensitivity
@@ -39,7 +40,6 @@ from judgesense.studies.common.measures import (
 from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
 from judgesense.tasks import UNDECIDED
 from judgesense.trust.thresholds import STEADY_JSS
-from judgesense.yaml_files import YamlNode, read_nodes
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import DESIGNS, build, group_items
 from judgesense_dataset.templates import TaskTemplates, load_templates, read_tasks

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.output_folder import require_writable, writing
+from judgesense.files.output import require_writable, writing
+from judgesense.files.tables import read_json, read_table, require_columns
 from judgesense.studies.common.result import Record, Result, Table
 from judgesense.studies.paraphrase_robustness.rater_kit import GUIDE_FILE, KIT_FILE
-from judgesense.table_files import read_json, read_table, require_columns
 from judgesense_dataset.translations import (
     RECORDED,
     Reading,

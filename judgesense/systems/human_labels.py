@@ -15,7 +15,8 @@ import numpy as np
 from pydantic import BeforeValidator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.shapes import Shape, fit
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, read_table
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.reliability import krippendorff_alpha
 from judgesense.systems.label_files import digest, read_label_studio
@@ -23,7 +24,6 @@ from judgesense.systems.strata import strata_of
 from judgesense.systems.units import Units
 from judgesense.systems.verdict_schema import VerdictTable, numbers_of
 from judgesense.systems.verdict_table import SomeId, SomeLabel, as_id
-from judgesense.table_files import Record, read_table
 from judgesense.text import shorten
 
 NAMES = ("label", "human", "human_label", "gold", "rating", "verdict")

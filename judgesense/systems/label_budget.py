@@ -12,7 +12,8 @@ import numpy as np
 
 from judgesense.decisions import read_part
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import PROMPTS_FILE
+from judgesense.files.tables import read_table
+from judgesense.run_folder.folder import PROMPTS_FILE
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.label_planning import neyman, spreads_of
 from judgesense.statistics.labels import check_seed
@@ -26,7 +27,6 @@ from judgesense.systems.strata import strata_of
 from judgesense.systems.units import Units, units_of
 from judgesense.systems.verdict_schema import VerdictTable
 from judgesense.systems.verdict_table import as_id, read_verdicts
-from judgesense.table_files import read_table
 
 FEWEST_FOR_FIT = 10
 """Labels of a system from which on the verdicts' weight is fitted; below, verdicts count fully."""

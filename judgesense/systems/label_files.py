@@ -16,10 +16,10 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes, write_text
-from judgesense.json_files import parse_json
-from judgesense.shapes import Shape, fit
-from judgesense.table_files import Record, require_file
+from judgesense.files.atomic import file_bytes, write_text
+from judgesense.files.json import parse_json
+from judgesense.files.shapes import Shape, fit
+from judgesense.files.tables import Record, require_file
 
 SUFFIXES = (".csv", ".json")
 """The types of files for people."""

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judgesense.environment import now
 from judgesense.errors import JudgeSenseError
+from judgesense.run_folder.environment import now
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.monitor_planning import MonitorPlan, plan_monitor
 from judgesense.statistics.monitoring import TARGET, Watch, watch

@@ -14,8 +14,8 @@ import numpy as np
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files import sha256_of
-from judgesense.run_folder import digests_of, read_run
+from judgesense.files.atomic import sha256_of
+from judgesense.run_folder.folder import digests_of, read_run
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.systems.verdict_runs import table_of_stream
 from judgesense.systems.verdict_schema import VerdictTable, chosen, number_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, own_order
 from judgesense.tasks import is_scale

@@ -15,10 +15,10 @@ import pyarrow as pa
 from pydantic import BeforeValidator, FiniteFloat, TypeAdapter, ValidationError
 
 from judgesense.errors import JudgeSenseError
-from judgesense.shapes import Count, Shape, fit
+from judgesense.files.shapes import Count, Shape, fit
+from judgesense.files.tables import SUFFIXES, Record, Rows, TableRows, read_table_rows
 from judgesense.systems.verdict_runs import verdicts_of_run
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, labels_of
-from judgesense.table_files import SUFFIXES, Record, Rows, TableRows, read_table_rows
 from judgesense.text import join
 
 __all__ = ["SCHEMA", "VerdictTable", "read_verdicts"]

@@ -10,7 +10,8 @@ from string import Formatter
 from typing import Any
 
 from judgesense.decisions.streams import ORACLE
-from judgesense.report_file import identity, main_cells, task_rank
+from judgesense.files.yaml import read_yaml
+from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.text import interval, join, number, percent, s, sentence
 from judgesense.trust.thresholds import (
     FEW_CLUSTERS,
@@ -22,7 +23,6 @@ from judgesense.trust.thresholds import (
     NO_DIFFERENCE,
     POLARITY_GAP,
 )
-from judgesense.yaml_files import read_yaml
 
 Finding = dict[str, Any]
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from judgesense.decisions.stream import Stream, distinct
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import task_rank
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
+from judgesense.run_folder.report import task_rank
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.comparison import NOTHING_COMPARED, holm, paired_test
 from judgesense.statistics.settling import error_of, smallest_difference

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judgesense.report_file import Key, identity, main_cells, task_rank
+from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.text import brackets, number
 from judgesense.trust.thresholds import DISCRIMINATING_KAPPA
 

@@ -10,7 +10,7 @@ from typing import Any
 from judgesense.decisions.stream import Stream, distinct
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.statistics.settling import (
     PROBABILITY,
     Needed,

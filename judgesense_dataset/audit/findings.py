@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from judgesense.files.yaml import read_yaml
 from judgesense.statistics.agreement import cohen_kappa
-from judgesense.yaml_files import read_yaml
 from judgesense_dataset.audit.rows import AuditRow, PromptSide
 
 ERROR, WARNING, INFO = "error", "warning", "info"

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.storage import PartFolder
+from judgesense.run_folder.storage import PartFolder
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.distributed.ray_cluster import RayCluster

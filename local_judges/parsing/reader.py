@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from judgesense.responses import without_thinking
+from judgesense.run_folder.responses import without_thinking
 from judgesense.tasks import REFUSED, UNCLEAR
 from local_judges.parsing.choices import read_choice
 from local_judges.parsing.labels import read_label

@@ -2,7 +2,7 @@
 
 import evaluate
 
-import judgesense.hub_metric
+import judgesense.metric_modules.module
 
 _DESCRIPTION = """\
 Whether free-text responses give the reference answers, by the heuristic matchers that prompt
@@ -17,7 +17,7 @@ _CITATION = """\
 """
 
 
-class AnswerMatch(judgesense.hub_metric.CheckedRows, evaluate.Metric):
+class AnswerMatch(judgesense.metric_modules.module.CheckedRows, evaluate.Metric):
     """Score of responses against reference answers."""
 
     metric = "answer_match"

@@ -1,6 +1,6 @@
 """The Space of the metric answer_match: paste rows, read the scores."""
 
-from judgesense.hub_app import interface
+from judgesense.metric_modules.app import interface
 
 demo = interface("answer_match", __file__)
 

@@ -1,6 +1,6 @@
 """The Space of the metric jss: paste rows, read the scores."""
 
-from judgesense.hub_app import interface
+from judgesense.metric_modules.app import interface
 
 demo = interface("jss", __file__)
 

@@ -2,7 +2,7 @@
 
 import evaluate
 
-import judgesense.hub_metric
+import judgesense.metric_modules.module
 
 _DESCRIPTION = """\
 The Judge Sensitivity Score (JSS) is the share of paraphrase pairs on which an LLM judge returns
@@ -19,7 +19,7 @@ _CITATION = """\
 """
 
 
-class JSS(judgesense.hub_metric.CheckedRows, evaluate.Metric):
+class JSS(judgesense.metric_modules.module.CheckedRows, evaluate.Metric):
     """Agreement of a judge's decisions under two wordings."""
 
     metric = "jss"

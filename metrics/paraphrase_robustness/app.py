@@ -1,6 +1,6 @@
 """The Space of the metric paraphrase_robustness: paste rows, read the scores."""
 
-from judgesense.hub_app import interface
+from judgesense.metric_modules.app import interface
 
 demo = interface("paraphrase_robustness", __file__)
 

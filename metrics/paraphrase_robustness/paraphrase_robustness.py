@@ -2,7 +2,7 @@
 
 import evaluate
 
-import judgesense.hub_metric
+import judgesense.metric_modules.module
 
 _DESCRIPTION = """\
 Accuracy of an LLM judge's scores against human scores under k paraphrases of one instruction, and
@@ -19,7 +19,7 @@ _CITATION = """\
 """
 
 
-class ParaphraseRobustness(judgesense.hub_metric.CheckedRows, evaluate.Metric):
+class ParaphraseRobustness(judgesense.metric_modules.module.CheckedRows, evaluate.Metric):
     """Stability of a judge's scores over paraphrases."""
 
     metric = "paraphrase_robustness"

@@ -1,6 +1,6 @@
 """The Space of the metric position_bias: paste rows, read the scores."""
 
-from judgesense.hub_app import interface
+from judgesense.metric_modules.app import interface
 
 demo = interface("position_bias", __file__)
 

@@ -2,7 +2,7 @@
 
 import evaluate
 
-import judgesense.hub_metric
+import judgesense.metric_modules.module
 
 _DESCRIPTION = """\
 Decisions on the same two options shown in both orders: how often the judge chooses the same item,
@@ -21,7 +21,7 @@ _CITATION = """\
 """
 
 
-class PositionBias(judgesense.hub_metric.CheckedRows, evaluate.Metric):
+class PositionBias(judgesense.metric_modules.module.CheckedRows, evaluate.Metric):
     """Choices of a judge in both option orders."""
 
     metric = "position_bias"

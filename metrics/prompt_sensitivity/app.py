@@ -1,6 +1,6 @@
 """The Space of the metric prompt_sensitivity: paste rows, read the scores."""
 
-from judgesense.hub_app import interface
+from judgesense.metric_modules.app import interface
 
 demo = interface("prompt_sensitivity", __file__)
 

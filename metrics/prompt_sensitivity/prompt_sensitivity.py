@@ -2,7 +2,7 @@
 
 import evaluate
 
-import judgesense.hub_metric
+import judgesense.metric_modules.module
 
 _DESCRIPTION = """\
 How much each model's accuracy varies over prompt templates (population standard deviation, range),
@@ -17,7 +17,7 @@ _CITATION = """\
 """
 
 
-class PromptSensitivity(judgesense.hub_metric.CheckedRows, evaluate.Metric):
+class PromptSensitivity(judgesense.metric_modules.module.CheckedRows, evaluate.Metric):
     """Spread of accuracies over prompts."""
 
     metric = "prompt_sensitivity"

@@ -2,7 +2,7 @@
 
 import evaluate
 
-import judgesense.hub_metric
+import judgesense.metric_modules.module
 
 _DESCRIPTION = """\
 Whether prompts rank alike under other seeds or subsets: Spearman and Kendall correlations, top-1
@@ -20,7 +20,7 @@ _CITATION = """\
 """
 
 
-class RankingStability(judgesense.hub_metric.CheckedRows, evaluate.Metric):
+class RankingStability(judgesense.metric_modules.module.CheckedRows, evaluate.Metric):
     """Stability of prompt rankings over conditions."""
 
     metric = "ranking_stability"

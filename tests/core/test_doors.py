@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import judgesense
-from judgesense.report_file import LISTS
-from judgesense.scores import METRICS
+from judgesense.metric_modules.registry import METRICS
+from judgesense.run_folder.report import LISTS
 from judgesense.statistics.result import ResultMapping
 
 ROOT = Path(judgesense.__file__).parents[1]

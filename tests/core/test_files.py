@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import write_text
-from judgesense.parquet_files import column_names, read_parquet
-from judgesense.report_file import load_report
-from judgesense.run_folder import read_record
+from judgesense.files.atomic import write_text
+from judgesense.files.parquet import column_names, read_parquet
+from judgesense.files.tables import read_json, read_table
+from judgesense.files.yaml import read_yaml
+from judgesense.run_folder.folder import read_record
+from judgesense.run_folder.report import load_report
 from judgesense.systems.monitor_history import read_history
-from judgesense.table_files import read_json, read_table
-from judgesense.yaml_files import read_yaml
 from judgesense_dataset.items import read_rows
 
 READERS: dict[str, Callable[[Path], Any]] = {

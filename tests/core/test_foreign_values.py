@@ -15,16 +15,16 @@ import judgesense
 from hub_scripts.report_shape import check_lists
 from judgesense.cli import main
 from judgesense.errors import JudgeSenseError
-from judgesense.json_files import parse_json
-from judgesense.parquet_files import in_schema, read_parquet
-from judgesense.run_folder import PAIR_SCHEMA, Run
-from judgesense.scores import METRICS
+from judgesense.files.json import parse_json
+from judgesense.files.parquet import in_schema, read_parquet
+from judgesense.files.tables import read_table
+from judgesense.files.yaml import parse_nodes
+from judgesense.metric_modules.registry import METRICS
+from judgesense.run_folder.folder import PAIR_SCHEMA, Run
 from judgesense.statistics.prediction_powered import naive_influence
 from judgesense.studies.paraphrase_robustness.rater_kit import KIT_FILE, read_kit
 from judgesense.systems import verdict_table
-from judgesense.table_files import read_table
 from judgesense.trust.plans import plan_assumed
-from judgesense.yaml_files import parse_nodes
 
 TIMES = pa.array([0, 0], pa.timestamp("s", "Mars/Phobos"))
 

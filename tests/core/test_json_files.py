@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.json_files import parse_json
+from judgesense.files.json import parse_json
 
 
 @pytest.mark.parametrize(

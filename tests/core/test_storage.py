@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.storage import PartFolder, opened, remote_path
+from judgesense.run_folder.storage import PartFolder, opened, remote_path
 
 TABLE = pa.table({"prompt_id": ["a", "b"], "raw_decision": ["YES", None]})
 

@@ -13,7 +13,7 @@ import pytest
 import judgesense
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_record
+from judgesense.run_folder.folder import read_record
 from judgesense.tasks import wrong_alias
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.load import load_benchmark

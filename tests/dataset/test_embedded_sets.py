@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from judgesense.benchmark import Benchmark
+from judgesense.files.yaml import read_yaml
 from judgesense.tasks import Template
-from judgesense.yaml_files import read_yaml
 from judgesense_dataset.audit import audit
 from judgesense_dataset.embedded import (
     CHINESE,

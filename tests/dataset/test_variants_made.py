@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import read_yaml
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense.tasks import Item, render
-from judgesense.yaml_files import read_yaml
 from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
 from judgesense_dataset.polarity import INVERTED, cue
 from judgesense_dataset.templates import DATA

@@ -10,7 +10,7 @@ from rule_run import make_run
 
 from hub_scripts.eval_results import eval_results_publication, eval_yaml
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import main_cells
+from judgesense.run_folder.report import main_cells
 
 hub = pytest.importorskip("huggingface_hub")
 

@@ -14,7 +14,7 @@ from rule_run import make_run
 
 from hub_scripts.every_eval_ever import every_eval_ever
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import main_cells
+from judgesense.run_folder.report import main_cells
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,8 +22,8 @@ from hub_scripts.leaderboard.ranking import standings
 from hub_scripts.leaderboard.sources import DEMO, EmbeddedSource, open_results
 from judgesense.errors import JudgeSenseError
 from judgesense.published import figures, v2_figures
-from judgesense.report_file import CELL_KEYS
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
+from judgesense.run_folder.report import CELL_KEYS
 from judgesense.trust.card import TRUST
 
 HOSTILE = (

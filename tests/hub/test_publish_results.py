@@ -11,7 +11,7 @@ from hub_scripts.publication import Publication, diff
 from hub_scripts.results import results_publication
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import load_report
+from judgesense.run_folder.report import load_report
 
 
 @pytest.fixture

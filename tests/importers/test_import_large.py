@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from judgesense import table_files
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.files import tables as table_files
+from judgesense.files.tables import Record, RecordRows
 from judgesense.importers import import_log, spool
 from judgesense.importers.bulk import block_of, block_of_rows
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.rows import row_of
-from judgesense.table_files import Record, RecordRows
 
 HEADER = "judge,task,item_id,template_id,raw_decision,raw_text,gold"
 

@@ -21,7 +21,7 @@ from test_runner import comparable
 import judgesense
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.storage import PartFolder, opened
+from judgesense.run_folder.storage import PartFolder, opened
 from judgesense_dataset.embedded import embedded_items
 from local_judges.api.judge import ApiJudge
 from local_judges.distributed.ranks import joined, take_a_gpu

@@ -18,9 +18,9 @@ from test_runner import benchmark, tells_parity
 from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.execution import run
-from judgesense.responses import read_responses
-from judgesense.run_folder import RunFolder, read_record, read_run
-from judgesense.storage import Place
+from judgesense.run_folder.folder import RunFolder, read_record, read_run
+from judgesense.run_folder.responses import read_responses
+from judgesense.run_folder.storage import Place
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
 
@@ -191,7 +191,8 @@ def test_a_folder_that_another_process_writes_to_is_refused_until_it_is_killed(
 ) -> None:
     code = (
         "import sys, time; from pathlib import Path; from judgesense.decisions import PARTS;"
-        "from judgesense.run_folder import claimed; from judgesense.storage import Place\n"
+        "from judgesense.run_folder.folder import claimed\n"
+        "from judgesense.run_folder.storage import Place\n"
         "with claimed(Place(Path(sys.argv[1]), PARTS)):\n"
         "    print('claimed', flush=True); time.sleep(60)"
     )

@@ -19,7 +19,7 @@ import judgesense
 from judgesense.cli import app
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_record
+from judgesense.run_folder.folder import read_record
 from judgesense.studies.judge_sensitivity.grid import make_plan
 from judgesense.tasks import prompt_id
 from judgesense_dataset.embedded import TEMPLATES, embedded_items

@@ -15,7 +15,7 @@ from fake_vllm import END, FakeVllm, conversation, encoded, logprobs_after
 import judgesense
 from judgesense.decisions import SCORES_IN_FORM, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_record
+from judgesense.run_folder.folder import read_record
 from local_judges.api.judge import TOP_TOKENS, WHOLE_OPTIONS, ApiJudge
 from local_judges.api.retry import Retry
 from local_judges.options import SYSTEM_PROMPT

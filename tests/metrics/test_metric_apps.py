@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import judgesense
-from judgesense.scores import METRICS
+from judgesense.metric_modules.registry import METRICS
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import judgesense
-from judgesense.scores import METRICS
+from judgesense.metric_modules.registry import METRICS
 
 evaluate = pytest.importorskip("evaluate")
 

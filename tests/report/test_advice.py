@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from judgesense.files.yaml import read_yaml
 from judgesense.reporting.build import measure
 from judgesense.trust import advice
 from judgesense.trust.advice import AdviceCase, _findings
-from judgesense.yaml_files import read_yaml
 
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from judgesense.decisions import raw_texts, read_log, write_part
 from judgesense.decisions.pair_hash import hash_of_sorted, sorted_pairs
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import CELL_KEYS
 from judgesense.reporting.build import measure, measure_run
+from judgesense.run_folder.report import CELL_KEYS
 from judgesense.tasks import signature_hash
 
 EXCLUDED = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]

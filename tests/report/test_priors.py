@@ -13,9 +13,9 @@ import judgesense
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.content_free import with_content_free
-from judgesense.report_file import saved_report
 from judgesense.reporting.build import measure
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
+from judgesense.run_folder.report import saved_report
 from judgesense.statistics.calibration import permutation_offsets
 from judgesense.trust.fitting import content_free_offsets, offsets_of, rotations
 from judgesense.trust.grid import grid_of

@@ -11,7 +11,7 @@ import pytest
 import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.training import export_training
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 
 
 def judge(messages: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.published import paper_judges
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.studies.common.result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
 from judgesense.studies.judge_sensitivity.findings import findings, size_against_jss, size_of

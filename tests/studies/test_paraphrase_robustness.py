@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.studies.paraphrase_robustness import paraphrase_robustness
 from judgesense.studies.paraphrase_robustness.findings import one_model
 from judgesense.studies.paraphrase_robustness.grid import (

@@ -12,7 +12,7 @@ import pytest
 
 from judgesense.decisions import PARTS, SCHEMA
 from judgesense.decisions.log import write_part
-from judgesense.run_folder import digests_of, save_run
+from judgesense.run_folder.folder import digests_of, save_run
 
 COLUMNS = ("item_id", "verdict", "judge", "task", "wording", "repeat", "gold", "score",
            "probability", "cluster_id", "order")  # fmt: skip

@@ -14,7 +14,7 @@ from hub_scripts.leaderboard.render import notice, render, short
 from hub_scripts.leaderboard.sources import RunSource
 from judgesense.decisions import part_files
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import task_rank
+from judgesense.run_folder.report import task_rank
 from judgesense.text import join
 from judgesense.trust.compare import WORDS, winner
 

@@ -14,8 +14,8 @@ from hub_scripts.leaderboard.reports import report_of
 from hub_scripts.leaderboard.sources import RunSource
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.report_file import LISTS, identity, main_cells
 from judgesense.reporting.html import advice, cards, flips, forest, heatmaps
+from judgesense.run_folder.report import LISTS, identity, main_cells
 from judgesense.text import interval, number, percent
 from judgesense.trust.card import CHECKS
 from judgesense.trust.thresholds import EVEN_FIRST

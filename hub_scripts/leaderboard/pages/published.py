@@ -8,7 +8,7 @@ from typing import Any
 from hub_scripts.leaderboard.render import render
 from hub_scripts.leaderboard.sources import RunSource
 from judgesense.published import ROWS, WITHDRAWN, WORDINGS, PublishedFigure, figures, v2_figures
-from judgesense.report_file import task_rank
+from judgesense.run_folder.report import task_rank
 
 
 @cache

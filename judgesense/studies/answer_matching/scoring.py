@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import read_text
 from judgesense.matching.choice import read_choice
 from judgesense.matching.likelihood import ACC, ACC_NORM, match_likelihood, match_options
 from judgesense.matching.maths import match_math
 from judgesense.matching.result import AnswerMatch
 from judgesense.matching.words import match_f1
-from judgesense.responses import without_thinking
+from judgesense.run_folder.responses import without_thinking
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.answer_matching.option_texts import ask_option_texts
 from judgesense.studies.answer_matching.templates import (
@@ -39,7 +40,6 @@ from judgesense.studies.common.question_sets import (
     folder_name,
     require_fields,
 )
-from judgesense.yaml_files import read_text
 from local_judges.llm_matcher import matching_prompt, read_verdict
 from local_judges.responder import Question, respond
 

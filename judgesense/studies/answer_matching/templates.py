@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import read_yaml
 from judgesense.studies.common.question_sets import (
     BenchmarkItem,
     fill,
     read_wordings,
     require_fields,
 )
-from judgesense.yaml_files import read_yaml
 
 CHOICE, STORY, MATH, FACTS = "multiple-choice", "narrativeqa", "math", "simpleqa"
 SET_OF: Mapping[str, str] = {

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from judgesense.decisions.frames import Answers
 from judgesense.decisions.streams import BASELINES, view
-from judgesense.report_file import identity, main_cells, task_rank
 from judgesense.reporting.table import undecided_share
+from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.statistics.ranks import competition_ranks
 from judgesense.studies.common.result import Record, Table

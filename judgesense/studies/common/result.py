@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgesense.benchmark import Benchmark
-from judgesense.environment import versions
 from judgesense.errors import JudgeSenseError
-from judgesense.output_folder import require_writable, writing
+from judgesense.files.output import require_writable, writing
+from judgesense.files.yaml import read_yaml
 from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference, varied
 from judgesense.reporting.markdown import escape
+from judgesense.run_folder.environment import versions
 from judgesense.text import number, p_value, sentence
-from judgesense.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from judgesense.pipeline.data import Parts

@@ -10,9 +10,9 @@ from typing import Any
 
 from judgesense.decisions.stream import Stream
 from judgesense.decisions.streams import view
-from judgesense.report_file import main_cells
 from judgesense.reporting.build import measure
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
+from judgesense.run_folder.report import main_cells
 
 TASKS = ("coherence", "factuality", "preference", "relevance")
 """The paper's tasks; the one on which judges differ most comes first (section 5.1, finding 1)."""

@@ -16,8 +16,8 @@ import pyarrow as pa
 from judgesense.decisions import part_files
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import identity_of, resolve_all, to_stderr
-from judgesense.responses import read_responses
-from judgesense.run_folder import read_record, read_run
+from judgesense.run_folder.folder import read_record, read_run
+from judgesense.run_folder.responses import read_responses
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.tables import positive_number
 from judgesense.studies.common.measures import cost_table

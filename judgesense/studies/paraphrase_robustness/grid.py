@@ -21,12 +21,12 @@ from judgesense.decisions.frames import Answers
 from judgesense.decisions.shares import option_shares
 from judgesense.decisions.streams import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes, sha256_of
-from judgesense.json_files import parse_json
-from judgesense.output_folder import require_writable, writing
+from judgesense.files.atomic import file_bytes, sha256_of
+from judgesense.files.json import parse_json
+from judgesense.files.output import require_writable, writing
+from judgesense.files.shapes import OwnShape, fit
 from judgesense.pipeline import Settings, resolve_all
-from judgesense.run_folder import read_run
-from judgesense.shapes import OwnShape, fit
+from judgesense.run_folder.folder import read_run
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.attributes import (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from judgesense.decisions.streams import View, view
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder import read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.tasks import UNDECIDED, is_scale
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes
-from judgesense.json_files import parse_json
-from judgesense.output_folder import require_writable, writing
-from judgesense.shapes import OwnShape, fit
+from judgesense.files.atomic import file_bytes
+from judgesense.files.json import parse_json
+from judgesense.files.output import require_writable, writing
+from judgesense.files.shapes import OwnShape, fit
+from judgesense.files.tables import read_table
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.reliability import krippendorff_alpha
 from judgesense.studies.common.result import Result, Table, Value, published
@@ -28,7 +29,6 @@ from judgesense.studies.paraphrase_robustness.attributes import (
     sample,
     sources,
 )
-from judgesense.table_files import read_table
 from judgesense.text import percent
 from judgesense_dataset.embedded import load_attributes
 from judgesense_dataset.sources.loader import Reader

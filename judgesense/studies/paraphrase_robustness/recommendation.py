@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes
-from judgesense.json_files import parse_json
-from judgesense.shapes import OwnShape, fit
+from judgesense.files.atomic import file_bytes
+from judgesense.files.json import parse_json
+from judgesense.files.shapes import OwnShape, fit
 from judgesense.studies.common.result import RESULT_FILE
 from judgesense.studies.paraphrase_robustness.attributes import full_name
 from judgesense.studies.paraphrase_robustness.choice import (

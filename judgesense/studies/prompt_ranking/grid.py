@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import read_table
+from judgesense.files.yaml import read_yaml
 from judgesense.matching.choice import match_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.numbers import match_number
@@ -24,8 +26,6 @@ from judgesense.studies.common.question_sets import (
     read_wordings,
     require_fields,
 )
-from judgesense.table_files import read_table
-from judgesense.yaml_files import read_yaml
 from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")

@@ -9,8 +9,8 @@ from typing import Any
 
 from judgesense.decisions.streams import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes
-from judgesense.json_files import parse_json
+from judgesense.files.atomic import file_bytes
+from judgesense.files.json import parse_json
 
 VERSION = 2
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes
+from judgesense.files.atomic import file_bytes
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -1,4 +1,4 @@
-"""What the metric modules for `evaluate` share (their Spaces: `judgesense.hub_app`)."""
+"""What the metric modules for `evaluate` share (their Spaces: `judgesense.metric_modules.app`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.matching import METHODS
-from judgesense.scores import METRICS
+from judgesense.metric_modules.registry import METRICS
 from judgesense.statistics.tables import is_ordered, numbers
 
 
@@ -78,7 +78,7 @@ class CheckedRows:
     """
 
     metric: ClassVar[str]
-    """Name of the metric in `judgesense.scores.METRICS`."""
+    """Name of the metric in `judgesense.metric_modules.registry.METRICS`."""
     description: ClassVar[str]
     citation_text: ClassVar[str]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judgesense.scores import METRICS
+from judgesense.metric_modules.registry import METRICS
 
 Cells = list[list[str]]
 

@@ -20,15 +20,15 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from judgesense.decisions import PARTS, conform, part_files, read_log, read_part, require_parts
-from judgesense.environment import hardware, now, versions
 from judgesense.errors import JudgeSenseError
-from judgesense.files import file_bytes, sha256_of, write_text
-from judgesense.json_files import parse_json
-from judgesense.output_folder import require_writable, writing
-from judgesense.parquet_files import UNREADABLE
-from judgesense.run_record import RunRecord
-from judgesense.shapes import fit
-from judgesense.storage import Place
+from judgesense.files.atomic import file_bytes, sha256_of, write_text
+from judgesense.files.json import parse_json
+from judgesense.files.output import require_writable, writing
+from judgesense.files.parquet import UNREADABLE
+from judgesense.files.shapes import fit
+from judgesense.run_folder.environment import hardware, now, versions
+from judgesense.run_folder.record import RunRecord
+from judgesense.run_folder.storage import Place
 from judgesense.tasks import NO_ORDER, ORDERS, Pair, Prompt, load_label_map
 
 RUN_FILE = "run.json"

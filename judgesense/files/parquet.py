@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files import require_regular
+from judgesense.files.atomic import require_regular
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError)
 """What Arrow raises for a damaged file. A name in the footer that is not UTF-8, or a time that

@@ -14,9 +14,9 @@ import pyarrow as pa
 from judgesense.decisions import SCHEMA as DECISIONS
 from judgesense.decisions import conform, part_files, read_part, require_parts
 from judgesense.errors import JudgeSenseError
-from judgesense.json_files import parse_json
-from judgesense.parquet_files import UNREADABLE
-from judgesense.run_folder import changes, read_record
+from judgesense.files.json import parse_json
+from judgesense.files.parquet import UNREADABLE
+from judgesense.run_folder.folder import changes, read_record
 
 PARTS = "responses"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from judgesense.errors import JudgeSenseError
-from judgesense.json_files import parse_json
+from judgesense.files.json import parse_json
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
@@ -285,7 +285,7 @@ def _csv_cells(path: Path, encoding: str, suffix: str) -> Iterator[list[str]]:
 def _parquet_rows(path: Path) -> Iterator[TableRows]:
     import pyarrow.parquet as pq
 
-    from judgesense.parquet_files import UNREADABLE, sound
+    from judgesense.files.parquet import UNREADABLE, sound
 
     number = 0
     try:

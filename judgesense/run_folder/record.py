@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from judgesense.shapes import OwnShape
+from judgesense.files.shapes import OwnShape
 
 
 class JudgeRecord(OwnShape):

@@ -1,0 +1,1 @@
+"""What the six `evaluate` modules in `metrics/` share."""
