@@ -356,14 +356,6 @@ def _studies(base: Path) -> None:
         attributes=["organisation"],
         data={"essays": str(base / "essays" / "essays.jsonl")},
     )
-    row = {
-        "judge": "j", "accuracy": 0.5, "ci_low": 0.4, "ci_high": 0.6, "near": 0.8, "calls": 1.0,
-        "tokens": 10.0, "cost_usd": 0.1, "n_items": 20, "choice_accuracy": None,
-        "choice_low": None, "choice_high": None, "attribute": "dialogue-naturalness",
-    }  # fmt: skip
-    strategies = ("constant score", "single judge", "best judge")
-    rows = [{**row, "strategy": name, "gain": at / 10} for at, name in enumerate(strategies)]
-    _json(base / "robustness" / "study.json", {"tables": {"mitigations": {"rows": rows}}})
 
 
 def _submission(base: Path) -> None:

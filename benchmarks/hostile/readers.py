@@ -238,8 +238,6 @@ READERS = (
     Reader("rated texts", "essays", ("essays.jsonl",),
            ("study", "rater-kit", "--attributes", "organisation", "--source",
             "essays={dir}/essays.jsonl", "--out", "{out}"), weight=0.5),
-    Reader("reckon", "robustness", ("study.json",),
-           ("study", "reckon", "{dir}", "dialogue-naturalness"), weight=0.5),
     Reader("submission", "submission", ("run.zip",), call=_submit),
     Reader("action inputs", "submission", ("inputs.json",), call=_action_inputs, weight=0.5),
     Reader("estimate labels", "estimate", ("labels.csv", "label-studio.json"),

@@ -1,8 +1,7 @@
-"""``judgesense study``: paraphrase robustness, its calculator and its kit for raters."""
+"""``judgesense study``: paraphrase robustness, and its kit for raters."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,7 +26,6 @@ Sources = Annotated[
 def add_to(app: opt.App) -> None:
     """Add the commands to the group of studies."""
     app.command("paraphrase-robustness")(paraphrase_robustness)
-    app.command("reckon")(reckon)
     app.command("rater-kit")(rater_kit)
 
 
@@ -117,24 +115,6 @@ def paraphrase_robustness(
         quick=quick,
     )
     finish(result, out, format)
-
-
-def reckon(
-    study: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A finished study of paraphrase robustness.")
-    ],
-    attribute: Annotated[str, typer.Argument(metavar="ATTRIBUTE", help="Such as clarity.")],
-    budget: Annotated[float | None, opt.option("USD", "US dollars per 1,000 items.")] = None,
-    token_price: Annotated[
-        float | None, opt.option("USD", "Per million tokens, where no cost is recorded.")
-    ] = None,
-    format: opt.Format = "text",
-) -> None:
-    """Recommend a judge or panel for an attribute within a budget, with its measured accuracy."""
-    from judgesense.studies.paraphrase_robustness import recommendation
-
-    found = recommendation.reckon(study, attribute, budget, token_price)
-    opt.output(format, lambda: asdict(found), found.text)
 
 
 def rater_kit(

@@ -74,10 +74,10 @@ def test_the_published_figures_are_those_of_the_papers_table() -> None:
 def test_the_papers_rankings_side_by_side_are_of_the_same_models(tmp_path: Path) -> None:
     items = tuple(BenchmarkItem(f"i{n}", "?", ("a",), tuple("abcd"), 0) for n in range(2))
     answers = BenchmarkAnswers("arc-challenge", ("m",), paper_templates(CHOICE)[:2], items, [])
-    answers.scores.update({name: np.ones((1, 2, 2)) for name in ("likelihood", "judge", "acc")})
+    answers.scores.update({name: np.ones((1, 2, 2)) for name in ("likelihood", "judge", "choice")})
     rows = {row["matcher"]: row for row in ranking_table([answers], 0).rows}
     paper = {name: row["paper_mean_spearman"] for name, row in rows.items()}
-    assert paper == {"likelihood": 0.3036, "judge": 0.9187, "acc": None}
+    assert paper == {"likelihood": 0.3036, "judge": 0.9187, "choice": None}
     assert all("4 open models" in rows[name]["place"] for name in ("likelihood", "judge"))
     assert (rows["judge"]["paper_all_models"], rows["likelihood"]["paper_all_models"]) == (
         0.9546, None,
@@ -174,68 +174,6 @@ def test_a_judge_finds_what_the_heuristic_misses_and_the_examples_show_it(
     assert (tmp_path / "figures" / "missed.png").stat().st_size > 5000
 
 
-class Scoring(CallableJudge):
-    """Says A; finds the first label most probable, and every option's text equally so a character,
-    but for the right one, which is a little more so."""
-
-    engine = "callable"
-
-    def __init__(self, right: dict[str, str]) -> None:
-        super().__init__(lambda messages: ["The answer is A."] * len(messages), name="scoring")
-        self.right, self.scorings = right, frozenset({"generate", "options"})
-        self.plans = 0
-
-    def plan(self, requests, scorings):
-        self.plans += 1
-        # As with a real model, another cap makes another fingerprint.
-        self.name = f"scoring@{self.plans}"
-        return super().plan(requests, scorings)
-
-    def describe(self):
-        return {"engine": self.engine}
-
-    def _answer(self, request, reply):
-        answer = super()._answer(request, reply)
-        question = next(known for known in self.right if known in request.text)
-        labels = len(request.options[0]) == 1
-        answer.option_logprobs = tuple(
-            -float(at) if labels else -len(text) * (0.4 if text == self.right[question] else 0.5)
-            for at, text in enumerate(request.options)
-        )
-        return answer
-
-
-@pytest.mark.parametrize("engine", ["callable", "api"])
-def test_the_texts_of_options_are_scored_beside_their_labels(
-    tmp_path: Path, mirror: Path, engine: str
-) -> None:
-    items = draw("arc-challenge", 6, 0, mirror).items
-    model = Scoring({item.question: item.options[item.correct or 0] for item in items})
-    model.engine = engine
-    plan = MatchingPlan(("arc-challenge",), limit=6, n_templates=2)
-    result = answer_matching([model], tmp_path, plan=plan, mirror=mirror, note=quiet)
-    accuracy = {row["matcher"]: row["accuracy"] for row in result.table("accuracy").rows}
-    first = np.mean([item.correct == 0 for item in items])
-    assert (accuracy["choice"], accuracy["likelihood"]) == (first, first)
-    if engine == "api":  # It sees the first token only.
-        assert accuracy.keys() == {"choice", "likelihood"}
-        return
-    shortest = [
-        min(
-            range(4),
-            key=lambda at, item=item: len(item.options[at]) * (0.4 if at == item.correct else 0.5),
-        )
-        for item in items
-    ]
-    chosen = [at == item.correct for at, item in zip(shortest, items, strict=True)]
-    assert accuracy["acc"] == pytest.approx(np.mean(chosen))
-    assert accuracy["acc"] < accuracy["acc_norm"] == 1.0
-    letters = {row["matcher"]: row["one_letter"] for row in result.table("accuracy").rows}
-    assert letters["likelihood"] == 1.0
-    counts = np.bincount([item.correct or 0 for item in items])
-    assert letters["acc_norm"] == pytest.approx(counts.max() / 6)
-
-
 @pytest.mark.slow
 def test_an_item_without_an_answer_is_left_out_for_every_model(
     tmp_path: Path, mirror: Path, models: list[Any]
@@ -320,7 +258,6 @@ def test_one_real_model_answers_every_set_of_the_mirror(tmp_path: Path, mirror: 
     assert matchers == {
         ("arc-challenge", "choice"), ("arc-challenge", "likelihood"), ("openbookqa", "choice"),
         ("openbookqa", "likelihood"), ("math", "math"),
-        *((name, way) for name in ("arc-challenge", "openbookqa") for way in ("acc", "acc_norm")),
         *((name, "judge") for name in plan.benchmarks),
     }  # fmt: skip
     graded = [row for row in result.table("accuracy").rows if row["benchmark"] == "simpleqa"]
@@ -359,7 +296,7 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
 
     tables = run()["tables"]
     assert {row["matcher"] for row in tables["accuracy"]["rows"]} == {
-        "likelihood", "acc", "acc_norm", "choice", "judge", "judge, options",
+        "likelihood", "choice", "judge", "judge, options",
     }  # fmt: skip
     assert {row["model"] for row in tables["accuracy"]["rows"]} == {
         "smollm2-135m", "gemma3-270m", "smollm2-135m-bf16",

@@ -1,18 +1,15 @@
-"""Panels, self-consistency, tiers and the reckoner, on tables whose answers are known."""
+"""Panels and self-consistency on tables whose answers are known."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from judgesense.errors import JudgeSenseError
 from judgesense.statistics.classical import chi_square
-from judgesense.studies.common.result import Result, published
+from judgesense.studies.common.result import published
 from judgesense.studies.paraphrase_robustness.grid import Gaps, Grid, Scores, make_plan
 from judgesense.studies.paraphrase_robustness.measures import (
     contrasts,
@@ -34,12 +31,10 @@ from judgesense.studies.paraphrase_robustness.mitigations import (
     near,
     outcomes,
 )
-from judgesense.studies.paraphrase_robustness.recommendation import reckon, recommend
 from judgesense.studies.paraphrase_robustness.tables import (
     attributes_table,
     judges_table,
     mitigations_table,
-    strategies_table,
     tolerance_table,
 )
 from judgesense_dataset.embedded import load_attributes
@@ -168,27 +163,9 @@ def test_the_accuracy_of_the_best_strategy_is_cross_fitted() -> None:
     (row,) = attributes_table(measure(equal_judges()), tried).rows
     assert row["best_strategy"] == max(usable, key=lambda one: one.accuracy).strategy
     assert row["best_accuracy"] < flattered
-    rows = {r["strategy"]: r for r in mitigations_table(tried, 0.5).rows}
-    assert rows[BEST]["choice_accuracy"] == pytest.approx(rows[BEST]["accuracy"])
-    assert rows[SINGLE]["choice_accuracy"] is None
-    assert rows["panel, mean"]["choice_low"] < rows["panel, mean"]["choice_accuracy"] < flattered
-    (tier,) = recommend(tried)
-    assert tier["cross_fitted"]
     few = outcomes(three_who_err_in_turn(), 0.5)
     (row,) = attributes_table(measure(three_who_err_in_turn()), few).rows
     assert row["best_accuracy"] is None
-    assert not recommend(few)[0]["cross_fitted"]
-
-
-def test_the_reckoner_says_what_to_expect_on_other_texts(tmp_path: Path) -> None:
-    tried = outcomes(equal_judges(), 0.5)
-    result = Result("paraphrase-robustness", "x", {}, [mitigations_table(tried, 0.5)])
-    (tmp_path / "study.json").write_text(json.dumps(result.as_json()), "utf-8")
-    found = reckon(tmp_path, ANSWERABILITY)
-    assert found.choice_accuracy is not None
-    assert found.choice_accuracy < found.accuracy
-    cheap = reckon(tmp_path, ANSWERABILITY, budget=1.5)
-    assert (cheap.strategy, cheap.choice_accuracy) == (BEST, pytest.approx(cheap.accuracy))
 
 
 def test_strategies_meet_the_same_items() -> None:
@@ -199,35 +176,6 @@ def test_strategies_meet_the_same_items() -> None:
     assert {len(one.exact) for one in outcomes(grid(whole, part), 0.5)} == {2}
 
 
-def test_the_cheapest_strategy_that_is_not_shown_to_be_worse_is_recommended() -> None:
-    human = [1, 2, 3] * 10
-    right = [[h, h] for h in human]
-    same = grid(*(cell(name, right, human, ANSWERABILITY) for name in "abc"))
-    (tier,) = recommend(outcomes(same, 0.5))
-    assert (tier["kind"], tier["strategy"], tier["people"]) == ("verifiable", "best judge", "none")
-    # Each judge is right on two thirds of the items, the panel on all.
-    wrong = [[[h % 3 + 1] * 2 if at % 3 == j else [h, h] for at, h in enumerate(human)]
-             for j in range(3)]  # fmt: skip
-    parted = grid(*(cell("abc"[j], wrong[j], human) for j in range(3)))
-    (tier,) = recommend(outcomes(parted, 0.5))
-    assert tier["strategy"].startswith("panel")
-    assert tier["people"] == "none"
-    assert tier["accuracy"] == 1.0
-
-
-def test_cheapest_is_by_dollars_where_all_are_known_and_else_by_tokens() -> None:
-    human = [1, 2, 3] * 10
-    right = [[h, h] for h in human]
-    found = outcomes(grid(*(cell(name, right, human) for name in "abc")), 0.5)
-    costs = {SINGLE: 0.3, BEST: 0.9, SELF: 0.2}
-    priced = [replace(one, dollars=costs.get(one.strategy, 0.8)) for one in found]
-    (tier,) = recommend(priced)
-    assert (tier["strategy"], tier["cost_usd"]) == (SELF, 0.2)
-    unknown = [replace(one, dollars=None) if one.strategy == SELF else one for one in priced]
-    (tier,) = recommend(unknown)
-    assert tier["strategy"] == BEST
-
-
 def test_a_strategy_that_left_items_undecided_is_compared_on_the_others() -> None:
     found = outcomes(three_who_err_in_turn(), 0.5)
     panel = next(one for one in found if one.strategy == "panel, mean")
@@ -236,10 +184,6 @@ def test_a_strategy_that_left_items_undecided_is_compared_on_the_others() -> Non
     # The panel's mean errs on i2 alone.
     assert (fuser.exact.mean(), panel.exact.mean()) == (1.0, pytest.approx(2 / 3))
     assert fuser.gain(single)[0] == pytest.approx(1 - single.exact[:2].mean())
-    (tier,) = recommend([*found, fuser])
-    assert tier["n_items"] == 2
-    (tier,) = recommend([*found, fuser.on(["i0"])])
-    assert tier["n_items"] == 3
     rows = {row["strategy"]: row for row in mitigations_table([*found, fuser], 0.5).rows}
     assert (rows[FUSER]["n_items"], rows[SINGLE]["n_items"]) == (2, 3)
 
@@ -257,14 +201,6 @@ def test_texts_that_a_judge_left_undecided_are_named_with_the_judge() -> None:
     (said,) = lost(grid(whole, part, none))
     assert "question-clarity: no panel" in said
     assert "(undecided of 3: b 1, c 3)" in said
-
-
-def test_people_score_where_a_constant_score_does_as_well() -> None:
-    human = [3] * 20 + [1] * 5
-    dull = grid(*(cell(name, [[3, 3]] * 25, human) for name in "abc"))
-    (tier,) = recommend(outcomes(dull, 0.5))
-    assert tier["accuracy"] == tier["constant_accuracy"] == 0.8
-    assert tier["people"].startswith("people score")
 
 
 def test_the_papers_stability_test_follows_from_its_rates() -> None:
@@ -372,75 +308,3 @@ def test_the_control_draws_both_gaps_on_items_that_the_base_wording_decided() ->
     assert [control([one])[-1]["n_items"] for one in found[:2]] == [3, 2]
     (row,) = {tuple(one[name] for name in CONTROL) for one in control(found)}
     assert row == (2, 5, 0.0, 0.0)
-
-
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    tried = outcomes(three_who_err_in_turn(), 0.5)
-    result = Result(
-        "paraphrase-robustness",
-        "x",
-        {},
-        [strategies_table(tried, 0.5), mitigations_table(tried, 0.5)],
-    )
-    (tmp_path / "study.json").write_text(json.dumps(result.as_json()), "utf-8")
-    return tmp_path
-
-
-def test_the_reckoner_names_the_most_accurate_strategy_that_the_budget_allows(study: Path) -> None:
-    rich = reckon(study, "clarity", budget=5)
-    assert (rich.strategy, rich.accuracy, rich.cost_usd) == (
-        "panel, majority",
-        1.0,
-        pytest.approx(3.0),
-    )
-    assert rich.warning == ""
-    poor = reckon(study, CLARITY, budget=1.5)
-    assert (poor.strategy, poor.judge, poor.calls) == ("best judge", "a", 1)
-    assert "panel, majority" in poor.too_dear
-    assert "panel, majority" in poor.text()
-
-
-def test_the_reckoner_takes_the_gain_on_the_same_texts_and_of_equals_the_cheaper(
-    tmp_path: Path,
-) -> None:
-    found = {one.strategy: one for one in outcomes(three_who_err_in_turn(), 0.5)}
-    panel = found["panel, majority"]
-    equals = [
-        found[CONSTANT], found[SINGLE], replace(found[BEST], dollars=1e-9),
-        replace(panel, tokens=1, dollars=0.9), replace(panel, strategy=SELF, dollars=0.1),
-        # Always right on the one text on which the mean single judge is right most often.
-        replace(found[SELF].on(["i2"]), strategy=FUSER, exact=np.ones(1), dollars=1e-9),
-    ]  # fmt: skip
-    equals[1] = replace(equals[1], exact=np.array([0.5, 0.5, 1.0]))
-    result = Result("paraphrase-robustness", "x", {}, [mitigations_table(equals, 0.5)])
-    (tmp_path / "study.json").write_text(json.dumps(result.as_json()), "utf-8")
-    assert reckon(tmp_path, CLARITY).strategy == SELF
-
-
-def test_the_reckoner_says_what_is_missing(study: Path, tmp_path: Path) -> None:
-    with pytest.raises(JudgeSenseError, match=r"too little.*\$1"):
-        reckon(study, "clarity", budget=0.5)
-    with pytest.raises(JudgeSenseError, match="did not measure question-conciseness"):
-        reckon(study, "conciseness")
-    with pytest.raises(JudgeSenseError, match="unknown attribute 'beauty'"):
-        reckon(study, "beauty")
-    with pytest.raises(JudgeSenseError, match="holds no finished study"):
-        reckon(tmp_path / "elsewhere", "clarity")
-
-
-def test_where_no_cost_is_recorded_a_token_price_stands_in(tmp_path: Path) -> None:
-    free = grid(*(replace(one, dollars=None) for one in three_who_err_in_turn().cells))
-    tried = outcomes(free, 0.5)
-    result = Result("paraphrase-robustness", "x", {}, [mitigations_table(tried, 0.5)])
-    (tmp_path / "study.json").write_text(json.dumps(result.as_json()), "utf-8")
-    with pytest.raises(JudgeSenseError, match="--token-price"):
-        reckon(tmp_path, "clarity", budget=1)
-    # 300 tokens an item, 1,000 items, 2 dollars a million tokens.
-    assert reckon(tmp_path, "clarity", budget=1, token_price=2).cost_usd == pytest.approx(0.6)
-
-
-def test_a_lone_judge_asked_once_is_a_strategy_too() -> None:
-    human = [1, 2, 3] * 10
-    (tier,) = recommend(outcomes(grid(cell("a", [[h, h] for h in human], human)), 0.5))
-    assert (tier["strategy"], tier["accuracy"], tier["tokens"]) == (SINGLE, 1.0, 100.0)

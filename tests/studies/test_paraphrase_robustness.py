@@ -303,7 +303,6 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
     assert len(tables["configurations"]["rows"]) == 9
     strategies = [row["strategy"] for row in tables["strategies"]["rows"]]
     assert strategies[-1] == "fuser"
-    assert {row["kind"] for row in tables["recommendation"]["rows"]} == set(kinds)
     first = (out / "study.md").read_text("utf-8")
     code = (
         "import sys; from judgesense.cli import app\n"
@@ -314,13 +313,6 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
                            timeout=300, check=False)  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert (out / "study.md").read_text("utf-8") == first
-    said = subprocess.run(
-        [sys.executable, "-m", "judgesense", "study", "reckon", str(out), "clarity",
-         "--budget", "10", "--token-price", "0.5"],
-        env=env, text=True, capture_output=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.startswith("question-clarity: use the ")
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 from local_judges.responder import _spec_of
 
 STUDIES = ("judge-sensitivity", "paraphrase-robustness", "answer-matching", "prompt-ranking")
-OTHERS = ("run", "reckon", "rater-kit")
+OTHERS = ("run", "rater-kit")
 
 
 def help_of(*command: str) -> str:

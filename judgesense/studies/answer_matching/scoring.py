@@ -1,8 +1,7 @@
 """The answers to one benchmark, and their scores by each matcher.
 
 Matchers are the paper's heuristics (log-likelihood over the options' labels, word F1, mathematical
-comparison), the log-likelihood of the options' texts, the extraction of a stated choice, and a
-judge that sees the reference.
+comparison), the extraction of a stated choice, and a judge that sees the reference.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.files.yaml import read_text
 from judgesense.matching.choice import read_choice
-from judgesense.matching.likelihood import ACC, ACC_NORM, match_likelihood, match_options
+from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import match_math
-from judgesense.matching.result import AnswerMatch
 from judgesense.matching.words import match_f1
 from judgesense.run_folder.responses import without_thinking
 from judgesense.statistics.arrays import Floats
-from judgesense.studies.answer_matching.option_texts import ask_option_texts
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
     FACTS,
@@ -65,8 +62,7 @@ GRADER_FIELDS = ("question", "target", "predicted_answer")
 class BenchmarkResponse:
     """An answer of a model, or a probe: an answer that is known to be right or wrong.
 
-    ``cut`` says that the token cap cut it off; ``logprobs`` are those of the options' labels and
-    ``text_logprobs`` those of their texts.
+    ``cut`` says that the token cap cut it off; ``logprobs`` are those of the options' labels.
     """
 
     model: str
@@ -75,7 +71,6 @@ class BenchmarkResponse:
     text: str
     cut: bool = False
     logprobs: tuple[float, ...] | None = None
-    text_logprobs: Mapping[str, float] | None = None
     right: bool | None = None
 
 
@@ -118,12 +113,6 @@ class BenchmarkAnswers:
             return self.readings
         if matcher == LIKELIHOOD:
             return ["ABCD"[int(np.argmax(response.logprobs or ()))] for response in self.responses]
-        if matcher in (ACC, ACC_NORM):
-            readings = _by_texts(self.responses, matcher).readings
-            return [
-                None if text is None else "ABCD"[response.item.options.index(text)]
-                for response, text in zip(self.responses, readings, strict=True)
-            ]
         return []
 
 
@@ -167,20 +156,17 @@ def ask(
         if not kept:
             raise JudgeSenseError(f"{said}; no item is left: try another model or fewer tokens")
         note(f"{said}; {len(failed)} of {len(items)} items are left out for every model")
-    texts = ask_option_texts(benchmark, kept, templates, responders, logs, out, note, seed)
     responses = []
     for model, rows in logs.items():
         for template in templates:
             for item in kept:
                 row = rows[template.name, item.item_id]
                 scored = row["option_logprobs"]
-                likely = texts.get(model, {}).get((template.name, item.item_id))
                 responses.append(
                     BenchmarkResponse(
                         model, template, item, without_thinking(row["text"]),
                         row["finish_reason"] == "length",
                         None if scored is None else tuple(each["logprob"] for each in scored),
-                        likely,
                     )
                 )  # fmt: skip
     answers = BenchmarkAnswers(
@@ -188,14 +174,6 @@ def ask(
     )
     _score(answers)
     return answers
-
-
-def _by_texts(responses: Sequence[BenchmarkResponse], matcher: str) -> AnswerMatch:
-    return match_options(
-        [response.text_logprobs or {} for response in responses],
-        [response.item.options[response.item.correct or 0] for response in responses],
-        matcher,
-    )
 
 
 def _score(answers: BenchmarkAnswers) -> None:
@@ -216,10 +194,6 @@ def _score(answers: BenchmarkAnswers) -> None:
     if answers.kind == CHOICE and len(logprobs) == len(responses):
         result = match_likelihood(logprobs, [response.item.correct or 0 for response in responses])
         answers.scores[LIKELIHOOD] = np.array(result.per_example).reshape(answers.shape)
-    if answers.kind == CHOICE and all(response.text_logprobs for response in responses):
-        for matcher in (ACC, ACC_NORM):
-            texts = _by_texts(responses, matcher)
-            answers.scores[matcher] = np.array(texts.per_example).reshape(answers.shape)
 
 
 def _match(

@@ -64,9 +64,8 @@ def accuracy_table(cells: Sequence[Cell]) -> Table:
         "the share of such assignments that spread at least as much (permutation test). Answers "
         "without a verdict are left out of the means. one letter: the share of the choices that "
         "fall on the most frequent option; a model that always takes the same option is right by "
-        "chance. likelihood: the most probable label (A-D or 1-4); acc and acc_norm: the most "
-        "probable option text, as it is and per character (lm-eval's names). For NarrativeQA the "
-        "score is word F1.",
+        "chance. likelihood: the most probable label (A-D or 1-4). For NarrativeQA the score is "
+        "word F1.",
     )  # fmt: skip
 
 

@@ -35,7 +35,6 @@ from judgesense.studies.paraphrase_robustness.grid import (
 )
 from judgesense.studies.paraphrase_robustness.measures import Configuration, control, measure
 from judgesense.studies.paraphrase_robustness.mitigations import lost, outcomes
-from judgesense.studies.paraphrase_robustness.recommendation import recommend
 from judgesense_dataset.sources.loader import Reader
 
 PANEL = 3
@@ -162,7 +161,6 @@ def paraphrase_robustness(
         tables.control_table(controls, DRAWN if gaps is None else ASKED),
         tables.strategies_table(tried, tau),
         tables.mitigations_table(tried, tau),
-        tables.recommendation_table(recommend(tried)),
         tables.configurations_table(found, tau),
         _cost(out),
     ]

@@ -149,6 +149,21 @@ def mean_interval(values: Floats, clusters: Sequence[str], low: float = 0.0) -> 
     return Interval(max(low, ends.low), min(1.0, ends.high))
 
 
+def crossfit_accuracy(outcomes: Sequence[Outcome]) -> float | None:
+    """The accuracy of choosing the most accurate of several strategies on other items than it is
+    scored on; None without a strategy or with fewer than ten clusters."""
+    if not outcomes:
+        return None
+    shared = set.intersection(*(set(one.items) for one in outcomes))
+    same = [one.on(shared) for one in outcomes]
+    # Every strategy has its items in the grid's order.
+    scores = np.stack([one.exact for one in same], axis=1)
+    weights = crossfit_weights(
+        same[0].clusters, len(same), lambda rows: int(chosen(scores[rows].mean(axis=0)))
+    )
+    return None if weights is None else float((weights * scores).sum(axis=1).mean())
+
+
 def outcomes(grid: Grid, tolerance: float) -> list[Outcome]:
     """Every strategy that needs no further judging, on every attribute.
 

@@ -9,7 +9,6 @@ import numpy as np
 from judgesense.statistics.ranks import chosen
 from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.result import Table, published
-from judgesense.studies.paraphrase_robustness.choice import by_cost, crossfit_choice, usable
 from judgesense.studies.paraphrase_robustness.measures import (
     Configuration,
     Record,
@@ -22,7 +21,7 @@ from judgesense.studies.paraphrase_robustness.measures import (
     means,
     stability,
 )
-from judgesense.studies.paraphrase_robustness.mitigations import SINGLE, Outcome
+from judgesense.studies.paraphrase_robustness.mitigations import SINGLE, Outcome, crossfit_accuracy
 from judgesense.text import number, p_value
 
 STUDY = "paraphrase-robustness"
@@ -36,7 +35,7 @@ HEADINGS = {
     "paper_sensitivity": "paper's sensitivity", "paper_gap": "paper's gap",
     "paper_best": "paper's best", "paper_stable": "paper's share", "paper_cohens_d": "paper's d",
     "paper_pearson": "paper's r", "paper_difference": "paper's difference", "paper_p": "paper's p",
-    "paper_gain": "paper's gain", "paper_tier": "the paper's tier", "cost_usd": "US dollars",
+    "paper_gain": "paper's gain", "cost_usd": "US dollars",
 }  # fmt: skip
 """Headings of the columns whose id does not say it all."""
 
@@ -102,14 +101,13 @@ def attributes_table(found: Sequence[Configuration], outcomes: Sequence[Outcome]
         own = [one for one in found if one.scores.attribute.name == name]
         tried = [o for o in outcomes if o.attribute == name and o.calls and o.strategy != SINGLE]
         best = max(tried, key=lambda one: one.accuracy, default=None)
-        fitted = crossfit_choice(tried) if tried else None
         rows.append(
             {
                 "attribute": name, "kind": own[0].kind, **means(own, "accuracy"),
                 "paper_accuracy": paper(f"attribute.{name}.accuracy"),
                 **means(own, "constant_accuracy"),
                 "best_strategy": None if best is None else best.strategy,
-                "best_accuracy": None if fitted is None else fitted[0],
+                "best_accuracy": crossfit_accuracy(tried),
                 "paper_best": paper(f"attribute.{name}.best"),
             }
         )  # fmt: skip
@@ -292,26 +290,9 @@ def control_table(rows: Sequence[Record], how: str) -> Table:
     )
 
 
-CHOICE = ("choice_accuracy", "choice_low", "choice_high")
-"""The accuracy of choosing among a strategy and the cheaper ones."""
-
-
-def _choices(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], Record]:
-    """By attribute and strategy: the cross-fitted accuracy of the choice up to its cost."""
-    found: dict[tuple[str, str], Record] = {}
-    for name in dict.fromkeys(one.attribute for one in outcomes):
-        ranked = by_cost(usable([one for one in outcomes if one.attribute == name]))
-        for at, one in enumerate(ranked, 1):
-            if (fitted := crossfit_choice(ranked[:at])) is not None:
-                values = (fitted[0], fitted[1].low, fitted[1].high)
-                found[name, one.strategy] = dict(zip(CHOICE, values, strict=True))
-    return found
-
-
 def mitigations_table(outcomes: Sequence[Outcome], tolerance: float) -> Table:
     """Every strategy on every attribute."""
     single = {one.attribute: one for one in outcomes if one.strategy == SINGLE}
-    choices = _choices(outcomes)
     rows: list[Record] = []
     for one in outcomes:
         gain, ends = one.gain(single[one.attribute])
@@ -324,7 +305,6 @@ def mitigations_table(outcomes: Sequence[Outcome], tolerance: float) -> Table:
                 "near": float(one.near.mean()), "near_gain": one.near_gain(single[one.attribute]),
                 "gap": one.gap, "calls": one.calls, "tokens": one.tokens, "cost_usd": one.dollars,
                 "n_items": len(one.exact),
-                **choices.get((one.attribute, one.strategy), dict.fromkeys(CHOICE)),
             }
         )  # fmt: skip
     return table(
@@ -336,9 +316,7 @@ def mitigations_table(outcomes: Sequence[Outcome], tolerance: float) -> Table:
         "on the same items; intervals are t intervals over clusters. best judge: each text is "
         "scored by the judge that is most often right on other texts (on all, with fewer than ten "
         "texts); judge names the one that all texts choose. calls, tokens and US dollars are per "
-        "item; US dollars are undefined without a price. choice: the accuracy of choosing the most "
-        "accurate strategy among this one and the cheaper ones, on other texts than it is scored "
-        "on.",
+        "item; US dollars are undefined without a price.",
     )
 
 
@@ -368,21 +346,4 @@ def strategies_table(outcomes: Sequence[Outcome], tolerance: float) -> Table:
         f"Means over attributes; within τ: at most {tolerance:g} from the human mean; calls and "
         "tokens are per item. The paper's gain of the fuser counts a tolerance. The paper calls "
         "self-consistency the cheapest because one model does it, but it asks once per paraphrase.",
-    )
-
-
-def recommendation_table(rows: Sequence[Record]) -> Table:
-    """The paper's Table 3, computed from this study."""
-    return table(
-        "recommendation",
-        "Recommendation: which strategy for which kind of attribute",
-        rows,
-        "accuracy: of choosing by this rule, each text scored by the strategy that other texts "
-        "choose; with fewer than ten texts (cross-fitted: no), that of the strategy on the texts "
-        "that chose it, which is flattering. strategy: the cheapest one (by US dollars where all "
-        "are known, else by tokens) that is not shown to be less often right than the best one "
-        "(95% interval of the difference on the same items). people: they score instead below an "
-        "accuracy of 0.30 or a constant score's, and review below 0.65 or while the interval "
-        "reaches down to a constant score's (the paper's thresholds, section 4). If the items are "
-        "too few to separate the strategies, the cheapest is named.",
     )
