@@ -17,11 +17,10 @@ import numpy as np
 from page_tables import card_row, percent, table
 
 from judgesense.decisions import REWORDING
-from judgesense.decisions.stream import Stream, agreement
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, agreement, view
 from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS, FIELDS_REVERSED, ORIGINAL
-from judgesense.reporting.build import measure_run
+from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.flips import AnyOf, any_of
 from judgesense.statistics.intervals import mean_t_cluster

@@ -19,14 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from page_tables import percent, table
 
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, view
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.text import short_names
 from judgesense.trust.grid import NOT_ASKED, grid_of
-from judgesense.trust.remedy import Remedy, units_of
+from judgesense.trust.remedies import Remedy, units_of
 from judgesense.trust.wordings import Wordings
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.templates import DATA

@@ -16,7 +16,7 @@ from page_tables import card_row, percent, table, with_ends
 
 from judgesense.importers import import_log
 from judgesense.published import V1, figures, v2_figures
-from judgesense.reporting.build import measure_run
+from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
 from judgesense.trust.thresholds import Thresholds
 

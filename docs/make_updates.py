@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 import judgesense
-from judgesense.reporting.monitor_plot import plot_monitoring
+from judgesense.reporting.figures import plot_monitoring
 from judgesense.run_folder.folder import read_run
 
 FIGURE = Path(__file__).parent / "images" / "monitor_llama.png"

@@ -16,7 +16,7 @@ from page_tables import card_row, percent, table, with_ends
 
 from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS
-from judgesense.reporting.build import measure_run
+from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
 from judgesense.text import join, short_names
 

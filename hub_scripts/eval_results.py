@@ -17,7 +17,7 @@ import yaml
 from hub_scripts.client import hub_client
 from hub_scripts.publication import Publication
 from hub_scripts.results import checked_report, folder_name
-from judgesense.decisions.streams import BASELINES
+from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.report import identity, main_cells
 from local_judges.options import SYSTEM_PROMPT

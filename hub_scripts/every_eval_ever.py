@@ -17,7 +17,7 @@ from uuid import UUID
 
 from hub_scripts.local_paths import name_only
 from hub_scripts.results import checked_report
-from judgesense.decisions.streams import BASELINES
+from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.atomic import write_text
 from judgesense.run_folder.report import identity, main_cells

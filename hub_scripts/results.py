@@ -18,11 +18,11 @@ from hub_scripts.local_paths import name_only, without_paths
 from hub_scripts.publication import Content, Publication
 from hub_scripts.report_shape import check_lists
 from judgesense.decisions import PARTS, encode_part, part_files, read_part, require_parts
-from judgesense.decisions.streams import BASELINES
+from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.atomic import sha256_of
-from judgesense.reporting.build import measure_run
-from judgesense.reporting.markdown import render_markdown
+from judgesense.reporting.documents import render_markdown
+from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
 from judgesense.run_folder.report import REPORT_FILE, load_report
 

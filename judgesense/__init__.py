@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from judgesense.pipeline import run
     from judgesense.pipeline.stabilise import stabilise
     from judgesense.pipeline.verdicts import judge_items, load_judge
-    from judgesense.reporting.build import report_runs as report
-    from judgesense.reporting.compare import Comparison, compare
     from judgesense.reporting.report import Report
+    from judgesense.reporting.report import report_runs as report
     from judgesense.run_folder.responses import read_responses
     from judgesense.statistics.agreement import Agreement, jss
     from judgesense.statistics.bias import position_bias
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from judgesense.systems.migration import Migration, migration
     from judgesense.systems.monitor import Monitoring, monitor
     from judgesense.systems.verdict_table import read_verdicts
+    from judgesense.trust.compare import Comparison, compare
     from local_judges.responder import Question, respond
 
 __all__ = [
@@ -77,7 +77,7 @@ __all__ = [
 _HOMES = {
     "Agreement": "judgesense.statistics.agreement",
     "CheckResult": "judgesense.studies.check",
-    "Comparison": "judgesense.reporting.compare",
+    "Comparison": "judgesense.trust.compare",
     "Estimate": "judgesense.systems.estimate_result",
     "LabelPlan": "judgesense.systems.label_budget",
     "Migration": "judgesense.systems.migration",
@@ -87,7 +87,7 @@ _HOMES = {
     "answer_match": "judgesense.matching:match_answers",
     "check": "judgesense.studies.check",
     "check_log": "judgesense.studies.check_log",
-    "compare": "judgesense.reporting.compare",
+    "compare": "judgesense.trust.compare",
     "estimate": "judgesense.systems.estimate",
     "import_log": "judgesense.importers",
     "jss": "judgesense.statistics.agreement",
@@ -104,7 +104,7 @@ _HOMES = {
     "ranking_stability": "judgesense.statistics.ranking",
     "read_responses": "judgesense.run_folder.responses",
     "read_verdicts": "judgesense.systems.verdict_table",
-    "report": "judgesense.reporting.build:report_runs",
+    "report": "judgesense.reporting.report:report_runs",
     "respond": "local_judges.responder",
     "run": "judgesense.pipeline",
     "stabilise": "judgesense.pipeline.stabilise",

@@ -15,7 +15,7 @@ from judgesense.statistics.consequence import consequence
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.settling import ShareDesign, items_for_share
-from judgesense.trust.settle import design_of
+from judgesense.trust.sample_size import design_of
 
 THRESHOLD = 0.8
 

@@ -17,7 +17,7 @@ from judgesense.decisions import EQUIVALENT
 from judgesense.statistics.calibration import batch_offsets, calibrated, folds_of, most_probable
 from judgesense.statistics.selective import ask_threshold
 from judgesense.trust.grid import Grid, Wording
-from judgesense.trust.remedy import (
+from judgesense.trust.remedies import (
     Remedy,
     best_wording,
     decide,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.streams import BASELINES
+from judgesense.decisions.view import BASELINES
 from judgesense.published import WORDINGS, figures
 from judgesense.run_folder.report import CELL_KEYS, identity, main_cells, task_rank
 from judgesense.trust.remedies import PASSING

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hub_scripts.report_shape import check_report, strict_json
 from hub_scripts.results import results_publication
 from judgesense.decisions import OPTIONAL, SCHEMA, part_files
-from judgesense.decisions.streams import BASELINES
+from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.parquet import UNREADABLE
 from judgesense.run_folder.folder import (

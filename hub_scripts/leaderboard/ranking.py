@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from hub_scripts.leaderboard.board import BoardEntry
-from judgesense.reporting.case import reasons
+from judgesense.reporting.summary import reasons
 from judgesense.run_folder.report import KAPPA_UNDEFINED, task_rank
 from judgesense.statistics.ranks import interval_ranks
 from judgesense.trust.card import TRUST

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hub_scripts.names import HUB_SITE
-from judgesense.reporting.document import environment
+from judgesense.reporting.documents import environment
 from judgesense.text import brackets, p_value, percent, signed
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ def _read(
 def _whole(path: Path, stamp: tuple[int, int]) -> dict[str, Any]:
     """A report; one of an earlier schema is measured anew if its decisions lie beside it."""
     if part_files(path.parent) and _is_older(path):
-        from judgesense.reporting.build import measure_run
+        from judgesense.reporting.report import measure_run
 
         report = measure_run(path.parent)
         check_report(report, path.name)

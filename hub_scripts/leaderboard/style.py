@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from judgesense.reporting.style import CSS as REPORT_CSS
-from judgesense.reporting.style import DARK, LIGHT
+from judgesense.reporting.palette import CSS as REPORT_CSS
+from judgesense.reporting.palette import DARK, LIGHT
 
 _FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Arial", "sans-serif")
 _MONO = ("ui-monospace", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace")

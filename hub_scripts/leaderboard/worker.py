@@ -37,7 +37,7 @@ def check(run_dir: Path, repo_id: str) -> list[dict[str, Any]]:
 
 
 def compare(first: Path, second: Path) -> dict[str, Any]:
-    """`judgesense.reporting.compare.compare` of two runs.
+    """`judgesense.trust.compare.compare` of two runs.
 
     Raises JudgeSenseError as that does, and if memory or time runs out.
     """
@@ -97,7 +97,7 @@ def _main(kind: str, first: str, second: str) -> None:
         for found in checks(Path(first), second):
             print(json.dumps(asdict(found)), flush=True)
         return
-    from judgesense.reporting.compare import compare as compare_runs
+    from judgesense.trust.compare import compare as compare_runs
 
     try:
         result = compare_runs(first, second).to_dict()

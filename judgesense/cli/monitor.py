@@ -66,7 +66,7 @@ def monitor(
     from judgesense.systems.monitor import monitor as look
 
     if plot is not None:
-        from judgesense.reporting.monitor_plot import plot_monitoring, require_kind
+        from judgesense.reporting.figures import plot_monitoring, require_kind
 
         require_kind(plot)
     if history is None and not Path(against).exists() and "://" in against:

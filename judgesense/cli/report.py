@@ -35,7 +35,7 @@ def report(
     threshold: opt.Thresholds = None,
 ) -> None:
     """Recompute the reports of runs, and print one table and the advice."""
-    from judgesense.reporting.build import measure_run, report_runs
+    from judgesense.reporting.report import measure_run, report_runs
     from judgesense.reporting.terminal import print_report
     from judgesense.run_folder.report import merge
 
@@ -75,7 +75,7 @@ def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
 def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
     from judgesense.files.atomic import write_text
     from judgesense.files.output import writing
-    from judgesense.reporting.badge import BADGE_FILE, render_badge
+    from judgesense.reporting.documents import BADGE_FILE, render_badge
 
     with writing(folder):
         write_text(folder / BADGE_FILE, render_badge(whole))
@@ -84,11 +84,11 @@ def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
 
 def _render(whole: dict[str, object], format: Format) -> str:
     if format == "md":
-        from judgesense.reporting.markdown import render_markdown
+        from judgesense.reporting.documents import render_markdown
 
         return render_markdown(whole)
     if format == "tex":
-        from judgesense.reporting.latex import render_latex
+        from judgesense.reporting.documents import render_latex
 
         return render_latex(whole)
     from judgesense.reporting.html import render_html
@@ -151,8 +151,8 @@ def compare(
                  "--pass-at": pass_at, "--positive": positive}  # fmt: skip
         if set_flags := [flag for flag, value in flags.items() if value is not None]:
             raise JudgeSenseError(f"{set_flags[0]} needs --migration")
-        from judgesense.reporting.compare import compare as compare_runs
-        from judgesense.reporting.compare import render_comparison
+        from judgesense.trust.compare import compare as compare_runs
+        from judgesense.trust.compare import render_comparison
 
         with _fetched(first, second) as places:
             result = compare_runs(*(place.folder for place in places))

@@ -246,7 +246,7 @@ def _note(message: str) -> None:
 
 def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runner) -> None:
     """The summary, the badge, the comment's text, the outputs and an annotation."""
-    from judgesense.reporting.badge import BADGE_FILE, render_badge
+    from judgesense.reporting.documents import BADGE_FILE, render_badge
 
     write_text(found.out / BADGE_FILE, render_badge(found.report))
     write_text(found.out / COMMENT_FILE, comment_of(found, rubric, runner.run_url))

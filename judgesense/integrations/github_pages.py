@@ -112,7 +112,7 @@ def _asked(example: Mapping[str, Any]) -> str:
 
 def quiet(text: str) -> str:
     """Text of others for a page of GitHub's: no markup but code, and no @mention of anybody."""
-    from judgesense.reporting.markdown import escape
+    from judgesense.reporting.documents import escape_markdown as escape
 
     parts = text.split("`")
     if len(parts) % 2 == 0:

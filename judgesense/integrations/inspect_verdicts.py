@@ -53,7 +53,7 @@ def figures(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 @lru_cache(maxsize=8)
 def _figures(text: str) -> list[Mapping[str, Any]]:
     """Several metrics of one scorer ask about the same rows."""
-    from judgesense.reporting.build import measure
+    from judgesense.reporting.report import measure
 
     rows: list[dict[str, Any]] = json.loads(text)
     if not rows:

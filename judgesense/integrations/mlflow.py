@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.streams import BASELINES
+from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.integrations.grading import Grader
 from judgesense.run_folder.report import load_report

@@ -180,7 +180,7 @@ def execute(
 
     Raises JudgeSenseError for a judge given twice and a folder that holds another run.
     """
-    from judgesense.reporting.build import write_report
+    from judgesense.reporting.report import write_report
     from local_judges.distributed.ranks import joined
     from local_judges.registry import seeded
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from judgesense.decisions.stream import Stream
+from judgesense.decisions.view import Stream
 from judgesense.errors import JudgeSenseError
 from judgesense.files.atomic import sha256_of
 from judgesense.run_folder.folder import Run

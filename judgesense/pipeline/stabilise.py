@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions import EQUIVALENT
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
 from judgesense.run_folder.folder import Run, read_run
@@ -20,14 +19,15 @@ from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selective import ask_threshold
 from judgesense.text import short_names
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
-from judgesense.trust.remedies import cheapest_that_passes, remedies
-from judgesense.trust.remedy import (
+from judgesense.trust.remedies import (
     Remedy,
     best_wording,
+    cheapest_that_passes,
     crossfitted,
     decide,
     fit,
     order_groups,
+    remedies,
     remedy_named,
 )
 from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, TIE, Rule

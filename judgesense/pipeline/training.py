@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from judgesense.decisions import EQUIVALENT
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.files.atomic import write_text
 from judgesense.run_folder.folder import Run, read_run

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.frames import Log, Pairs
-from judgesense.decisions.pair_hash import hash_of_sorted, sorted_pairs
-from judgesense.decisions.stream import Stream, agreement, distinct
+from judgesense.decisions.rows import Log, Pairs, hash_of_sorted, sorted_pairs
+from judgesense.decisions.view import Stream, agreement, distinct
 from judgesense.run_folder.report import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
 from judgesense.statistics.arrays import Bools, Codes
@@ -20,8 +19,7 @@ from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.signature import signature
 from judgesense.tasks import NO_ORDER
-from judgesense.trust.rewording import repeated
-from judgesense.trust.verdicts import position
+from judgesense.trust.checks import position, repeated
 from judgesense.version import __version__
 
 POOLED = "both"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.frames import Log
-from judgesense.decisions.stream import Stream, agreement, distinct
+from judgesense.decisions.rows import Log
+from judgesense.decisions.view import Stream, agreement, distinct
 from judgesense.reporting.cells import CellPart
 from judgesense.run_folder.report import CELL_KEYS
 from judgesense.statistics.arrays import Bools, Codes, Floats
@@ -52,7 +52,7 @@ def template_pairs(part: CellPart) -> list[dict[str, Any]]:
     return result
 
 
-def wordings(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def template_figures(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each template by itself: its agreement with the others (mapped), and with gold.
 
     ``agreement`` is the mean JSS of the template's pairs in ``table``, ``accuracy`` the share of

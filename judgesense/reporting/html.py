@@ -13,10 +13,10 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from judgesense.reporting.document import environment, render
-from judgesense.reporting.screen import first_screen
-from judgesense.reporting.style import TEMPLATES
-from judgesense.reporting.table import advice_by_case, rows
+from judgesense.reporting.documents import environment, render
+from judgesense.reporting.palette import TEMPLATES
+from judgesense.reporting.summary import first_screen
+from judgesense.reporting.tables import advice_by_case, rows
 from judgesense.run_folder.report import LISTS, Key, identity, task_rank
 from judgesense.text import middle_cut, number, same_start, short_names, short_templates, signed
 

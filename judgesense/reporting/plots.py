@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from judgesense.errors import MissingExtraError
 from judgesense.files.atomic import replacing
-from judgesense.reporting.style import COLOURS, SHAPES
+from judgesense.reporting.palette import COLOURS, SHAPES
 from judgesense.text import interval, number, shorten
 
 INK, SOFT, LINE = "#1c1e21", "#5c6166", "#d8d8d2"

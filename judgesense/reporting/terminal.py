@@ -13,9 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from judgesense.reporting.beside import side_tables
-from judgesense.reporting.screen import next_steps
-from judgesense.reporting.table import (
+from judgesense.reporting.summary import next_steps
+from judgesense.reporting.tables import (
     BASELINE_NOTE,
     COLUMNS,
     LEGEND,
@@ -23,6 +22,7 @@ from judgesense.reporting.table import (
     Row,
     advice_by_case,
     rows,
+    side_tables,
 )
 from judgesense.text import aligned
 

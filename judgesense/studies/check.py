@@ -12,9 +12,8 @@ from typing import Any
 from judgesense.decisions import read_log
 from judgesense.files.atomic import sha256_of
 from judgesense.pipeline import Settings, identity_of, resolve_all, to_stderr
-from judgesense.reporting.build import write_report
-from judgesense.reporting.report import Report
-from judgesense.reporting.screen import next_steps
+from judgesense.reporting.report import Report, write_report
+from judgesense.reporting.summary import next_steps
 from judgesense.run_folder.folder import read_record, save_run
 from judgesense.statistics.result import ResultMapping
 from judgesense.studies.check_command import CheckCommand
@@ -29,7 +28,7 @@ from judgesense.studies.check_question import (
 from judgesense.studies.check_tables import result_of
 from judgesense.studies.common.measures import cases
 from judgesense.studies.common.result import Result, judged
-from judgesense.trust.gate import Gate, gate
+from judgesense.trust.card import Gate, gate
 from judgesense.trust.thresholds import STEADY_JSS, Thresholds
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from judgesense.studies.check_question import Terms
 from judgesense.text import join
-from judgesense.trust.gate import Gate
+from judgesense.trust.card import Gate
 from judgesense.trust.thresholds import STEADY_JSS
 
 _OWN = "your own file (--wordings FILE)"

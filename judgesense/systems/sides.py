@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.files.atomic import sha256_of
 from judgesense.run_folder.folder import digests_of, read_run

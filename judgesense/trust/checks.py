@@ -1,4 +1,4 @@
-"""All five checks of a trust card, from a judge's decisions on one task.
+"""The five checks of a trust card, from a judge's decisions on one task.
 
 Prompts of contrast and intervention variants count for `responsive` alone.
 """
@@ -6,12 +6,484 @@ Prompts of contrast and intervention variants count for `responsive` alone.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
-from judgesense.decisions.stream import Stream
-from judgesense.trust.card import TrustCard, conclude
-from judgesense.trust.rewording import responsive, same_polarity, steady
-from judgesense.trust.thresholds import DEFAULTS, Thresholds
-from judgesense.trust.verdicts import fair, readable, right
+import numpy as np
+
+from judgesense.decisions.view import Stream, distinct
+from judgesense.statistics.arrays import Bools, Codes
+from judgesense.statistics.bias import BothOrders, both_orders
+from judgesense.statistics.crossed import (
+    RepeatDifference,
+    delta_jss,
+    missed_wording,
+    two_way_interval,
+)
+from judgesense.statistics.gold import GoldAgreement, gold_agreement
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.kappa import contingency, kappa_from_table
+from judgesense.statistics.ratios import rate_ratio
+from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
+from judgesense.text import brackets, join, number, percent, s
+from judgesense.trust.card import Check, State, TrustCard, conclude, no_interval
+from judgesense.trust.sample_size import steady_plan
+from judgesense.trust.thresholds import (
+    DEFAULTS,
+    EVEN_FIRST,
+    FEWEST_RANDOM,
+    IGNORED_CONTRAST,
+    LEAST_COVERAGE,
+    Thresholds,
+)
+
+_RIGHT_DETAILS = (
+    "accuracy", "accuracy_ci_low", "accuracy_ci_high", "balanced_accuracy",
+    "balanced_accuracy_ci_low", "balanced_accuracy_ci_high", "gwet_ac1", "gwet_ac1_ci_low",
+    "gwet_ac1_ci_high", "constant_label", "constant_accuracy", "beats_constant",
+    "beats_constant_ci_low", "beats_constant_ci_high", "undecided_share",
+)  # fmt: skip
+
+
+def readable(stream: Stream, threshold: float) -> Check:
+    """Prompts with a verdict among those that got an answer; failed requests do not count.
+
+    With `options` scoring the verdict is the most probable option, so every prompt has one by
+    construction: there is nothing to estimate, and the interval is [1, 1]. Where an endpoint hid
+    the options' probabilities for some prompts, the share is estimated as for text.
+    """
+    log = stream.log
+    answered = ~_is(stream, ERROR)
+    rows, decision = stream.rows[answered], stream.decision[answered]
+    if not len(rows):
+        return Check.unmeasured(threshold, "no prompt got an answer: rerun to ask again")
+    decided = ~log.undecided[decision]
+    n_items = distinct(log.item[rows])
+    if stream.scoring == "options" and decided.all():
+        text = "every answer has a verdict: it is read off the options' probabilities"
+        return Check.of(1.0, 1.0, 1.0, threshold=threshold, n_items=n_items, text=text)
+    ends = wilson_cluster(decided, log.cluster[rows])
+    share = float(decided.mean())
+    figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
+    text = f"{figures} can be read as verdicts"
+    found = Check.of(
+        share,
+        ends.low,
+        ends.high,
+        threshold=threshold,
+        n_items=n_items,
+        text=text,
+    )
+    if found.state == "pass":
+        return found
+    return _with_unreadable(_if_open(found), stream, rows, decided)
+
+
+def _with_unreadable(found: Check, stream: Stream, rows: Codes, decided: Bools) -> Check:
+    """Name the wordings that alone keep the share below the threshold."""
+    templates = stream.log.template[rows]
+    shown = np.bincount(templates)
+    share = np.bincount(templates, decided) / np.maximum(shown, 1)
+    bad = np.flatnonzero((shown > 0) & (share < 1 - LEAST_COVERAGE))
+    others = decided[~np.isin(templates, bad)]
+    if not len(bad) or not len(others) or others.mean() <= found.threshold:
+        return found
+    names = join([stream.log.templates[code] for code in bad])
+    more = f", and {percent(float(others.mean()))} without the wording{s(len(bad))} {names}: leave "
+    more += "it out" if len(bad) == 1 else "them out"
+    return replace(found, text=f"{found.text}{more}")
+
+
+def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
+    """Kappa with the gold labels; an answer without a verdict is wrong.
+
+    Failed requests do not count. Without two gold labels of the task's own there is no kappa.
+    """
+    log = stream.log
+    names = np.array(log.templates, dtype=object)[log.template[stream.rows]]
+    gold = log.gold[stream.rows]
+    kept = (gold >= 0) & ~_is(stream, ERROR) & ~np.isin(names, list(mislabelled))
+    rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
+    n_items = distinct(log.item[rows])
+    if not len(rows):
+        text = "not measured whether it agrees with people: add gold labels"
+        if (log.gold[stream.rows] >= 0).any():
+            text = "no prompt with a gold label has a verdict: see readable"
+        return Check.unmeasured(threshold, text)
+    if reason := _why_not_comparable(stream, gold, decision):
+        return Check.unmeasured(threshold, reason, n_items=n_items)
+    words = log.labels
+    found = gold_agreement(
+        words[decision],
+        words[gold],
+        log.cluster[rows],
+        labels=stream.task.labels,
+        ordinal=stream.task.ordinal,
+    )
+    return _right(found, threshold, n_items)
+
+
+def has_foreign_gold(stream: Stream) -> bool:
+    """Whether a log has gold labels, but those of another vocabulary than its verdicts."""
+    gold = stream.log.gold[stream.rows]
+    known = gold >= 0
+    return bool(known.any()) and _apart(*_vocabularies(stream, gold[known], stream.decision[known]))
+
+
+def _vocabularies(stream: Stream, gold: Codes, decision: Codes) -> tuple[list[str], ...]:
+    """The gold labels, the verdicts and the task's labels."""
+    log = stream.log
+    wanted = [str(log.labels[code]) for code in np.unique(gold)]
+    said = [str(log.labels[code]) for code in np.unique(decision) if not log.undecided[code]]
+    return wanted, said, list(stream.task.labels)
+
+
+def _apart(wanted: list[str], said: list[str], labels: list[str]) -> bool:
+    if len(said) > 1 and not set(wanted) & set(said) and not is_scale([*wanted, *said]):
+        return True
+    return not set(wanted) & set(labels)
+
+
+def _why_not_comparable(stream: Stream, gold: Codes, decision: Codes) -> str | None:
+    """Why the gold labels cannot be compared with the verdicts; None if they can."""
+    wanted, said, labels = _vocabularies(stream, gold, decision)
+    if _apart(wanted, said, labels):
+        return (
+            f"the gold labels ({join(wanted[:5])}) are not those of the verdicts "
+            f"({join((said or labels)[:5])}): rename them"
+        )
+    if len(wanted) == 1:
+        hits = percent(float((decision == gold).mean()))
+        return (
+            f"every gold label is {wanted[0]}, so an accuracy of {hits} says nothing: add items "
+            "with other gold labels"
+        )
+    return None
+
+
+def _right(found: GoldAgreement, threshold: float, n_items: int) -> Check:
+    if found.kappa is None:
+        return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
+    low, high = found.kappa_ci_low, found.kappa_ci_high
+    figures = (
+        f"κ {number(found.kappa, 2)} {brackets(low, high, lambda end: number(end, 2))}; right on "
+        f"{percent(found.accuracy)} of prompts, always answering {found.constant_label} on "
+        f"{percent(found.constant_accuracy)}"
+    )
+    check = Check.of(
+        found.kappa,
+        low,
+        high,
+        threshold=threshold,
+        n_items=n_items,
+        text="",
+        **{name: found[name] for name in _RIGHT_DETAILS},
+    )
+    if check.state == "pass":
+        text = f"it agrees with the gold labels ({figures})"
+    elif check.state == "open":
+        text = f"its agreement with the gold labels is not settled ({figures}): add items"
+    elif low is not None and low > 0:
+        text = f"it agrees with the gold labels only a little more than by chance ({figures})"
+    elif high is not None and high < 0:
+        text = f"it agrees with the gold labels less than by chance ({figures})"
+    else:
+        text = f"it agrees with the gold labels no more than by chance ({figures})"
+    return replace(check, text=text)
+
+
+def fair(stream: Stream, threshold: float) -> Check:
+    """Prompts with the same choice in both option orders."""
+    if not stream.task.comparative:
+        text = "the task shows no options in an order"
+        return Check.unmeasured(threshold, text, applies=False)
+    found = position(stream)
+    if found.same_choice is None:
+        orders = [stream.log.orders[code] for code in np.unique(stream.log.order[stream.rows])]
+        if set(ORDERS) <= set(orders):
+            text = "no item has a choice in both orders: see readable"
+        else:
+            shown = join([order for order in orders if order != NO_ORDER] or ["-"])
+            text = f"only order {shown} was judged: rerun with --orders AB,BA to see position bias"
+        return Check.unmeasured(threshold, text)
+    low, high = found.same_choice_ci_low, found.same_choice_ci_high
+    text = (
+        f"it makes the same choice in both orders on {percent(found.same_choice)} of items "
+        f"{brackets(low, high, percent)}"
+    )
+    first, (low_first, high_first) = found.first_position_rate, EVEN_FIRST
+    check = Check.of(
+        found.same_choice,
+        low,
+        high,
+        threshold=threshold,
+        n_items=found.n_items,
+        text=text,
+        first_position_rate=first,
+        n_wordings=found.n_templates,
+    )
+    if check.state != "pass" and first is not None and not low_first <= first <= high_first:
+        place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
+        text += f" and takes the {place} option {percent(rate)} of the time"
+    return _if_open(replace(check, text=text))
+
+
+def position(stream: Stream) -> BothOrders:
+    """What a judge chose in both option orders; a tie or a foreign label is no choice."""
+    log, rows, options = stream.log, stream.rows, stream.task.labels[:2]
+    if not len(rows) or len(options) < 2:
+        return BothOrders.undefined(n=0, n_items=0, n_templates=0, n_excluded=0)
+    return both_orders(
+        log.labels[stream.decision],
+        log.item[rows],
+        np.array(log.orders, dtype=object)[log.order[rows]],
+        log.template[rows],
+        cluster_ids=log.cluster[rows],
+        options=options,
+        ties=(),
+    )
+
+
+def _if_open(check: Check) -> Check:
+    """The check, whose text says so if the interval includes the threshold, or is missing."""
+    if check.state != "open":
+        return check
+    if check.ci_low is None:
+        return replace(check, text=f"{check.text}; {no_interval(check.n_items)}")
+    return replace(check, text=f"{check.text}, and the interval includes {check.threshold:g}")
+
+
+def _is(stream: Stream, label: str) -> Bools:
+    found: Bools = stream.log.labels[stream.decision] == label
+    return found
+
+
+def steady(
+    stream: Stream,
+    threshold: float,
+    mislabelled: Collection[str] = (),
+    confidence_level: float = 0.95,
+) -> Check:
+    """JSS over equivalent wordings of one polarity.
+
+    From `FEWEST_RANDOM` wordings on, the interval is that for wordings like these; with fewer, it
+    is about these wordings only.
+    """
+    log, pairs = stream.log, stream.pairs
+    used = same_polarity(stream, mislabelled)
+    judged = used & stream.known
+    decided = judged & ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
+    if not decided.any():
+        return Check.unmeasured(threshold, _why_no_pairs(stream, used, judged))
+    n_items = distinct(pairs.item[decided])
+    if pairs.planned and judged.sum() < LEAST_COVERAGE * used.sum():
+        text = (
+            f"only {int(judged.sum())} of {int(used.sum())} pairs of wordings are judged: rerun "
+            "the same command to finish the run"
+        )
+        return Check.unmeasured(threshold, text, n_items=n_items)
+    agree = stream.mapped_a[decided] == stream.mapped_b[decided]
+    one, two = pairs.template_a[decided], pairs.template_b[decided]
+    n_wordings = len(np.union1d(one, two))
+    clusters, items = pairs.cluster[decided], pairs.item[decided]
+    fixed = wilson_cluster(agree, clusters, confidence_level)
+    ends = fixed
+    about = f"for these {n_wordings} wordings only"
+    if n_wordings >= FEWEST_RANDOM:
+        random = two_way_interval(agree, clusters, one, two, confidence_level)
+        if random.low is not None:
+            ends, about = random, f"for wordings like these {n_wordings}"
+    jss = float(agree.mean())
+    text = (
+        f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
+        f"{brackets(ends.low, ends.high)} {about})"
+    )
+    again = repeated(stream, "mapped", decided)
+    found = Check.of(
+        jss,
+        ends.low,
+        ends.high,
+        threshold=threshold,
+        n_items=n_items,
+        text=text,
+        n_wordings=n_wordings,
+        missed=missed_wording(n_wordings),
+        ci_low_fixed=fixed.low,
+        ci_high_fixed=fixed.high,
+        kappa=kappa_from_table(
+            contingency(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
+        ),
+        jss_repeat=again.jss_repeat,
+        delta_jss=again.delta,
+        delta_ci_low=again.ci_low,
+        delta_ci_high=again.ci_high,
+    )
+    if found.state != "open":
+        return found
+    if ends.low is None:
+        return replace(found, text=f"{text}; {no_interval(n_items)}")
+    plan = steady_plan(
+        agree, clusters, items, one, two, threshold=threshold, confidence_level=confidence_level
+    )
+    text += f", and the interval includes {threshold:g}"
+    if plan is None:
+        return replace(found, text=text)
+    return replace(
+        found,
+        text=f"{text}; {plan.text(n_items)}",
+        details={**found.details, **plan.to_dict()},
+    )
+
+
+def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:
+    """JSS at the pairs of a mask against the same prompt asked again, by clusters of both.
+
+    ``decided`` are pairs with a decision on both sides, ``labels`` is ``raw`` or ``mapped``.
+    """
+    if stream.reruns is None or stream.row_a is None or not decided.any():
+        return RepeatDifference(None, None, None, None)
+    log, (first, later) = stream.log, stream.reruns
+    orders = np.unique(stream.pairs.order[decided])
+    said = log.raw if labels == "raw" else log.decision
+    kept = ~(log.undecided[said[first]] | log.undecided[said[later]])
+    kept &= np.isin(log.order[first], orders)
+    first, later = first[kept], later[kept]
+    one, two = (side[decided] for side in stream.sides(labels))
+    # Clusters of pairs are coded apart from those of rows.
+    own = log.cluster[stream.row_a[decided]]
+    return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
+
+
+def _why_no_pairs(stream: Stream, used: Bools, judged: Bools) -> str:
+    if judged.any():
+        return "no pair of wordings has two readable verdicts: see readable"
+    if used.any() and stream.pairs.planned:
+        return "no pair of wordings is judged on both sides: rerun to finish the run"
+    if stream.known.any():
+        return "no two wordings of one polarity share an item: add an equivalent wording"
+    return "no item was judged under two wordings: add a second wording"
+
+
+def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
+    """How often the answer follows a contrast, against how often it moves under rewording.
+
+    Contrasts are the pairs with exactly one inverted wording, where the raw answer should change,
+    and the contrast variants of the log. The estimate is the ratio of the two rates, with half a
+    flip in place of none. It passes if the ratio reaches the threshold and the interval of the
+    difference lies above zero. It fails if the whole interval of the ratio lies below the
+    threshold. It also fails if the difference may be zero and most inverted wordings, whose answer
+    should always change, are ignored; and so for contrasts, if the ratio is below the threshold.
+    Contrasts that show another item of another gold label are no other question; the check fails if
+    most of these are ignored.
+    """
+    log, pairs = stream.log, stream.pairs
+    follows, follow_clusters, n_inverted, n_items = _contrasts(stream, mislabelled)
+    used = same_polarity(stream, mislabelled) & stream.known
+    used &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
+    items_followed = _item_contrasts(stream)
+    details = {} if items_followed is None else {"follows_item": float(items_followed[0].mean())}
+    item_ignored = items_followed is not None and _ignored(*items_followed)
+    item_text = (
+        f"an item with another gold label hardly changes its answer "
+        f"({percent(details.get('follows_item'))})"
+    )
+    if item_ignored and not (len(follows) and used.any()):
+        return Check("fail", None, None, None, threshold, n_items, item_text, details=details)
+    if not len(follows):
+        text = (
+            "not measured whether another question gets another answer: add an inverted or a "
+            "contrast wording"
+        )
+        return Check.unmeasured(threshold, text)
+    if not used.any():
+        text = "no rewording to compare contrasts with: add an equivalent wording"
+        return Check.unmeasured(threshold, text, n_items=n_items)
+    moves = stream.mapped_a[used] != stream.mapped_b[used]
+    found = rate_ratio(follows, follow_clusters, moves, pairs.cluster[used])
+    figures = f"{percent(found.rate)} of contrasts, {percent(found.other)} of rewordings"
+    above = found.difference_low is not None and found.difference_low > 0
+    mostly_ignored = not above and (
+        _ignored(follows[:n_inverted], follow_clusters[:n_inverted])
+        or (found.ratio < threshold and _ignored(follows, follow_clusters))
+    )
+    state: State
+    if found.ratio >= threshold and above:
+        state, text = "pass", f"another question changes its answer ({figures})"
+    elif (found.high is not None and found.high < threshold) or mostly_ignored:
+        state, text = "fail", f"another question hardly changes its answer ({figures})"
+    else:
+        state = "open"
+        text = f"whether another question changes its answer is not settled ({figures}): add items"
+    if item_ignored and state != "fail":
+        state, text = "fail", item_text
+    details = {"follows": found.rate, "moves": found.other, **details}
+    return Check(
+        state, found.ratio, found.low, found.high, threshold, n_items, text, details=details
+    )
+
+
+def _ignored(follows: Bools, clusters: Codes) -> bool:
+    high = wilson_cluster(follows, clusters).high if len(follows) else None
+    return high is not None and high < IGNORED_CONTRAST
+
+
+def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, int, int]:
+    """Whether the raw answer changed at each contrast, and its cluster.
+
+    Also how many of them, the first ones, are inverted wordings, and the number of items.
+    """
+    log, pairs = stream.log, stream.pairs
+    keep = stream.with_inverted & stream.known
+    for side in stream.templates:
+        keep &= ~np.isin(side, list(mislabelled))
+    keep &= ~(log.undecided[stream.raw_a] | log.undecided[stream.raw_b])
+    index = np.flatnonzero(keep)
+    # An answer that both label maps read alike (the middle of a scale) need not change.
+    meant = pairs.inverse[pairs.map_b[index], stream.mapped_a[index]]
+    index = index[meant != stream.raw_a[index]]
+    items = {pairs.items[code] for code in np.unique(pairs.item[index])}
+    follows, clusters = stream.raw_a[index] != stream.raw_b[index], pairs.cluster[index]
+    if (contrast := stream.contrast) is None:
+        return follows, clusters, len(follows), len(items)
+    base, changed = answered(stream, *contrast)
+    items |= {log.items[code] for code in np.unique(log.item[base])}
+    # The clusters of pairs and of the log are coded apart: keep them apart.
+    offset = int(pairs.cluster.max(initial=-1)) + 1
+    return (
+        np.concatenate([follows, log.raw[base] != log.raw[changed]]),
+        np.concatenate([clusters, log.cluster[base] + offset]),
+        len(follows),
+        len(items),
+    )
+
+
+def _item_contrasts(stream: Stream) -> tuple[Bools, Codes] | None:
+    """Whether the raw answer changed with the item, at each contrast of items, and its cluster."""
+    log = stream.log
+    if stream.item_contrast is None:
+        return None
+    base, changed = answered(stream, *stream.item_contrast)
+    return (log.raw[base] != log.raw[changed], log.cluster[base]) if len(base) else None
+
+
+def answered(stream: Stream, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
+    """The contrasts with two readable answers, where a judge that reads them answers otherwise."""
+    log = stream.log
+    both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
+    turned = np.unique(log.variant[changed][both & (log.raw != log.decision)[changed]])
+    # An inverted variant leaves the middle of a scale.
+    middle = np.isin(log.variant[changed], turned) & (log.raw == log.decision)[changed]
+    both &= ~(middle & (log.raw[base] == log.raw[changed]))
+    return base[both], changed[both]
+
+
+def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Bools:
+    """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
+    kept: Bools = ~stream.with_inverted
+    if mislabelled:
+        for side in stream.templates:
+            kept &= ~np.isin(side, list(mislabelled))
+    return kept
+
 
 __all__ = ["fair", "readable", "responsive", "right", "same_polarity", "steady", "trust_card"]
 
@@ -33,7 +505,7 @@ def trust_card(
 
     >>> import pyarrow as pa
     >>> from judgesense.decisions import SCHEMA
-    >>> from judgesense.decisions.streams import view
+    >>> from judgesense.decisions.view import view
     >>> row = {"judge": "j", "task": "t", "scoring": "generate", "status": "ok"}
     >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YES", "gold": g}
     ...         for t in "12" for n, g in enumerate(["YES", "NO"] * 30)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.stream import Stream, distinct
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, distinct, view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import task_rank
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.comparison import NOTHING_COMPARED, holm, paired_test
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.settling import error_of, smallest_difference
 from judgesense.text import join, number, p_value, percent, s, short_names, signed
 from judgesense.trust.card import TrustCard
@@ -32,46 +33,6 @@ WORDS = {
 
 Cards = dict[tuple[str, str, str], TrustCard]
 """Task, judge and scoring -> trust card."""
-
-
-def compare(a: str | Path, b: str | Path) -> dict[str, Any]:
-    """The fields of a `judgesense.reporting.compare.Comparison`, which says what they hold.
-
-    Raises JudgeSenseError for a folder without decisions, no pair in common, one judge alone, or
-    gold labels that differ.
-    """
-    dirs = [Path(a), Path(b)]
-    same_run = dirs[0].resolve() == dirs[1].resolve()
-    first = _streams(dirs[0])
-    second = first if same_run else _streams(dirs[1])
-    if same_run and len({side.judge for side in first}) < 2:
-        raise JudgeSenseError(
-            f"{dirs[0]} holds one judge, {first[0].judge}, and nothing to compare it with; "
-            "name the folder of another run"
-        )
-    found: list[dict[str, Any]] = []
-    for one, two in _couples(first, second, same_run):
-        found += _compare(one, two)
-    if not found:
-        raise JudgeSenseError(
-            f"the runs share no pairs: {dirs[0]} judged {_described(first)}, {dirs[1]} judged "
-            f"{_described(second)}. Run both judges on the same data"
-        )
-    for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
-        entry["p_holm"] = adjusted
-    names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
-    cards = {"a": _cards(first)}
-    cards["b"] = cards["a"] if same_run else _cards(second)
-    for entry in found:
-        entry |= {f"trust_{side}": cards[side][_identity(entry, side)].trust for side in "ab"}
-        entry["text"] = _sentence(entry, names)
-    return {
-        "advice": list(_recommend(found, names, cards)),
-        "comparisons": found,
-        "n_tests": sum(entry["p_value"] is not None for entry in found),
-        "correction": "holm",
-        "runs": [str(path) for path in dirs],
-    }
 
 
 def _streams(run_dir: Path) -> list[Stream]:
@@ -388,3 +349,119 @@ def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
 def _described(sides: list[Stream]) -> str:
     pairs = {side.task.name: len(side.pairs) for side in sides}
     return f"{sum(pairs.values())} pairs of {join(list(pairs))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(ResultMapping):
+    """Two runs' judges on the pairs that both judged.
+
+    ``advice`` says which judge to prefer on each task; a judge whose trust card says ``avoid`` is
+    never preferred. ``comparisons`` has one entry per pair of judges, task, scoring and measure,
+    with the keys ``task``, ``judge_a``, ``judge_b``, ``scoring_a``, ``scoring_b``, ``trust_a``,
+    ``trust_b`` (from the trust cards), ``measure`` (``jss`` or ``accuracy``), ``a``, ``b``,
+    ``difference`` (B minus A), ``ci_low``, ``ci_high`` (95%, not corrected), ``p_value``,
+    ``p_holm`` (corrected by Holm's method over all comparisons, which are one family),
+    ``smallest_difference`` (that the sample shows with 80% probability at an uncorrected 5%),
+    ``n``, ``n_items``, ``n_clusters`` (what is independent: items, or what they share),
+    ``n_undecided`` (left out because one of the judges gave no decision) and ``text``.
+    ``n_tests`` is the size of the family, ``correction`` its method. ``runs`` are the two folders.
+    """
+
+    advice: list[str]
+    comparisons: list[dict[str, Any]]
+    n_tests: int
+    runs: list[str]
+    correction: str = "holm"
+
+    def to_pandas(self) -> Any:
+        """The comparisons as a `pandas.DataFrame`, one row each."""
+        return data_frame(self.comparisons)
+
+    def __str__(self) -> str:
+        return render_comparison(self)
+
+    def _repr_html_(self) -> str:
+        texts = [*self.advice, *(entry["text"] for entry in self.comparisons)]
+        return html_table((), [(text,) for text in texts])
+
+
+def compare(a: str | Path, b: str | Path) -> Comparison:
+    """Compare every judge of run A with every judge of run B on the pairs that both judged.
+
+    Mapped decisions are compared. Only equal scorings are compared; if two runs share none, each
+    scoring of A is compared with each of B. Pass the same folder twice to compare its judges with
+    each other.
+
+    Args:
+        a: folder of the first run.
+        b: folder of the second run, or the first again.
+
+    Returns:
+        The comparison; ``comparisons`` is never empty.
+
+    Raises:
+        JudgeSenseError: a folder without decisions, no pair in common, or one judge alone.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> def yes(messages):
+    ...     return ["YES" for _ in messages]
+    >>> def no(messages):
+    ...     return ["NO" for _ in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run([yes, no], tasks=["factuality"], limit=4, out=f"{folder}/run", note=str)
+    ...     result = compare(f"{folder}/run", f"{folder}/run")
+    >>> result.n_tests, result.comparisons[0]["difference"]
+    (2, 0.0)
+    """
+    dirs = [Path(a), Path(b)]
+    same_run = dirs[0].resolve() == dirs[1].resolve()
+    first = _streams(dirs[0])
+    second = first if same_run else _streams(dirs[1])
+    if same_run and len({side.judge for side in first}) < 2:
+        raise JudgeSenseError(
+            f"{dirs[0]} holds one judge, {first[0].judge}, and nothing to compare it with; "
+            "name the folder of another run"
+        )
+    found: list[dict[str, Any]] = []
+    for one, two in _couples(first, second, same_run):
+        found += _compare(one, two)
+    if not found:
+        raise JudgeSenseError(
+            f"the runs share no pairs: {dirs[0]} judged {_described(first)}, {dirs[1]} judged "
+            f"{_described(second)}. Run both judges on the same data"
+        )
+    for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
+        entry["p_holm"] = adjusted
+    names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
+    cards = {"a": _cards(first)}
+    cards["b"] = cards["a"] if same_run else _cards(second)
+    for entry in found:
+        entry |= {f"trust_{side}": cards[side][_identity(entry, side)].trust for side in "ab"}
+        entry["text"] = _sentence(entry, names)
+    return Comparison(
+        advice=list(_recommend(found, names, cards)),
+        comparisons=found,
+        n_tests=sum(entry["p_value"] is not None for entry in found),
+        runs=[str(path) for path in dirs],
+    )
+
+
+def render_comparison(result: Mapping[str, Any]) -> str:
+    """The comparison as plain text: one line each, neither wrapped nor cut."""
+    lines = ["What to do", *(f"  - {text}" for text in result["advice"]), ""]
+    titles = {"jss": "Same verdict after rewording (JSS)", "accuracy": "Right (accuracy)"}
+    for measure, title in titles.items():
+        own = [entry for entry in result["comparisons"] if entry["measure"] == measure]
+        if own:
+            lines += [title, *(f"  - {entry['text']}" for entry in own), ""]
+    lines.append(
+        "Differences are B minus A on what both judged, with uncorrected 95% intervals. Intervals "
+        "and tests treat items, or the clusters that items share, as the sample. p-values come "
+        "from permutation tests with a cluster-robust t, Holm-corrected over the "
+        f"{result['n_tests']} comparisons as one family."
+    )
+    lost = sum(entry["n_undecided"] for entry in result["comparisons"])
+    if lost:
+        lines.append(f"Left out: {lost} pairs and prompts that one of the judges left undecided.")
+    return "\n".join(lines)

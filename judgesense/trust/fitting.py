@@ -2,7 +2,7 @@
 
 Every remedy is a set of rules (:mod:`judgesense.trust.rules`). What a rule learns (offsets, the
 best wording) is learned on some clusters and applied to the others, so no figure is about items
-that the rule was fitted to. :mod:`judgesense.trust.remedy` measures what a remedy gains.
+that the rule was fitted to. :mod:`judgesense.trust.remedies` measures what a remedy gains.
 """
 
 from __future__ import annotations

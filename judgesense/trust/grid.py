@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions import REWORDING, VARIANT_CLASSES
-from judgesense.decisions.shares import option_shares
-from judgesense.decisions.stream import Stream
+from judgesense.decisions.rows import option_shares
+from judgesense.decisions.view import Stream
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.tasks import ERROR
-from judgesense.trust.verdicts import has_foreign_gold
+from judgesense.trust.checks import has_foreign_gold
 
 NOT_ASKED = -2
 """The code of a prompt that the log does not have."""

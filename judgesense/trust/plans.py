@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.stream import Stream, distinct
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, distinct, view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.settling import (
@@ -24,7 +23,7 @@ from judgesense.text import interval, number, percent, signed
 from judgesense.trust.card import Check
 from judgesense.trust.checks import trust_card
 from judgesense.trust.compare import compare
-from judgesense.trust.settle import Plan
+from judgesense.trust.sample_size import Plan
 from judgesense.trust.thresholds import Thresholds
 from judgesense.trust.wordings import Wordings
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from judgesense.reporting.markdown import escape
+from judgesense.reporting.documents import escape_markdown as escape
 from judgesense.text import aligned, s
 from judgesense_dataset.audit import Audit, TaskAudit
 from judgesense_dataset.audit.chance import (

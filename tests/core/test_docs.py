@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judgesense.reporting.table import BASELINE_NOTE, COLUMNS, LEGEND
+from judgesense.reporting.tables import BASELINE_NOTE, COLUMNS, LEGEND
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

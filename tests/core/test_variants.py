@@ -10,10 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.decisions import OPTIONAL, PARTS, SCHEMA, read_log
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.build import measure
+from judgesense.reporting.report import measure
 
 ROW = {"judge": "j", "task": "t", "scoring": "generate", "order": "-", "status": "ok", "repeat": 0}
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from judgesense.benchmark import table_of_pairs
 from judgesense.decisions import PARTS, SCHEMA, write_part
-from judgesense.reporting.build import measure_run
+from judgesense.reporting.report import measure_run
 from judgesense.tasks import Item, Task, Template, pair_up, render
 
 

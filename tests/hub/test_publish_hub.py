@@ -12,7 +12,7 @@ from loopback_hub import READER, File
 from rule_run import make_run
 
 from hub_scripts.spaces import build_wheel
-from judgesense.reporting.build import write_report
+from judgesense.reporting.report import write_report
 from judgesense.version import __version__
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.sources.own import OwnData

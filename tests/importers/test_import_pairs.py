@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.decisions import read_log
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log
 from judgesense.run_folder.folder import read_run

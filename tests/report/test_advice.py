@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from judgesense.files.yaml import read_yaml
-from judgesense.reporting.build import measure
+from judgesense.reporting.report import measure
 from judgesense.trust import advice
 from judgesense.trust.advice import AdviceCase, _findings
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judgesense.reporting.badge import render_badge
+from judgesense.reporting.documents import render_badge
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.compare import render_comparison
+from judgesense.trust.compare import render_comparison
 
 
 def noisy(make, seed: int, share: float):

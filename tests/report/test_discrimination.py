@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judgesense.reporting.build import measure
+from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.html import render_html
-from judgesense.reporting.markdown import render_markdown
+from judgesense.reporting.report import measure
 from judgesense.reporting.terminal import render_terminal
 from judgesense.run_folder.report import merge
 from judgesense.trust.discrimination import by_task, discrimination

@@ -6,10 +6,9 @@ import zlib
 
 import pyarrow as pa
 
-from judgesense.reporting.build import measure
 from judgesense.reporting.html import render_html
-from judgesense.reporting.report import Report
-from judgesense.reporting.screen import first_screen
+from judgesense.reporting.report import Report, measure
+from judgesense.reporting.summary import first_screen
 from judgesense.reporting.terminal import render_terminal
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.trust.gate import gate
+from judgesense.trust.card import gate
 from judgesense.trust.plans import plan_assumed, plan_difference, plan_run
 
 

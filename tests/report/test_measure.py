@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgesense.decisions import raw_texts, read_log, write_part
-from judgesense.decisions.pair_hash import hash_of_sorted, sorted_pairs
+from judgesense.decisions.rows import hash_of_sorted, sorted_pairs
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.build import measure, measure_run
+from judgesense.reporting.report import measure, measure_run
 from judgesense.run_folder.report import CELL_KEYS
 from judgesense.tasks import signature_hash
 

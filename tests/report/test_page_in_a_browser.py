@@ -8,8 +8,8 @@ import zlib
 import pyarrow as pa
 import pytest
 
-from judgesense.reporting.build import measure
 from judgesense.reporting.html import render_html
+from judgesense.reporting.report import measure
 
 pytestmark = pytest.mark.slow
 

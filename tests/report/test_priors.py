@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import judgesense
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.content_free import with_content_free
-from judgesense.reporting.build import measure
+from judgesense.reporting.report import measure
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import saved_report
 from judgesense.statistics.calibration import permutation_offsets

@@ -10,13 +10,11 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions import SCHEMA
-from judgesense.decisions.streams import view
-from judgesense.reporting.build import measure
-from judgesense.reporting.wording_texts import wording_texts
+from judgesense.decisions.view import view
+from judgesense.reporting.report import measure, wording_texts
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
-from judgesense.trust.recommendation import recommendation
-from judgesense.trust.wordings import Wordings, wordings
+from judgesense.trust.wordings import Wordings, recommendation, wordings
 
 Answer = Callable[[np.random.Generator, int, str], str]
 

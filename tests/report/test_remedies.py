@@ -7,12 +7,19 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions import SCHEMA
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
+from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.grid import grid_of
-from judgesense.trust.remedies import cheapest_that_passes, first_line, remedies
-from judgesense.trust.remedy import Remedy, candidates, fit, order_groups, remedy_named
+from judgesense.trust.remedies import (
+    Remedy,
+    candidates,
+    cheapest_that_passes,
+    first_line,
+    fit,
+    order_groups,
+    remedies,
+    remedy_named,
+)
 from judgesense.trust.rules import Rule
 
 ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}

@@ -18,12 +18,11 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.build import measure, write_report
+from judgesense.reporting.documents import render_latex, render_markdown
 from judgesense.reporting.figures import draw
 from judgesense.reporting.html import render_html
-from judgesense.reporting.latex import render_latex
-from judgesense.reporting.markdown import render_markdown
-from judgesense.reporting.table import rows
+from judgesense.reporting.report import measure, write_report
+from judgesense.reporting.tables import rows
 from judgesense.reporting.terminal import render_terminal
 
 HOSTILE = '<script>alert("1")</script>|`$x$`\\end{table}&_%'
@@ -280,7 +279,7 @@ def test_measuring_loads_no_matplotlib(run_dir: Path) -> None:
     code = f"""
 import sys, judgesense
 from pathlib import Path
-from judgesense.reporting.build import measure_run
+from judgesense.reporting.report import measure_run
 measure_run(Path({str(run_dir)!r}))
 print(sorted({{"matplotlib", "torch", "typer"}} & set(sys.modules)))
 """

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.decisions import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.build import measure
+from judgesense.reporting.report import measure
 from judgesense.trust.card import CHECKS, Check, conclude
-from judgesense.trust.rewording import _ignored
+from judgesense.trust.checks import _ignored
 from judgesense.trust.thresholds import DEFAULTS, DISCRIMINATING_KAPPA
 
 STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}

@@ -17,8 +17,8 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions import SCORES_IN_FORM, read_log
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
-from judgesense.reporting.beside import side_tables
-from judgesense.reporting.build import measure
+from judgesense.reporting.report import measure
+from judgesense.reporting.tables import side_tables
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
 

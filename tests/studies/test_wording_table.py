@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions import SCHEMA
-from judgesense.decisions.streams import view
-from judgesense.reporting.conclusions import conclusions
+from judgesense.decisions.view import view
+from judgesense.reporting.report import conclusions
 from judgesense.studies.common.measures import wordings_table
 from judgesense.trust.thresholds import DEFAULTS
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.monitor_plot import plot_monitoring
+from judgesense.reporting.figures import plot_monitoring
 from judgesense.systems.monitor import monitor
 from judgesense.systems.monitor_history import locked, read_history
 

@@ -12,7 +12,7 @@ from hub_scripts.leaderboard.board import Board, BoardEntry
 from hub_scripts.leaderboard.render import LONGEST_KEY, notice, plain, render, short
 from hub_scripts.leaderboard.reports import report_of
 from hub_scripts.leaderboard.sources import RunSource
-from judgesense.decisions.streams import BASELINES
+from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.html import advice, cards, flips, forest, heatmaps
 from judgesense.run_folder.report import LISTS, identity, main_cells

@@ -9,7 +9,7 @@ from typing import Any
 
 from hub_scripts.leaderboard.board import SIZES, Board, BoardEntry
 from hub_scripts.leaderboard.ranking import Standing, reason, standings
-from judgesense.reporting.table import undecided_share
+from judgesense.reporting.tables import undecided_share
 from judgesense.run_folder.report import CELL_KEYS, task_rank
 from judgesense.text import short_names
 from judgesense.trust.card import TRUST

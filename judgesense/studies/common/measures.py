@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.frames import Answers
-from judgesense.decisions.streams import BASELINES, view
-from judgesense.reporting.table import undecided_share
+from judgesense.decisions.rows import Answers
+from judgesense.decisions.view import BASELINES, view
+from judgesense.reporting.tables import undecided_share
 from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.statistics.ranks import competition_ranks

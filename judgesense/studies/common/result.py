@@ -23,7 +23,7 @@ from judgesense.files.output import require_writable, writing
 from judgesense.files.yaml import read_yaml
 from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference, varied
-from judgesense.reporting.markdown import escape
+from judgesense.reporting.documents import escape_markdown as escape
 from judgesense.run_folder.environment import versions
 from judgesense.text import number, p_value, sentence
 

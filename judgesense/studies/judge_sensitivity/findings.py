@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from judgesense import published
-from judgesense.reporting.table import undecided_share
+from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.ranks import spearman_matrix
 from judgesense.studies.common.result import Column, Table
 from judgesense.studies.judge_sensitivity.beside import (

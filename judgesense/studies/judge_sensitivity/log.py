@@ -8,9 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.stream import Stream
-from judgesense.decisions.streams import view
-from judgesense.reporting.build import measure
+from judgesense.decisions.view import Stream, view
+from judgesense.reporting.report import measure
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import main_cells
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.stream import NOTHING
+from judgesense.decisions.view import NOTHING
 from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.comparison import compare_jss, holm

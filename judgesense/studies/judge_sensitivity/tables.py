@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from judgesense import published
-from judgesense.reporting.table import undecided_share
+from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.breakdown import flip_overlap
 from judgesense.studies.common.result import Record, Table
 from judgesense.studies.judge_sensitivity.beside import (

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.frames import Answers
-from judgesense.decisions.streams import view
+from judgesense.decisions.rows import Answers
+from judgesense.decisions.view import view
 from judgesense.run_folder.folder import read_run
 from judgesense.studies.common.result import judged
 from judgesense.studies.paraphrase_robustness.grid import (

@@ -17,9 +17,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.frames import Answers
-from judgesense.decisions.shares import option_shares
-from judgesense.decisions.streams import view
+from judgesense.decisions.rows import Answers, option_shares
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.files.atomic import file_bytes, sha256_of
 from judgesense.files.json import parse_json

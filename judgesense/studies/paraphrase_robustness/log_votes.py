@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from judgesense.decisions.streams import View, view
+from judgesense.decisions.view import View, view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.tasks import UNDECIDED, is_scale

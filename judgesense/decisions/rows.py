@@ -1,10 +1,11 @@
 """The decision log and its pairs as integer arrays, so that a million rows measure in seconds.
 
-Measurements start from :func:`judgesense.decisions.streams.view`, which builds on these.
+Measurements start from :func:`judgesense.decisions.view.view`, which builds on these.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions.log import (
+    CONTENT_FREE,
     EQUIVALENT,
     FORM_VARIANTS,
     INTERVENTION,
@@ -24,7 +26,7 @@ from judgesense.decisions.log import (
     VARIANT_CLASSES,
 )
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
 
@@ -405,3 +407,130 @@ def _all_pairs(log: Log, code: int) -> Pairs:
         prompt_ids=(flat(ids.take(pa.array(one))), flat(ids.take(pa.array(two)))),
         planned=False,
     )
+
+
+def prompt_key(log: Log, rows: Codes) -> Codes:
+    """One number for each prompt and item."""
+    key = (log.stimulus[rows] * len(log.items) + log.item[rows]) * len(log.templates)
+    key = (key + log.template[rows]) * len(log.orders) + log.order[rows]
+    return key * len(log.variants) + log.variant[rows]
+
+
+def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
+    """All pairs of a row on the left and one on the right with the same key."""
+    ranked = left[np.argsort(keys[left], kind="stable")]
+    start = np.searchsorted(keys[ranked], keys[right], "left")
+    count = np.searchsorted(keys[ranked], keys[right], "right") - start
+    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
+
+
+def first_answers(log: Log, rows: Codes) -> Bools:
+    """Which rows are the first answer to their prompt and item; its repeat need not be 0."""
+    repeats = log.repeat[rows]
+    if (repeats == repeats[0]).all():
+        return np.ones(len(rows), bool)
+    keys, place = np.unique(prompt_key(log, rows), return_inverse=True)
+    least = np.full(len(keys), repeats.max())
+    np.minimum.at(least, place, repeats)
+    first: Bools = repeats == least[place]
+    return first
+
+
+def repeated_answers(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
+    """The first and each later answer to the same prompt and item, as rows of the log."""
+    if not len(later):
+        return None
+    ranked = once[np.argsort(prompt_key(log, once), kind="stable")]
+    place = np.searchsorted(prompt_key(log, ranked), prompt_key(log, later))
+    known = log.stimulus[later] >= 0
+    return ranked[place][known], later[known]
+
+
+ContentFree = dict[tuple[str, str, str], dict[str, list[dict[str, float]]]]
+"""By judge, task and scoring, then by template: each answer's log-probabilities of the options."""
+
+
+def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:
+    """Option probabilities at some rows of the log, normalised per row (NaN without any).
+
+    Returns an array of shape (rows, L) and the L label codes of its columns.
+    """
+    lists = log.table["option_logprobs"].take(pa.array(rows))
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    values = pc.list_flatten(lists)
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    option = lookup(pc.struct_field(values, "option"), pa.array(log.labels.tolist()))
+    logprob = np.nan_to_num(
+        pc.fill_null(pc.struct_field(values, "logprob"), -np.inf).to_numpy(zero_copy_only=False),
+        nan=-np.inf,
+        neginf=-np.inf,
+    )
+    columns, column = np.unique(option, return_inverse=True)
+    table = np.full((len(rows), len(columns)), -np.inf)
+    table[np.repeat(np.arange(len(rows)), lengths), column] = logprob
+    best = table.max(axis=1, initial=-np.inf, keepdims=True)
+    shares = np.exp(table - np.where(np.isfinite(best), best, 0.0))
+    total = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, total, out=np.full_like(shares, np.nan), where=total > 0), columns
+
+
+def mapped_shares(
+    shares: Floats, columns: Codes, maps: Codes, pairs: Pairs, n_labels: int
+) -> Floats:
+    """Option probabilities moved to the canonical labels, shape (n, n_labels)."""
+    moved = np.zeros((len(shares), n_labels))
+    for code in np.unique(maps):
+        rows = np.flatnonzero(maps == code)
+        part = np.zeros((len(rows), n_labels))
+        np.add.at(part.T, pairs.forward[code, columns], shares[rows].T)
+        moved[rows] = part
+    return moved
+
+
+def without_content_free(log: pa.Table) -> tuple[pa.Table, ContentFree]:
+    """The log without its answers to input without content, and those by judge, task, scoring."""
+    found: ContentFree = {}
+    if "variant" not in log.column_names:
+        return log, found
+    free = pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)
+    if not pc.any(free).as_py():
+        return log, found
+    for row in log.filter(free).to_pylist():
+        if row["option_logprobs"] and not row["repeat"]:
+            own = found.setdefault((row["judge"], row["task"], row["scoring"]), {})
+            own.setdefault(row["template_id"], []).append(
+                {each["option"]: each["logprob"] for each in row["option_logprobs"]}
+            )
+    return log.filter(pc.invert(free)), found
+
+
+_HASHED_AT_ONCE = 1 << 18
+"""Pairs; few enough for 32-bit offsets of their text."""
+
+
+def sorted_pairs(first: Any, second: Any) -> Codes:
+    """The pairs' rows in the order of their first and second prompt ids."""
+    # Sorting each distinct id once is several times faster than sorting the pairs by their text.
+    encoded = pa.chunked_array(
+        [pc.fill_null(flat(side), "") for side in (first, second)]
+    ).dictionary_encode()
+    ids = encoded.unify_dictionaries().combine_chunks()
+    rank = np.empty(len(ids.dictionary), dtype=np.int64)
+    rank[pc.sort_indices(ids.dictionary).to_numpy()] = np.arange(len(rank))
+    one, two = np.split(rank[ids.indices.to_numpy()], 2)
+    order: Codes = np.argsort(one * max(1, len(rank)) + two, kind="stable")
+    return order
+
+
+def hash_of_sorted(first: Any, second: Any, rows: Codes) -> str:
+    """The hash of the pairs at some rows, which are in the order of `sorted_pairs`."""
+    digest = hashlib.sha256()
+    for start in range(0, len(rows), _HASHED_AT_ONCE):
+        own = pa.array(rows[start : start + _HASHED_AT_ONCE])
+        one, two = (pc.fill_null(flat(side).take(own), "") for side in (first, second))
+        lines = pc.binary_join_element_wise(one, pc.binary_join_element_wise(two, "\n", ""), " ")
+        _, offsets, data = lines.buffers()
+        ends = np.frombuffer(offsets, np.int32)[[lines.offset, lines.offset + len(lines)]]
+        digest.update(memoryview(data)[ends[0] : ends[1]] if data else b"")
+    return digest.hexdigest()[:8]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.decisions.stream import distinct
+from judgesense.decisions.view import distinct
 from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.settling import PROBABILITY, Needed, ShareDesign, items_for_share

@@ -1,0 +1,200 @@
+"""Reports as Markdown, LaTeX and a badge; the page shares their data and templates."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgesense.reporting.palette import CSS, FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
+from judgesense.reporting.tables import (
+    BASELINE_NOTE,
+    COLUMNS,
+    LEGEND,
+    TEXT_COLUMNS,
+    advice_by_case,
+    rows,
+    side_tables,
+)
+from judgesense.text import interval, join, number, percent, sentence, short_names, shorten
+from judgesense.trust.card import CHECKS
+from judgesense.trust.thresholds import STEADY_JSS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@cache
+def environment(templates: Path = TEMPLATES) -> Environment:
+    """The templates of a folder; HTML ones escape whatever they print."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=select_autoescape(["html", "svg"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    for filter_ in (interval, number, percent, sentence, shorten):
+        made.filters[filter_.__name__] = filter_
+    made.globals |= {
+        "css": Markup(CSS),
+        "marks": MARKS,
+        "threshold": STEADY_JSS,
+        "lowest": LOWEST_AGREEMENT,
+        "fewest": FEWEST_PAIRS,
+    }
+    return made
+
+
+def render(
+    template: str,
+    report: Mapping[str, Any],
+    filters: Mapping[str, Callable[[str], str]] | None = None,
+    **more: Any,
+) -> str:
+    """A report laid out by a template, which prints names and texts through the filters."""
+    made = environment()
+    made.filters.update(filters or {})
+    table = rows(report)
+    method = made.get_template("method.txt").render(
+        baseline_note=BASELINE_NOTE, thresholds=_thresholds(report)
+    )
+    return made.get_template(template).render(
+        runs=[run_facts(run) for run in report["runs"] if run],
+        rows=table,
+        tasks=[
+            (task, list(group)) for task, group in groupby(table, key=lambda row: row.cell["task"])
+        ],
+        columns=COLUMNS,
+        text_columns=TEXT_COLUMNS,
+        legend=LEGEND,
+        sides=side_tables(report),
+        advice=advice_by_case(report),
+        method=method.splitlines(),
+        cells=report["cells"],
+        notes=report["notes"],
+        **more,
+    )
+
+
+def _thresholds(report: Mapping[str, Any]) -> str:
+    """The thresholds of the cards, each with every value that was used."""
+    used = {
+        name: sorted({card["checks"][name]["threshold"] for card in report["trust"]})
+        for name in CHECKS
+    }
+    return ", ".join(
+        f"{name} {' or '.join(f'{value:g}' for value in values)}"
+        for name, values in used.items()
+        if values
+    )
+
+
+def run_facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What identifies a run, as names and values."""
+    source = run.get("dataset")
+    source = source if isinstance(source, Mapping) else {}
+    facts = {
+        "run": run.get("run_id") or "-",
+        "data": source.get("name"),
+        "translation": source.get("translation"),
+        "data hash": run.get("data_hash"),
+        "started": run.get("started"),
+        "judgesense": (run.get("versions") or {}).get("judgesense"),
+    }
+    return [(name, str(value)) for name, value in facts.items() if value]
+
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~$!])")
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def escape_markdown(text: object) -> str:
+    """Text that Markdown (and the HTML within it) shows as it is, on one line."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> str:
+    """The report as Markdown; ``figures`` are paths relative to the run's folder."""
+    text = render(
+        "report.md", report, {"md": escape_markdown, "caption": _caption}, figures=figures
+    )
+    return _BLANK_LINES.sub("\n\n", text).rstrip() + "\n"
+
+
+def _caption(name: str) -> str:
+    stem = name.rsplit("/", 1)[-1].removesuffix(".png")
+    return escape_markdown(stem.replace("_", " ").replace("-", " "))
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "κ": r"$\kappa$", "≈": r"$\approx$", "−": r"$-$", "–": "--", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+}  # fmt: skip
+
+
+def escape_latex(text: str) -> str:
+    """Text that LaTeX prints as it is, on one line."""
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def render_latex(report: Mapping[str, Any]) -> str:
+    """The table as LaTeX (needs ``booktabs`` and ``textcomp``), signatures as comments."""
+    return render("report.tex", report, {"tex": escape_latex})
+
+
+BADGE_FILE = "badge.svg"
+
+# White text reads at 4.5:1 on each.
+_COLOURS = {"use": "#0063A0", "care": "#8A6100", "unknown": "#8C4173", "avoid": "#B34700"}
+_WORST_FIRST = ("avoid", "unknown", "care", "use")
+_CHARACTER = 6.6
+
+
+def render_badge(report: Mapping[str, Any]) -> str:
+    """The badge of a report as SVG: who is judged, and the trust values, worst first.
+
+    One judge on one task shows its value; several show how many have each. The title, which
+    screen readers and a pointer show, lists every judge and task. The file requests nothing.
+
+    >>> card = {"judge": "j@1", "task": "relevance", "scoring": "options", "trust": "avoid"}
+    >>> "relevance" in render_badge({"trust": [card]})
+    True
+    """
+    cards = report["trust"]
+    names = short_names({card["judge"] for card in cards})
+    counts = Counter(card["trust"] for card in cards)
+    judges = list(dict.fromkeys(names[card["judge"]] for card in cards))
+    tasks = list(dict.fromkeys(card["task"] for card in cards))
+    who = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
+    on = f" on {tasks[0]}" if len(tasks) == 1 else ""
+    label = shorten(f"{who}{on}" if cards else "LLM judge", 48)
+    found = [trust for trust in _WORST_FIRST if counts[trust]]
+    worst = found[0] if found else "unknown"
+    shown = [trust if len(found) == 1 else f"{trust} {counts[trust]}" for trust in found]
+    value = f"{MARKS[worst]} {', '.join(shown) or worst}"
+    told = [f"{names[c['judge']]} on {c['task']} ({c['scoring']}): {c['trust']}" for c in cards]
+    listed = join(told) if told else "No judge was measured"
+    template = environment().get_template(BADGE_FILE)
+    return template.render(
+        title=f"JudgeSense trust. {listed}.",
+        label=label,
+        value=value,
+        label_width=_width(label),
+        value_width=_width(value),
+        colour=_COLOURS[worst],
+    )
+
+
+def _width(text: str) -> int:
+    return round(len(text) * _CHARACTER) + 12
