@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from judgesense.version import __version__
 
 if TYPE_CHECKING:
+    from judgesense.checking.check import check, check_log
+    from judgesense.checking.result import CheckResult
     from judgesense.importers import import_log
     from judgesense.matching import match_answers
     from judgesense.matching import match_answers as answer_match
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from judgesense.statistics.bias import position_bias
     from judgesense.statistics.ranking import prompt_sensitivity, ranking_stability
     from judgesense.statistics.robustness import paraphrase_robustness
-    from judgesense.studies.check import CheckResult, check
-    from judgesense.studies.check_log import check_log
     from judgesense.systems.estimate import estimate
     from judgesense.systems.estimate_result import Estimate
     from judgesense.systems.label_budget import LabelPlan, label_next
@@ -76,7 +76,7 @@ __all__ = [
 
 _HOMES = {
     "Agreement": "judgesense.statistics.agreement",
-    "CheckResult": "judgesense.studies.check",
+    "CheckResult": "judgesense.checking.result",
     "Comparison": "judgesense.trust.compare",
     "Estimate": "judgesense.systems.estimate_result",
     "LabelPlan": "judgesense.systems.label_budget",
@@ -85,8 +85,8 @@ _HOMES = {
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",
     "answer_match": "judgesense.matching:match_answers",
-    "check": "judgesense.studies.check",
-    "check_log": "judgesense.studies.check_log",
+    "check": "judgesense.checking.check",
+    "check_log": "judgesense.checking.check",
     "compare": "judgesense.trust.compare",
     "estimate": "judgesense.systems.estimate",
     "import_log": "judgesense.importers",

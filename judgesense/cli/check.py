@@ -12,7 +12,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.trust.thresholds import STEADY_JSS
 
 if TYPE_CHECKING:
-    from judgesense.studies.check import CheckResult
+    from judgesense.checking.result import CheckResult
 
 _WORDINGS = "Wordings"
 
@@ -102,8 +102,8 @@ def check(
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
-    from judgesense.studies.check import check as run_check
-    from judgesense.studies.check_log import check_log
+    from judgesense.checking.check import check as run_check
+    from judgesense.checking.check import check_log
 
     shared: dict[str, Any] = {
         "wordings": wordings,

@@ -11,7 +11,7 @@ from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from judgesense.studies.common.result import Result
+    from judgesense.reporting.result import Result
 
 app = opt.App("Run the papers' studies, or your own.")
 

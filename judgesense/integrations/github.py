@@ -25,7 +25,7 @@ from judgesense.integrations.github_pages import comment_of, quiet, summary_of
 from judgesense.text import sentence
 
 if TYPE_CHECKING:
-    from judgesense.studies.check import CheckResult
+    from judgesense.checking.result import CheckResult
 
 LONGEST_SUMMARY = 1_000_000
 """Bytes of a summary; GitHub drops one of more than 1 MiB."""
@@ -201,7 +201,7 @@ def check_step(environ: Mapping[str, str]) -> int:
     comment posted before the job fails. A pull request that gets no secrets is skipped, with the
     reason, if the judge needs one. Returns 0, or 2 for bad usage or input.
     """
-    from judgesense.studies.check import check
+    from judgesense.checking.check import check
 
     runner = Runner.of(environ)
     try:

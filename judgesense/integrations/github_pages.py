@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from judgesense.text import interval, number, sentence
 
 if TYPE_CHECKING:
-    from judgesense.studies.check import CheckResult
+    from judgesense.checking.result import CheckResult
 
 LONGEST_COMMENT = 65_536
 """Characters that GitHub accepts in a comment."""
@@ -82,7 +82,7 @@ def _conclusion(found: CheckResult) -> list[str]:
 
 def _card(found: CheckResult) -> str:
     """The checks of the trust card as a table."""
-    from judgesense.studies.common.result import Column, Table
+    from judgesense.reporting.result import Column, Table
 
     columns = [Column("check"), Column("state"), Column("estimate"), Column("ci", "interval"),
                Column("threshold"), Column("text", "what it says")]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from judgesense.studies.check import CheckResult
+    from judgesense.checking.result import CheckResult
 
 MARK = "judge"
 OUTCOMES = ("xfail", "pass", "fail", "skip")
@@ -128,9 +128,8 @@ class JudgeCheck:
 
 
 def _checked(places: Mapping[str, Path], judge: Any, options: Mapping[str, Any]) -> CheckResult:
+    from judgesense.checking.check import check, check_log
     from judgesense.errors import JudgeSenseError
-    from judgesense.studies.check import check
-    from judgesense.studies.check_log import check_log
 
     if "log" in places:
         if taken := {"rubric", "data"} & places.keys():

@@ -21,12 +21,7 @@ from judgesense.files.atomic import sha256_of
 from judgesense.files.yaml import YamlNode, read_nodes
 from judgesense.pipeline import Settings, to_stderr
 from judgesense.reporting.plots import ForestRow
-from judgesense.run_folder.report import identity
-from judgesense.statistics.comparison import holm
-from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.statistics.ranking import prompt_sensitivity
-from judgesense.studies.common import figures as pictures
-from judgesense.studies.common.measures import (
+from judgesense.reporting.run_tables import (
     answers_by_case,
     cases,
     cost_table,
@@ -37,6 +32,11 @@ from judgesense.studies.common.measures import (
     systems_table,
     wordings_table,
 )
+from judgesense.run_folder.report import identity
+from judgesense.statistics.comparison import holm
+from judgesense.statistics.intervals import Interval, wilson_cluster
+from judgesense.statistics.ranking import prompt_sensitivity
+from judgesense.studies.common import drawing as pictures
 from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
 from judgesense.tasks import UNDECIDED
 from judgesense.trust.thresholds import STEADY_JSS

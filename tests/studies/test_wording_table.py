@@ -11,7 +11,7 @@ import pytest
 from judgesense.decisions import SCHEMA
 from judgesense.decisions.view import view
 from judgesense.reporting.report import conclusions
-from judgesense.studies.common.measures import wordings_table
+from judgesense.reporting.run_tables import wordings_table
 from judgesense.trust.thresholds import DEFAULTS
 
 N = 50

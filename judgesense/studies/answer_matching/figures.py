@@ -11,7 +11,7 @@ import numpy as np
 from judgesense.reporting.plots import INK, SOFT, plain
 from judgesense.studies.answer_matching.measures import PAPERS_TEMPLATES, Cell, text_heuristic
 from judgesense.studies.answer_matching.scoring import JUDGE, RIGHT, BenchmarkAnswers
-from judgesense.studies.common.figures import (
+from judgesense.studies.common.drawing import (
     CYCLE,
     forest,
     legend_below,

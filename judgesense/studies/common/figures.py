@@ -1,13 +1,15 @@
-"""Figures that the studies share: forest plots, heatmaps, bars, slope charts and scatters.
+"""The kinds of figures that studies declare: points, bars, heatmaps, lines and scatters.
 
-Colours are Okabe and Ito's. Every series also differs in marker, line or hatching, so the figures
-work in black and white. Each function returns a matplotlib figure.
+A kind names the columns of the records that it draws. Colours are Okabe and Ito's
+(`judgesense.reporting.plots`); every series also differs in marker, line or hatching, so the
+figures work in black and white.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from judgesense.reporting import plots
 from judgesense.reporting.plots import (
@@ -17,148 +19,254 @@ from judgesense.reporting.plots import (
     LINE,
     LINES,
     SOFT,
+    ForestRow,
     canvas,
-    forest,
     look,
     new_figure,
     panel,
     plain,
-    save,
 )
 from judgesense.text import number
 
-__all__ = [
-    "CYCLE",
-    "bars",
-    "forest",
-    "heatmap",
-    "legend_below",
-    "line_style",
-    "new_figure",
-    "panel",
-    "save",
-    "scatter",
-    "slopes",
-]
+Row = Mapping[str, Any]
+
+Of = str | Callable[[Row], Any]
+"""A column, or a function of a record."""
+
+PANELS = 3
+"""Panels beside each other."""
+
+MOST_TICKS = 12
 
 
-def heatmap(
-    values: Sequence[Sequence[float | None]],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    label: str,
-    limits: tuple[float, float] = (0.0, 1.0),
-    digits: int = 2,
-    hatched: Collection[tuple[int, int]] = (),
-) -> Any:
-    """A heatmap with the values in its cells; undefined cells are grey.
+class Kind(Protocol):
+    """How a figure draws its records."""
 
-    ``hatched`` lists the (row, column) of cells to read with care.
+    def draw(self, rows: Sequence[Row]) -> Any:
+        """The matplotlib figure."""
+
+
+def _get(row: Row, of: Of) -> Any:
+    return row[of] if isinstance(of, str) else of(row)
+
+
+def _values(rows: Sequence[Row], of: Of) -> list[Any]:
+    """The distinct values of a column, in the order of the rows."""
+    return list(dict.fromkeys(_get(row, of) for row in rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points:
+    """Values with intervals, a line each, in groups (a forest plot).
+
+    ``values`` maps a label to the columns of value, low and high; a label is added to the name.
+    ``limits`` grow until they hold all values.
     """
-    width = 1.6 + 0.62 * len(columns) + 0.07 * max(map(len, rows))
-    figure, axes = canvas(width, 1.1 + 0.38 * len(rows))
-    image = plots.heatmap(
-        axes, values, rows, columns, limits=limits, digits=digits, hatched=hatched
-    )
-    plots.colour_bar(figure, image, axes, label)
-    return figure
+
+    group: Of
+    name: Of
+    values: Mapping[str, tuple[Of, Of, Of]]
+    xlabel: str
+    threshold: float | None = None
+    limits: tuple[float, float] = (0.0, 1.0)
+
+    def draw(self, rows: Sequence[Row]) -> Any:
+        """The matplotlib figure."""
+        lines = [
+            ForestRow(
+                str(_get(row, self.group)),
+                f"{_get(row, self.name)}: {label}" if label else str(_get(row, self.name)),
+                *(_get(row, column) for column in columns),
+            )
+            for row in rows
+            for label, columns in self.values.items()
+        ]
+        order = list(dict.fromkeys(line.group for line in lines))
+        lines.sort(key=lambda line: order.index(line.group))
+        known = [value for line in lines for value in line[2:5] if value is not None]
+        limits = min(self.limits[0], *known, 1.0), max(self.limits[1], *known, 0.0)
+        return plots.forest(lines, xlabel=self.xlabel, threshold=self.threshold, xlim=limits)
 
 
-def bars(
-    values: Mapping[str, Sequence[float | None]],
-    names: Sequence[str],
-    *,
-    xlabel: str,
-    threshold: float | None = None,
-) -> Any:
-    """Grouped bars: one bar per name and series, with its value at the end.
+@dataclass(frozen=True, kw_only=True)
+class Heatmap:
+    """A value per row and column of a grid, written in its cell; cells without one are grey.
+
+    ``limits`` are the ends of the colours; None for ends that lie symmetrically about 0.
+    ``hatched`` says which records to read with care.
+    """
+
+    row: Of
+    column: Of
+    value: Of
+    label: str
+    limits: tuple[float, float] | None = (0.0, 1.0)
+    hatched: Callable[[Row], bool] = lambda row: False
+
+    def draw(self, rows: Sequence[Row]) -> Any:
+        """The matplotlib figure."""
+        names, columns = _values(rows, self.row), _values(rows, self.column)
+        cells = {(_get(row, self.row), _get(row, self.column)): row for row in rows}
+        values = [
+            [_get(cells[at, of], self.value) if (at, of) in cells else None for of in columns]
+            for at in names
+        ]
+        hatched = [
+            (names.index(at), columns.index(of))
+            for (at, of), row in cells.items()
+            if self.hatched(row)
+        ]
+        most = max((abs(v) for line in values for v in line if v is not None), default=0.0) or 1.0
+        width = 1.6 + 0.62 * len(columns) + 0.07 * max(len(str(name)) for name in names)
+        figure, axes = canvas(width, 1.1 + 0.38 * len(names))
+        image = plots.heatmap(
+            axes, values, names, columns, limits=self.limits or (-most, most), hatched=hatched
+        )
+        plots.colour_bar(figure, image, axes, self.label)
+        return figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bars:
+    """A bar per record and series, with its value at the end; ``series`` maps labels to columns.
 
     The first series is hatched.
     """
-    figure, axes = canvas(6.4, 0.9 + (0.16 + 0.2 * len(values)) * len(names))
-    if threshold is not None:
-        axes.axvline(threshold, color=SOFT, lw=0.9, ls=DASHES)
-    height = 0.8 / len(values)
-    for index, (series, own) in enumerate(values.items()):
-        places = [row - 0.4 + (index + 0.5) * height for row in range(len(names))]
-        axes.barh(
-            places, [value or 0.0 for value in own], 0.86 * height, label=plain(series),
-            color="white" if index == 0 else CYCLE[index - 1], ec=CYCLE[max(index - 1, 0)],
-            hatch="////" if index == 0 else None, lw=0.8,
+
+    name: Of
+    series: Mapping[str, Of]
+    xlabel: str
+    threshold: float | None = None
+
+    def draw(self, rows: Sequence[Row]) -> Any:
+        """The matplotlib figure."""
+        figure, axes = canvas(6.4, 0.9 + (0.16 + 0.2 * len(self.series)) * len(rows))
+        if self.threshold is not None:
+            axes.axvline(self.threshold, color=SOFT, lw=0.9, ls=DASHES)
+        height = 0.8 / len(self.series)
+        for index, (label, column) in enumerate(self.series.items()):
+            places = [at - 0.4 + (index + 0.5) * height for at in range(len(rows))]
+            values = [_get(row, column) for row in rows]
+            axes.barh(
+                places, [value or 0.0 for value in values], 0.86 * height, label=plain(label),
+                color="white" if index == 0 else CYCLE[index - 1], ec=CYCLE[max(index - 1, 0)],
+                hatch="////" if index == 0 else None, lw=0.8,
+            )  # fmt: skip
+            for place, value in zip(places, values, strict=True):
+                end = (value or 0.0) + 0.01
+                axes.text(end, place, number(value), size=7, va="center", color=INK)
+        axes.set_yticks(range(len(rows)), [plain(_get(row, self.name)) for row in rows], size=8)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlim(0, 1.1)
+        axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
+        axes.set_xlabel(self.xlabel, color=SOFT, size=9)
+        axes.legend(
+            fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1),
+            ncols=len(self.series),
         )  # fmt: skip
-        for place, value in zip(places, own, strict=True):
-            text = number(value)
-            axes.text((value or 0.0) + 0.01, place, text, size=7, va="center", color=INK)
-    axes.set_yticks(range(len(names)), [plain(name) for name in names], size=8)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_xlim(0, 1.1)
-    axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    axes.set_xlabel(xlabel, color=SOFT, size=9)
-    axes.legend(
-        fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(values)
-    )
-    return figure
+        return figure
 
 
-def slopes(
-    scores: Mapping[str, Sequence[float]],
-    conditions: Sequence[str],
-    *,
-    ylabel: str,
-    highlight: Sequence[str] = (),
-) -> Any:
-    """A slope chart: one line per name over the conditions, labelled at its right end.
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """A line per series over x, in a panel per value of ``panel``; records without y are left out.
 
-    Names in ``highlight`` are coloured and the others grey; without any, all are coloured.
+    x may be text. ``limits`` are those of y, turned for ranks. Series in ``grey`` are drawn
+    thin and without a name.
     """
-    figure, axes = canvas(1.6 + 1.1 * len(conditions), 4.2)
-    shown = list(highlight) or list(scores)
-    for name, values in scores.items():
-        chosen = name in shown
-        colour, marker = look(shown.index(name)) if chosen else (LINE, "")
-        line = LINES[shown.index(name) // len(CYCLE) % len(LINES)] if chosen else "-"
-        axes.plot(range(len(values)), values, line, color=colour, lw=2 if chosen else 1,
-                  marker=marker, ms=5, mec="white", zorder=3 if chosen else 1)  # fmt: skip
-    ends = sorted((values[-1], name) for name, values in scores.items() if name in shown)
-    low, high = axes.get_ylim()
-    apart, before = 0.045 * (high - low), low - 1
-    for value, name in ends:
-        before = max(value, before + apart)
-        colour = look(shown.index(name))[0]
-        axes.annotate(plain(name), (len(conditions) - 1, value), (len(conditions) - 0.9, before),
-                      size=8, color=colour, va="center", annotation_clip=False)  # fmt: skip
-    axes.set_xticks(range(len(conditions)), [plain(c) for c in conditions], size=8)
-    axes.grid(axis="y", color=LINE, lw=0.6)
-    axes.set_ylabel(ylabel, color=SOFT, size=9)
-    return figure
+
+    x: Of
+    y: Of
+    series: Of
+    xlabel: str
+    ylabel: str
+    panel: Of | None = None
+    limits: tuple[float, float] | None = None
+    grey: Callable[[Row], bool] = lambda row: False
+    zero: bool = False
+
+    def draw(self, rows: Sequence[Row]) -> Any:
+        """The matplotlib figure."""
+        known = [row for row in rows if _get(row, self.y) is not None]
+        names = _values([row for row in known if not self.grey(row)], self.series)
+        places = _values(known, self.x)
+        texts = any(isinstance(place, str) for place in places)
+        figure, panels = _panels(known, self.panel, 3.6)
+        for axes, own in panels:
+            if self.zero:
+                axes.axhline(0, color=SOFT, lw=0.9, ls=DASHES)
+            for name in _values(own, self.series):
+                line = [row for row in own if _get(row, self.series) == name]
+                x = [_get(row, self.x) for row in line]
+                x = [places.index(place) for place in x] if texts else x
+                if name in names:
+                    style = _line_style(names.index(name)) | {"label": plain(name)}
+                else:
+                    style = {"color": LINE, "lw": 1.0}
+                axes.plot(x, [_get(row, self.y) for row in line], **style)
+            if texts:
+                axes.set_xticks(range(len(places)), [plain(place) for place in places], size=8)
+            elif len(places) <= MOST_TICKS:
+                axes.set_xticks(sorted(places))
+            if self.limits is not None:
+                axes.set_ylim(*self.limits)
+            _labels(axes, self.xlabel, self.ylabel)
+        _legend_below(figure)
+        return figure
 
 
-def scatter(
-    points: Mapping[str, Sequence[tuple[float, float]]],
-    *,
-    xlabel: str,
-    ylabel: str,
-    labels: Mapping[str, Sequence[str]] | None = None,
-) -> Any:
-    """A scatter plot by series; ``labels`` name the points of a series."""
-    figure, axes = canvas(5.4, 4.0)
-    for index, (name, own) in enumerate(points.items()):
-        colour, marker = look(index)
-        axes.scatter([x for x, _ in own], [y for _, y in own], c=colour, marker=marker, s=42,
-                     edgecolors="white", linewidths=0.7, label=plain(name), zorder=3)  # fmt: skip
-        for text, (x, y) in zip((labels or {}).get(name, ()), own, strict=False):
-            axes.annotate(plain(text), (x, y), (4, 4), textcoords="offset points", size=7,
-                          color=SOFT)  # fmt: skip
-    axes.grid(color=LINE, lw=0.6)
+@dataclass(frozen=True, kw_only=True)
+class Scatter:
+    """A point per record, in a panel per value of ``panel``, coloured by series."""
+
+    x: Of
+    y: Of
+    series: Of
+    xlabel: str
+    ylabel: str
+    panel: Of | None = None
+
+    def draw(self, rows: Sequence[Row]) -> Any:
+        """The matplotlib figure."""
+        names = _values(rows, self.series)
+        figure, panels = _panels(rows, self.panel, 5.0 if self.panel is None else 3.4)
+        for axes, own in panels:
+            for index, name in enumerate(names):
+                points = [row for row in own if _get(row, self.series) == name]
+                colour, marker = look(index)
+                axes.scatter(
+                    [_get(row, self.x) for row in points], [_get(row, self.y) for row in points],
+                    c=colour, marker=marker, s=42 if self.panel is None else 16, alpha=0.8,
+                    edgecolors="white", linewidths=0.5, label=plain(name), zorder=3,
+                )  # fmt: skip
+            _labels(axes, self.xlabel, self.ylabel)
+        _legend_below(figure)
+        return figure
+
+
+def _panels(
+    rows: Sequence[Row], by: Of | None, width: float
+) -> tuple[Any, list[tuple[Any, list[Row]]]]:
+    """A figure with a panel per value of a column, and each panel's axes with its records."""
+    values = [None] if by is None else _values(rows, by)
+    columns = min(PANELS, len(values))
+    lines = -(-len(values) // columns)
+    figure = new_figure(max(5.4, width * columns), 0.75 * max(width, 4.0) * lines + 0.5)
+    panels = []
+    for place, value in enumerate(values, 1):
+        axes = panel(figure, lines, columns, place, grid=True)
+        if by is not None:
+            axes.set_title(plain(value), size=9, color=INK, loc="left")
+        panels.append((axes, [row for row in rows if by is None or _get(row, by) == value]))
+    return figure, panels
+
+
+def _labels(axes: Any, xlabel: str, ylabel: str) -> None:
     axes.set_xlabel(xlabel, color=SOFT, size=9)
     axes.set_ylabel(ylabel, color=SOFT, size=9)
-    if len(points) > 1:
-        axes.legend(fontsize=8, frameon=False, loc="best")
-    return figure
 
 
-def line_style(index: int) -> dict[str, Any]:
+def _line_style(index: int) -> dict[str, Any]:
     """Colour, marker and line of the series at ``index``, as arguments of ``Axes.plot``."""
     colour, marker = look(index)
     return {
@@ -167,8 +275,8 @@ def line_style(index: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def legend_below(figure: Any) -> None:
-    """Lay out a figure of several panels with one legend below them."""
+def _legend_below(figure: Any) -> None:
+    """Lay out a figure with one legend below its panels."""
     handles, labels = max(
         (axes.get_legend_handles_labels() for axes in figure.axes), key=lambda found: len(found[1])
     )
@@ -176,4 +284,5 @@ def legend_below(figure: Any) -> None:
     columns = max(1, min(fitting, len(labels)))
     height = 0.02 + 0.26 / figure.get_figheight() * -(-len(labels) // columns)
     figure.tight_layout(rect=(0, height, 1, 1))
-    figure.legend(handles, labels, loc="lower center", ncols=columns, fontsize=8, frameon=False)
+    if len(labels) > 1:
+        figure.legend(handles, labels, loc="lower center", ncols=columns, fontsize=8, frameon=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from judgesense.published import V1
 from judgesense.reporting.plots import ForestRow
-from judgesense.studies.common import figures as pictures
+from judgesense.studies.common import drawing as pictures
 from judgesense.studies.common.result import Picture, Table
 from judgesense.studies.judge_sensitivity.beside import (
     FIRST,

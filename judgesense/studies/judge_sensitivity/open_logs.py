@@ -9,12 +9,12 @@ from statistics import fmean
 
 import numpy as np
 
+from judgesense.reporting.run_tables import majority
 from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.arrays import Words
 from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.breakdown import consensus
 from judgesense.statistics.variance import label_components
-from judgesense.studies.common.measures import majority
 from judgesense.studies.common.result import Record, Table
 from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase
 from judgesense.studies.judge_sensitivity.tables import difference

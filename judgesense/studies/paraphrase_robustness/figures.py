@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judgesense.statistics.robustness import TOLERANCES, Robustness
-from judgesense.studies.common.figures import heatmap, scatter, slopes
+from judgesense.studies.common.drawing import heatmap, scatter, slopes
 from judgesense.studies.common.result import Picture
 from judgesense.studies.paraphrase_robustness.measures import Configuration, kinds_of, mean
 from judgesense.studies.paraphrase_robustness.mitigations import SINGLE, Outcome

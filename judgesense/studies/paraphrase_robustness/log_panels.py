@@ -11,7 +11,7 @@ import numpy as np
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.crossfit import crossfit_weights
 from judgesense.statistics.ranks import chosen
-from judgesense.studies.common.figures import slopes
+from judgesense.studies.common.drawing import slopes
 from judgesense.studies.common.result import Picture, Table
 from judgesense.studies.paraphrase_robustness.log_votes import JudgeVote, codes_of
 from judgesense.studies.paraphrase_robustness.measures import Record

@@ -9,7 +9,7 @@ from typing import Any
 from judgesense.reporting.plots import INK, SOFT, plain
 from judgesense.statistics.ranks import competition_ranks
 from judgesense.statistics.selection import selection_gain
-from judgesense.studies.common.figures import (
+from judgesense.studies.common.drawing import (
     CYCLE,
     legend_below,
     line_style,

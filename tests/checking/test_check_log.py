@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import judgesense
+from judgesense.checking.logs import judge_of
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import graded_inspect
 from judgesense.importers.graded import derived, quoted, split
 from judgesense.importers.graded_logs import read_graded
 from judgesense.importers.wordings import known_wordings, own_wording
-from judgesense.studies.log_judges import judge_of
 from judgesense.tasks import render
 
 DATA = Path(__file__).parents[1] / "importers" / "data"

@@ -1,4 +1,4 @@
-"""The command of a check, and what to do after its decision."""
+"""What a check was asked for: its terms, the same as a command line, and the next step."""
 
 from __future__ import annotations
 
@@ -6,14 +6,47 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from judgesense.studies.check_question import Terms
+from judgesense.decisions import SCORINGS
+from judgesense.errors import JudgeSenseError
 from judgesense.text import join
 from judgesense.trust.card import Gate
 from judgesense.trust.thresholds import STEADY_JSS
 
-_OWN = "your own file (--wordings FILE)"
+RUNS = Path("runs/check")
+Inconclusive = Literal["pass", "fail"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How a check is judged and decided; see :func:`check` for each."""
+
+    wordings: str | Path | None = None
+    paraphraser: Any = None
+    n_paraphrases: int | None = None
+    threshold: float = STEADY_JSS
+    confidence: float = 0.95
+    inconclusive: Inconclusive | None = None
+    scoring: str = "generate"
+    variants: Sequence[str] | None = None
+    repeats: int = 2
+    seed: int = 0
+    limit: int | None = None
+    out: str | Path | None = None
+    runs: str | Path = RUNS
+
+    def __post_init__(self) -> None:
+        if self.scoring not in SCORINGS:
+            raise JudgeSenseError(
+                f"unknown scoring {self.scoring!r}; choose one of {', '.join(SCORINGS)}"
+            )
+        if not 0 <= self.threshold <= 1:
+            raise JudgeSenseError(f"the threshold must be between 0 and 1, got {self.threshold}")
+        if not 0 < self.confidence < 1:
+            raise JudgeSenseError(f"the confidence must lie between 0 and 1, got {self.confidence}")
+        if self.inconclusive not in (None, "pass", "fail"):
+            raise JudgeSenseError(f"inconclusive is {self.inconclusive!r}: choose pass or fail")
 
 
 @dataclass(frozen=True)
@@ -100,7 +133,7 @@ class CheckCommand:
         return f"next: {self._more(decided, n_rows, wordings)}"
 
     def _more(self, decided: Gate, n_rows: int, file: Path | None) -> str:
-        plan, wordings = decided.plan, file or _OWN
+        plan, wordings = decided.plan, file or "your own file (--wordings FILE)"
         if plan is None or (plan.items.clusters is None and plan.wordings is None):
             return f"{self._rows()} and wordings to {wordings}, then `{self}`"
         items = plan.items.clusters

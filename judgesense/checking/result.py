@@ -1,20 +1,24 @@
-"""The tables and findings of a check."""
+"""The outcome of a check: the decision, its figures, and the tables and findings beside it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from judgesense.checking.command import Inconclusive
 from judgesense.errors import MissingExtraError
 from judgesense.files.atomic import write_text
 from judgesense.files.json import parse_json
 from judgesense.files.shapes import OwnShape, fit
-from judgesense.studies.common.measures import (
+from judgesense.reporting.report import Report
+from judgesense.reporting.result import Record, Result, Table
+from judgesense.reporting.run_tables import (
     cost_table,
     flips_table,
     jss_table,
@@ -23,11 +27,93 @@ from judgesense.studies.common.measures import (
     systems_table,
     wordings_table,
 )
-from judgesense.studies.common.result import Record, Result, Table
+from judgesense.statistics.result import ResultMapping
+from judgesense.trust.card import Gate
 
 if TYPE_CHECKING:
     from judgesense_dataset.similarity import Measure
     from judgesense_dataset.templates import TaskTemplates
+
+
+@dataclass(frozen=True, eq=False)
+class CheckResult(ResultMapping):
+    """The outcome of a check: the gate's decision, its figures and tables, and the run's folder.
+
+    ``jss`` with ``ci_low`` and ``ci_high`` is that of the trust card's check `steady`: over
+    equivalent wordings of one polarity; from four wordings on, the interval is for wordings like
+    these.
+    """
+
+    result: Result
+    report: Report
+    out: Path
+    jss: float | None
+    ci_low: float | None
+    ci_high: float | None
+    threshold: float
+    degenerate: bool
+    """Whether the judge gave one label throughout, or always the option shown first."""
+    coverage: float
+    """The share of the pairs that got two verdicts."""
+    failed: int
+    """Prompts without an answer."""
+    gate: Gate
+    """The decision, PASS, FAIL or INCONCLUSIVE, and why."""
+    card: Mapping[str, Any]
+    """The trust card, as in ``report.json``: ``trust``, ``text`` and ``checks``."""
+    next_step: str
+    """What to do next, with one command."""
+    confidence: float = 0.95
+    """The level of the interval of JSS."""
+    inconclusive: Inconclusive | None = None
+    """What INCONCLUSIVE counts as; None: as neither."""
+    stored: Mapping[str, Any] | None = None
+    """For a check of a log: how many of its ``n`` grades the judge gives again (``same``,
+    ``share``) under the log's own wording."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under
+        `study`."""
+        kept = {name: self[name] for name in self if name not in ("result", "report", "out")}
+        told = {"passed": self.passed, "verdict": self.verdict, "out": str(self.out)}
+        gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because}
+        plan = self.gate.plan.to_dict() if self.gate.plan else None
+        kept |= {"gate": {**gate, "plan": plan}, "card": dict(self.card)}
+        return {**told, "decision": self.decision, **kept, "study": self.result.as_json()}
+
+    def to_pandas(self) -> Any:
+        """The cells of the report as a `pandas.DataFrame`."""
+        return self.report.to_pandas()
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The verdict, then every finding."""
+        told = (text for text in self.result.findings if text != self.verdict)
+        return [("check", self.verdict), *(("finding", text) for text in told)]
+
+    @property
+    def decision(self) -> str:
+        """``PASS``, ``FAIL`` or ``INCONCLUSIVE``."""
+        return self.gate.decision
+
+    @property
+    def passed(self) -> bool:
+        """Whether the decision is PASS, or INCONCLUSIVE and counts as that."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """0 for PASS, 1 for FAIL, 3 for INCONCLUSIVE unless that counts as one of the others."""
+        codes = {"PASS": 0, "FAIL": 1, "pass": 0, "fail": 1}
+        if self.decision == "INCONCLUSIVE":
+            return 3 if self.inconclusive is None else codes[self.inconclusive]
+        return codes[self.decision]
+
+    @property
+    def verdict(self) -> str:
+        """One line: the decision, and why."""
+        if self.decision != "INCONCLUSIVE" or self.inconclusive is None:
+            return self.gate.text
+        return f"{self.gate.text} (counts as {self.inconclusive})"
 
 
 class _Kept(OwnShape):

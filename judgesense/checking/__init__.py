@@ -1,0 +1,1 @@
+"""A check: your rubric, or another tool's log, judged under other wordings and decided."""

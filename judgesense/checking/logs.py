@@ -1,0 +1,160 @@
+"""Another tool's log as a question: its judge, its rubric, and how its grades compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from judgesense.checking.question import Question
+from judgesense.checking.result import CheckResult
+from judgesense.decisions import REWORDING, read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.files.atomic import sha256_of
+from judgesense.importers.graded import TASK, GradedLog
+from judgesense.reporting.result import Record, Table
+from judgesense.statistics.kappa import cohen_kappa
+from judgesense.tasks import UNDECIDED
+from judgesense.text import percent
+from local_judges.judge_files import endpoints, entries
+from local_judges.parsing import parse
+
+_ENDPOINTS = {"google": "gemini", "vertex": "gemini"}
+"""Endpoints that a tool calls by another name."""
+
+_FAMILIES = (("gpt-", "openai"), ("claude-", "anthropic"), ("gemini-", "gemini"))
+_OLLAMA = "http://127.0.0.1:11434/v1"
+_KINDS = {"chat", "messages", "responses", "completion", "text-generation"}
+
+
+def judge_of(log: GradedLog) -> tuple[str, dict[str, Any]]:
+    """The judge that graded a log, and its options: how to ask it again.
+
+    Inspect's ``hf/ORG/NAME`` and ``vllm/ORG/NAME`` are models on the Hub or in a folder; models of
+    a provider with an endpoint in a judge file, of Ollama, and of an endpoint that the log names
+    are asked there; a name in a judge file is that judge.
+
+    Raises JudgeSenseError, with what to add, for any other.
+    """
+    name = log.judge
+    if not name:
+        raise JudgeSenseError(
+            f"{log.where}: the log does not name its judge; name the one to ask with --judge"
+        )
+    if name in entries():
+        return name, {}
+    provider, model = _parts(log.tool, name)
+    if provider in ("hf", "huggingface"):
+        return model, {}
+    if provider == "vllm":
+        return model, {"engine": "vllm"}
+    url = log.base_url or (_OLLAMA if provider == "ollama" else None)
+    if url is not None:
+        return model, {"engine": "api", "model": model, "base_url": url}
+    provider = _ENDPOINTS.get(provider, provider)
+    if provider in endpoints():
+        return model, {"engine": "api", "model": model, **endpoints()[provider]}
+    raise JudgeSenseError(
+        f"{log.where}: the log's judge is {name}, which JudgeSense cannot ask; name the judge to "
+        "ask with --judge"
+    )
+
+
+def _parts(tool: str, name: str) -> tuple[str, str]:
+    """Provider and model, as the tool writes them; an unnamed provider is told by the model."""
+    if tool == "inspect":
+        provider, _, model = name.partition("/")
+        if provider == "openai-api":
+            model = model.partition("/")[2]
+        return provider, model
+    if tool == "promptfoo":
+        provider, *rest = name.split(":")
+        rest = rest[1:] if len(rest) > 1 and rest[0] in _KINDS else rest
+        return provider, ":".join(rest)
+    model, _, told = re.fullmatch(r"(.*?)( \((.*)\))?", name).groups()  # type: ignore[union-attr]
+    if told:
+        return told.casefold(), model
+    found = (provider for start, provider in _FAMILIES if model.startswith(start))
+    return next(found, ""), model
+
+
+def question_of(graded: GradedLog, pick: str | None) -> Question:
+    """A log's own rubric and graded outputs, as the question of a check."""
+    from judgesense_dataset.templates import TaskTemplates
+
+    where = graded.where
+    return Question(
+        own=TaskTemplates(graded.task, (graded.template,)),
+        items=graded.items,
+        identity={"log": sha256_of(where), "pick": pick},
+        name=where.stem.lstrip("."),
+        wordings=where.with_suffix(".wordings.yaml"),
+        ranked=False,
+        told={"log": str(where), "tool": graded.tool, "graded by": graded.judge or "unknown"},
+        known=graded.known,
+    )
+
+
+def compared(found: CheckResult, graded: GradedLog) -> CheckResult:
+    """The result with the comparison of its verdicts and the log's grades."""
+    stored = dict(zip((item.item_id for item in graded.items), graded.stored, strict=True))
+    rows = stored_rows(read_log(found.out), stored)
+    result, own = found.result, rows[0]
+    result.tables.insert(0, Table.from_records(
+        "stored", "Compared with the log's grades", rows,
+        f"The grades are those of {graded.judge or 'the judge of the log'} in "
+        f"{graded.where.name}. n: samples with a verdict in both; undecided: without one in "
+        "either. The wording `rubric` is the log's own.",
+    ))  # fmt: skip
+    result.findings.insert(2, _finding(own, found))
+    result.limits += graded.notes
+    told = [(text, label) for text, label in zip(graded.texts, graded.stored, strict=True) if text]
+    options, aliases = graded.task.labels, graded.template.aliases
+    other = sum(
+        parse(text, options, aliases) != label for text, label in told if label not in UNDECIDED
+    )
+    if other:
+        result.limits.append(
+            f"JudgeSense reads {other} of the log's {len(told)} answers otherwise than "
+            f"{graded.tool} did"
+        )
+    result.write(found.out / "check")
+    return replace(found, stored={"n": own["n"], "same": own["same"], "share": own["share"]})
+
+
+def stored_rows(log: pa.Table, stored: Mapping[str, str]) -> list[Record]:
+    """How often the verdicts under each wording are the stored grades, the log's own first.
+
+    ``stored`` maps items to labels. Each prompt counts once, as it was first asked.
+    """
+    by_wording: dict[str, dict[str, str]] = {}
+    names = ["template_id", "item_id", "repeat", "decision", "variant"]
+    for row in log.select(names).to_pylist():
+        if row["repeat"] == 0 and row["variant"] in (None, REWORDING):
+            by_wording.setdefault(row["template_id"], {})[row["item_id"]] = row["decision"]
+    order = sorted(by_wording, key=lambda name: name != TASK)
+    found: list[Record] = []
+    for wording in order:
+        told = [(said, stored[item]) for item, said in by_wording[wording].items()]
+        both = [pair for pair in told if not {*pair} & {*UNDECIDED}]
+        same = sum(said == grade for said, grade in both)
+        found.append({
+            "wording": wording, "n": len(both), "same": same,
+            "share": same / len(both) if both else None,
+            "kappa": cohen_kappa([a for a, _ in both], [b for _, b in both]) if both else None,
+            "undecided": len(told) - len(both),
+        })  # fmt: skip
+    return found
+
+
+def _finding(own: Record, found: CheckResult) -> str:
+    n, same = own["n"], own["same"]
+    if not n:
+        return "no sample has both a verdict and a grade in the log, so they cannot be compared"
+    share = own["share"]
+    assert isinstance(share, float)
+    told = f"under the log's own wording, {found.card['judge']} gives {same} of {n} grades again"
+    return told if same == n else f"{told} ({percent(share)})"

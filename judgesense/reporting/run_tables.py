@@ -1,0 +1,267 @@
+"""Tables of a result that a run's report and its decision log fill: for checks and studies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions.rows import Answers
+from judgesense.decisions.view import BASELINES, view
+from judgesense.reporting.result import Record, Table
+from judgesense.reporting.tables import undecided_share
+from judgesense.run_folder.report import identity, main_cells, task_rank
+from judgesense.statistics.consequence import Consequence, consequence
+from judgesense.statistics.ranks import competition_ranks
+from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
+from judgesense.text import join, p_value, percent, short_names
+from judgesense.trust.thresholds import SIGNIFICANT
+
+LONGEST_EXCERPT = 160
+
+Ids = tuple[str, str, str]
+"""A judge's short name, its task and its scoring."""
+
+
+def answers_by_case(log: pa.Table) -> dict[Ids, Answers]:
+    """All answers of each judge on each task and scoring, repeats included."""
+    seen = view(log)
+    names = seen.names
+    return {
+        (names[stream.judge], stream.task.name, stream.scoring): stream.answers(repeats=True)
+        for stream in seen.judged
+    }
+
+
+def has_gold(answers: Answers) -> bool:
+    """Whether every answer has a gold label."""
+    return bool((answers.gold != "").all())
+
+
+def cases(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Each judge (by short name) on each task and scoring, with its raw and its mapped cell."""
+    found = main_cells(report)
+    keys = sorted(
+        (key for key in found if key[1] not in BASELINES),
+        key=lambda key: (task_rank(key[2]), key[1], key[3]),
+    )
+    names = short_names({key[1] for key in keys})
+    return [(names[key[1]], found[key]["raw"], found[key]["mapped"]) for key in keys]
+
+
+def jss_table(report: Mapping[str, Any]) -> Table:
+    """JSS, noise floor, accuracy and undecided share, with a row per judge, task and scoring.
+
+    The flip rate is that of rewording; the noise floor is that of the same prompt asked again,
+    None without repeats.
+    """
+    trust = {identity(entry): entry["trust"] for entry in report["trust"]}
+    rows = [
+        {
+            "judge": judge, "task": cell["task"], "scoring": cell["scoring"],
+            "jss_raw": raw["jss"],
+            **{key: cell[key] for key in (
+                "jss", "ci_low", "ci_high", "flip_rate", "noise_floor", "accuracy",
+            )},
+            "first_position": cell["first_position_rate"], "undecided": undecided_share(cell),
+            **{key: cell[key] for key in ("n_items", "n_pairs")},
+            "trust": trust[identity(cell)],
+        }
+        for judge, raw, cell in cases(report)
+    ]  # fmt: skip
+    return Table.from_records(
+        "jss", "Sensitivity to wording", rows,
+        "JSS is mapped through the label maps; its 95% interval is Wilson's, clustered by item and "
+        "conditional on these wordings. Flip rate: the share of pairs of wordings with different "
+        "verdicts. Noise floor: the same for the same prompt asked again.",
+        jss_raw="raw JSS",
+    )  # fmt: skip
+
+
+def sensitivity(cell: Mapping[str, Any]) -> str:
+    """The effect of rewording and of asking again, as a sentence."""
+    said = f"rewording changes {percent(cell['flip_rate'])} of the verdicts"
+    if cell["noise_floor"] is None:
+        return f"{said}; ask again with --repeats 2 to see how much of that is noise"
+    return f"{said}, asking the same prompt again changes {percent(cell['noise_floor'])}"
+
+
+def wordings_table(report: Mapping[str, Any]) -> Table:
+    """Every wording beside the others, and the one to use, if the report recommends one."""
+    use = {identity(row): row["template"] for row in report["recommendation"]}
+    short = short_names({row["judge"] for row in report["wordings"]})
+    rows = [
+        {
+            "judge": short[row["judge"]], "task": row["task"], "scoring": row["scoring"],
+            "template": row["template"],
+            "score_type": "agreement" if row["accuracy"] is None else "accuracy",
+            "score": row["agreement"] if row["accuracy"] is None else row["accuracy"],
+            **{key: row[key] for key in ("agreement", "kappa", "flag", "jss_without", "n_prompts",
+                                         "in_best_set")},
+            "use": row["template"] == use[identity(row)],
+        }
+        for row in report["wordings"]
+    ]  # fmt: skip
+    return Table.from_records(
+        "wordings", "Which wording to use", rows,
+        "Score: accuracy, or agreement with the consensus of the other wordings if there is no "
+        "gold; an answer without a verdict counts as wrong. Best set: the wordings that cannot be "
+        "told from the best one. Use: only where one wording is clearly better, and not for a "
+        "judge to avoid unless that wording passes.",
+        template="wording", score_type="score is", jss_without="JSS without it",
+        in_best_set="in best set",
+    )  # fmt: skip
+
+
+def majority(labels: Sequence[str]) -> str | None:
+    """The most frequent decision; None for a tie or without decisions.
+
+    >>> majority(["YES", "NO", "YES", "UNCLEAR"]), majority(["YES", "NO"])
+    ('YES', None)
+    """
+    votes = Counter(label for label in labels if label not in UNDECIDED).most_common(2)
+    if not votes or (len(votes) == 2 and votes[0][1] == votes[1][1]):
+        return None
+    return votes[0][0]
+
+
+def systems_table(
+    log: pa.Table, labels: Mapping[str, Sequence[str]]
+) -> tuple[Table, dict[Ids, Consequence]]:
+    """Whether the judged systems rank alike under every wording; empty without two systems.
+
+    ``labels`` are each task's decisions. A numeric level scores its number. Other labels are
+    ordered best first: of two, the first scores 1 and the second 0. Comparative tasks are left
+    out, because their items hold two systems.
+    """
+    rows: list[Record] = []
+    results = {}
+    for ids, said in answers_by_case(log).items():
+        own = labels[ids[1]]
+        score = {
+            label: float(label) if is_scale(own) else float(len(own) - 1 - at)
+            for at, label in enumerate(own)
+        }
+        systems = said.column("system_id").to_pylist()
+        known = [at for at, name in enumerate(systems) if name and said.order[at] == NO_ORDER]
+        if len({systems[at] for at in known}) < 2:
+            continue
+        found = results[ids] = consequence(
+            [score.get(label) for label in said.label[known]],
+            [systems[at] for at in known],
+            said.template[known].tolist(),
+            said.cluster[known].tolist(),
+            repeat_ids=said.column("repeat").to_numpy()[known],
+        )
+        rows += [
+            {
+                "judge": ids[0], "task": ids[1], "scoring": ids[2], "template": template,
+                "winner": join(best), "ranking": _ranking(found.systems, values),
+            }
+            for template, best, values in zip(
+                found.templates, found.winners, found.scores, strict=False
+            )
+        ]  # fmt: skip
+    return Table.from_records(
+        "systems", "Does the ranking of the systems survive?", rows,
+        template="wording", ranking="ranking (mean score)",
+    ), results  # fmt: skip
+
+
+def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str:
+    """Whether the ranking of the systems survives rewording, as a sentence.
+
+    A change counts only if it is more than chance differences between the items explain.
+    ``p_corrected`` replaces the p-value where several cases are tested.
+    """
+    if found.ranking_change_rate is None or found.winner_change_rate is None:
+        return f"cannot tell whether the ranking of systems survives: {found.degenerate}"
+    if found.ranking_change_rate == 0:
+        return f"all {found.n_templates} wordings rank the systems alike"
+    p = found.p_value if p_corrected is None else p_corrected
+    figures = (
+        f"differs in {percent(found.ranking_change_rate)} of the pairs of wordings, the winner in "
+        f"{percent(found.winner_change_rate)} (most often: {join(found.modal_winner)})"
+    )
+    again = ""
+    if found.repeat_change_rate is not None:
+        again = "; asked again with the same wording, it differs in "
+        again += f"{percent(found.repeat_change_rate)} of the pairs of repeats"
+    if p is None:
+        return f"the ranking of the systems {figures}; one item cannot tell whether by chance"
+    named = p_value(p, "p" if p_corrected is None else "corrected p")
+    if p < SIGNIFICANT:
+        return (
+            f"the ranking of the systems does not survive rewording: it {figures}, more than by "
+            f"chance ({named}){again}"
+        )
+    return (
+        f"the ranking of the systems {figures}, which chance differences between the items "
+        f"explain ({named}){again}: add items before you rank"
+    )
+
+
+def _ranking(systems: Sequence[str], values: Sequence[float]) -> str:
+    rows = zip(competition_ranks(values), values, systems, strict=True)
+    ranked = sorted(rows, key=lambda row: row[0])
+    text = f"{ranked[0][2]} {ranked[0][1]:.2f}"
+    for (before, *_), (rank, value, name) in pairwise(ranked):
+        text += f" {'=' if rank == before else '>'} {name} {value:.2f}"
+    return text
+
+
+def flips_table(report: Mapping[str, Any], most: int = 12) -> Table:
+    """Items whose verdict flipped, with both wordings; empty if none did."""
+    shown = report["examples"][:most]
+    names = short_names({each["judge"] for each in shown})
+
+    def side(said: Mapping[str, Any]) -> str:
+        answer = " ".join(str(said["answer"] or "").split())[:LONGEST_EXCERPT]
+        return f"{said['template']}: {said['decision']}" + (f" ({answer!r})" if answer else "")
+
+    rows = [
+        {
+            "judge": names[each["judge"]], "task": each["task"], "scoring": each["scoring"],
+            "item_id": each["item_id"], "gold": each["gold"] or "–",
+            "answer_a": side(each["a"]), "answer_b": side(each["b"]),
+        }
+        for each in shown
+    ]  # fmt: skip
+    return Table.from_records(
+        "flips", "Flipped examples", rows, "The judge's answer is in brackets.",
+        item_id="item", answer_a="one wording", answer_b="other wording",
+    )  # fmt: skip
+
+
+def cost_table(report: Mapping[str, Any], log: pa.Table) -> Table:
+    """Prompts, tokens, US dollars and seconds per judge.
+
+    Dollars are None without a known price. A prompt counts once, even if several rows share it.
+    """
+    once = log.group_by(["judge", "prompt_id", "repeat"]).aggregate(
+        [("cost_usd", "max"), ("input_tokens", "max"), ("output_tokens", "max")]
+    )
+    seconds = {
+        entry["name"]: entry.get("seconds")
+        for run in report["runs"]
+        for entry in (run or {}).get("judges", [])
+    }
+    rows: list[Record] = []
+    for judge in pc.unique(log["judge"]).to_pylist():
+        own = once.filter(pc.equal(once["judge"], judge))
+        sums = {
+            name: pc.sum(own[f"{name}_max"]).as_py()
+            for name in ("input_tokens", "output_tokens", "cost_usd")
+        }
+        rows.append(
+            {"judge": judge, "n_prompts": own.num_rows, **sums, "seconds": seconds.get(judge)}
+        )
+    return Table.from_records(
+        "cost", "Cost", rows,
+        "US dollars are undefined without a price. Seconds are those of completed starts; an "
+        "interrupted start does not count.", 2, cost_usd="US dollars",
+    )  # fmt: skip

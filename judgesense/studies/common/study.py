@@ -1,0 +1,225 @@
+"""How a study is declared, and how its declaration becomes a result.
+
+A study judges a grid (`judged`) or asks responders (`question_sets.ask_all`), and measures cells:
+dicts or small dataclasses. What it shows is declared on these cells, its *source*, in the order of
+the page:
+
+- a table is a function from the source to records, under `table`: name, title, note, headings of
+  the columns whose id does not say it all. The paper's own figures are columns beside them
+  (`paper`). A table without records is left out.
+- a figure is a `Figure`: the table (or a function) whose records it draws, and one of the kinds of
+  `common.figures` (`Points`, `Bars`, `Heatmap`, `Lines`, `Scatter`), which names the columns.
+- findings and limits are functions from the source and the finished tables to sentences.
+
+::
+
+    @table("accuracy", "Accuracy over templates", "std: over templates.", n_items="items")
+    def accuracy(cells):
+        for cell in cells:
+            yield {"model": cell.model, "accuracy": cell.mean, "n_items": cell.n}
+
+    STUDY = Study("my-study", "My study", tables=[accuracy], findings=[findings],
+                  figures=[Figure("accuracy", "…", "accuracy", Bars("model", {"": "accuracy"}))])
+    result = STUDY.result(cells, settings={"judges": [...]})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgesense.benchmark import Benchmark
+from judgesense.errors import JudgeSenseError
+from judgesense.files.yaml import read_yaml
+from judgesense.pipeline import Settings, execute, resolve_all
+from judgesense.pipeline.data import DataReference, varied
+from judgesense.reporting.result import Picture, Record, Result, Table
+
+if TYPE_CHECKING:
+    from judgesense.pipeline.data import Parts
+    from judgesense.studies.common.figures import Kind
+
+QUICKER = ("--set dtype=bfloat16", "--scoring options", "--quick")
+"""Flags of the papers' studies that shorten one."""
+
+_STUDIES = Path(__file__).parents[1]
+
+Text = str | Callable[[Any], str]
+"""A text, or a function of the source that writes it."""
+
+Tables = Mapping[str, Table]
+Sentences = Callable[[Any, Tables], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """The declaration of a table; `table` makes one from a function."""
+
+    name: str
+    title: Text
+    rows: Callable[[Any], Iterable[Record]]
+    note: Text = ""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    digits: int = 3
+
+    def __call__(self, source: Any) -> Table:
+        """The table of a source; its columns are the fields of the first record."""
+        title, note = _text(self.title, source), _text(self.note, source)
+        rows = list(self.rows(source))
+        columns = rows[0] if rows else ()
+        used = {name: text for name, text in self.headings.items() if name in columns}
+        return Table.from_records(self.name, title, rows, note, self.digits, **used)
+
+
+def table(
+    name: str, title: Text, note: Text = "", digits: int = 3, **headings: str
+) -> Callable[[Callable[[Any], Iterable[Record]]], TableOf]:
+    """Declare the function below as the records of a table.
+
+    >>> @table("double", "Doubled", n="number")
+    ... def double(numbers):
+    ...     return ({"n": n, "doubled": 2 * n} for n in numbers)
+    >>> print(double([1, 2]).markdown())
+    | number | doubled |
+    | ---: | ---: |
+    | 1 | 2 |
+    | 2 | 4 |
+    """
+    return lambda rows: TableOf(name, title, rows, note, headings, digits)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The declaration of a figure.
+
+    Args:
+        name: the name of its file.
+        caption: printed below.
+        data: the name of the table that it draws, or a function from the source and the tables to
+            records. Without records there is no figure.
+        kind: how the records are drawn.
+        each: a column; there is a figure for each of its values, ``name-value``.
+    """
+
+    name: str
+    caption: Text
+    data: str | Callable[[Any, Tables], Iterable[Record]]
+    kind: Kind
+    each: str | None = None
+
+    def pictures(self, source: Any, tables: Tables) -> Iterator[Picture]:
+        """The figure, or one for each value of the column ``each``; drawn when written."""
+        if isinstance(self.data, str):
+            rows = list(tables[self.data].rows) if self.data in tables else []
+        else:
+            rows = list(self.data(source, tables))
+        caption = _text(self.caption, source)
+        if self.each is None:
+            if rows:
+                yield Picture(self.name, caption, partial(self.kind.draw, rows))
+            return
+        for value in dict.fromkeys(row[self.each] for row in rows):
+            part = [row for row in rows if row[self.each] == value]
+            draw = partial(self.kind.draw, part)
+            yield Picture(file_name(f"{self.name}-{value}"), f"{value}: {caption}", draw)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The declaration of a study: what it shows of the cells that it measured."""
+
+    name: str
+    title: str
+    tables: Sequence[Callable[[Any], Table]]
+    figures: Sequence[Figure] = ()
+    findings: Sequence[Sentences] = ()
+    limits: Sequence[Sentences] = ()
+
+    def result(self, source: Any, settings: Mapping[str, Any]) -> Result:
+        """All tables that have rows, the figures, the findings and the limits of a source."""
+        every = [declared(source) for declared in self.tables]
+        tables = {one.name: one for one in every if one.rows}
+        return Result(
+            self.name,
+            self.title,
+            dict(settings),
+            list(tables.values()),
+            [text for finding in self.findings for text in finding(source, tables)],
+            [text for limit in self.limits for text in limit(source, tables)],
+            [one for figure in self.figures for one in figure.pictures(source, tables)],
+        )
+
+
+def file_name(text: str) -> str:
+    """A text as the name of a file: letters, digits, points, underscores and hyphens.
+
+    >>> file_name("ranks-mmlu, options-my model")
+    'ranks-mmlu-options-my-model'
+    """
+    return "-".join(
+        filter(None, "".join(c if c.isalnum() or c in "._" else " " for c in text).split())
+    )
+
+
+def _text(text: Text, source: Any) -> str:
+    return text if isinstance(text, str) else text(source)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure stated in a paper: its value and its place (section, table or file)."""
+
+    value: float
+    place: str
+
+
+@cache
+def published(study: str) -> Mapping[str, Published]:
+    """The figures stated in a study's paper, by key, from ``<study>/published.yaml``."""
+    path = _STUDIES / study.replace("-", "_") / "published.yaml"
+    entries = read_yaml(path)["figures"]
+    return {key: Published(float(entry["value"]), entry["place"]) for key, entry in entries.items()}
+
+
+def paper(study: str, key: str) -> float | None:
+    """The figure that a study's paper states, or None."""
+    entry = published(study).get(key)
+    return None if entry is None else entry.value
+
+
+def judged(
+    judges: Sequence[Any],
+    benchmark: Benchmark | Callable[[], Benchmark],
+    identity: Mapping[str, Any],
+    settings: Settings,
+    out: Path,
+    note: Callable[[str], None],
+    spent: float = 0.0,
+    variants: Sequence[str] = (),
+    parts: Parts | None = None,
+    quicker: Sequence[str] | None = QUICKER,
+) -> dict[str, Any]:
+    """Judge a study's grid into ``out``, as ``judgesense run`` does, and return its report.
+
+    ``identity`` holds JSON values that fix the benchmark's content (names, hashes, seed). A
+    finished run is read, and an interrupted one is resumed. ``spent`` US dollars already count
+    against the judges' ``max_cost``. ``variants`` are chosen as in ``judgesense run`` and made from
+    the templates and items of ``parts``. ``quicker`` are the command's flags that make a long study
+    shorter, None for those of ``judgesense run``.
+    """
+    load = benchmark if callable(benchmark) else lambda: benchmark
+    data = varied(DataReference(dict(identity), load, parts), variants)
+    specs = resolve_all(judges, None, {})
+    return execute(specs, data, settings, out, note, spent=spent, quicker=quicker)
+
+
+def need_judges(judges: Sequence[Any], least: int, what: str) -> None:
+    """Raise JudgeSenseError if there are fewer judges than a measure needs."""
+    if len(judges) < least:
+        raise JudgeSenseError(
+            f"{what} needs at least {least} judges, got {len(judges)}; repeat --judge to add one "
+            "(`judgesense judges list` shows the names)"
+        )
