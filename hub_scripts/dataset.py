@@ -9,7 +9,7 @@ from pathlib import Path
 from hub_scripts.eval_results import EVAL_FILE, eval_yaml
 from hub_scripts.publication import Content, Publication
 from judgesense.errors import JudgeSenseError
-from judgesense.files.parquet import column_names
+from judgesense.files.tables import column_names
 from judgesense.tasks import load_label_map
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit

@@ -19,7 +19,7 @@ from hub_scripts.local_paths import name_only
 from hub_scripts.results import checked_report
 from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import write_text
+from judgesense.files.disk import write_text
 from judgesense.run_folder.report import identity, main_cells
 
 SCHEMA_VERSION = "0.3.0"

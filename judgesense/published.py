@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 
 WORDINGS = "measured with other wordings"
 """The phrase to print beside every published JSS."""

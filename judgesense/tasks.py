@@ -18,7 +18,7 @@ from itertools import combinations
 from types import MappingProxyType
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.json import parse_json
+from judgesense.files.documents import parse_json
 
 NO_ORDER = "-"
 """The option order of a task that shows no options (factuality, coherence)."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined
 
-from judgesense.files.atomic import write_text
+from judgesense.files.disk import write_text
 from judgesense.tasks import Item
 from judgesense.version import __version__
 from judgesense_dataset.folder import (

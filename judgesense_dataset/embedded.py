@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.benchmark import Benchmark
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.tasks import Item
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items, pair_rows, plan

@@ -21,11 +21,9 @@ import pyarrow.parquet as pq
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import write_text
-from judgesense.files.output import require_writable
-from judgesense.files.parquet import read_parquet
-from judgesense.files.shapes import Shape, fit
-from judgesense.files.yaml import parse_yaml, read_text
+from judgesense.files.disk import read_text, require_writable, write_text
+from judgesense.files.documents import Shape, fit, parse_yaml
+from judgesense.files.tables import read_parquet
 from judgesense.run_folder.folder import PROMPT_SCHEMA
 
 SPLIT = "test"

@@ -6,17 +6,12 @@ optionally ``item_id``, ``gold``, ``cluster_id``, ``system_id`` and ``task``.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import open_bytes, require_regular
-from judgesense.files.json import parse_json
-from judgesense.files.parquet import UNREADABLE, sound
+from judgesense.files.tables import read_table
 from judgesense.tasks import Item, Task
 
 _ITEM_COLUMNS = (
@@ -127,72 +122,9 @@ def require_utf8(text: str, where: str) -> None:
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Iterate over the rows of a JSONL, CSV or Parquet file, numbered from 1.
+    """The rows of a table file, numbered from 1.
 
-    Raises JudgeSenseError for another file type or, naming the row, an invalid file.
+    Raises JudgeSenseError as :func:`judgesense.files.tables.read_table`.
     """
-    if path.suffix not in (".jsonl", ".csv", ".parquet"):
-        raise JudgeSenseError(f"{path}: unknown file type; use .jsonl, .csv or .parquet")
-    try:
-        if path.suffix == ".parquet":
-            yield from _parquet_rows(path)
-        elif path.suffix == ".csv":
-            with open_bytes(path) as lines:
-                yield from _csv_rows(_decoded(lines, path), path)
-        else:
-            with open_bytes(path) as lines:
-                yield from _jsonl_rows(_decoded(lines, path), path)
-    except OSError as error:
-        raise JudgeSenseError(f"{path}: cannot be read ({error.strerror or error})") from error
-
-
-def _decoded(lines: Iterable[bytes], path: Path) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise JudgeSenseError(
-                f"{path}, line {number}: not UTF-8 at byte {error.start} of the line; "
-                "save the file as UTF-8"
-            ) from error
-
-
-def _jsonl_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    number = 0
-    for line in lines:
-        if not line.strip():
-            continue
-        number += 1
-        row = parse_json(line, f"{path}, row {number}", surrogates=True)
-        if not isinstance(row, dict):
-            raise JudgeSenseError(f"{path}, row {number}: must be a JSON object, got {row!r:.60}")
-        yield number, row
-
-
-def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(lines, strict=True)
-    try:
-        for number, row in enumerate(reader, start=1):
-            if None in row or None in row.values():
-                raise JudgeSenseError(
-                    f"{path}, row {number}: must have the header's "
-                    f"{len(reader.fieldnames or ())} columns"
-                )
-            yield number, row
-    except csv.Error as error:
-        raise JudgeSenseError(f"{path}, line {reader.line_num}: invalid CSV: {error}") from error
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    number = 0
-    try:
-        require_regular(path)
-        batches = pq.ParquetFile(path).iter_batches(batch_size=1024)
-        for batch in batches:
-            for at in range(batch.num_rows):
-                number += 1
-                yield number, sound(batch.slice(at, 1), f"{path}, row {number}").to_pylist()[0]
-    except JudgeSenseError:
-        raise
-    except UNREADABLE as error:
-        raise JudgeSenseError(f"{path}: invalid Parquet: {error}") from error
+    for number, record in enumerate(read_table(path), start=1):
+        yield number, dict(record.values)

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files.json import parse_json
-from judgesense.files.parquet import column_names, in_schema
+from judgesense.files.documents import parse_json
+from judgesense.files.tables import column_names, in_schema
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     Aliases,

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,

@@ -19,8 +19,8 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import write_text
-from judgesense.files.yaml import read_yaml
+from judgesense.files.disk import write_text
+from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template, prompt_id
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
 from judgesense_dataset.similarity import Embedder, Measure, measure

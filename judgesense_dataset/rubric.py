@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_text
+from judgesense.files.disk import read_text
 from judgesense.tasks import Task, Template, is_scale
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.paraphrase import paraphrase, write_candidates

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import YamlNode, read_nodes
+from judgesense.files.documents import YamlNode, read_nodes
 from judgesense.tasks import UNDECIDED, Task, Template, wrong_alias
 
 DATA = Path(__file__).parent / "data"

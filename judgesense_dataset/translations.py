@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense_dataset.items import read_rows
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES, TaskTemplates, load_templates
 

@@ -18,7 +18,7 @@ from typing import Any
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
 from judgesense_dataset.polarity import is_identity, known_map

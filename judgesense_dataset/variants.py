@@ -20,7 +20,7 @@ from judgesense.decisions import (
     VARIANT_CLASSES,
 )
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import YamlNode, read_nodes
+from judgesense.files.documents import YamlNode, read_nodes
 from judgesense.tasks import ANSWER
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from local_judges.options import ENGINES, check, suggest, table
 
 VARIABLE = "JUDGESENSE_JUDGES"

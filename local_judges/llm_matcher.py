@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_text, read_yaml
+from judgesense.files.disk import read_text
+from judgesense.files.documents import read_yaml
 from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.run_folder.responses import without_thinking
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.files.atomic import write_text
+from judgesense.files.disk import write_text
 from judgesense.text import duration
 from local_judges.local.packaged_models import cache_dir
 from local_judges.plan import Part, Requests

@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.decisions import PARTS
 from judgesense.errors import JudgeSenseError
-from judgesense.files.output import cannot_write
-from judgesense.files.parquet import UNREADABLE
+from judgesense.files.disk import cannot_write
+from judgesense.files.tables import UNREADABLE
 from judgesense.run_folder.storage import PartFolder
 from local_judges.distributed.ranks import Ranks
 from local_judges.pace import Pace

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import write_text
-from judgesense.files.yaml import YamlNode, parse_nodes, parse_yaml, read_text
+from judgesense.files.disk import read_text, write_text
+from judgesense.files.documents import YamlNode, parse_nodes, parse_yaml
 from judgesense.trust.rules import OTHER_WORDINGS, Rule
 from judgesense_dataset.templates import TaskTemplates, read_tasks
 

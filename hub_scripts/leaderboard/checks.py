@@ -15,7 +15,7 @@ from hub_scripts.results import results_publication
 from judgesense.decisions import OPTIONAL, SCHEMA, part_files
 from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.files.parquet import UNREADABLE
+from judgesense.files.tables import UNREADABLE
 from judgesense.run_folder.folder import (
     PAIR_SCHEMA,
     PAIRS_FILE,

@@ -13,7 +13,7 @@ from judgesense.checking.question import Question
 from judgesense.checking.result import CheckResult
 from judgesense.decisions import REWORDING, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense.importers.graded import TASK, GradedLog
 from judgesense.reporting.result import Record, Table
 from judgesense.statistics.kappa import cohen_kappa

@@ -27,7 +27,6 @@ from judgesense.cli import robustness as robustness_commands
 from judgesense.cli import run as run_command
 from judgesense.cli import stabilise as stabilise_command
 from judgesense.cli import study as study_commands
-from judgesense.cli import training as training_command
 from judgesense.cli.options import App
 from judgesense.errors import JudgeSenseError
 from judgesense.version import __version__
@@ -56,7 +55,6 @@ for _name, _command in (
     ("stabilise", stabilise_command.stabilise),
     ("judge", judge_command.judge),
     ("estimate", estimate_command.estimate),
-    ("export-training", training_command.export_training),
     ("report", report_commands.report),
     ("compare", report_commands.compare),
     ("monitor", monitor_command.monitor),

@@ -276,7 +276,7 @@ def pairs(texts: Sequence[str] | str | None, option: str) -> dict[str, str]:
 
 def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
     """The options of a judge: its flags that were given, and the values of ``--set``, as YAML."""
-    from judgesense.files.yaml import parse_yaml
+    from judgesense.files.documents import parse_yaml
     from local_judges.options import takes_several
 
     found: dict[str, Any] = {}

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import replacing
-from judgesense.files.parquet import UNREADABLE, in_schema, read_parquet, sound, unreadable
+from judgesense.files.disk import replacing
+from judgesense.files.tables import UNREADABLE, in_schema, read_parquet, sound, unreadable
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from judgesense.decisions import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense.formats import MODULES
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap, parse_columns

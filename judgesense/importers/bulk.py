@@ -132,7 +132,7 @@ def _block(rows: Rows, mapping: ColumnMap) -> Block:
             value is not None and order == "BA" for value, order in zip(gold, orders, strict=True)
         ]
         found["gold"] = [a if b is None else b for a, b in zip(told, gold, strict=True)]
-    stated = rows.column("labels")
+    stated = rows.columns.get("labels")
     found["space"] = stated and [space(value) for value in stated]
     found["place"] = list(places)
     return Block(found, n)

@@ -61,7 +61,7 @@ class ColumnMap:
         if source is not None and source.startswith(":"):
             return [source[1:]] * len(rows.places)
         name = source or self.default.get(target, target)
-        values = rows.column(name)
+        values = rows.columns.get(name)
         if values is not None and ABSENT not in values:
             return values
         if source is None and "." not in name:

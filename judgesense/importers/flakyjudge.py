@@ -15,7 +15,7 @@ from typing import Any
 
 from judgesense.decisions import CONTRAST, EQUIVALENT, INTERVENTION, REWORDING
 from judgesense.errors import JudgeSenseError
-from judgesense.files.shapes import Shape, fit
+from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_json_lines, read_table
 from judgesense.importers.protocol import Importer, ReadOptions
 

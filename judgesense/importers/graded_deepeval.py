@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.json import parse_json
+from judgesense.files.documents import parse_json
 from judgesense.importers.deepeval import LABELS, NO_MODEL, Case, Metric, cases
 from judgesense.importers.graded import Grade, GradedLog, Wording, graded_log, only, quoted
 from judgesense.importers.wordings import own_wording

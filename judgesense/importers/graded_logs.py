@@ -6,7 +6,8 @@ import zipfile
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import read_json, require_file
+from judgesense.files.disk import require_file
+from judgesense.files.documents import read_json
 from judgesense.importers import graded_deepeval, graded_inspect, graded_promptfoo
 from judgesense.importers.graded import GradedLog
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import read_json
+from judgesense.files.documents import read_json
 from judgesense.importers.graded import Grade, GradedLog, Wording, graded_log, only, quoted
 from judgesense.importers.items import Items
 from judgesense.importers.promptfoo import DEFAULT_GRADER, LABELS, records

@@ -19,9 +19,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.json import parse_json
-from judgesense.files.shapes import Shape, fit
-from judgesense.files.tables import read_json, require_file
+from judgesense.files.disk import require_file
+from judgesense.files.documents import Shape, fit, parse_json, read_json
 
 _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""

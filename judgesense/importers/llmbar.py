@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.shapes import Shape, fit
-from judgesense.files.tables import Record, read_table, require_columns
+from judgesense.files.documents import Shape, fit
+from judgesense.files.tables import Record, read_table
 from judgesense.importers.protocol import Importer, ReadOptions
 
 
@@ -36,7 +36,6 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     """
     for record in read_table(path, options.encoding):
         row = record.values
-        require_columns(record, tuple(Row.model_fields), "LLMBar's table")
         fit(Row, row, record.place, "a row of LLMBar's table")
         shown = (("AB", "winner_noswap"), ("BA", "winner_swap"))
         rated = row["prompt"].startswith("Rating")

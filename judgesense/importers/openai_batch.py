@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.shapes import Shape, fit
+from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_json_lines
 from judgesense.importers.columns import check_target
 from judgesense.importers.protocol import Importer, ReadOptions

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.shapes import Shape, fit
+from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_table
 from judgesense.importers.items import Items
 from judgesense.importers.protocol import Importer, ReadOptions

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.shapes import Shape, fit
-from judgesense.files.tables import Record, read_json
+from judgesense.files.documents import Shape, fit, read_json
+from judgesense.files.tables import Record
 from judgesense.importers.items import Items
 from judgesense.importers.protocol import Importer, ReadOptions
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import Record, read_table, require_columns
+from judgesense.files.tables import Record, read_table
 from judgesense.importers.protocol import Importer, ReadOptions
 
 LABELS = ("0", "1", "2", "3")
@@ -22,7 +22,6 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     """
     for record in read_table(path, options.encoding):
         row = record.values
-        require_columns(record, _KEYS, "a RAG-Eval table")
         judges = [name for name in row if name not in _KEYS]
         if not judges:
             raise JudgeSenseError(f"{record.place}: no column of a judge's ratings")

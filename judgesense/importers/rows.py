@@ -9,7 +9,7 @@ from typing import Any
 
 from judgesense.decisions import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.errors import JudgeSenseError
-from judgesense.files.json import parse_json
+from judgesense.files.documents import parse_json
 from judgesense.files.tables import Record
 from judgesense.importers.columns import ColumnMap
 from judgesense.tasks import NO_ORDER, ORDERS, prompt_id

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.tasks import Aliases, Template
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import write_text
-from judgesense.files.json import parse_json
+from judgesense.files.disk import write_text
+from judgesense.files.documents import parse_json
 from judgesense.integrations.github_comments import Comments
 from judgesense.integrations.github_pages import comment_of, quiet, summary_of
 from judgesense.text import sentence
@@ -108,7 +108,7 @@ class Runner:
         event: Any = {}
         if place := environ.get("GITHUB_EVENT_PATH"):
             try:
-                event = parse_json(Path(place).read_bytes(), "it", surrogates=True)
+                event = parse_json(Path(place).read_bytes(), "it")
             except (OSError, JudgeSenseError) as error:
                 raise JudgeSenseError(f"cannot read the event in {place}: {error}") from error
         files = [environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")]

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.json import parse_json
+from judgesense.files.documents import parse_json
 from judgesense.integrations.grading import Grader
 
 OUTPUT = "output"

@@ -33,8 +33,9 @@ def metric_path(name: str) -> str:
     >>> Path(metric_path("jss")).name
     'jss'
     """
-    here = Path(__file__).resolve().parent
-    home = here / "_metrics" if (here / "_metrics").is_dir() else here.parent / "metrics"
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_metrics"
+    home = installed if installed.is_dir() else package.parent / "metrics"
     if name not in METRICS:
         raise JudgeSenseError(f"unknown metric {name!r}; choose one of {', '.join(METRICS)}")
     folder = home / name

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense.pipeline.settings import Settings
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.output import require_writable
+from judgesense.files.disk import require_writable
 from judgesense.matching import AnswerMatch, match_answers, match_options
 from judgesense.matching.likelihood import ACC, ACC_NORM
 from judgesense.matching.scores import Disagreement, ModelScores, disagreement, score_models

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.json import parse_json
+from judgesense.files.documents import parse_json
 from judgesense.run_folder.responses import PARTS, require_finished
 
 if TYPE_CHECKING:

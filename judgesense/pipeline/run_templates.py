@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from judgesense.decisions.view import Stream
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense.run_folder.folder import Run
 from judgesense.tasks import Task, Template, load_label_map
 from judgesense.text import join

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from judgesense.decisions import EQUIVALENT
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import write_text
+from judgesense.files.disk import write_text
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.statistics.calibration import UNDECIDED, majority
 from judgesense.statistics.labels import check_seed

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import replacing
+from judgesense.files.disk import replacing
 from judgesense.systems.verdict_schema import SCHEMA
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader

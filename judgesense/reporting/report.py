@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from judgesense.decisions import conform, part_files, raw_texts
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files.atomic import write_text
+from judgesense.files.disk import write_text
 from judgesense.reporting.cells import Hashes, parts, stream_cells
 from judgesense.reporting.details import (
     LONGEST_TEXT,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from judgesense.files.output import require_writable, writing
+from judgesense.files.disk import require_writable, writing
 from judgesense.reporting.documents import escape_markdown as escape
 from judgesense.run_folder.environment import versions
 from judgesense.text import number, p_value, sentence

@@ -21,11 +21,9 @@ from filelock import FileLock, Timeout
 
 from judgesense.decisions import PARTS, conform, part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import file_bytes, sha256_of, write_text
-from judgesense.files.json import parse_json
-from judgesense.files.output import require_writable, writing
-from judgesense.files.parquet import UNREADABLE
-from judgesense.files.shapes import fit
+from judgesense.files.disk import file_bytes, require_writable, sha256_of, write_text, writing
+from judgesense.files.documents import fit, parse_json
+from judgesense.files.tables import UNREADABLE
 from judgesense.run_folder.environment import hardware, now, versions
 from judgesense.run_folder.record import RunRecord
 from judgesense.run_folder.storage import Place

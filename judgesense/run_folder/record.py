@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from judgesense.files.shapes import OwnShape
+from judgesense.files.documents import OwnShape
 
 
 class JudgeRecord(OwnShape):

@@ -9,8 +9,8 @@ from typing import Any
 
 from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import file_bytes
-from judgesense.files.json import parse_json
+from judgesense.files.disk import file_bytes
+from judgesense.files.documents import parse_json
 
 VERSION = 2
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 from judgesense.decisions import SCHEMA as DECISIONS
 from judgesense.decisions import conform, part_files, read_part, require_parts
 from judgesense.errors import JudgeSenseError
-from judgesense.files.json import parse_json
-from judgesense.files.parquet import UNREADABLE
+from judgesense.files.tables import UNREADABLE, read_table
 from judgesense.run_folder.folder import changes, read_record
 
 PARTS = "responses"
@@ -140,17 +139,10 @@ def conform_responses(table: pa.Table, where: str) -> pa.Table:
 
 def _read_lines(path: Path) -> pa.Table:
     rows = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            row = parse_json(line, f"{path}, line {number}")
-            missing = [name for name, _ in _STATED if not isinstance(row, dict) or name not in row]
-            if missing:
-                raise JudgeSenseError(f"{path}, line {number}: a response lacks {missing}")
-            rows.append(row)
-    if not rows:
-        raise JudgeSenseError(f"{path} has no rows")
+    for record in read_table(path):
+        if missing := [name for name, _ in _STATED if name not in record.values]:
+            raise JudgeSenseError(f"{record.place}: a response lacks {missing}")
+        rows.append(record.values)
     try:
         return pa.Table.from_pylist(rows, schema=SCHEMA)
     except UNREADABLE as error:

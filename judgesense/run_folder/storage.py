@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from judgesense.decisions import PARTS, encode_part, write_part
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files.output import cannot_write
+from judgesense.files.disk import cannot_write
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

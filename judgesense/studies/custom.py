@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from judgesense.decisions import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
-from judgesense.files.yaml import YamlNode, read_nodes
+from judgesense.files.disk import sha256_of
+from judgesense.files.documents import YamlNode, read_nodes
 from judgesense.pipeline import Settings, to_stderr
 from judgesense.reporting.plots import ForestRow
 from judgesense.reporting.run_tables import (

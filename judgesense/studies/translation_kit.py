@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.output import require_writable, writing
-from judgesense.files.tables import read_json, read_table, require_columns
+from judgesense.files.disk import require_writable, writing
+from judgesense.files.documents import read_json
+from judgesense.files.tables import read_table
 from judgesense.studies.common.result import Record, Result, Table
 from judgesense.studies.paraphrase_robustness.rater_kit import GUIDE_FILE, KIT_FILE
 from judgesense_dataset.translations import (
@@ -179,7 +180,8 @@ def _kit(path: Path) -> dict[str, Any]:
 def _read(path: Path, language: str, wanted: Mapping[str, Translation]) -> list[Reading]:
     found: dict[str, Reading | None] = {}
     for record in read_table(path):
-        require_columns(record, COLUMNS, "a file of this kit")
+        if missing := [name for name in COLUMNS if name not in record.values]:
+            raise JudgeSenseError(f"{record.place}: not a file of this kit; missing: {missing[0]}")
         row = record.values
         key = f"{row['text_id']}/{row['part']}"
         if key not in wanted:

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BeforeValidator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.shapes import Shape, fit
+from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_table
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.reliability import krippendorff_alpha

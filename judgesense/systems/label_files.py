@@ -16,10 +16,9 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import file_bytes, write_text
-from judgesense.files.json import parse_json
-from judgesense.files.shapes import Shape, fit
-from judgesense.files.tables import Record, require_file
+from judgesense.files.disk import file_bytes, require_file, write_text
+from judgesense.files.documents import Shape, fit, parse_json
+from judgesense.files.tables import Record
 
 SUFFIXES = (".csv", ".json")
 """The types of files for people."""

@@ -11,10 +11,8 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import file_bytes, write_text
-from judgesense.files.json import parse_json
-from judgesense.files.output import writing
-from judgesense.files.shapes import OwnShape, fit
+from judgesense.files.disk import file_bytes, write_text, writing
+from judgesense.files.documents import OwnShape, fit, parse_json
 
 SCHEMA_VERSION = 1
 """The version of a line that is written; a newer one is refused."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense.run_folder.folder import digests_of, read_run
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.systems.verdict_runs import table_of_stream

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pydantic import BeforeValidator, FiniteFloat, TypeAdapter, ValidationError
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.shapes import Count, Shape, fit
-from judgesense.files.tables import SUFFIXES, Record, Rows, TableRows, read_table_rows
+from judgesense.files.documents import Count, Shape, fit
+from judgesense.files.tables import ABSENT, SUFFIXES, Record, Rows, read_table_rows
 from judgesense.systems.verdict_runs import verdicts_of_run
 from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, labels_of
 from judgesense.text import join
@@ -188,16 +188,17 @@ class _Block:
 
 def _block(rows: Rows, columns: Mapping[str, str]) -> _Block:
     """Check some rows. Raises JudgeSenseError, naming the first that does not fit."""
-    found = _by_column(rows, columns) if isinstance(rows, TableRows) else None
-    return found or _one_by_one(rows.records(), columns)
+    return _by_column(rows, columns) or _one_by_one(rows.records(), columns)
 
 
-def _by_column(rows: TableRows, columns: Mapping[str, str]) -> _Block | None:
+def _by_column(rows: Rows, columns: Mapping[str, str]) -> _Block | None:
     """Check each distinct value of a column once; None if one does not fit."""
     renamed = {yours: ours for ours, yours in columns.items()}
     named = {renamed.get(name, name): values for name, values in rows.columns.items()}
     required = {*(columns.get(name, name) for name in REQUIRED), *columns.values()}
     if len(named) < len(rows.columns) or not required <= rows.columns.keys():
+        return None
+    if any(ABSENT in values for values in rows.columns.values()):
         return None
     found: dict[str, Sequence[Any]] = {}
     for name in SCHEMA.names:

@@ -10,7 +10,7 @@ from string import Formatter
 from typing import Any
 
 from judgesense.decisions.view import ORACLE
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.text import interval, join, number, percent, s, sentence
 from judgesense.trust.thresholds import (

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.statistics.agreement import cohen_kappa
 from judgesense_dataset.audit.rows import AuditRow, PromptSide
 

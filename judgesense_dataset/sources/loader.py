@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files.parquet import column_names
+from judgesense.files.tables import column_names
 from judgesense.tasks import Item
 from judgesense_dataset.folder import content_revision, front_matter
 from judgesense_dataset.items import require_utf8

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense_dataset.items import items_from_rows, read_rows
 from judgesense_dataset.sources.loader import Collected, Reader, generator, shuffled
 from judgesense_dataset.templates import TaskTemplates

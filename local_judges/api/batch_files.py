@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import open_bytes, replacing
-from judgesense.files.json import parse_json
+from judgesense.files.disk import open_bytes, replacing
+from judgesense.files.documents import parse_json
 from local_judges.api.endpoint import body_of, scorings_of
 from local_judges.api.judge import TOP_TOKENS, cost_of
 from local_judges.api.replies import answer_of

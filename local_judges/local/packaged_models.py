@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from judgesense.cli import app
 WITHOUT = {
     "leaderboard": "serves a site until it is stopped",
 }
-OWN_FORMAT = {"import", "export-training"}
+OWN_FORMAT = {"import"}
 """Their --format is that of a file, so they have --json."""
 
 LOG = "model,id,prompt,verdict,right\n" + "".join(

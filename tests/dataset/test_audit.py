@@ -377,7 +377,7 @@ def test_the_command_exits_1_on_errors_and_0_without(published: Path, tmp_path: 
         ('{"pair_id": "x", "prompt_a": "p"}', "column prompt_b"),
         ('{"pair_id": "x", "prompt_a": "p", "prompt_b": ""}', "column prompt_b"),
         ('{"pair_id": "x", "prompt_a": "p", "prompt_b": "q", "label_map_a": "YES"}', "label_map_a"),
-        ("{", "row 1"),
+        ("{", "line 1"),
     ],
 )
 def test_what_cannot_be_read_names_the_row(content: str, said: str, tmp_path: Path) -> None:

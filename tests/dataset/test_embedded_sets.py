@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from judgesense.benchmark import Benchmark
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template
 from judgesense_dataset.audit import audit
 from judgesense_dataset.embedded import (

@@ -148,7 +148,7 @@ def test_one_file_is_a_dataset_too(published: Path) -> None:
     [
         ([own_row(), own_row()], "row 2 .*column pair_id: is already the id of row 1"),
         ([own_row(), own_row(pair_id="p2", prompt_b=" ")], "row 2, column prompt_b: "),
-        ([own_row(prompt_a="half \ud800")], "row 1, column prompt_a: .*UTF-8"),
+        ([own_row(prompt_a="half \ud800")], "line 1: .*surrogate"),
         ([own_row(ground_truth_label="FINE")], "column ground_truth_label: 'FINE'"),
         ([own_row(), own_row(pair_id="p2", label_map_b=None)], "row 2 .*label_map_b: is empty"),
         ([own_row(order="AC")], "column order: .*'AC'"),
@@ -165,7 +165,7 @@ def test_a_bad_row_is_named_by_file_row_and_column(
 
 def test_a_file_that_is_not_utf8_is_named_by_line(tmp_path: Path) -> None:
     (tmp_path / "tone.jsonl").write_bytes(b'{"prompt_a": "caf\xe9"}\n')
-    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, line 1: not UTF-8"):
+    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl: byte .* is not utf-8"):
         load_benchmark(tmp_path)
 
 

@@ -302,7 +302,7 @@ def test_own_data_in_a_mirror_folder_of_a_hub_set(mirror: Path, factuality: Task
     ("change", "reason"),
     [
         ({"a": ""}, "row 3, column response: is empty"),
-        ({"a": "half \ud800"}, "row 3, column response: .*UTF-8"),
+        ({"a": "half \ud800"}, "line 3: .*surrogate"),
         ({"key": "c0"}, "row 3, column item_id: 'c0' is already the id of row 1"),
         ({"ok": "perhaps"}, "row 3, column ok: the label 'perhaps' is not in --gold-map"),
     ],

@@ -215,9 +215,9 @@ def test_ids_default_to_the_row_and_a_number_may_be_a_gold_label(tmp_path: Path)
         ('{"message": "x", "gold": "MEAN"}', "row 2, column gold: 'MEAN' is not a label"),
         ('{"message": "x", "gold": true}', "row 2, column gold: must be text or a whole number"),
         ('{"message": "x", "item_id": "tone-1"}', "row 2, column item_id: 'tone-1' is already"),
-        ('{"message": "x"', "row 2: not JSON"),
-        ('["message"]', "row 2: must be a JSON object"),
-        ('{"message": "\\ud800"}', "row 2, column message: character 0 cannot be written"),
+        ('{"message": "x"', "line 2: not JSON"),
+        ('["message"]', "line 2: expected a JSON object"),
+        ('{"message": "\\ud800"}', "line 2: holds half a surrogate"),
     ],
 )
 def test_an_error_in_an_item_file_names_file_row_and_column(
@@ -234,14 +234,14 @@ def test_an_error_in_an_item_file_names_file_row_and_column(
 def test_an_item_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_bytes(b'{"message": "a"}\n{"message": "\xe9"}\n')
-    with pytest.raises(JudgeSenseError, match="line 2: not UTF-8 at byte 13"):
+    with pytest.raises(JudgeSenseError, match=r"items\.jsonl: byte .* is not utf-8"):
         load_items(path, TONE)
     path.write_text("", encoding="utf-8")
-    with pytest.raises(JudgeSenseError, match="holds no item of task 'tone'"):
+    with pytest.raises(JudgeSenseError, match="is empty"):
         load_items(path, TONE)
-    with pytest.raises(JudgeSenseError, match="cannot be read"):
+    with pytest.raises(JudgeSenseError, match="no file"):
         load_items(tmp_path / "absent.csv", TONE)
-    with pytest.raises(JudgeSenseError, match=r"\.jsonl, \.csv or \.parquet"):
+    with pytest.raises(JudgeSenseError, match="unknown suffix"):
         load_items(tmp_path / "items.xlsx", TONE)
     broken = tmp_path / "items.parquet"
     broken.write_bytes(b"no parquet")

@@ -127,7 +127,7 @@ def test_the_published_verdicts_are_read(published: Path) -> None:
         ('{"pair_id": "p", "manual_label": "MAYBE"}', "row 1, column manual_label"),
         ('{"pair_id": "p"}', "row 1.*one of manual_label"),
         ('{"pair_id": "p", "verdict": "YES"}\n{"pair_id": "p", "verdict": "NO"}', "row 2.*'p'"),
-        ("", "no verdict"),
+        ("", "is empty"),
     ],
 )
 def test_a_bad_verdict_file_names_the_row(content: str, said: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense.tasks import Item, render

@@ -193,7 +193,7 @@ def test_a_folder_or_line_that_is_no_lm_eval_log_is_refused(tmp_path: Path) -> N
         import_log(tmp_path, "lm-eval", tmp_path / "out")
     (tmp_path / "samples_x.jsonl").write_text('{"a": 1}', "utf-8")
     with pytest.raises(
-        JudgeSenseError, match=r"line 1: not a sample of lm-eval 0.4.* missing: doc_id"
+        JudgeSenseError, match=r"line 1, doc_id: not a sample of lm-eval 0.4.* missing"
     ):
         import_log(tmp_path, "lm-eval", tmp_path / "out")
 

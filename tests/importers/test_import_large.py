@@ -9,7 +9,7 @@ import pytest
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files import tables as table_files
-from judgesense.files.tables import Record, RecordRows
+from judgesense.files.tables import Record, in_rows
 from judgesense.importers import import_log, spool
 from judgesense.importers.bulk import block_of, block_of_rows
 from judgesense.importers.columns import ColumnMap
@@ -94,11 +94,11 @@ def test_rows_by_column_are_the_rows_one_by_one() -> None:
     ]
     columns = ColumnMap({"system_id": "doc.id", "scoring": ":options"}, {"error": "doc.none"})
     rows = [row_of(record, columns) for record in records[:-1]]
-    found = block_of(RecordRows(records[:-1]), columns)
+    found = block_of(next(in_rows(records[:-1])), columns)
     assert found is not None
     assert found.batch().equals(block_of_rows(rows).batch())
     assert list(found.some("space")) == [row["space"] for row in rows]
-    assert block_of(RecordRows(records), columns) is None  # the last has no item
+    assert block_of(next(in_rows(records)), columns) is None  # the last has no item
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ BAD_FILES = [
     ),
     ("log.jsonl", "{oops\n", "line 1: not JSON"),
     ("log.jsonl", "[1]\n", "line 1: expected a JSON object, got list"),
-    ("log.parquet", "nonsense", "not a readable Parquet file"),
+    ("log.parquet", "nonsense", "cannot be read as Parquet"),
     ("log.xlsx", "x", "a table is one of .csv, .tsv, .jsonl, .ndjson, .parquet"),
 ]
 

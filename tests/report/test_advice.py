@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.reporting.report import measure
 from judgesense.trust import advice
 from judgesense.trust.advice import AdviceCase, _findings

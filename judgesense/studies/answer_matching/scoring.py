@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_text
+from judgesense.files.disk import read_text
 from judgesense.matching.choice import read_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import match_math

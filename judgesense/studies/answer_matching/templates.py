@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.studies.common.question_sets import (
     BenchmarkItem,
     fill,

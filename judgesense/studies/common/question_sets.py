@@ -16,11 +16,8 @@ from typing import Any
 from numpy.random import Generator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import file_bytes, write_text
-from judgesense.files.json import parse_json
-from judgesense.files.output import require_writable, writing
-from judgesense.files.shapes import Shape, fit
-from judgesense.files.yaml import read_yaml
+from judgesense.files.disk import file_bytes, require_writable, write_text, writing
+from judgesense.files.documents import Shape, fit, parse_json, read_yaml
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
 from local_judges.registry import resolve
 from local_judges.responder import Question, respond

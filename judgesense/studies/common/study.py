@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.files.yaml import read_yaml
+from judgesense.files.documents import read_yaml
 from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference, varied
 from judgesense.reporting.result import Picture, Record, Result, Table

@@ -16,7 +16,7 @@ from typing import Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import sha256_of
+from judgesense.files.disk import sha256_of
 from judgesense.studies.paraphrase_robustness.attribute_sets import SETS, Scored
 from judgesense.tasks import Item, Template
 from judgesense.text import shorten

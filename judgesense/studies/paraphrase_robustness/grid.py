@@ -20,10 +20,8 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions.rows import Answers, option_shares
 from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import file_bytes, sha256_of
-from judgesense.files.json import parse_json
-from judgesense.files.output import require_writable, writing
-from judgesense.files.shapes import OwnShape, fit
+from judgesense.files.disk import file_bytes, require_writable, sha256_of, writing
+from judgesense.files.documents import OwnShape, fit, parse_json
 from judgesense.pipeline import Settings, resolve_all
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.arrays import Floats

@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.atomic import file_bytes
-from judgesense.files.json import parse_json
-from judgesense.files.output import require_writable, writing
-from judgesense.files.shapes import OwnShape, fit
+from judgesense.files.disk import file_bytes, require_writable, writing
+from judgesense.files.documents import OwnShape, fit, parse_json
 from judgesense.files.tables import read_table
 from judgesense.statistics.labels import check_seed
 from judgesense.statistics.reliability import krippendorff_alpha

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.documents import read_yaml
 from judgesense.files.tables import read_table
-from judgesense.files.yaml import read_yaml
 from judgesense.matching.choice import match_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.numbers import match_number

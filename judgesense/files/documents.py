@@ -1,0 +1,296 @@
+"""Read JSON and YAML, and fit what they hold to a declared shape.
+
+Whatever is wrong is one error that names file and place. PyYAML alone keeps the last of two equal
+keys without a word, and so does Python's JSON; both are refused here. `read_yaml` returns plain
+values; `read_nodes` keeps every scalar as text, with its line, for files whose labels must not turn
+into booleans (YES, NO) and whose errors are found after parsing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import read_text, require_file
+
+
+class Shape(BaseModel):
+    """An object of a foreign file: the fields that are read. Others are allowed and ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class OwnShape(Shape):
+    """An object of a file that JudgeSense wrote: its numbers are finite."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+"""A number of times, from 0, that fits a column of 32 bits."""
+
+S = TypeVar("S", bound=Shape)
+
+
+def fit(shape: type[S], values: Any, place: str, what: str) -> S:
+    """``values`` as an object of a shape; ``what`` names what was expected, such as "a sample".
+
+    Raises JudgeSenseError, with ``place``, the path of the first field that does not fit, what was
+    expected there and what was found.
+
+    >>> class Row(Shape):
+    ...     score: float
+    >>> fit(Row, {"score": 0.5, "note": "x"}, "log.json, row 1", "a row").score
+    0.5
+    >>> fit(Row, {"score": "high"}, "log.json, row 1", "a row")
+    Traceback (most recent call last):
+    judgesense.errors.JudgeSenseError: log.json, row 1, score: not a row: input should be a valid \
+number, unable to parse string as a number; found 'high'
+    """
+    try:
+        return shape.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = _path(values, first["loc"], first["type"] == "missing")
+        where = f"{place}, {field.lstrip('.')}" if field else place
+        if first["type"] == "missing":
+            raise JudgeSenseError(f"{where}: not {what}: this field is missing") from error
+        expected = re.sub(
+            r"a valid dictionary(?: or instance of \w+)?",
+            "an object",
+            first["msg"][:1].lower() + first["msg"][1:],
+        )
+        value = repr(first["input"])
+        value = value if len(value) <= 80 else f"{value[:77]}..."
+        raise JudgeSenseError(f"{where}: not {what}: {expected}; found {value}") from error
+
+
+def _path(values: Any, loc: Sequence[int | str], missing: bool) -> str:
+    """Where a field is, as ``a.b[0]``, without the names that pydantic gives to alternatives."""
+    path = ""
+    for number, at in enumerate(loc, 1):
+        if isinstance(at, int) and isinstance(values, list):
+            path, values = f"{path}[{at}]", values[at] if at < len(values) else None
+        elif isinstance(values, Mapping) and (at in values or (missing and number == len(loc))):
+            path, values = f"{path}.{at}", values.get(at)
+    return path
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value. Raises JudgeSenseError as `parse_json`, and for no or an empty file."""
+    require_file(path)
+    return parse_json(read_text(path), str(path))
+
+
+def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
+    """The value of JSON text; ``where`` names it in errors.
+
+    Raises JudgeSenseError for text that is not JSON, an object with a key twice, what Python cannot
+    hold, and half a surrogate pair (``"\\ud83d"``), which no file can store. With ``finite``, NaN
+    and infinite numbers are refused as well.
+
+    >>> parse_json('{"n": 1}', "mine.json")
+    {'n': 1}
+    >>> parse_json('{"n": }', "mine.json, line 3")
+    Traceback (most recent call last):
+    judgesense.errors.JudgeSenseError: mine.json, line 3: not JSON (Expecting value, column 7)
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text))  # json itself lets surrogates pass
+        value = (_FINITE if finite else _ANY).decode(text)
+        if "\\u" in text and _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise JudgeSenseError(
+            f"{where}: not JSON ({error.msg}, {line}column {error.colno})"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise JudgeSenseError(f"{where}: not UTF-8 at byte {error.start}") from error
+    except UnicodeEncodeError as error:
+        raise JudgeSenseError(f"{where}: holds half a surrogate pair; write it whole") from error
+    except RecursionError as error:
+        raise JudgeSenseError(f"{where}: nested too deeply") from error
+    except ValueError as error:
+        raise JudgeSenseError(f"{where}: {str(error).partition(';')[0]}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {name!r} appears twice")
+    return values
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"holds {text[:30]}, which is not a finite number")
+    return value
+
+
+_ANY = json.JSONDecoder(object_pairs_hook=_object)
+_FINITE = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a pair, or of a character that is written as two."""
+
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEEPEST, _MOST_VALUES, _MOST_ALIASES = 100, 100_000, 100
+"""Limits of a YAML file: libyaml's recursion has none, and aliases of aliases expand to billions of
+values."""
+
+
+class _Loader(_PARSER):  # type: ignore[misc]
+    """PyYAML's safe loader; a date or number that Python cannot hold is an error with its line."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, OverflowError) as error:
+            raise yaml.constructor.ConstructorError(
+                None, None, str(error).partition(";")[0], node.start_mark
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class YamlNode:
+    """A YAML value and its place ("FILE, line N"). Scalars are always text: YES is no boolean."""
+
+    value: Any
+    where: str
+
+    def fail(self, reason: str) -> JudgeSenseError:
+        """The error to raise for this value: its place, then the reason."""
+        return JudgeSenseError(f"{self.where}: {reason}")
+
+    def mapping(self, what: str, keys: set[str] | None = None) -> dict[str, YamlNode]:
+        """The value as a mapping; raises JudgeSenseError for a key that is not in ``keys``."""
+        if not isinstance(self.value, dict) or not self.value:
+            raise self.fail(f"{what} must be a non-empty mapping")
+        if keys is not None and (unknown := [key for key in self.value if key not in keys]):
+            raise self.value[unknown[0]].fail(
+                f"unknown key {unknown[0]!r} in {what}; the keys are {', '.join(sorted(keys))}"
+            )
+        return self.value
+
+    def sequence(self, what: str) -> list[YamlNode]:
+        """The value as a list."""
+        if not isinstance(self.value, list):
+            raise self.fail(f"{what} must be a list")
+        return self.value
+
+    def text(self, what: str) -> str:
+        """The value as non-empty text."""
+        if not isinstance(self.value, str) or not self.value.strip():
+            raise self.fail(f"{what} must be non-empty text")
+        return self.value
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file's value; None for an empty file.
+
+    Raises JudgeSenseError naming file and line for text that is not UTF-8 or not YAML, a repeated
+    key, and a file beyond the limits of size, depth and aliases.
+    """
+    return parse_yaml(read_text(path), str(path))
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """The value of YAML text; ``where`` names it in errors. Raises as `read_yaml`.
+
+    >>> parse_yaml("judges: [a, b]", "mine.yaml")
+    {'judges': ['a', 'b']}
+    >>> parse_yaml("seed: 1\\nseed: 2", "mine.yaml")
+    Traceback (most recent call last):
+    judgesense.errors.JudgeSenseError: mine.yaml, line 2: the key 'seed' appears twice
+    """
+    return _yaml(text, where, as_nodes=False)
+
+
+def read_nodes(path: Path) -> YamlNode:
+    """A YAML file with the place of each part. Raises as `read_yaml`, also for an empty file."""
+    return parse_nodes(read_text(path), str(path))
+
+
+def parse_nodes(text: str, where: str) -> YamlNode:
+    """The value of YAML text with the place of each part. Raises as `read_nodes`."""
+    node: YamlNode | None = _yaml(text, where, as_nodes=True)
+    if node is None:
+        raise JudgeSenseError(f"{where}: the file is empty")
+    return node
+
+
+def _yaml(text: str, where: str, *, as_nodes: bool) -> Any:
+    """The value of YAML text, as a `YamlNode` or as plain values; None for no text."""
+    try:
+        _require_bounded(text, where)
+        loader = _Loader(text)
+        try:
+            if (root := loader.get_single_node()) is None:
+                return None
+            node = _node(root, where)
+            return node if as_nodes else loader.construct_document(root)
+        finally:
+            loader.dispose()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        place = _place(where, mark) if mark else where
+        raise JudgeSenseError(f"{place}: invalid YAML: {problem}") from error
+    except UnicodeEncodeError as error:
+        raise JudgeSenseError(f"{where}: character {error.start} is not UTF-8") from error
+
+
+def _require_bounded(text: str, where: str) -> None:
+    """Refuse text beyond the limits, reading it as a flat stream before any node is made."""
+    depth = values = aliases = 0
+    anchored: list[int] = []
+    for event in yaml.parse(text, Loader=_PARSER):
+        values += isinstance(event, yaml.NodeEvent)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            anchored += [depth] if event.anchor else []
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchored = [each for each in anchored if each != depth]
+            depth -= 1
+        elif isinstance(event, yaml.AliasEvent):
+            aliases += 1 + _MOST_ALIASES * bool(anchored)
+        if depth > _DEEPEST or values > _MOST_VALUES or aliases > _MOST_ALIASES:
+            raise JudgeSenseError(
+                f"{_place(where, event.start_mark)}: nested deeper than {_DEEPEST} levels, more "
+                f"than {_MOST_VALUES:,} values, or aliases of aliases; write a simpler file"
+            )
+
+
+def _node(node: yaml.Node, where: str) -> YamlNode:
+    """A node with its place. Raises JudgeSenseError for a key that is no text or is there twice."""
+    place = _place(where, node.start_mark)
+    if isinstance(node, yaml.ScalarNode):
+        return YamlNode(node.value, place)
+    if isinstance(node, yaml.SequenceNode):
+        return YamlNode([_node(child, where) for child in node.value], place)
+    values: dict[str, YamlNode] = {}
+    for key, child in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise JudgeSenseError(f"{place}: a key must be text")
+        key_place = _place(where, key.start_mark)
+        if key.value in values:
+            raise JudgeSenseError(f"{key_place}: the key {key.value!r} appears twice")
+        values[key.value] = YamlNode(_node(child, where).value, key_place)
+    return YamlNode(values, place)
+
+
+def _place(where: str, mark: Any) -> str:
+    return f"{where}, line {mark.line + 1}"

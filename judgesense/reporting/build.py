@@ -1,0 +1,244 @@
+"""From a run's decisions to ``report.json`` and the documents made from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions import conform, part_files, raw_texts
+from judgesense.decisions.streams import view
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.files.disk import write_text
+from judgesense.reporting.beside import repeated_figures
+from judgesense.reporting.cells import Hashes, parts, stream_cells
+from judgesense.reporting.conclusions import conclusions
+from judgesense.reporting.details import (
+    LONGEST_TEXT,
+    ROW,
+    diagnostics,
+    examples,
+    template_pairs,
+    to_settle,
+    wordings,
+)
+from judgesense.reporting.report import Report
+from judgesense.reporting.wording_texts import wording_texts
+from judgesense.run_folder.folder import read_run
+from judgesense.run_folder.report import (
+    LISTS,
+    REPORT_FILE,
+    VERSION,
+    load_report,
+    merge,
+    saved_report,
+)
+from judgesense.text import join
+from judgesense.trust.advice import advise, as_sentence
+from judgesense.trust.thresholds import Thresholds
+
+_PAIR_COLUMNS = (
+    "task", "item_id", "cluster_id", "order", "template_a", "template_b", "prompt_id_a",
+    "prompt_id_b", "label_map_a", "label_map_b",
+)  # fmt: skip
+
+
+UNFINISHED = (
+    "Still being judged, or interrupted: the figures cover the prompts judged so far. Rerun the "
+    "same command to finish it."
+)
+
+
+def measure(
+    log: pa.Table,
+    pairs: pa.Table | None,
+    *,
+    run: Mapping[str, Any],
+    prompts: pa.Table | None = None,
+    thresholds: Mapping[str, object] | None = None,
+    texts: Callable[[list[int]], list[str | None]] | None = None,
+) -> dict[str, Any]:
+    """Every figure of a run, and what follows from it.
+
+    Args:
+        log: a decision log (`judgesense.decisions.SCHEMA`), n rows.
+        pairs: the run's pairs; None takes all pairs of templates within item and order.
+        run: the run's record (``run.json``): ``run_id`` and ``tasks`` (name -> labels,
+            comparative) and ``thresholds`` are used if present.
+        prompts: ``prompt_id`` and ``text`` of the user messages, shown in the flipped examples;
+            with ``task`` and ``template_id``, they also show the texts of wordings.
+        thresholds: of the trust card's checks, by name (`judgesense.trust.thresholds.Thresholds`);
+            those left out are the run's, or the defaults.
+        texts: reads the judge's text at some rows of the log, for the flipped examples; by default
+            they are the log's ``raw_text``.
+
+    Returns:
+        The contents of ``report.json``: the lists of `judgesense.run_folder.report.LISTS`,
+        ``cells`` with the keys of `CELL_KEYS`. ``accuracy`` is that of mapped decisions among the
+        decided single prompts; ``coverage`` is the share of planned pairs that are decided on both
+        sides. For a comparative task, order ``both`` pools AB and BA.
+
+    Raises:
+        JudgeSenseError: an empty log, a missing column, an impossible label map, or an unknown
+            threshold.
+    """
+    log = conform(log, "the decision log")
+    numbered = log.append_column(ROW, pa.array(np.arange(log.num_rows)))
+    columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
+    if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
+        raise JudgeSenseError(f"the pairs lack the columns {join(missing)}")
+    run_id = str(run.get("run_id") or "-")
+    report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
+    hashes = Hashes()
+    limits = Thresholds().but(run.get("thresholds")).but(thresholds)
+    wording = wording_texts(run, prompts)
+    for stream in view(numbered, pairs, run).streams:
+        every = parts(stream, run_id)
+        cells = list(stream_cells(every, hashes))
+        report["cells"] += cells
+        if stream.row_a is not None:
+            whole = every[-1]
+            table = template_pairs(whole)
+            report["template_pairs"] += table
+            report["templates"] += wordings(whole, table)
+            report["diagnostics"].append(diagnostics(whole))
+            report["examples"] += examples(whole)
+            report["repeated"] += repeated_figures(stream, run)
+            case = {key: whole.names[key] for key in ("run_id", "judge", "task", "scoring")}
+            for name, rows in conclusions(stream, limits, wording.get(stream.task.name)).items():
+                report[name] += [{**case, **row} for row in rows]
+            report["to_settle"] += to_settle(report["trust"][-1], whole.order)
+    _add_answers(report["examples"], texts or _texts_of(log))
+    if prompts is not None:
+        _add_texts(report["examples"], prompts)
+    report["runs"] = [dict(run)]
+    report["notes"] = [str(note) for note in run.get("notes") or []]
+    if "asked" in run and not run.get("finished"):
+        report["notes"].insert(0, UNFINISHED)
+    report["findings"] = advise(report)
+    report["advice"] = [as_sentence(finding) for finding in report["findings"]]
+    return report
+
+
+def _texts_of(log: pa.Table) -> Callable[[list[int]], list[str | None]]:
+    def texts(rows: list[int]) -> list[str | None]:
+        found: list[str | None] = log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist()
+        return found
+
+    return texts
+
+
+def _add_answers(
+    shown: list[dict[str, Any]], texts: Callable[[list[int]], list[str | None]]
+) -> None:
+    sides = [example[side] for example in shown for side in "ab"]
+    for side, text in zip(sides, texts([side.pop(ROW) for side in sides]), strict=True):
+        side["answer"] = None if text is None else text[:LONGEST_TEXT]
+
+
+def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
+    sides = [example[side] for example in shown for side in "ab"]
+    wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
+    few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
+    texts = dict(zip(few["prompt_id"].to_pylist(), few["text"].to_pylist(), strict=True))
+    for side in sides:
+        text = texts.get(side["prompt_id"])
+        side["text"] = None if text is None else text[:LONGEST_TEXT]
+
+
+def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """A run's report, measured from its decisions; without decisions, the report in the folder.
+
+    ``thresholds`` are those of `measure`; the report in the folder keeps its own. Raises
+    JudgeSenseError as `read_run` and `load_report` do.
+    """
+    if run_dir.is_dir() and not part_files(run_dir):
+        return load_report(run_dir)
+    run = read_run(run_dir)
+    return measure(
+        run.figures,
+        run.pairs,
+        run=run.record,
+        prompts=run.prompts,
+        thresholds=thresholds,
+        texts=partial(raw_texts, run_dir),
+    )
+
+
+def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """Measure a run and write ``report.json``, ``report.md``, ``report.html`` and the figures.
+
+    Each file is written whole or not at all. Without matplotlib the figures are left out and
+    ``notes`` says so.
+
+    Returns the contents of ``report.json``. Raises JudgeSenseError as `measure_run` does, if the
+    folder holds the report of a newer version, and if it cannot be written.
+    """
+    from judgesense.reporting.html import render_html
+    from judgesense.reporting.markdown import render_markdown
+
+    run_dir = Path(run_dir)
+    saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
+    report = measure_run(run_dir, thresholds)
+    try:
+        figures = _write_figures(report, run_dir / "figures")
+        text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
+        write_text(run_dir / REPORT_FILE, text + "\n")
+        write_text(run_dir / "report.md", render_markdown(report, figures))
+        write_text(run_dir / "report.html", render_html(report))
+    except OSError as error:
+        raise JudgeSenseError(
+            f"cannot write the report into {run_dir}: {error.strerror or error}; "
+            f"to print it instead: judgesense report {run_dir} --format md"
+        ) from error
+    return report
+
+
+def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
+    """Draw the figures and return their names; without matplotlib, note that in the report."""
+    from judgesense.reporting.figures import draw
+
+    try:
+        return draw(report, folder)
+    except MissingExtraError as error:
+        if (note := f"No figures: {error}") not in report["notes"]:
+            report["notes"].append(note)
+        return []
+
+
+def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None = None) -> Report:
+    """Measure runs, write each one's report, and return the report of all of them.
+
+    Args:
+        run_dirs: folders of runs (``--out``), one or several.
+        thresholds: of the trust card's checks, by name, such as ``{"steady": 0.9}``
+            (`judgesense.trust.thresholds.Thresholds`).
+
+    Returns:
+        The report; of several runs, their cells one after another.
+
+    Raises:
+        JudgeSenseError: a folder without decisions, an unreadable part, a report that a newer
+            version wrote, or an unknown threshold.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     judge = lambda messages: ["YES" for _ in messages]
+    ...     _ = run(judge, tasks=["factuality"], limit=4, out=f"{folder}/run", note=str)
+    ...     report = report_runs(f"{folder}/run")
+    >>> len(report.cells)
+    4
+    """
+    if not run_dirs:
+        raise JudgeSenseError("no run given; name the --out folder of at least one run")
+    reports = [write_report(Path(run_dir), thresholds) for run_dir in run_dirs]
+    if len(reports) > 1:
+        return Report.of(merge(reports))
+    return Report.of(reports[0], run_dirs[0])
