@@ -20,15 +20,9 @@ from hub_scripts.report_shape import check_lists
 from judgesense.decisions import PARTS, encode_part, part_files, read_part, require_parts
 from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
-<<<<<<< HEAD
 from judgesense.files.disk import sha256_of
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.report import measure_run
-=======
-from judgesense.files.disk import sha256_of
-from judgesense.reporting.build import measure_run
-from judgesense.reporting.markdown import render_markdown
->>>>>>> f716730 (Read every file through one door; remove export-training)
 from judgesense.run_folder.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
 from judgesense.run_folder.report import REPORT_FILE, load_report
 

@@ -13,17 +13,11 @@ import pyarrow as pa
 
 from judgesense.checking.command import Inconclusive
 from judgesense.errors import MissingExtraError
-<<<<<<< HEAD:judgesense/checking/result.py
 from judgesense.files.disk import write_text
 from judgesense.files.documents import OwnShape, fit, parse_json
 from judgesense.reporting.report import Report
 from judgesense.reporting.result import Record, Result, Table
 from judgesense.reporting.run_tables import (
-=======
-from judgesense.files.disk import write_text
-from judgesense.files.documents import OwnShape, fit, parse_json
-from judgesense.studies.common.measures import (
->>>>>>> f716730 (Read every file through one door; remove export-training):judgesense/studies/check_tables.py
     cost_table,
     flips_table,
     jss_table,

@@ -73,13 +73,8 @@ def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
 
 
 def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
-<<<<<<< HEAD
     from judgesense.files.disk import write_text, writing
     from judgesense.reporting.documents import BADGE_FILE, render_badge
-=======
-    from judgesense.files.disk import write_text, writing
-    from judgesense.reporting.badge import BADGE_FILE, render_badge
->>>>>>> f716730 (Read every file through one door; remove export-training)
 
     with writing(folder):
         write_text(folder / BADGE_FILE, render_badge(whole))

@@ -11,13 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgesense.errors import MissingExtraError
-<<<<<<< HEAD
 from judgesense.files.disk import replacing
 from judgesense.reporting.palette import COLOURS, SHAPES
-=======
-from judgesense.files.disk import replacing
-from judgesense.reporting.style import COLOURS, SHAPES
->>>>>>> f716730 (Read every file through one door; remove export-training)
 from judgesense.text import interval, number, shorten
 
 INK, SOFT, LINE = "#1c1e21", "#5c6166", "#d8d8d2"
