@@ -26,13 +26,9 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.comparison import paired_test
-from judgesense.statistics.intervals import (
-    Interval,
-    bootstrap_mean,
-    mean_t_cluster,
-    wilson_from_sums,
-)
+from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_from_sums
 from judgesense.statistics.kappa import bootstrap_kappa, wilson_kappa
+from judgesense.statistics.resampling import bootstrap_mean
 
 ITEMS = (5, 25, 125)
 PAIRS = (1, 2, 5, 10)
@@ -100,12 +96,11 @@ def jss_cell(key: Key, runs: int, bootstraps: int, seed: int) -> Methods:
             continue
         agree = rows_of(sums, pairs)
         methods["t, items"].add(mean_t_cluster(agree, items), share)
-        for name, clusters, method in (
-            ("percentile bootstrap, items", items, "percentile"),
-            ("BCa bootstrap, items", items, "bca"),
-            ("percentile bootstrap, rows", None, "percentile"),
+        for name, clusters in (
+            ("percentile bootstrap, items", items),
+            ("percentile bootstrap, rows", None),
         ):
-            drawn = bootstrap_mean(agree, clusters, method=method, n_resamples=RESAMPLES, seed=r)
+            drawn = bootstrap_mean(agree, clusters, n_resamples=RESAMPLES, seed=r)
             methods[name].add(drawn, share)
     return methods
 

@@ -31,7 +31,7 @@ from common import finish, machine
 from labelled import HUMAN, LOGS, flakyjudge, rag_eval, rag_units, write_summeval
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.label_planning import labels_needed
+from judgesense.statistics.planning import labels_needed
 from judgesense.statistics.prediction_powered import (
     combined,
     influence,

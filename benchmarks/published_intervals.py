@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from judgesense.statistics.intervals import bootstrap_mean, wilson_cluster
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.resampling import bootstrap_mean
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def against_peers(loops: int) -> list[dict[str, object]]:
     from sklearn.metrics import cohen_kappa_score
 
     from judgesense.statistics.agreement import jss
-    from judgesense.statistics.intervals import bootstrap_mean
+    from judgesense.statistics.resampling import bootstrap_mean
 
     n = 10_000
     first, second, _ = decisions(n, ITEMS)

@@ -18,8 +18,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from judgesense.statistics.comparison import paired_test
-from judgesense.statistics.planning import plan
-from judgesense.statistics.variance import components
 from judgesense.statistics.wordings import screen
 
 DOCS = Path(__file__).parent
@@ -124,58 +122,9 @@ def wordings_flagged() -> None:
     save(figure, "wordings_flagged.png")
 
 
-def judges() -> dict[str, np.ndarray]:
-    """Scores 1 to 5 of three simulated judges: 60 items, 5 templates, 1 order, 2 reruns."""
-    rng = np.random.default_rng(0)
-    item = rng.normal(0, 1, (60, 1, 1, 1))
-    wording = rng.normal(0, 1, (1, 5, 1, 1))
-    both = rng.normal(0, 1, (60, 5, 1, 1))
-    rerun = rng.normal(0, 1, (60, 5, 1, 2))
-    parts = {
-        "steady": (1.2, 0.1, 0.2, 0.1),
-        "shifts with the wording": (0.8, 0.9, 0.3, 0.1),
-        "rereads every item": (0.6, 0.2, 0.9, 0.5),
-    }
-    return {
-        name: np.clip(np.rint(3 + a * item + b * wording + c * both + d * rerun), 1, 5)
-        for name, (a, b, c, d) in parts.items()
-    }
-
-
-def components_and_plan() -> None:
-    """Variance shares of three simulated judges, and the items that each one needs."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2))
-    sources = ("item", "template", "residual", "rerun")
-    names = {"residual": "item × template"}
-    for y, (judge, scores) in enumerate(judges().items()):
-        found = components(scores)
-        start = 0.0
-        print(judge, {s: round(found.shares[s] or 0.0, 3) for s in sources})
-        for source, colour in zip(sources, COLOURS, strict=False):
-            share = found.shares[source] or 0.0
-            left.barh(y, share, left=start, color=colour, height=0.6,
-                      label=names.get(source, source) if y == 0 else None)  # fmt: skip
-            start += share
-        templates = (1, 2, 3, 5, 10, 20)
-        designs = plan(found.variances, width=0.4, templates=templates)
-        print(judge, [(d.templates, d.items, d.prompts) for d in designs])
-        right.plot(templates, [d.items for d in designs], "o-", color=COLOURS[y], label=judge)
-    left.set_yticks(range(3), list(judges()))
-    left.invert_yaxis()
-    left.set(xlabel="share of the variance of scores", xlim=(0, 1))
-    left.legend(frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.4, 1.2), fontsize=8,
-                handlelength=1, columnspacing=1)  # fmt: skip
-    right.set(xlabel="templates", ylabel="items", ylim=(0, None))
-    right.set_title("for a mean score known to ± 0.2", fontsize=10)
-    right.legend(frameon=False, fontsize=8, loc="upper right", bbox_to_anchor=(1, 0.8))
-    figure.tight_layout()
-    save(figure, "variance_components.png")
-
-
 if __name__ == "__main__":
     kappa_against_jss()
     false_alarms()
     wordings_flagged()
-    components_and_plan()
     if (DOCS / "results" / "coverage.json").is_file():
         coverage()

@@ -10,6 +10,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS, FIELDS_REVERSED, ORIGINAL
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
-from judgesense.statistics.flips import AnyOf, any_of
-from judgesense.statistics.intervals import mean_t_cluster
+from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.tasks import UNCLEAR
 
 CHECKS = ("readable", "steady", "responsive", "right")
@@ -67,8 +67,8 @@ equal to the digit printed, numbers of items included:
 - Each kind of rewording or control has the same weight.
 - *Asked again* compares the first of five identical prompts at temperature 0 with the other four.
 - *Any of k* is the share of items whose k verdicts are not all the same. It grows with k, so
-  rewordings and reruns are compared at k = 5, over all choices of 5 of the 7 wordings (`any_of` in
-  `judgesense.statistics.flips`).
+  rewordings and reruns are compared at k = 5, over all choices of 5 of the 7 wordings 
+  (flakyjudge's "matched k").
 
 llama-8b has the lowest rates, and its ratio shows why: it moves only {llama_ratio} times as much
 when the criterion changes as when it is reworded.
@@ -107,6 +107,20 @@ options. claude-sonnet often answers with more than the bare digit that it was a
 *readable* is open. llama-8b fails `responsive`: by flip rates alone it looks like the steadiest
 judge of the six.
 """
+
+
+def any_of(table: Any, k: int, clusters: Any) -> tuple[float, float | None, float | None]:
+    """How often k verdicts on an item are not all the same, over every choice of k, with ends."""
+    same = sum(
+        np.array([comb(int(count), k) for count in (table == label).sum(1)])
+        / comb(table.shape[1], k)
+        for label in np.unique(table)
+    )
+    apart = 1 - np.asarray(same)
+    whole = np.isin(apart, (0, 1)).all()
+    ends = wilson_cluster(apart == 1, clusters) if whole else mean_t_cluster(apart, clusters)
+    ends = ends.within(0.0, 1.0)
+    return float(apart.mean()), ends.low, ends.high
 
 
 def flips(stream: Stream, pairs: tuple[Any, Any]) -> dict[str, Any]:
@@ -207,7 +221,7 @@ def judge_rows(stream: Stream, hot: Stream, known: dict[str, Any]) -> dict[str, 
     again, again_hot = flips(stream, stream.reruns), flips(hot, hot.reruns)
     five, its_clusters = complete(stream, repeats(stream))
     seven, own_clusters = complete(stream, wordings)
-    asked_again: AnyOf = any_of(five, 5, its_clusters)
+    asked_again = any_of(five, 5, its_clusters)
     any_5, any_7 = (any_of(seven, k, own_clusters) for k in (5, 7))
     floor = float(np.mean([(five[:, 0] != five[:, n]).mean() for n in range(1, 5)]))
     resolution, headline = known["B_resolution"][stream.judge], known["A_headline"][stream.judge]
@@ -218,7 +232,7 @@ def judge_rows(stream: Stream, hot: Stream, known: dict[str, Any]) -> dict[str, 
     )  # fmt: skip
     second, n_second = printed(
         [headline["any7_flip"], headline["any5_matched_paraphrase"], headline["any5_noise_floor"]],
-        [any_7.rate, any_5.rate, asked_again.rate],
+        [any_7[0], any_5[0], asked_again[0]],
     )
     ratios = ratio_text(resolution["ratio_ctrl_over_para"], 1), ratio_text(changed, reworded)
 
@@ -236,8 +250,8 @@ def judge_rows(stream: Stream, hot: Stream, known: dict[str, Any]) -> dict[str, 
         "published": [stream.judge, *first, " / ".join(ratios)],
         "again": [
             stream.judge, str(len(seven)), *second,
-            f"[{percent(any_5.ci_low)}, {percent(any_5.ci_high)}]",
-            f"[{percent(asked_again.ci_low)}, {percent(asked_again.ci_high)}]",
+            f"[{percent(any_5[1])}, {percent(any_5[2])}]",
+            f"[{percent(asked_again[1])}, {percent(asked_again[2])}]",
         ],
         "own": [
             stream.judge,

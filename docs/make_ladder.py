@@ -21,8 +21,8 @@ from page_tables import percent, table
 
 from judgesense.decisions.view import Stream, view
 from judgesense.run_folder.folder import read_run
-from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
 from judgesense.trust.grid import NOT_ASKED, grid_of
 from judgesense.trust.remedies import Remedy, units_of

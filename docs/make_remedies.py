@@ -19,8 +19,8 @@ import numpy as np
 
 from judgesense.decisions.view import Stream, view
 from judgesense.run_folder.folder import read_run
-from judgesense.statistics.calibration import folds_of
 from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.selection import folds_of
 from judgesense.text import join, number, percent, short_names
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedies import (

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from judgesense.run_folder.responses import read_responses
     from judgesense.statistics.agreement import Agreement, jss
     from judgesense.statistics.bias import position_bias
-    from judgesense.statistics.ranking import prompt_sensitivity, ranking_stability
+    from judgesense.statistics.ranking import ranking_stability
     from judgesense.statistics.robustness import paraphrase_robustness
+    from judgesense.statistics.sensitivity import prompt_sensitivity
     from judgesense.systems.estimate import estimate
     from judgesense.systems.estimate_result import Estimate
     from judgesense.systems.label_budget import LabelPlan, label_next
@@ -100,7 +101,7 @@ _HOMES = {
     "monitor": "judgesense.systems.monitor",
     "paraphrase_robustness": "judgesense.statistics.robustness",
     "position_bias": "judgesense.statistics.bias",
-    "prompt_sensitivity": "judgesense.statistics.ranking",
+    "prompt_sensitivity": "judgesense.statistics.sensitivity",
     "ranking_stability": "judgesense.statistics.ranking",
     "read_responses": "judgesense.run_folder.responses",
     "read_verdicts": "judgesense.systems.verdict_table",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from conclusions.frame import Cell, simulate
-from judgesense.statistics.variance_budget import variance_budget
+from judgesense.statistics.variance import variance_budget
 
 LEAST, MOST_BIAS = 0.93, 0.1
 LEVELS = {"wording": 5, "format": 5, "order": 2, "rerun": 2}

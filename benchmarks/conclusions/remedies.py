@@ -14,8 +14,13 @@ import numpy as np
 
 from conclusions.frame import Cell, simulate
 from judgesense.decisions import EQUIVALENT
-from judgesense.statistics.calibration import batch_offsets, calibrated, folds_of, most_probable
-from judgesense.statistics.selective import ask_threshold
+from judgesense.statistics.calibration import (
+    ask_threshold,
+    batch_offsets,
+    calibrated,
+    most_probable,
+)
+from judgesense.statistics.selection import folds_of
 from judgesense.trust.grid import Grid, Wording
 from judgesense.trust.remedies import (
     Remedy,

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from conclusions.frame import Cell, simulate
-from judgesense.statistics.choosing import choose
+from judgesense.statistics.selection import choose
 from judgesense.statistics.wordings import screen
 
 ACCURACY = 0.85

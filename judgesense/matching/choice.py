@@ -20,7 +20,7 @@ from typing import Any, cast
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
 from judgesense.matching.words import normalize
-from judgesense.statistics.tables import is_ordered
+from judgesense.statistics.inputs import is_ordered
 
 LABEL_STYLES = ("auto", "letters", "numbers")
 

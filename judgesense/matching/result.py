@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.inputs import is_several
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.statistics.tables import is_several
 
 Reference = str | Sequence[str]
 """One accepted answer, or several, of which the best counts."""

@@ -71,7 +71,7 @@ def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
     >>> mean_rank_correlation(models)
     1.0
     """
-    from judgesense.statistics.ranking import prompt_sensitivity
+    from judgesense.statistics.sensitivity import prompt_sensitivity
 
     templates = list(models[0].by_template)
     if len(models) < 3 or len(templates) < 2:

@@ -11,7 +11,7 @@ import numpy as np
 
 from judgesense.matching import METHODS
 from judgesense.metric_modules.registry import METRICS
-from judgesense.statistics.tables import is_ordered, numbers
+from judgesense.statistics.inputs import is_ordered, numbers
 
 
 def text_rows(values: Any, name: str) -> None:

@@ -9,9 +9,10 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching import match_answers
 from judgesense.statistics.agreement import jss
 from judgesense.statistics.bias import position_bias
-from judgesense.statistics.ranking import prompt_sensitivity, ranking_stability
+from judgesense.statistics.ranking import ranking_stability
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.robustness import paraphrase_robustness
+from judgesense.statistics.sensitivity import prompt_sensitivity
 
 METRICS: dict[str, Callable[..., ResultMapping]] = {
     "jss": jss,

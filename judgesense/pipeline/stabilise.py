@@ -14,9 +14,9 @@ from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
 from judgesense.run_folder.folder import Run, read_run
-from judgesense.statistics.calibration import folds_of
+from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.selective import ask_threshold
+from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedies import (

@@ -17,7 +17,7 @@ from judgesense.statistics.agreement import jss_of_codes, soft_jss
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.statistics.signature import signature
+from judgesense.statistics.result import signature
 from judgesense.tasks import NO_ORDER
 from judgesense.trust.checks import position, repeated
 from judgesense.version import __version__

@@ -15,7 +15,7 @@ from judgesense.decisions.rows import mapped_shares
 from judgesense.decisions.view import BASELINES, Stream
 from judgesense.published import WORDINGS, to_show
 from judgesense.run_folder.report import identity, main_cells, task_rank
-from judgesense.statistics.sampling import sampled_jss
+from judgesense.statistics.agreement import sampled_jss
 from judgesense.text import interval, number, percent, sentence, short_names
 from judgesense.trust.card import CHECKS, QUESTIONS
 from judgesense.trust.discrimination import by_task

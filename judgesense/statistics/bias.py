@@ -9,22 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.arrays import Codes
-from judgesense.statistics.flips import (
-    LABELS,
-    OPTIONS,
-    FlipSources,
-    check_options,
-    flip_sources,
-)
-from judgesense.statistics.intervals import cluster_codes, mean_t_cluster, wilson_cluster
-from judgesense.statistics.labels import (
+from judgesense.statistics.flips import LABELS, OPTIONS, FlipSources, check_options, flip_sources
+from judgesense.statistics.inputs import (
+    UNDECIDED,
     check_labels,
     check_level,
+    cluster_codes,
     encode,
     encode_pair,
 )
+from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.statistics.result import ResultMapping
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Remedies on arrays: a judge's prior taken out, orders and wordings averaged, repeats voted.
+"""Remedies on arrays: priors removed, orders and wordings averaged, votes, abstentions.
 
 Log-probabilities are in nats, one column per option; NaN marks an answer that was not given. The
 functions know nothing of judges or files: :mod:`judgesense.trust.remedies` applies them to a log.
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.intervals import cluster_codes
+from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.inputs import booleans, numbers
+from judgesense.statistics.intervals import Interval, wilson_cluster
 
 UNDECIDED = -1
 """The code of a verdict that cannot be read, or of a tie."""
@@ -24,6 +25,12 @@ offset."""
 
 _IMPOSSIBLE = -700.0
 """The log-probability in place of minus infinity, so that a mean over members stays a number."""
+
+_STARTS = 2
+"""Sequences of thresholds that are tested, each with its share of the error."""
+
+_STEPS = 40
+"""Thresholds per sequence."""
 
 
 def log_shares(logprobs: npt.ArrayLike) -> Floats:
@@ -64,24 +71,6 @@ def batch_offsets(logprobs: npt.ArrayLike) -> Floats:
     if not known.any():
         raise ValueError("no row has log-probabilities: pass at least one answer to learn from")
     return _centred(np.log(np.maximum(shares[known].mean(axis=0), _FLOOR)))
-
-
-def contextual_offsets(content_free: npt.ArrayLike) -> Floats:
-    """A judge's prior from content-free inputs ("N/A", an empty text), shape (L,).
-
-    Source: Zhao et al., "Calibrate Before Use: Improving Few-Shot Performance of Language Models",
-    arXiv:2102.09690, section 5 (the mean over several content-free inputs, diagonal weights).
-
-    Args:
-        content_free: log-probabilities on the content-free inputs, shape (n, L).
-
-    Raises:
-        ValueError: no row has log-probabilities.
-
-    >>> contextual_offsets(np.log([[0.5, 0.5]])).tolist()
-    [0.0, 0.0]
-    """
-    return batch_offsets(content_free)
 
 
 def permutation_offsets(logprobs: npt.ArrayLike) -> Floats:
@@ -198,87 +187,99 @@ def majority(codes: npt.ArrayLike, n_labels: int) -> Codes:
     return np.where(tied, UNDECIDED, np.nan_to_num(shares).argmax(axis=1))
 
 
-def folds_of(clusters: Any, n_folds: int = 10, seed: int = 0) -> Codes:
-    """The fold of each row, whole clusters together and folds of nearly equal size, shape (n,).
-
-    With fewer clusters than folds, every cluster is a fold (leave one out).
-
-    Raises:
-        ValueError: fewer than two clusters, which leave nothing to learn from.
-
-    >>> sorted(set(folds_of(["a", "a", "b", "c"], 2).tolist()))
-    [0, 1]
-    """
-    codes, k = cluster_codes(clusters, len(clusters))
-    if k < 2:
-        raise ValueError("all rows are one cluster: pass at least two to cross-fit")
-    order = np.random.default_rng(seed).permutation(k)
-    fold = np.empty(k, dtype=np.int64)
-    fold[order] = np.arange(k) % min(n_folds, k)
-    found: Codes = fold[codes]
-    return found
-
-
 @dataclass(frozen=True)
-class Gain:
-    """What a remedy gains on the same items: ``after - before`` with its interval.
+class AskThreshold:
+    """From which margin on a verdict is given; below it, a person is asked.
 
-    The ends are None with a single cluster. ``n`` counts rows.
+    ``threshold`` is None if no margin holds the error: then ``needed`` is the least number of
+    independent verdicts that could. ``answered`` is the share of verdicts given, ``error`` the
+    share of those that is wrong here, ``error_bound`` its upper confidence bound, ``n`` the
+    verdicts looked at.
     """
 
-    before: float
-    after: float
-    gain: float
-    ci_low: float | None
-    ci_high: float | None
+    threshold: float | None
+    answered: float
+    error: float | None
+    error_bound: float | None
     n: int
+    needed: int | None = None
 
 
-def paired_gain(
-    before: npt.ArrayLike,
-    after: npt.ArrayLike,
+def _upper(wrong: float, n: float, confidence: float) -> float:
+    from scipy.special import betaincinv
+
+    return 1.0 if wrong >= n else float(betaincinv(wrong + 1, n - wrong, confidence))
+
+
+def ask_threshold(
+    margin: npt.ArrayLike,
+    wrong: npt.ArrayLike,
     clusters: Any = None,
-    confidence_level: float = 0.95,
-) -> Gain:
-    """The mean difference of two scores of the same items, with an interval over clusters.
+    *,
+    max_error: float = 0.05,
+    confidence: float = 0.95,
+) -> AskThreshold:
+    """The lowest margin whose verdicts are wrong in at most ``max_error``, with this confidence.
 
-    Student's t with a cluster-robust error, after adding one cluster that gains and one that loses
-    the largest difference seen (1 if none was), in the manner of Bonett & Price (2012) for paired
-    proportions: a difference of zero everywhere still has a width.
+    Thresholds are tested in a fixed order, from the most cautious one that could pass to giving
+    every verdict, until one is not significant; two such sequences, the second starting halfway,
+    share the error. Each test compares the exact binomial bound of the error with ``max_error``.
+    Clusters count as their effective number of verdicts (:func:`wilson_cluster`).
+
+    Source: Angelopoulos et al., "Learn then Test: Calibrating Predictive Algorithms to Achieve Risk
+    Control", arXiv:2110.01052, sections 2 and 4 (fixed-sequence testing with several starts).
 
     Args:
-        before, after: shape (n,), such as the share of an item's verdicts that are right.
-        clusters: one id per row, or None.
-        confidence_level: within (0, 1).
+        margin: shape (n,), the larger the surer; of verdicts that were not used to fit the margin.
+        wrong: shape (n,), true where the verdict is wrong.
+        clusters: one id per verdict, or None.
+        max_error: the share of wrong verdicts to stay below, within (0, 1).
+        confidence: within (0, 1).
 
     Raises:
-        ValueError: no rows, or arrays of different lengths.
+        ValueError: arrays of different lengths, or a share outside (0, 1).
 
-    >>> found = paired_gain([0, 0, 1, 1], [1, 1, 1, 1])
-    >>> found.gain, round(found.ci_low, 2)
-    (0.5, -0.52)
+    >>> found = ask_threshold([3.0] * 150 + [0.1] * 50, [False] * 150 + [True, False] * 25)
+    >>> found.threshold, found.answered, round(found.error_bound, 3)
+    (3.0, 0.75, 0.024)
     """
-    from scipy.special import stdtrit
+    for name, value in (("max_error", max_error), ("confidence", confidence)):
+        if not 0 < value < 1:
+            raise ValueError(f"{name} is {value}: pass a share between 0 and 1")
+    sure, bad = numbers(margin, "margin"), booleans(wrong, "wrong")
+    if len(sure) != len(bad):
+        raise ValueError(f"margin has {len(sure)} rows and wrong {len(bad)}: pass one of each")
+    n = len(sure)
+    shrink = _effective_share(bad, clusters)
+    level = 1 - (1 - confidence) / _STARTS
+    needed = int(np.ceil(np.log(1 - level) / np.log(1 - max_error)))
+    least = int(np.ceil(needed / shrink))
+    order = np.argsort(-sure, kind="stable")
+    ranked, errors = sure[order], np.cumsum(bad[order])
+    best: tuple[int, float] | None = None
+    if least <= n:
+        for start in (least, (least + n) // 2):
+            for count in np.unique(np.linspace(start, n, _STEPS).round().astype(int)).tolist():
+                # Equal margins are answered together.
+                last = int(np.searchsorted(-ranked, -ranked[count - 1], side="right"))
+                bound = _upper(errors[last - 1] * shrink, last * shrink, level)
+                if bound > max_error:
+                    break
+                if best is None or last > best[0]:
+                    best = (last, bound)
+    if best is None:
+        return AskThreshold(None, 0.0, None, None, n, least if least > n else None)
+    count, bound = best
+    # Everything was good enough: no margin is too small.
+    lowest = 0.0 if count == n else float(ranked[count - 1])
+    return AskThreshold(lowest, count / n, float(errors[count - 1]) / count, bound, n)
 
-    x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
-    if not len(x) or x.shape != y.shape:
-        raise ValueError(
-            f"before has {len(x)} rows and after {len(y)}: pass the same items in both"
-        )
-    gap = y - x
-    gain = float(gap.mean())
-    codes, k = cluster_codes(clusters, len(gap))
-    if k < 2:
-        return Gain(float(x.mean()), float(y.mean()), gain, None, None, len(gap))
-    sizes = np.bincount(codes, minlength=k).astype(np.float64)
-    sums = np.bincount(codes, gap, minlength=k)
-    most = float(np.abs(gap).max()) or 1.0
-    size = float(sizes.mean())
-    sums, sizes = np.append(sums, [most * size, -most * size]), np.append(sizes, [size, size])
-    centre = float(sums.sum() / sizes.sum())
-    residual = sums - centre * sizes
-    n_clusters = len(sizes)
-    error = np.sqrt(n_clusters / (n_clusters - 1) * float((residual**2).sum())) / sizes.sum()
-    half = float(stdtrit(n_clusters - 1, (1 + confidence_level) / 2)) * float(error)
-    low, high = min(centre - half, gain), max(centre + half, gain)
-    return Gain(float(x.mean()), float(y.mean()), gain, max(-1.0, low), min(1.0, high), len(gap))
+
+def _effective_share(wrong: Bools, clusters: Any) -> float:
+    """Independent verdicts per verdict, at most 1."""
+    if clusters is None:
+        return 1.0
+    found: Interval = wilson_cluster(wrong, clusters)
+    if found.effective_n is None:
+        return 1.0 / len(wrong)
+    return min(1.0, found.effective_n / len(wrong))

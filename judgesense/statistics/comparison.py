@@ -1,35 +1,24 @@
-"""Comparing two judges on the same pairs; corrections over a family of comparisons."""
+"""Comparing two judges or two remedies on the same rows; families of comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.arrays import Floats
+from judgesense.statistics.inputs import UNDECIDED, Labels, cluster_codes, encode_pair
 from judgesense.statistics.intervals import (
     Interval,
-    booleans,
-    cluster_codes,
     difference_interval,
     residual_correlation,
     wilson_from_sums,
 )
-from judgesense.statistics.labels import (
-    Labels,
-    check_labels,
-    check_level,
-    check_resamples,
-    check_seed,
-    encode_pair,
-)
-from judgesense.statistics.resampling import percentile_ends, resampled_sums
+from judgesense.statistics.resampling import resampled_sums
 from judgesense.statistics.result import ResultMapping
-from judgesense.statistics.tables import numbers
 
 _FEWEST_BOOTSTRAPPED = 20
 """Clusters from which the bootstrap-t holds its level better than sign flips."""
@@ -49,63 +38,45 @@ class PairedDifference(ResultMapping):
     ci_low: float | None
     ci_high: float | None
     p_value: float | None
-    method: str
     n_pairs: int
     n_items: int
     n_undecided: int = 0
 
 
-NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, "permutation", 0, 0)
+NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, 0, 0)
 """The difference of two judges without a row that both decided."""
 
 
 def compare_jss(
-    first: tuple[Labels, Labels],
-    second: tuple[Labels, Labels],
-    item_ids: Any = None,
-    *,
-    undecided: Collection[str] = UNDECIDED,
-    **options: Any,
+    first: tuple[Labels, Labels], second: tuple[Labels, Labels], item_ids: Any = None
 ) -> PairedDifference:
     """Compare the JSS of two judges on the same pairs.
 
     Args:
-        first: the first judge's decisions under the pairs' two prompts, shape (n,) each.
+        first: the first judge's decisions under the pairs' two prompts, shape (n,) each; pairs with
+            an undecided label (`agreement.UNDECIDED`) from either judge are left out.
         second: the second judge's, for the same pairs in the same order.
         item_ids: one id per pair, or None.
-        undecided: labels without a decision; pairs with one from either judge are left out.
-        **options: of `paired_test`.
 
     Returns:
         The paired difference in JSS, second minus first.
 
-    Raises:
-        ValueError: as `agreement.jss`; also judges with unequal numbers of pairs.
-
     >>> compare_jss((["A", "B"], ["A", "A"]), (["A", "B"], ["A", "B"])).difference
     0.5
     """
-    undecided = check_labels(undecided, "undecided")
     agree, decided = [], []
-    for name, (one, two) in (("first", first), ("second", second)):
-        names = (f"one stream of the {name} judge", f"the other of the {name} judge")
-        a, b, labels = encode_pair(one, two, names)
-        empty = [code for code, label in enumerate(labels) if label in undecided]
+    for streams in (first, second):
+        a, b, labels = encode_pair(*streams)
+        empty = [code for code, label in enumerate(labels) if label in UNDECIDED]
         agree.append(a == b)
         decided.append(~(np.isin(a, empty) | np.isin(b, empty)))
-    if len(agree[0]) != len(agree[1]):
-        raise ValueError(
-            f"the first judge has {len(agree[0])} pairs and the second {len(agree[1])}: pass the "
-            "pairs that both judged, in the same order"
-        )
     clusters, _ = cluster_codes(item_ids, len(agree[0]))
     both = decided[0] & decided[1]
-    left_out = int((~both).sum())
+    n_undecided = int((~both).sum())
     if not both.any():
-        method = str(options.get("method", "permutation"))
-        return PairedDifference(None, None, None, None, None, None, method, 0, 0, left_out)
-    result = paired_test(agree[0][both], agree[1][both], clusters[both], **options)
-    return PairedDifference(**{**result.to_dict(), "n_undecided": left_out})
+        return replace(NOTHING_COMPARED, n_undecided=n_undecided)
+    result = paired_test(agree[0][both], agree[1][both], clusters[both])
+    return replace(result, n_undecided=n_undecided)
 
 
 def paired_test(
@@ -113,27 +84,24 @@ def paired_test(
     second: Any,
     clusters: Any = None,
     *,
-    method: str = "permutation",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> PairedDifference:
     """Test whether two judges agree with themselves (or are right) equally often.
 
-    "permutation" swaps the two judges' results within whole clusters (sign flips; all of them if
-    they number at most `n_resamples`, otherwise drawn). The statistic is the cluster-robust t of
-    the difference, so that clusters of unequal size or spread keep the level (wild cluster
-    bootstrap, Cameron, Gelbach & Miller 2008; with one row per cluster, McNemar's exact test).
-    Flips assume a symmetric difference per cluster, which clusters of several rows need not have:
-    from 20 of those on, the p-value is the symmetric bootstrap-t's over clusters (Hall 1988). The
-    interval is Newcombe's for paired shares (1998, method 10) on the clustered Wilson ends.
-    "bootstrap" resamples clusters and gives the percentile interval and twice the smaller tail.
+    The two judges' results are swapped within whole clusters (sign flips; all of them if they
+    number at most `n_resamples`, otherwise drawn). The statistic is the cluster-robust t of the
+    difference, so that clusters of unequal size or spread keep the level (wild cluster bootstrap,
+    Cameron, Gelbach & Miller 2008; with one row per cluster, McNemar's exact test). Flips assume a
+    symmetric difference per cluster, which clusters of several rows need not have: from 20 of those
+    on, the p-value is the symmetric bootstrap-t's over clusters (Hall 1988). The interval is
+    Newcombe's for paired shares (1998, method 10) on the clustered Wilson ends.
 
     Args:
         first: shape (n,), true if the first judge's two decisions are equal.
         second: shape (n,), the same pairs for the second judge.
         clusters: one id per pair, or None.
-        method: "permutation" or "bootstrap".
         confidence_level: within (0, 1).
         n_resamples: number of resamples, or of sign flips.
         seed: seed for `numpy.random.default_rng`.
@@ -142,33 +110,18 @@ def paired_test(
         The difference second - first and its two-sided p-value; a drawn p-value is never 0:
         (1 + hits) / (1 + B).
 
-    Raises:
-        ValueError: bad booleans, unequal lengths, or a bad option.
-
     >>> result = paired_test([1, 0, 0, 1, 0, 0], [1, 1, 1, 1, 1, 0])
     >>> round(result.difference, 3), result.p_value
     (0.5, 0.25)
     """
-    if method not in ("permutation", "bootstrap"):
-        raise ValueError(f"method is {method!r}: pass 'permutation' or 'bootstrap'")
-    a, b = booleans(first, "first"), booleans(second, "second")
-    if len(a) != len(b):
-        raise ValueError(f"first has {len(a)} rows and second {len(b)}: pass the same pairs")
-    level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
-    check_seed(seed)
+    a, b = np.asarray(first, bool), np.asarray(second, bool)
     codes, k = cluster_codes(clusters, len(a))
     sizes = np.bincount(codes, minlength=k).astype(np.float64)
     hits = np.stack([np.bincount(codes, a, minlength=k), np.bincount(codes, b, minlength=k)])
     gaps = hits[1] - hits[0]
     interval, p_value = Interval(None, None), None
-    if k > 1 and method == "bootstrap":
-        sums = resampled_sums(np.column_stack([gaps, sizes]), n_resamples, seed)
-        drawn = sums[:, 0] / sums[:, 1]
-        interval = Interval(*percentile_ends(drawn, level))
-        tail = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
-        p_value = min(1.0, 2 * (1 + tail) / (1 + n_resamples))
-    elif k > 1:
-        interval = _newcombe(hits, sizes, level)
+    if k > 1:
+        interval = _newcombe(hits, sizes, confidence_level)
         p_value = _clustered_p(gaps, sizes, n_resamples, seed)
     return PairedDifference(
         difference=float(gaps.sum()) / len(a),
@@ -177,7 +130,6 @@ def paired_test(
         ci_low=interval.low,
         ci_high=interval.high,
         p_value=p_value,
-        method=method,
         n_pairs=len(a),
         n_items=k,
     )
@@ -255,48 +207,77 @@ def _bootstrap_t_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> 
     return (1 + int(extreme.sum())) / (1 + n_resamples)
 
 
-def bonferroni(p_values: Sequence[float | None]) -> list[float | None]:
-    """Multiply each p-value by the number of tests, at most 1; None (no test) stays None.
-
-    Raises:
-        ValueError: a p-value that is not a number in [0, 1].
-
-    >>> bonferroni([0.01, None, 0.75])
-    [0.02, None, 1.0]
-    """
-    known = _p_values(p_values)
-    size = len(known)
-    adjusted: list[float | None] = [None] * len(p_values)
-    for place, p in known:
-        adjusted[place] = min(1.0, p * size)
-    return adjusted
-
-
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down adjustment (1979), which controls the family-wise error rate.
 
     Returns:
         Adjusted p-values in the given order; None (no test) stays None and is not counted.
 
-    Raises:
-        ValueError: a p-value that is not a number in [0, 1].
-
     >>> holm([0.01, None, 0.04])
     [0.02, None, 0.04]
     """
-    known = sorted(_p_values(p_values), key=lambda pair: pair[1])
+    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0
-    for rank, (place, p) in enumerate(known):
+    for rank, (p, place) in enumerate(known):
         highest = max(highest, min(1.0, p * (len(known) - rank)))
         adjusted[place] = highest
     return adjusted
 
 
-def _p_values(p_values: Sequence[float | None]) -> list[tuple[int, float]]:
-    known = [(place, p) for place, p in enumerate(p_values) if p is not None]
-    for place, p in known:
-        numbers([p], f"p_values (entry {place})")
-        if not 0 <= p <= 1:
-            raise ValueError(f"p_values[{place}] is {p}: pass numbers between 0 and 1, or None")
-    return known
+@dataclass(frozen=True)
+class Gain:
+    """What a remedy gains on the same items: ``after - before`` with its interval.
+
+    The ends are None with a single cluster. ``n`` counts rows.
+    """
+
+    before: float
+    after: float
+    gain: float
+    ci_low: float | None
+    ci_high: float | None
+    n: int
+
+
+def paired_gain(
+    before: npt.ArrayLike,
+    after: npt.ArrayLike,
+    clusters: Any = None,
+    confidence_level: float = 0.95,
+) -> Gain:
+    """The mean difference of two scores of the same items, with an interval over clusters.
+
+    Student's t with a cluster-robust error, after adding one cluster that gains and one that loses
+    the largest difference seen (1 if none was), in the manner of Bonett & Price (2012) for paired
+    proportions: a difference of zero everywhere still has a width.
+
+    Args:
+        before, after: shape (n,), such as the share of an item's verdicts that are right.
+        clusters: one id per row, or None.
+        confidence_level: within (0, 1).
+
+    >>> found = paired_gain([0, 0, 1, 1], [1, 1, 1, 1])
+    >>> found.gain, round(found.ci_low, 2)
+    (0.5, -0.52)
+    """
+    from scipy.special import stdtrit
+
+    x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    gap = y - x
+    gain = float(gap.mean())
+    codes, k = cluster_codes(clusters, len(gap))
+    if k < 2:
+        return Gain(float(x.mean()), float(y.mean()), gain, None, None, len(gap))
+    sizes = np.bincount(codes, minlength=k).astype(np.float64)
+    sums = np.bincount(codes, gap, minlength=k)
+    most = float(np.abs(gap).max()) or 1.0
+    size = float(sizes.mean())
+    sums, sizes = np.append(sums, [most * size, -most * size]), np.append(sizes, [size, size])
+    centre = float(sums.sum() / sizes.sum())
+    residual = sums - centre * sizes
+    n_clusters = len(sizes)
+    error = np.sqrt(n_clusters / (n_clusters - 1) * float((residual**2).sum())) / sizes.sum()
+    half = float(stdtrit(n_clusters - 1, (1 + confidence_level) / 2)) * float(error)
+    low, high = min(centre - half, gain), max(centre + half, gain)
+    return Gain(float(x.mean()), float(y.mean()), gain, max(-1.0, low), min(1.0, high), len(gap))

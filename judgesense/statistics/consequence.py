@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.intervals import Interval, cluster_codes
-from judgesense.statistics.labels import check_level, check_resamples, encode
+from judgesense.statistics.inputs import (
+    check_level,
+    check_resamples,
+    cluster_codes,
+    encode,
+    is_finite,
+)
+from judgesense.statistics.intervals import Interval
 from judgesense.statistics.ranks import competition_ranks, kendall_matrix, leaders
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
-from judgesense.statistics.tables import is_finite
 
 _CELLS_AT_ONCE = 4_000_000
 """Scores shuffled at once: 32 MB."""

@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.inputs import booleans, check_level, cluster_codes
 from judgesense.statistics.intervals import (
     Interval,
-    booleans,
-    cluster_codes,
     difference_interval,
     outer_ends,
     residual_correlation,
     wilson_cluster,
 )
-from judgesense.statistics.labels import check_level
 
 FEWEST_WORDINGS = 3
 """With fewer wordings there is one pair of them, and nothing to see of how wordings vary."""

@@ -9,15 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.intervals import (
+from judgesense.statistics.inputs import (
+    UNDECIDED,
+    Labels,
+    check_labels,
+    check_level,
     cluster_codes,
+    encode_pair,
+)
+from judgesense.statistics.intervals import (
     difference_interval,
     residual_correlation,
     wilson_cluster,
 )
-from judgesense.statistics.labels import Labels, check_labels, check_level, encode_pair
 from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.result import ResultMapping
 

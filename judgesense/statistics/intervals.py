@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.labels import check_level
-from judgesense.statistics.resampling import percentile_ends, resampled_sums
-from judgesense.statistics.tables import is_ordered, numbers
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.inputs import booleans, check_level, cluster_codes, numbers
 
 
 @dataclass(frozen=True)
@@ -43,62 +41,6 @@ class Interval:
         low = None if self.low is None else max(lowest, self.low)
         high = None if self.high is None else min(highest, self.high)
         return replace(self, low=low, high=high)
-
-
-def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
-    """Encode which rows belong together: the one owner of cluster identity.
-
-    Args:
-        clusters: one id per row, strings or integers; None makes every row a cluster of its own.
-        n: number of rows.
-
-    Returns:
-        Codes 0..k-1, shape (n,), and the number of clusters k.
-
-    Raises:
-        ValueError: a length other than n, or an id that is neither a string nor an integer.
-
-    >>> codes, k = cluster_codes(["q1", "q1", "q2"], 3)
-    >>> codes.tolist(), k
-    ([0, 0, 1], 2)
-    """
-    if clusters is None:
-        return np.arange(n, dtype=np.intp), n
-    if not is_ordered(clusters):
-        raise ValueError(
-            f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id per row"
-        )
-    if len(clusters) != n:
-        raise ValueError(
-            f"the clusters (item_ids) have {len(clusters)} rows and the decisions {n}: "
-            "pass one id per row"
-        )
-    if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
-        return _integer_codes(clusters)
-    ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
-    try:
-        table = {value: code for code, value in enumerate(dict.fromkeys(ids))}
-        kinds = {type(value) for value in table}
-    except TypeError:
-        table, kinds = {}, {list}
-    if not all(issubclass(kind, (str, int, np.integer)) and kind is not bool for kind in kinds):
-        for row, value in enumerate(ids):
-            if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
-                raise ValueError(
-                    f"the cluster (item id) of row {row} is {value!r}: pass a string or an integer"
-                )
-    codes = np.fromiter(map(table.__getitem__, ids), dtype=np.intp, count=n)
-    return codes, len(table)
-
-
-def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
-    if len(ids) and int(ids.max()) - int(ids.min()) <= 4 * len(ids):
-        # Ids close to row numbers need no sorting.
-        offsets = (ids - ids.min()).astype(np.intp, copy=False)
-        place = np.cumsum(np.bincount(offsets) > 0) - 1
-        return place[offsets], int(place[-1]) + 1
-    distinct, inverse = np.unique(ids, return_inverse=True)
-    return inverse.astype(np.intp, copy=False), len(distinct)
 
 
 def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:
@@ -313,85 +255,3 @@ def mean_t_cluster(values: Any, clusters: Any = None, confidence_level: float = 
     error = float(np.sqrt(k / (k - 1) * (residual**2).sum())) / len(x)
     half = float(stdtrit(k - 1, (1 + level) / 2)) * error
     return Interval(mean - half, mean + half)
-
-
-def bootstrap_mean(
-    values: Any,
-    clusters: Any = None,
-    confidence_level: float = 0.95,
-    method: str = "percentile",
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> Interval:
-    """Bootstrap interval of a mean over clusters (Efron 1979; BCa: Efron 1987).
-
-    Whole clusters are drawn with replacement; only their sums and sizes are resampled.
-    `clusters=None` gives the row-wise bootstrap.
-
-    Args:
-        values: shape (n,), numbers or booleans.
-        clusters: one id per row, or None.
-        confidence_level: within (0, 1).
-        method: "percentile" or "bca".
-        n_resamples: number of resamples.
-        seed: seed for `numpy.random.default_rng`.
-
-    Returns:
-        The interval; ends None with a single cluster.
-
-    Raises:
-        ValueError: bad values, clusters, level, method or number of resamples.
-
-    >>> ends = bootstrap_mean([0, 1, 1, 1], n_resamples=200)
-    >>> 0 <= ends.low < 0.75 < ends.high <= 1
-    True
-    """
-    if method not in ("percentile", "bca"):
-        raise ValueError(f"method is {method!r}: pass 'percentile' or 'bca'")
-    x = numbers(values, "values")
-    level = check_level(confidence_level)
-    codes, k = cluster_codes(clusters, len(x))
-    if k < 2:
-        return Interval(None, None)
-    stats = np.column_stack([np.bincount(codes, x, minlength=k), np.bincount(codes, minlength=k)])
-    sums = resampled_sums(stats, n_resamples, seed)
-    means = sums[:, 0] / sums[:, 1]
-    if method == "percentile":
-        return Interval(*percentile_ends(means, level))
-    left = stats.sum(axis=0) - stats
-    tails = _bca_tails(means, float(x.mean()), left[:, 0] / left[:, 1], (1 - level) / 2)
-    ends = np.quantile(means, tails)
-    return Interval(float(ends[0]), float(ends[1]))
-
-
-def _bca_tails(
-    replicates: Floats, estimate: float, jackknife: Floats, tail: float
-) -> tuple[float, float]:
-    """Tail probabilities corrected for bias and acceleration; ties count half in the bias."""
-    from scipy.special import ndtr, ndtri
-
-    below = (replicates < estimate).mean() + (replicates == estimate).mean() / 2
-    if not 0 < below < 1:
-        return tail, 1 - tail
-    bias = ndtri(below)
-    gap = jackknife.mean() - jackknife
-    spread = float((gap**2).sum()) ** 1.5
-    acceleration = float((gap**3).sum()) / (6 * spread) if spread > 0 else 0.0
-    z = bias + ndtri(np.array([tail, 1 - tail]))
-    ends = ndtr(bias + z / (1 - acceleration * z))
-    return float(ends[0]), float(ends[1])
-
-
-def booleans(values: Any, name: str) -> Bools:
-    """Rows of true/false (or 0/1) as a boolean array; ValueError names a row that is neither.
-
-    >>> booleans([1, 0], "agree").tolist()
-    [True, False]
-    """
-    if not isinstance(values, np.ndarray):
-        values = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in values]
-    array = numbers(values, name)
-    bad = np.flatnonzero((array != 0) & (array != 1))
-    if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}: pass true or false in every row")
-    return array.astype(np.bool_)

@@ -1,17 +1,16 @@
-"""A sequential test that you may look at every week, whenever the judge was updated."""
+"""A sequential test that you may look at every week, and how soon it finds an update."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.confidence_sequence import N_BETS, lower_bound
-from judgesense.statistics.labels import check_level
-from judgesense.statistics.tables import numbers
 
 YEAR = 52
 """Looks over which the weights of the starts are equal."""
@@ -24,6 +23,22 @@ _TUNED = 0.7
 
 _FIRST_SQUARE, _FIRST_WEIGHT = 0.25, 20
 """The mean square of numbers before any was seen, and how many numbers that counts for."""
+
+LOOKS = 8
+"""Looks within which an update is to be found."""
+
+POWER = 0.8
+"""The chance of finding it that is enough."""
+
+MOST_WORDINGS = 10
+"""Wordings beyond this are not proposed."""
+
+_HISTORIES = 500
+
+_SEED = 5
+
+_BETS = np.arange(1, 21) / 21
+"""Constant bets that are averaged. More of them find no more, and take longer."""
 
 
 def start_weight(start: int) -> float:
@@ -60,12 +75,11 @@ def watch(
     ids: Sequence[Sequence[Hashable]] | None = None,
     *,
     error: float = 0.05,
-    n_bets: int = N_BETS,
 ) -> Watch:
     """Test at every look whether the mean excess lies above 0 since some earlier look.
 
     From each look on, a gambler bets that the mean excess lies above 0: a part of the capital on
-    constant bets (dKelly, `confidence_sequence.log_wealth`; z in [-1, 1] stands for (1 + z) / 2
+    constant bets (dKelly, as in `lower_bound`; z in [-1, 1] stands for (1 + z) / 2
     against 1/2), the rest on the bet that grows fastest if the mean is `TARGET`, `TARGET` / E[z²]
     with E[z²] from earlier looks (Waudby-Smith & Ramdas 2024, section B.2). If no id comes twice,
     the wealths of all starts, each times its `start_weight`, add up to one gambler's, who starts
@@ -81,26 +95,16 @@ def watch(
         ids: for each look, what each number is of; None if every number is of another item, or if
             only these items matter.
         error: the chance of an alarm at any look if the mean excess is at most 0.
-        n_bets: number of bets.
 
     Returns:
         The evidence after each look.
-
-    Raises:
-        ValueError: no looks, numbers outside [-1, 1], or ids that do not fit.
 
     >>> rng = np.random.default_rng(0)
     >>> looks = [rng.choice([-1, 0, 1], 200, p=[0.1, 0.75, 0.15]) for _ in range(10)]
     >>> watch(looks[:1]).alarm, watch(looks).alarm
     (None, 4)
     """
-    check_level(1 - error)
-    if not len(excesses):
-        raise ValueError("excesses is empty: pass at least one look")
-    z = [numbers(each, f"excesses[{look}]") for look, each in enumerate(excesses)]
-    for look, each in enumerate(z):
-        if (np.abs(each) > 1).any():
-            raise ValueError(f"excesses[{look}] has a number outside [-1, 1]: pass differences")
+    z = [np.asarray(each, np.float64) for each in excesses]
     before = _seen_before(z, ids)
     starts = _blocks(before)
     t = len(z)
@@ -108,8 +112,9 @@ def watch(
     best = np.full(t, -np.inf)
     for first, end in zip(starts, [*starts[1:], t], strict=True):
         kept = [each[last < first] for each, last in zip(z[first:], before[first:], strict=True)]
-        wealth = log_evidence(growth(kept, n_bets=n_bets), end - first)
-        evidence[first:end, first:] = wealth + _log_weights(first, end)[:, None]
+        wealth = log_evidence(growth(kept), end - first)
+        weights = np.log([start_weight(start) for start in range(first, end)])
+        evidence[first:end, first:] = wealth + weights[:, None]
         best[first:] = np.maximum(best[first:], log_sum(evidence[first:end, first:], axis=0))
     best = np.maximum.accumulate(best)
     log_limit = float(-np.log(error))
@@ -119,24 +124,21 @@ def watch(
     return Watch(best, log_limit, alarm, since, _low(z[since:], before[since:], since, error))
 
 
-def growth(
-    z: Sequence[Floats], counts: Sequence[Any] | None = None, n_bets: int = N_BETS
-) -> Floats:
+def growth(z: Sequence[Floats], counts: Sequence[Any] | None = None) -> Floats:
     """Log growth of each constant bet and of the tuned bet, shape (..., looks, bets + 1).
 
     ``counts`` say how often each number of a look occurs, shape (..., n) each; once by default. The
     tuned bet is fixed before its look, so that independent numbers only need means of at most 0 on
     average at each look.
     """
-    bets = np.arange(1, n_bets + 1) / (n_bets + 1)
     squares: Any = _FIRST_SQUARE * _FIRST_WEIGHT
     seen: Any = _FIRST_WEIGHT
     found = []
     for look, each in enumerate(z):
         times = np.ones(len(each)) if counts is None else np.asarray(counts[look], float)
-        tuned = np.minimum(TARGET * seen / squares, bets[-1])
+        tuned = np.minimum(TARGET * seen / squares, _BETS[-1])
         own = (np.log1p(np.multiply.outer(tuned, each)) * times).sum(axis=-1)
-        fixed = times @ np.log1p(np.multiply.outer(each, bets))
+        fixed = times @ np.log1p(np.multiply.outer(each, _BETS))
         found.append(np.concatenate([fixed, own[..., None]], axis=-1))
         squares, seen = squares + times @ each**2, seen + times.sum(axis=-1)
     return np.stack(found, axis=-2)
@@ -163,10 +165,6 @@ def log_sum(logs: Floats, axis: int) -> Floats:
     return found
 
 
-def _log_weights(first: int, end: int) -> Floats:
-    return np.log([start_weight(start) for start in range(first, end)])
-
-
 def _blocks(before: Sequence[Codes]) -> list[int]:
     """The looks at which a block of starts begins: the first, then each that has an id again."""
     found = [0]
@@ -180,16 +178,9 @@ def _seen_before(z: Sequence[Floats], ids: Sequence[Sequence[Hashable]] | None) 
     """For each number, the last look before its own that had its id; -1 for none."""
     if ids is None:
         return [np.full(len(each), -1) for each in z]
-    if len(ids) != len(z):
-        raise ValueError(f"ids are of {len(ids)} looks and excesses of {len(z)}: pass one each")
     last: dict[Hashable, int] = {}
     found: list[Codes] = []
-    for look, (each, own) in enumerate(zip(z, ids, strict=True)):
-        if len(own) != len(each) or len(set(own)) != len(own):
-            raise ValueError(
-                f"ids[{look}] has {len(own)} ids, {len(set(own))} of them distinct, and "
-                f"{len(each)} numbers: pass one number for each id"
-            )
+    for look, own in enumerate(ids):
         found.append(np.array([last.get(name, -1) for name in own], dtype=np.int64))
         last.update(dict.fromkeys(own, look))
     return found
@@ -201,3 +192,155 @@ def _low(z: Sequence[Floats], before: Sequence[Codes], start: int, error: float)
     if not len(values):
         return -1.0
     return 2 * lower_bound((1 + values) / 2, 1 / (error * start_weight(start))) - 1
+
+
+@dataclass(frozen=True)
+class MonitorPlan:
+    """What a monitor finds, and what would make it find enough.
+
+    ``chance`` is that of an alarm within ``looks`` looks at ``items`` items each, if an update
+    moves ``beyond`` of the verdicts more than rewording does. ``items_needed`` and
+    ``wordings_needed`` make it 0.8, each with the other as it is; None if it is that already, or
+    if no number up to 100 times the items, or `MOST_WORDINGS` wordings, does.
+    """
+
+    items: int
+    looks: int
+    beyond: float
+    chance: float
+    items_needed: int | None
+    wordings_needed: int | None
+
+    def scaled(self, factor: float) -> MonitorPlan:
+        """The plan with its numbers of items times a factor: items per cluster."""
+        needed = None if self.items_needed is None else math.ceil(self.items_needed * factor)
+        return replace(self, items=round(self.items * factor), items_needed=needed)
+
+
+def plan_monitor(
+    items: int,
+    reworded: float,
+    wordings: float,
+    *,
+    beyond: float = TARGET,
+    looks: int = LOOKS,
+    error: float = 0.05,
+) -> MonitorPlan:
+    """Plan looks at other items each, whose verdicts are compared with a baseline's.
+
+    Args:
+        items: items a look, at least 1.
+        reworded: the share of verdicts that rewording moves in the baseline, in [0, 1).
+        wordings: wordings of an item in the baseline, 2 or more; infinite for a share that is
+            allowed in place of rewording.
+        beyond: the share of verdicts that the update moves beyond that.
+        looks: looks after the update.
+        error: the chance of a false alarm, within (0, 1).
+
+    Returns:
+        The chance, and what would make it 0.8.
+
+    >>> plan = plan_monitor(160, 0.2, 2)
+    >>> plan.chance < 0.8, 160 < plan.items_needed < 220, plan.wordings_needed
+    (True, True, 3)
+    """
+    chance = detection_chance(items, reworded, wordings, beyond=beyond, looks=looks, error=error)
+
+    def enough(n: int, k: float) -> bool:
+        found = detection_chance(n, reworded, k, beyond=beyond, looks=looks, error=error)
+        return found >= POWER
+
+    items_needed = wordings_needed = None
+    if chance < POWER:
+        steps = [round(items * 1.1**k) for k in range(1, 49)]
+        low, high = 0, len(steps)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(steps[middle], wordings) else (middle + 1, high)
+        items_needed = steps[low] if low < len(steps) else None
+        more = range(int(wordings) + 1, MOST_WORDINGS + 1) if np.isfinite(wordings) else ()
+        wordings_needed = next((k for k in more if enough(items, k)), None)
+    return MonitorPlan(items, looks, beyond, chance, items_needed, wordings_needed)
+
+
+@lru_cache(maxsize=256)
+def detection_chance(
+    items: int,
+    reworded: float,
+    wordings: float,
+    *,
+    beyond: float = TARGET,
+    looks: int = LOOKS,
+    error: float = 0.05,
+) -> float:
+    """The chance that `judgesense.statistics.monitoring.watch` finds an update, by simulation.
+
+    An item's verdict moves under another wording with a probability of its own: a beta distribution
+    with mean ``reworded`` whose parameters add up to 1, so that most items are near 0. The update
+    moves it as often, and of those that do not move as many more as make ``beyond`` of all. The
+    update comes before the first look. Arguments as in `plan_monitor`.
+
+    >>> detection_chance(200, 0.02, 2)
+    1.0
+    """
+    values, shares = _excesses(reworded, wordings, beyond)
+    rng = np.random.default_rng(_SEED)
+    counts = rng.multinomial(items, shares, (_HISTORIES, looks))
+    # Equal numbers have equal gains.
+    gains = growth([values] * looks, list(counts.swapaxes(0, 1)))
+    weights = np.log([start_weight(start) for start in range(looks)])
+    evidence = log_sum(log_evidence(gains, looks) + weights[:, None], axis=-2)
+    return float((evidence >= -np.log(error)).any(axis=-1).mean())
+
+
+def _excesses(reworded: float, wordings: float, beyond: float) -> tuple[Floats, Floats]:
+    """The numbers that an item's moved minus reworded verdicts can be, and their probabilities."""
+    if np.isinf(wordings) or reworded == 0:
+        moved = reworded + beyond
+        return np.array([-reworded, 1 - reworded]), np.array([1 - moved, moved])
+    from scipy.stats import betabinom
+
+    # Of all other wordings, and the update's verdict as one more of them.
+    others = max(round(wordings) - 1, 1)
+    first, second = reworded, 1 - reworded
+    k = np.arange(others + 1)
+    both = betabinom.pmf(k, others, first, second)
+    # Given k of the others, the item's own probability has the mean (first + k) / (1 + others).
+    moves = (first + k) / (1 + others)
+    moves = moves + (1 - moves) * beyond / (1 - reworded)
+    values = np.concatenate([-k / others, 1 - k / others])
+    return values, np.concatenate([both * (1 - moves), both * moves])
+
+
+def lower_bound(values: Floats, evidence: float) -> float:
+    """The smallest mean in [0, 1] that a betting test on values in [0, 1] does not rule out.
+
+    A gambler splits 1 among constant bets that the mean lies above a number, the fractions
+    j / (n + 1) of the largest bet that cannot ruin him (diversified Kelly betting; Waudby-Smith &
+    Ramdas 2024, "Estimating means of bounded random variables by betting", JRSS B 86, section B.4).
+    If it does not, his wealth ever exceeds 1 / alpha with probability alpha at most (Ville 1939).
+    The wealth is monotone in the number, so that the bound is a root, found to 1e-10.
+
+    Args:
+        values: shape (n,), numbers in [0, 1]; their order does not matter.
+        evidence: the wealth that rules a mean out; 1 / alpha for a bound that holds with
+            probability 1 - alpha at every look at once.
+
+    >>> round(lower_bound(np.array([1, 0, 1, 1] * 25), 20), 3)
+    0.613
+    """
+    from scipy.optimize import brentq
+    from scipy.special import logsumexp
+
+    # Equal values have equal gains.
+    distinct, counts = np.unique(values, return_counts=True)
+
+    def excess(mean: float) -> float:
+        odds = np.where(distinct > 0, distinct / mean, 0.0)
+        gains = (np.log1p(_BETS[:, None] * (odds - 1)) * counts).sum(axis=1)
+        return float(logsumexp(gains) - np.log(len(gains)) - np.log(evidence))
+
+    tiny = 1e-12
+    if excess(tiny) <= 0:
+        return 0.0
+    return 1.0 if excess(1.0) > 0 else float(brentq(excess, tiny, 1.0, xtol=1e-10))

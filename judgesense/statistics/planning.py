@@ -1,211 +1,256 @@
-"""How many items and templates a given precision needs."""
+"""How many items or labels settle a question, and the smallest difference that a sample shows.
+
+A question is settled if the interval of an estimate excludes a threshold. Plans are for a
+probability, and say how uncertain they are, because estimate, intra-cluster correlation and spread
+over wordings come from a sample themselves.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgesense.statistics.intervals import wilson
-from judgesense.statistics.labels import check_level
-from judgesense.statistics.variance import error_terms
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.prediction_powered import Powered
+from judgesense.statistics.share_design import ShareDesign, least_clusters
 
-_MOST_ITEMS = 10_000_000
+PROBABILITY = 0.8
+"""Probability with which a plan settles its question."""
+
+MOST_CLUSTERS = 200_000
+"""A plan that needs more is no plan."""
+
+_WORDINGS_MARGIN = 0.05
+"""Planned on top where wordings vary: runs with a low share also show a wide spread, which the
+plan's average spread misses (`benchmarks/conclusions`)."""
+
+_DRAWS = 100
+_LABEL_DRAWS = 400
+_RANGE = (0.1, 0.9)
 
 
 @dataclass(frozen=True)
-class Design:
-    """Items and templates for an interval of the wanted width; None if no number suffices."""
+class Needed:
+    """How many clusters (items, labels) settle a question with the wanted probability.
 
-    templates: int
-    items: int | None
-    prompts: int | None
-
-
-def plan(
-    variances: Mapping[str, float | None],
-    width: float,
-    templates: Sequence[int] = (1, 2, 3, 5, 10, 20),
-    *,
-    n_orders: int = 1,
-    n_reruns: int = 1,
-    fixed_templates: bool = True,
-    confidence_level: float = 0.95,
-) -> list[Design]:
-    """Find the number of items for a mean score of the wanted precision, per number of templates.
-
-    Variance of the mean over I items = (v(item) + the item's error terms) / I, plus, if templates
-    are a sample of all wordings, the terms common to all items (`error_terms`);
-    interval = mean +- t(I - 1) * its root.
-
-    Args:
-        variances: of `variance.components`.
-        width: wanted full width of the interval, in units of the score.
-        templates: numbers of templates to consider.
-        n_orders: option orders judged for each.
-        n_reruns: reruns of each prompt.
-        fixed_templates: True for an interval about these templates, False for one about all
-            wordings like them (no number of items then makes up for too few templates).
-        confidence_level: within (0, 1).
-
-    Returns:
-        One design per number of templates; the one with the fewest prompts is the cheapest.
-
-    Raises:
-        ValueError: a width that is not positive, counts below 1, or no `item` variance.
-
-    >>> variances = {"item": 0.1, "template": 0.01, "residual": 0.1}
-    >>> [design.items for design in plan(variances, 0.1, [1, 5])]
-    [310, 187]
+    `low` and `high` are the 10% and 90% quantiles of that number over what estimate, correlation
+    and spread may truly be. None: no number up to 200,000 (or to all units) suffices.
     """
-    from scipy.special import stdtrit
 
-    _check_positive(width, "width")
-    level = check_level(confidence_level)
-    item = variances.get("item")
-    if item is None:
-        raise ValueError("variances has no 'item': pass `components(...).variances`")
-    designs = []
-    for n_templates in templates:
-        counts = {"template": n_templates, "order": n_orders, "rerun": n_reruns}
-        own = item + sum(error_terms(variances, counts, with_item=True).values())
-        common = 0.0
-        if not fixed_templates:
-            common = sum(error_terms(variances, counts, with_item=False).values())
+    clusters: int | None
+    low: int | None
+    high: int | None
 
-        def fits(k: int, own: float = own, common: float = common) -> bool:
-            quantile = float(stdtrit(k - 1, (1 + level) / 2))
-            return 2 * quantile * math.sqrt(own / k + common) <= width
+    def scaled(self, factor: float, least: int = 2) -> Needed:
+        """These numbers times a factor (items per cluster), rounded up, and at least ``least``.
 
-        k = smallest(fits)
-        prompts = None if k is None else k * n_templates * n_orders * n_reruns
-        designs.append(Design(n_templates, k, prompts))
-    return designs
+        >>> Needed(10, 5, None).scaled(2.5)
+        Needed(clusters=25, low=13, high=None)
+        """
+        numbers = (
+            None if each is None else max(least, math.ceil(each * factor))
+            for each in (self.clusters, self.low, self.high)
+        )
+        return Needed(*numbers)
 
 
-def items_needed(
-    share: float,
-    pairs_per_item: float = 1,
-    icc: float = 0.0,
+def items_for_share(
+    design: ShareDesign,
     *,
     threshold: float,
     confidence_level: float = 0.95,
-) -> int | None:
-    """Find how many items would settle on which side of a threshold a JSS lies.
-
-    This is the smallest number of items for which the clustered Wilson interval excludes the
-    threshold, if the share, the pairs per item and the intra-cluster correlation stay the same.
+    seen: int | None = None,
+    seed: int = 0,
+) -> Needed:
+    """How many clusters settle with probability 0.8 on which side of a threshold a share lies.
 
     Args:
-        share: the JSS, in [0, 1].
-        pairs_per_item: mean number of pairs per item.
-        icc: intra-cluster correlation, in [0, 1] (`Interval.icc`).
+        design: the share and how it varies, assumed or estimated.
         threshold: within (0, 1).
-        confidence_level: within (0, 1).
+        confidence_level: of the two-sided interval; 0.9 for a one-sided bound at 95%.
+        seen: number of clusters that the design was estimated from; the range then follows from a
+            Jeffreys posterior of the share, Fisher's variance of the intra-cluster correlation
+            and a chi-square for the spread over wordings. None for assumed figures: no range.
+        seed: of the draws behind the range.
 
-    Returns:
-        Number of items; None above ten million (the share equals the threshold).
-
-    Raises:
-        ValueError: an argument out of its range.
-
-    >>> items_needed(0.9, pairs_per_item=10, icc=0.3, threshold=0.8)
-    26
+    >>> items_for_share(ShareDesign(0.9), threshold=0.8)
+    Needed(clusters=100, low=None, high=None)
+    >>> items_for_share(ShareDesign(0.9), threshold=0.8, seen=60).low
+    48
     """
-    ends = _planned_interval(share, pairs_per_item, icc, check_level(confidence_level))
     if not 0 < threshold < 1:
         raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
+    wanted = PROBABILITY + (_WORDINGS_MARGIN if design.varies else 0)
 
-    def settled(k: int) -> bool:
-        low, high = ends(k)
-        return low > threshold or high < threshold
+    def least(designs: list[ShareDesign]) -> Floats:
+        return least_clusters(designs, wanted, MOST_CLUSTERS, threshold, confidence_level)
 
-    return smallest(settled)
+    if seen is None:
+        return _needed(least([design])[0])
+    rng = np.random.default_rng(seed)
+    n = design.precision(seen)
+    shares = rng.beta(n * design.share + 0.5, n * (1 - design.share) + 0.5, _DRAWS)
+    iccs = np.full(_DRAWS, design.icc)
+    if design.pairs > 1:
+        spread = (1 - design.icc) * (1 + (design.pairs - 1) * design.icc)
+        spread *= math.sqrt(2 / (seen * design.pairs * (design.pairs - 1)))
+        iccs = np.clip(rng.normal(design.icc, spread, _DRAWS), 0, 1)
+    freedom = max(1, design.wordings - 1)
+    spreads = design.wording_variance * rng.chisquare(freedom, _DRAWS) / freedom
+    drawn = [
+        replace(design, share=float(p), icc=float(icc), wording_variance=float(extra))
+        for p, icc, extra in zip(shares, iccs, spreads, strict=True)
+    ]
+    numbers = least([design, *drawn])
+    return _needed(numbers[0], numbers[1:])
 
 
-def items_for_width(
-    share: float,
-    width: float,
-    pairs_per_item: float = 1,
-    icc: float = 0.0,
+def items_for_estimate(
+    estimate: float,
+    error: float,
+    seen: int,
     *,
+    threshold: float = 0.0,
     confidence_level: float = 0.95,
-) -> int | None:
-    """Find how many items give a JSS interval of at most the wanted full width.
+    seed: int = 0,
+    assumed: bool = False,
+) -> Needed:
+    """How many clusters settle with probability 0.8 on which side of a threshold an estimate lies.
+
+    The standard error shrinks with the root of the number of clusters; the interval is
+    estimate +- t * error.
 
     Args:
-        share: the expected JSS, in [0, 1].
-        width: wanted high - low, within (0, 1).
-        pairs_per_item: number of pairs per item.
-        icc: expected intra-cluster correlation, in [0, 1].
-        confidence_level: within (0, 1).
+        estimate: the figure (kappa, a difference).
+        error: its standard error with `seen` clusters, positive.
+        seen: number of clusters behind the error, at least 2.
+        threshold: what the interval must exclude.
+        confidence_level: of the two-sided interval.
+        seed: of the draws behind the range.
+        assumed: True if estimate and error are assumed: no range.
 
-    Returns:
-        Number of items; None above ten million.
-
-    Raises:
-        ValueError: an argument out of its range.
-
-    >>> items_for_width(0.9, 0.1)
-    144
+    >>> items_for_estimate(0.05, 0.05, 100, assumed=True)
+    Needed(clusters=787, low=None, high=None)
     """
-    ends = _planned_interval(share, pairs_per_item, icc, check_level(confidence_level))
-    _check_positive(width, "width")
 
-    def fits(k: int) -> bool:
-        low, high = ends(k)
-        return high - low <= width
+    def needed(value: float, own: float) -> float:
+        def settled(k: int) -> bool:
+            reach = float(_reach(k, confidence_level))
+            return abs(value - threshold) >= reach * own * math.sqrt(seen / k)
 
-    return smallest(fits)
+        return smallest(settled, MOST_CLUSTERS)
+
+    best = needed(estimate, error)
+    if assumed:
+        return _needed(best)
+    rng = np.random.default_rng(seed)
+    errors = error * np.sqrt((seen - 1) / rng.chisquare(seen - 1, _DRAWS))
+    values = estimate + errors * rng.standard_normal(_DRAWS)
+    drawn = np.array([needed(float(v), float(e)) for v, e in zip(values, errors, strict=True)])
+    return _needed(best, drawn)
 
 
-def _planned_interval(
-    share: float, pairs_per_item: float, icc: float, level: float
-) -> Callable[[int], tuple[float, float]]:
+def labels_needed(found: Powered, *, confidence_level: float = 0.95, seed: int = 0) -> Needed:
+    """How many labels in all decide, with probability 0.8, whether the truth lies above 0.
+
+    More labels shrink ``found.label_error`` with the root of their number and leave the rest of the
+    error, which only more units shrink. The range follows from the errors of the estimate and of
+    its error, as in `items_for_estimate`; a number is None where not even labels on every unit
+    suffice. Labels that are there already are included.
+
+    >>> nan = float("nan")
+    >>> from judgesense.statistics.prediction_powered import powered_mean
+    >>> some = powered_mean([0.1, -0.9, 0.1, 0.1] * 5 + [nan] * 400, [0.1, -0.9, 0.1, -0.9] * 105)
+    >>> labels_needed(some)
+    Needed(clusters=51, low=18, high=None)
+    """
+    n = found.n_labels
+    if found.error is None or found.label_error is None or n < 2:
+        return Needed(None, None, None)
+
+    def needed(gap: Floats, own: Floats, rest: float) -> Floats:
+        """Labels at which (t + z) * error is the root of the gap; infinite beyond the units."""
+        more = np.full(len(gap), float(n))
+        for _ in range(20):
+            room = gap / _reach(more, confidence_level) ** 2 - rest
+            wanted = np.maximum(2.0, n * own / np.where(room > 0, room, np.inf))
+            more = np.minimum(np.where(room > 0, wanted, np.inf), 1e9)
+        return np.where(more <= found.n_units, np.ceil(more), np.inf)
+
+    own, rest = found.label_error**2, max(0.0, found.error**2 - found.label_error**2)
+    best = needed(np.array([found.estimate**2]), np.array([own]), rest)[0]
+    rng = np.random.default_rng(seed)
+    gaps = found.estimate + found.error * rng.standard_normal(_LABEL_DRAWS)
+    df = max(1, n - 1)
+    return _needed(best, needed(gaps**2, own * df / rng.chisquare(df, _LABEL_DRAWS), rest))
+
+
+def smallest_difference(error: float, seen: int, *, confidence_level: float = 0.95) -> float:
+    """The smallest true difference that this sample would have shown with probability 0.8.
+
+    (t + z) * error: t of the two-sided interval at (seen - 1), z of the probability (Cohen 1988).
+
+    Args:
+        error: standard error of the difference, not negative.
+        seen: number of clusters, at least 2.
+        confidence_level: of the two-sided interval.
+
+    >>> round(smallest_difference(0.05, 100), 3)
+    0.141
+    """
+    return float(_reach(seen, confidence_level)) * error
+
+
+def error_of(ci_low: float, ci_high: float, clusters: int, confidence_level: float = 0.95) -> float:
+    """The standard error behind an interval: half its width over t.
+
+    >>> round(error_of(0.4, 0.6, 100), 3)
+    0.05
+    """
     from scipy.special import stdtrit
 
-    for name, value, low, high in (
-        ("share", share, 0, 1),
-        ("icc", icc, 0, 1),
-        ("pairs_per_item", pairs_per_item, 1, math.inf),
-    ):
-        numeric = isinstance(value, (int, float, np.integer, np.floating))
-        if not numeric or isinstance(value, bool) or not low <= value <= high or value == math.inf:
-            raise ValueError(f"{name} is {value!r}: pass a number from {low} to {high}")
-
-    def ends(k: int) -> tuple[float, float]:
-        n_eff = k * pairs_per_item / (1 + (pairs_per_item - 1) * icc)
-        return wilson(share, n_eff, float(stdtrit(k - 1, (1 + level) / 2)))
-
-    return ends
+    t = float(stdtrit(max(1, clusters - 1), (1 + confidence_level) / 2))
+    return (ci_high - ci_low) / (2 * t)
 
 
-def smallest(holds: Callable[[int], bool], most: int = _MOST_ITEMS) -> int | None:
+def smallest(holds: Callable[[int], bool], most: int) -> float:
     """Smallest k >= 2 for which `holds(k)`, found by bisection; once true, it must stay true.
 
-    Returns:
-        The number; None if it lies above ``most``, as far as doubling tells.
+    Infinite if it lies above ``most``, as far as doubling tells.
 
-    >>> smallest(lambda k: k * k >= 50), smallest(lambda k: False)
-    (8, None)
+    >>> smallest(lambda k: k * k >= 50, 100), smallest(lambda k: False, 100)
+    (8, inf)
     """
     high = 2
     while not holds(high):
         high *= 2
         if high > most:
-            return None
+            return math.inf
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
 
-def _check_positive(value: float, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        raise ValueError(f"{name} is {value!r}: pass a positive number")
+def _reach(k: int | Floats, level: float) -> Floats:
+    """Standard errors from the threshold at which a question is settled: t + z."""
+    from scipy.special import ndtri, stdtrit
+
+    reach: Floats = stdtrit(np.maximum(1.0, k - 1), (1 + level) / 2) + ndtri(PROBABILITY)
+    return reach
+
+
+def _needed(best: float, drawn: Floats | None = None) -> Needed:
+    """A number and its range, None for infinity. The middle of the draws reaches to the number."""
+    if drawn is None:
+        return Needed(_whole(best), None, None)
+    low, high = np.quantile(drawn, _RANGE, method="nearest")
+    return Needed(_whole(best), _whole(min(low, best)), _whole(max(high, best)))
+
+
+def _whole(number: float) -> int | None:
+    return int(number) if math.isfinite(number) else None

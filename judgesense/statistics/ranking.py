@@ -1,7 +1,8 @@
-"""Do scores, and the rankings made from them, survive a change of prompt or of sample?
+"""Does a ranking of prompts survive a change of sample, and which prompt to choose from it?
 
-Sensitivity of accuracies to prompts after "Artifact or Flaw?" (section 2.3); stability of prompt
-rankings after "On the Stability of Prompt Ranking" (section 3).
+Source: "On the Stability of Prompt Ranking in Large Language Model Evaluation", arXiv:2606.24381,
+section 3 (conditions are subsets, the same for all prompts; selection is scored on a condition left
+out).
 """
 
 from __future__ import annotations
@@ -14,133 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.labels import check_labels
+from judgesense.statistics.inputs import positive_number
 from judgesense.statistics.ranks import (
     chosen,
     competition_ranks,
-    interval_ranks,
     kendall_matrix,
-    leaders,
     spearman_matrix,
 )
-from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.statistics.tables import numbers, positive_number
+from judgesense.statistics.resampling import percentile_ends
+from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.sensitivity import mean_and_std, off_diagonal, score_table
 
-__all__ = [
-    "PromptSensitivity",
-    "RankingStability",
-    "chosen",
-    "competition_ranks",
-    "held_out",
-    "interval_ranks",
-    "kendall_matrix",
-    "lcb_sweep",
-    "leaders",
-    "lower_bounds",
-    "prompt_sensitivity",
-    "ranking_stability",
-    "spearman_matrix",
-]
-
-_LARGEST = 1e150
-"""The squares of larger scores overflow."""
-
-
-@dataclass(frozen=True, eq=False)
-class PromptSensitivity(ResultMapping):
-    """Spread of each model's accuracy over prompts, and agreement of the models' rankings.
-
-    `std` (population) and `range` have one value per model, by name if names were passed.
-    `spearman_pairs` has one value per pair of prompts in the order (0, 1), (0, 2), ..., (1, 2),
-    ...: None if all models tie under a prompt. `mean_spearman` is the mean of the defined ones;
-    None under 3 models. `degenerate` says what is undefined and why, and is None otherwise.
-    """
-
-    labels: ClassVar = {
-        "mean_std": "mean standard deviation over prompts",
-        "mean_spearman": "rank correlation between prompts",
-        "std": "standard deviation per model",
-        "range": "range per model",
-        "n_models": "models",
-        "n_prompts": "prompts",
-        "degenerate": "note",
-    }
-    std: list[float] | dict[str, float]
-    range: list[float] | dict[str, float]
-    mean_std: float
-    mean_spearman: float | None
-    spearman_pairs: list[float | None]
-    n_models: int
-    n_prompts: int
-    degenerate: str | None
-
-    def to_pandas(self) -> Any:
-        """`std` and `range` as a `pandas.DataFrame`, one row per model."""
-        return data_frame({"std": self.std, "range": self.range})
-
-
-def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) -> PromptSensitivity:
-    """Measure how accuracies, and the ranking of models by them, vary over prompts.
-
-    Args:
-        predictions: accuracies, shape (models, prompts), at least two prompts.
-        models: the models' names, shape (models,); `std` and `range` are then dicts by name.
-
-    Returns:
-        A `PromptSensitivity`.
-
-    Raises:
-        ValueError: not a table of finite numbers, ragged rows, fewer than two prompts, or names
-            that do not match the rows.
-
-    >>> prompt_sensitivity([[0.50, 0.52], [0.61, 0.58], [0.70, 0.73]]).mean_spearman
-    1.0
-    """
-    table = _scores(predictions, "model")
-    n_models, n_prompts = table.shape
-    if n_prompts < 2:
-        raise ValueError(
-            "predictions has one accuracy per model: pass each model's accuracy under at least two "
-            "prompts"
-        )
-    std = table.std(axis=1)
-    reason = None
-    pairs: list[float | None] = []
-    mean = None
-    if n_models < 3:
-        reason = f"mean_spearman needs at least 3 models, got {n_models}"
-    else:
-        rho = _upper(spearman_matrix(table.T))
-        pairs = [None if np.isnan(value) else float(value) for value in rho]
-        mean = _mean_std("rho", rho)["rho_mean"]
-        if undefined := int(np.isnan(rho).sum()):
-            reason = (
-                f"{undefined} of {len(rho)} pairs of prompts have no rank correlation: "
-                "all models tie under a prompt"
-            )
-    return PromptSensitivity(
-        std=_by_name(std, models),
-        range=_by_name(np.ptp(table, axis=1), models),
-        mean_std=float(std.mean()),
-        mean_spearman=mean,
-        spearman_pairs=pairs,
-        n_models=n_models,
-        n_prompts=n_prompts,
-        degenerate=reason,
-    )
-
-
-def _by_name(values: Floats, models: Sequence[str] | None) -> list[float] | dict[str, float]:
-    """One value per model: a list, or a dict if the models have names."""
-    found: list[float] = values.tolist()
-    if models is None:
-        return found
-    if not len(check_labels(models, "models")) == len(models) == len(found):
-        raise ValueError(
-            f"models is {models}: pass {len(found)} different names, one for each row of "
-            "predictions"
-        )
-    return dict(zip(models, found, strict=True))
+_TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +98,7 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
     >>> ranking_stability(scores, k=2).selected_mean
     1
     """
-    table = _scores(predictions, "condition")
+    table = score_table(predictions, "condition")
     n_conditions, n_prompts = table.shape
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_prompts:
         raise ValueError(f"k is {k!r}: pass a whole number from 1 to the {n_prompts} prompts")
@@ -227,16 +113,16 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
         rho = tau = top1 = topk = np.empty(0)
         top1_global = topk_global = None
     else:
-        rho, tau = _upper(spearman_matrix(table)), _upper(kendall_matrix(table))
+        rho, tau = off_diagonal(spearman_matrix(table)), off_diagonal(kendall_matrix(table))
         if undefined := int(np.isnan(rho).sum()):
             reasons.append(
                 f"{undefined} of {len(rho)} pairs of conditions have no rank correlation: "
                 "all prompts tie in a condition"
             )
-        top1 = _upper((winners[:, None] == winners[None, :]).astype(np.float64))
+        top1 = off_diagonal((winners[:, None] == winners[None, :]).astype(np.float64))
         member = np.zeros(table.shape)
         np.put_along_axis(member, top, 1.0, axis=1)
-        topk = _upper(member @ member.T) / k
+        topk = off_diagonal(member @ member.T) / k
         top1_global = float(np.bincount(winners).max()) / n_conditions
         modal = _modal_set(top, mean)
         topk_global = float(member[:, modal].sum()) / (n_conditions * k)
@@ -245,12 +131,12 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
     if n_conditions == 2:
         reasons.append("two conditions: no lower bound after leaving one out")
     return RankingStability(
-        **_mean_std("spearman", rho),
-        **_mean_std("kendall", tau),
-        **_mean_std("top1_pairwise", top1),
-        **_mean_std("topk_pairwise", topk),
-        **_mean_std("loso_mean", held_out(table, 0.0) if n_conditions > 1 else np.empty(0)),
-        **_mean_std("loso_lcb", held_out(table, z) if n_conditions > 2 else np.empty(0)),
+        **mean_and_std("spearman", rho),
+        **mean_and_std("kendall", tau),
+        **mean_and_std("top1_pairwise", top1),
+        **mean_and_std("topk_pairwise", topk),
+        **mean_and_std("loso_mean", held_out(table, 0.0) if n_conditions > 1 else np.empty(0)),
+        **mean_and_std("loso_lcb", held_out(table, z) if n_conditions > 2 else np.empty(0)),
         top1_global=top1_global,
         topk_global=topk_global,
         unique_top1=len(np.unique(winners)),
@@ -284,7 +170,7 @@ def lcb_sweep(
     >>> [row["selected"] for row in rows]
     [1, 1]
     """
-    table = _scores(predictions, "condition")
+    table = score_table(predictions, "condition")
     if len(table) < 3:
         raise ValueError(
             f"predictions has {len(table)} conditions: leaving one out needs at least three"
@@ -302,18 +188,6 @@ def lcb_sweep(
             }
         )
     return rows
-
-
-def _scores(values: Any, row_is: str) -> Floats:
-    """The table of scores, one column per prompt; refuses those whose squares overflow."""
-    table = numbers(values, "predictions", 2)
-    if (large := np.abs(table) > _LARGEST).any():
-        row, column = (int(axis) for axis in np.argwhere(large)[0])
-        raise ValueError(
-            f"predictions[{row}][{column}] ({row_is} {row}, prompt {column}) is "
-            f"{table[row, column]}: pass scores of at most {_LARGEST} in size"
-        )
-    return table
 
 
 def lower_bounds(table: Floats, z: float) -> Floats:
@@ -348,21 +222,136 @@ def held_out(scores: Floats, z: float) -> Floats:
     return found
 
 
-def _upper(matrix: Floats) -> Floats:
-    values: Floats = matrix[np.triu_indices(len(matrix), 1)]
-    return values
-
-
-def _mean_std(name: str, values: Floats) -> dict[str, Any]:
-    """Mean and population standard deviation of the defined values, as fields of a result."""
-    known = values[~np.isnan(values)]
-    ends = (float(known.mean()), float(known.std())) if len(known) else (None, None)
-    return dict(zip((f"{name}_mean", f"{name}_std"), ends, strict=True))
-
-
 def _modal_set(top: Codes, mean: Floats) -> list[int]:
     counts = Counter(tuple(row) for row in np.sort(top, axis=1).tolist())
     most = max(counts.values())
     frequent = sorted(prompts for prompts, count in counts.items() if count == most)
     worth = np.array([mean[list(prompts)].mean() for prompts in frequent])
     return list(frequent[int(chosen(worth))])
+
+
+def seed_scores(scores: Floats, size: int, seeds: Sequence[Sequence[int]]) -> Floats:
+    """Mean scores of M prompts on one random subset for each seed, shape (seeds, M).
+
+    ``scores`` has shape (M, N items). A seed's subsets of several sizes are nested.
+
+    Raises ValueError for a size outside 1..N.
+
+    >>> seed_scores(np.array([[1.0, 1.0], [0.0, 0.0]]), 1, [[0], [1]]).tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
+    n_items = scores.shape[1]
+    _check_size(size, n_items)
+    subsets = [np.random.default_rng(list(s)).permutation(n_items)[:size] for s in seeds]
+    means: Floats = np.stack([scores[:, subset].mean(axis=1) for subset in subsets])
+    return means
+
+
+def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> Floats:
+    """As :func:`seed_scores`, for many sets of k subsets at once: shape (draws, k, M).
+
+    >>> redrawn_scores(np.eye(3), 2, k=4, draws=5, seed=0).shape
+    (5, 4, 3)
+    """
+    n_prompts, n_items = scores.shape
+    _check_size(size, n_items)
+    rng = np.random.default_rng(seed)
+    means = np.empty((draws, k, n_prompts))
+    for draw in range(draws):
+        keys = rng.random((k, n_items))
+        # The indices of the `size` smallest keys are a subset without repeats.
+        subsets = np.argpartition(keys, size - 1, axis=1)[:, :size]
+        weights = np.zeros((k, n_items))
+        np.put_along_axis(weights, subsets, 1.0 / size, axis=1)
+        means[draw] = weights @ scores.T
+    return means
+
+
+@dataclass(frozen=True)
+class SelectionGain:
+    """What LCB gains over the mean, over many sets of conditions: held-out score differences.
+
+    ``gain`` is the mean difference, ``low`` to ``high`` the middle 95% of the sets' differences;
+    ``better``, ``equal`` and ``worse`` are shares of the sets.
+    """
+
+    by_mean: float
+    by_lcb: float
+    gain: float
+    low: float
+    high: float
+    better: float
+    equal: float
+    worse: float
+
+
+def selection_gain(scores: Floats, z: float) -> SelectionGain:
+    """Compare selection by LCB with selection by the mean over many sets of conditions.
+
+    ``scores`` has shape (draws, K, M), as :func:`redrawn_scores` returns them.
+
+    >>> selection_gain(np.tile([0.5, 0.4], (4, 3, 1)), 1.0).equal
+    1.0
+    """
+    mean, bound = held_out(scores, 0.0).mean(axis=-1), held_out(scores, z).mean(axis=-1)
+    gap = bound - mean
+    gap[np.abs(gap) < _TIE] = 0.0
+    low, high = percentile_ends(gap, 0.95)
+    return SelectionGain(
+        float(mean.mean()), float(bound.mean()), float(gap.mean()), low, high,
+        float((gap > 0).mean()), float((gap == 0).mean()), float((gap < 0).mean()),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PairFlips:
+    """Every pair of prompts (i < j): how far apart they are, and how often their order flips.
+
+    ``gap`` is the absolute difference of their means over all items, ``error`` its standard error
+    (paired over items), ``flips`` the share of pairs of conditions that order them oppositely (a
+    tie has no order), ``n_items`` the number of items of the means.
+    """
+
+    first: np.ndarray[tuple[int], np.dtype[np.intp]]
+    second: np.ndarray[tuple[int], np.dtype[np.intp]]
+    gap: Floats
+    error: Floats
+    flips: Floats
+    n_items: int
+
+    @property
+    def near_tied(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Pairs that all items together cannot separate: the 95% interval of the gap includes 0."""
+        near: np.ndarray[tuple[int], np.dtype[np.bool_]] = self.gap <= 1.96 * self.error
+        return near
+
+    def share_of_flips(self, pairs: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float | None:
+        """The share of all flips among these pairs; None if nothing ever flips."""
+        total = self.flips.sum()
+        return float(self.flips[pairs].sum() / total) if total else None
+
+
+def pair_flips(scores: Floats, conditions: Floats) -> PairFlips:
+    """Gaps and flips of all pairs of prompts.
+
+    ``scores`` has shape (M, N items); ``conditions`` shape (draws, K, M), the means on K subsets.
+
+    >>> found = pair_flips(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[[1.0, 0.0], [0.0, 1.0]]]))
+    >>> found.gap.tolist(), found.flips.tolist()
+    ([0.5], [1.0])
+    """
+    first, second = np.triu_indices(len(scores), 1)
+    gaps = scores[first] - scores[second]
+    n_items = scores.shape[1]
+    error = gaps.std(axis=1, ddof=1) / np.sqrt(n_items) if n_items > 1 else np.zeros(len(gaps))
+    apart = conditions[..., first] - conditions[..., second]
+    signs = np.where(np.abs(apart) < _TIE, 0, np.sign(apart))
+    k = conditions.shape[-2]
+    ups, downs = (signs > 0).sum(axis=-2), (signs < 0).sum(axis=-2)
+    flips: Floats = (ups * downs).mean(axis=0) / (k * (k - 1) / 2)
+    return PairFlips(first, second, np.abs(gaps.mean(axis=1)), error, flips, n_items)
+
+
+def _check_size(size: int, n_items: int) -> None:
+    if not 1 <= size <= n_items:
+        raise ValueError(f"the subset size is {size}: pass 1 to {n_items} items")

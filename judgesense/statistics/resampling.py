@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.labels import check_resamples, check_seed
+from judgesense.statistics.inputs import check_resamples, check_seed, cluster_codes
+from judgesense.statistics.intervals import Interval
 
 _FEW_DISTINCT = 500
 """Up to this many distinct statistics, drawing their counts is faster than drawing clusters."""
@@ -119,3 +120,28 @@ def _normal_sums(
     normal = rng.standard_normal((n_resamples, len(mean)))
     sums: Floats = k * mean + np.sqrt(k) * (normal @ root.T)
     return sums
+
+
+def bootstrap_mean(
+    values: Any,
+    clusters: Any = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> Interval:
+    """Percentile bootstrap interval of a mean over clusters (Efron 1979).
+
+    Whole clusters are drawn with replacement; only their sums and sizes are resampled. Arguments
+    as in `intervals.mean_t_cluster`; the ends are None with a single cluster.
+
+    >>> ends = bootstrap_mean([0, 1, 1, 1], n_resamples=200)
+    >>> 0 <= ends.low < 0.75 < ends.high <= 1
+    True
+    """
+    x = np.asarray(values, np.float64)
+    codes, k = cluster_codes(clusters, len(x))
+    if k < 2:
+        return Interval(None, None)
+    stats = np.column_stack([np.bincount(codes, x, minlength=k), np.bincount(codes, minlength=k)])
+    sums = resampled_sums(stats, n_resamples, seed)
+    return Interval(*percentile_ends(sums[:, 0] / sums[:, 1], confidence_level))

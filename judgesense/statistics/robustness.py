@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.intervals import (
-    Interval,
+from judgesense.statistics.inputs import (
+    check_level,
+    check_resamples,
     cluster_codes,
-    mean_t_cluster,
-    wilson_from_sums,
+    numbers,
+    positive_number,
 )
-from judgesense.statistics.labels import check_level, check_resamples
+from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_from_sums
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
-from judgesense.statistics.tables import numbers, positive_number
 
 TOLERANCES = (0.25, 0.5, 1.0)
 """The paper's tolerances, in units of the score scale (section 5.1 and appendix D)."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Floats
-from judgesense.statistics.intervals import cluster_codes
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.prediction_powered import Influence, combined
 from judgesense.statistics.result import ResultMapping
 

@@ -1,146 +1,283 @@
-"""Choosing a prompt from noisy scores: subsets of one grid of item-level scores, drawn many times.
+"""Choosing the best of several options on a sample: does any differ, which may be best, how good?
 
-Source: "On the Stability of Prompt Ranking in Large Language Model Evaluation", arXiv:2606.24381,
-section 3 (conditions are subsets, the same for all prompts; selection is scored on a condition left
-out). :mod:`judgesense.statistics.ranking` has the measures of one set of conditions.
+The best of several equally good options looks better on the items that chose it. Here the quoted
+accuracy is that of the *procedure*: choose on some clusters, score on the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.arrays import Floats
-from judgesense.statistics.ranking import held_out
-from judgesense.statistics.resampling import percentile_ends
+from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.inputs import check_level, cluster_codes
+from judgesense.statistics.intervals import Interval, wilson, wilson_from_sums
+from judgesense.statistics.permutation import gaps_between
 
-_TIE = 1e-12
+_TIE = 1e-9
 
+_NARROW = 1.25
+"""By how much the variance of a cross-validated score exceeds that of a score on new items."""
 
-def seed_scores(scores: Floats, size: int, seeds: Sequence[Sequence[int]]) -> Floats:
-    """Mean scores of M prompts on one random subset for each seed, shape (seeds, M).
+FOLDS, REPEATS = 5, 10
 
-    ``scores`` has shape (M, N items). A seed's subsets of several sizes are nested.
+LEAST_CLUSTERS = 10
+"""With fewer clusters, leaving some out changes what is left too much."""
 
-    Raises ValueError for a size outside 1..N.
-
-    >>> seed_scores(np.array([[1.0, 1.0], [0.0, 0.0]]), 1, [[0], [1]]).tolist()
-    [[1.0, 0.0], [1.0, 0.0]]
-    """
-    n_items = scores.shape[1]
-    _check_size(size, n_items)
-    subsets = [np.random.default_rng(list(s)).permutation(n_items)[:size] for s in seeds]
-    means: Floats = np.stack([scores[:, subset].mean(axis=1) for subset in subsets])
-    return means
-
-
-def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> Floats:
-    """As :func:`seed_scores`, for many sets of k subsets at once: shape (draws, k, M).
-
-    >>> redrawn_scores(np.eye(3), 2, k=4, draws=5, seed=0).shape
-    (5, 4, 3)
-    """
-    n_prompts, n_items = scores.shape
-    _check_size(size, n_items)
-    rng = np.random.default_rng(seed)
-    means = np.empty((draws, k, n_prompts))
-    for draw in range(draws):
-        keys = rng.random((k, n_items))
-        # The indices of the `size` smallest keys are a subset without repeats.
-        subsets = np.argpartition(keys, size - 1, axis=1)[:, :size]
-        weights = np.zeros((k, n_items))
-        np.put_along_axis(weights, subsets, 1.0 / size, axis=1)
-        means[draw] = weights @ scores.T
-    return means
+Choose = Callable[[Codes], int]
 
 
 @dataclass(frozen=True)
-class SelectionGain:
-    """What LCB gains over the mean, over many sets of conditions: held-out score differences.
+class Choice:
+    """What a table of scores says about its options.
 
-    ``gain`` is the mean difference, ``low`` to ``high`` the middle 95% of the sets' differences;
-    ``better``, ``equal`` and ``worse`` are shares of the sets.
+    `p_any_difference` tests that all options have the same mean score. `best` are the options that
+    cannot be told from the best one: all of them where no difference is shown. `score` is the mean
+    held-out score of "take the option with the highest mean", with its interval; undefined figures
+    are None (a single cluster).
     """
 
-    by_mean: float
-    by_lcb: float
-    gain: float
-    low: float
-    high: float
-    better: float
-    equal: float
-    worse: float
+    p_any_difference: float | None
+    best: tuple[int, ...]
+    score: float | None
+    ci_low: float | None
+    ci_high: float | None
+    n_cells: int
+    n_clusters: int
 
 
-def selection_gain(scores: Floats, z: float) -> SelectionGain:
-    """Compare selection by LCB with selection by the mean over many sets of conditions.
+def choose(
+    scores: Any,
+    clusters: Any = None,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 999,
+    folds: int = 5,
+    repeats: int = 20,
+    seed: int = 0,
+) -> Choice:
+    """Test for any difference, form the set of options that may be best, and score the choice.
 
-    ``scores`` has shape (draws, K, M), as :func:`redrawn_scores` returns them.
+    All tests permute options within clusters (`judgesense.statistics.permutation`). Unless the
+    first finds a difference, the set holds every option. Otherwise those that lie significantly
+    below another one are eliminated, and the rest compared again (multiple comparisons with the
+    best, Hsu 1984, stepped down). An option that is better than all others stays in the set with
+    the given confidence. The held-out score is the mean over `repeats` random partitions of the
+    clusters into `folds`. Its interval allows for the choice, which varies with the folds, since
+    intervals of cross-validated scores are too narrow otherwise (Bates, Hastie & Tibshirani 2023).
 
-    >>> selection_gain(np.tile([0.5, 0.4], (4, 3, 1)), 1.0).equal
+    Args:
+        scores: from 0 (wrong) to 1 (right), shape (options, cells), the same cells for all.
+        clusters: one id per cell, or None.
+        level: confidence of the set and of the interval, within (0, 1).
+        n_resamples: number of permutations.
+        folds: parts into which the clusters are divided; fewer clusters make fewer parts.
+        repeats: number of partitions.
+        seed: seed for `numpy.random.default_rng`.
+
+    Returns:
+        The `Choice`; with one option, `p_any_difference` is None and `best` that option.
+
+    Raises:
+        ValueError: scores that are no finite table within [0, 1], no cells, or clusters of
+            another length.
+
+    >>> good, bad = [1.0] * 40, [1.0, 0.0] * 20
+    >>> found = choose([good, bad, bad])
+    >>> found.best, found.score
+    ((0,), 1.0)
+    """
+    check_level(level)
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or not table.size or not ((table >= 0) & (table <= 1)).all():
+        raise ValueError("scores: pass numbers from 0 to 1, one row per option and one per cell")
+    codes, k = cluster_codes(clusters, table.shape[1])
+    sums = np.zeros((k, len(table)))
+    np.add.at(sums, codes, table.T)
+    rng = np.random.default_rng(seed)
+    left = list(range(len(table)))
+    p_any: float | None = None
+    while len(left) > 1 and k > 1:
+        p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
+        p_any = p if p_any is None else p_any
+        out = p_behind < 1 - level
+        if p_any >= 1 - level or not out.any():
+            break
+        left = [j for j, gone in zip(left, out, strict=True) if not gone]
+    sizes = np.bincount(codes, minlength=k)
+    score, ends = _held_out(sums, sizes, rng, folds, repeats, level)
+    return Choice(p_any, tuple(left), score, ends.low, ends.high, table.shape[1], k)
+
+
+def _held_out(
+    sums: Floats,
+    sizes: Codes,
+    rng: np.random.Generator,
+    folds: int,
+    repeats: int,
+    level: float,
+) -> tuple[float | None, Interval]:
+    """The mean held-out score and its interval; options that tie share the choice."""
+    from scipy.special import stdtrit
+
+    k, n_options = sums.shape
+    if k < 2:
+        return None, Interval(None, None)
+    folds = min(folds, k)
+    scored, chosen = np.zeros(k), np.zeros(n_options)
+    for _ in range(repeats):
+        fold = rng.permutation(np.arange(k) % folds)
+        parts, part_sizes = np.zeros((folds, n_options)), np.bincount(fold, sizes)
+        np.add.at(parts, fold, sums)
+        others = parts.sum(axis=0) - parts
+        best = others >= others.max(axis=1, keepdims=True) - _TIE
+        weights = best / best.sum(axis=1, keepdims=True)
+        scored += (sums * weights[fold]).sum(axis=1)
+        chosen += part_sizes @ weights / sizes.sum() / repeats
+    scored /= repeats
+    score = min(1.0, float(scored.sum() / sizes.sum()))
+    spread = wilson_from_sums(scored, sizes, level)
+    assert spread.effective_n is not None
+    means = sums.sum(axis=0) / sizes.sum()
+    by_choice = float(chosen @ (means - chosen @ means) ** 2)
+    variance = max(score * (1 - score), _TIE)
+    n = 1 / (_NARROW / spread.effective_n + 2 * by_choice / variance)
+    low, high = wilson(score, n, float(stdtrit(k - 1, (1 + level) / 2)))
+    return score, Interval(low, high, n)
+
+
+def choice_error(
+    scores: Any,
+    folds: Any,
+    clusters: Any = None,
+    *,
+    n_resamples: int = 200,
+    seed: int = 0,
+) -> float | None:
+    """The standard error of what choosing an option gains over the mean option, cross-fitted.
+
+    The gain is the held-out score of "in each fold, take the option that was best in the others",
+    minus the mean score of all options. It estimates what the option that is best on all cells
+    gains on new ones. An interval over cells alone is too narrow, because another sample may choose
+    another option (Bates, Hastie & Tibshirani 2023). So clusters are resampled, each within its
+    fold, and the choice made again; the error is the root mean square of the gain found minus the
+    true gain of the option chosen, with the sample in the place of the population.
+
+    Args:
+        scores: from 0 to 1, shape (tables, cells, options), NaN where an option has no score. An
+            option is chosen in each table (one for each option order), and the gains are averaged.
+        folds: the fold of each cell, whole clusters together, as `folds_of` gives them.
+        clusters: one id per cell, or None.
+        n_resamples: bootstrap samples.
+        seed: seed for `numpy.random.default_rng`.
+
+    Returns:
+        The error, on the scores' scale; None with fewer than two clusters or folds.
+
+    >>> good, bad = [1.0] * 40, [0.0] * 40
+    >>> choice_error([np.column_stack([good, bad])], [0, 1] * 20)
+    0.0
+    """
+    tables = np.asarray(scores, dtype=np.float64)
+    codes, k = cluster_codes(clusters, tables.shape[1])
+    fold_codes, n_folds = cluster_codes(folds, tables.shape[1])
+    if k < 2 or n_folds < 2:
+        return None
+    fold = np.zeros(k, dtype=np.int64)
+    fold[codes] = fold_codes
+    drawn = np.random.default_rng(seed).multinomial(k, np.full(k, 1 / k), n_resamples)
+    gaps = [_gaps_of_choice(table, codes, k, fold, drawn) for table in tables]
+    return float(np.sqrt(np.mean(np.mean(gaps, axis=0) ** 2)))
+
+
+def _gaps_of_choice(
+    table: Floats,
+    codes: Codes,
+    k: int,
+    fold: Codes,
+    drawn: Codes,
+) -> Floats:
+    """The gain found minus the true one, at each bootstrap sample of clusters."""
+    sums, counts = np.zeros((k, table.shape[1])), np.zeros((k, table.shape[1]))
+    np.add.at(sums, codes, np.nan_to_num(table))
+    np.add.at(counts, codes, ~np.isnan(table))
+    parts = [
+        (drawn[:, fold == f] @ sums[fold == f], drawn[:, fold == f] @ counts[fold == f])
+        for f in np.unique(fold)
+    ]
+    whole_sums = np.sum([part[0] for part in parts], axis=0)
+    whole_counts = np.sum([part[1] for part in parts], axis=0)
+    right, asked, rows = np.zeros(len(drawn)), np.zeros(len(drawn)), np.arange(len(drawn))
+    for own_sums, own_counts in parts:
+        best = _mean(whole_sums - own_sums, whole_counts - own_counts).argmax(axis=1)
+        right += own_sums[rows, best]
+        asked += own_counts[rows, best]
+    found = _mean(right, asked) - _mean(whole_sums.sum(axis=1), whole_counts.sum(axis=1))
+    means = _mean(sums.sum(axis=0), counts.sum(axis=0))
+    every = sums.sum() / max(float(counts.sum()), 1.0)
+    gaps: Floats = found - (means[_mean(whole_sums, whole_counts).argmax(axis=1)] - every)
+    return gaps
+
+
+def _mean(sums: Floats, counts: Floats) -> Floats:
+    means: Floats = sums / np.maximum(counts, 1.0)
+    return means
+
+
+def crossfit_weights(
+    clusters: Sequence[Hashable], n_choices: int, choose: Choose, seed: int = 0
+) -> Floats | None:
+    """How often each item was scored under each choice that the other items made.
+
+    Args:
+        clusters: one per item; the items of a cluster are in the same fold.
+        n_choices: the number of alternatives.
+        choose: from the rows to choose on (indices of items) to the index of the alternative.
+        seed: fixes the ten random divisions into five folds.
+
+    Returns:
+        Shares, shape (items, alternatives), each row adding up to 1; None with fewer than ten
+        clusters. ``(weights * scores).sum(axis=1)`` are the cross-fitted scores of the items.
+
+    >>> scores = np.array([[1.0, 0.0]] * 20)
+    >>> weights = crossfit_weights(range(20), 2, lambda rows: int(scores[rows].mean(0).argmax()))
+    >>> float((weights * scores).sum(axis=1).mean())
     1.0
     """
-    mean, bound = held_out(scores, 0.0).mean(axis=-1), held_out(scores, z).mean(axis=-1)
-    gap = bound - mean
-    gap[np.abs(gap) < _TIE] = 0.0
-    low, high = percentile_ends(gap, 0.95)
-    return SelectionGain(
-        float(mean.mean()), float(bound.mean()), float(gap.mean()), low, high,
-        float((gap > 0).mean()), float((gap == 0).mean()), float((gap < 0).mean()),
-    )  # fmt: skip
+    names = list(dict.fromkeys(clusters))
+    if len(names) < LEAST_CLUSTERS:
+        return None
+    index = {name: at for at, name in enumerate(names)}
+    cluster = np.array([index[name] for name in clusters])
+    counts = np.zeros((len(cluster), n_choices))
+    rng = np.random.default_rng([seed, *b"crossfit"])
+    for _ in range(REPEATS):
+        fold = (rng.permutation(len(names)) % FOLDS)[cluster]
+        for held in range(FOLDS):
+            counts[fold == held, choose(np.flatnonzero(fold != held))] += 1
+    weights: Floats = counts / REPEATS
+    return weights
 
 
-@dataclass(frozen=True)
-class PairFlips:
-    """Every pair of prompts (i < j): how far apart they are, and how often their order flips.
+def folds_of(clusters: Any, n_folds: int = 10, seed: int = 0) -> Codes:
+    """The fold of each row, whole clusters together and folds of nearly equal size, shape (n,).
 
-    ``gap`` is the absolute difference of their means over all items, ``error`` its standard error
-    (paired over items), ``flips`` the share of pairs of conditions that order them oppositely (a
-    tie has no order), ``n_items`` the number of items of the means.
+    With fewer clusters than folds, every cluster is a fold (leave one out).
+
+    Raises:
+        ValueError: fewer than two clusters, which leave nothing to learn from.
+
+    >>> sorted(set(folds_of(["a", "a", "b", "c"], 2).tolist()))
+    [0, 1]
     """
-
-    first: np.ndarray[tuple[int], np.dtype[np.intp]]
-    second: np.ndarray[tuple[int], np.dtype[np.intp]]
-    gap: Floats
-    error: Floats
-    flips: Floats
-    n_items: int
-
-    @property
-    def near_tied(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Pairs that all items together cannot separate: the 95% interval of the gap includes 0."""
-        near: np.ndarray[tuple[int], np.dtype[np.bool_]] = self.gap <= 1.96 * self.error
-        return near
-
-    def share_of_flips(self, pairs: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float | None:
-        """The share of all flips among these pairs; None if nothing ever flips."""
-        total = self.flips.sum()
-        return float(self.flips[pairs].sum() / total) if total else None
-
-
-def pair_flips(scores: Floats, conditions: Floats) -> PairFlips:
-    """Gaps and flips of all pairs of prompts.
-
-    ``scores`` has shape (M, N items); ``conditions`` shape (draws, K, M), the means on K subsets.
-
-    >>> found = pair_flips(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[[1.0, 0.0], [0.0, 1.0]]]))
-    >>> found.gap.tolist(), found.flips.tolist()
-    ([0.5], [1.0])
-    """
-    first, second = np.triu_indices(len(scores), 1)
-    gaps = scores[first] - scores[second]
-    n_items = scores.shape[1]
-    error = gaps.std(axis=1, ddof=1) / np.sqrt(n_items) if n_items > 1 else np.zeros(len(gaps))
-    apart = conditions[..., first] - conditions[..., second]
-    signs = np.where(np.abs(apart) < _TIE, 0, np.sign(apart))
-    k = conditions.shape[-2]
-    ups, downs = (signs > 0).sum(axis=-2), (signs < 0).sum(axis=-2)
-    flips: Floats = (ups * downs).mean(axis=0) / (k * (k - 1) / 2)
-    return PairFlips(first, second, np.abs(gaps.mean(axis=1)), error, flips, n_items)
-
-
-def _check_size(size: int, n_items: int) -> None:
-    if not 1 <= size <= n_items:
-        raise ValueError(f"the subset size is {size}: pass 1 to {n_items} items")
+    codes, k = cluster_codes(clusters, len(clusters))
+    if k < 2:
+        raise ValueError("all rows are one cluster: pass at least two to cross-fit")
+    order = np.random.default_rng(seed).permutation(k)
+    fold = np.empty(k, dtype=np.int64)
+    fold[order] = np.arange(k) % min(n_folds, k)
+    found: Codes = fold[codes]
+    return found

@@ -1,11 +1,10 @@
 """How likely a sample is to show on which side of a threshold a share (JSS, same choice) lies.
 
-:mod:`judgesense.statistics.settling` plans with it.
+:mod:`judgesense.statistics.planning` plans with it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.labels import check_level
-
-Rows = Codes
 
 _SCANNED = 300
+
+_COLUMNS = ("share", "pairs", "icc", "wordings", "wording_variance", "cell_variance")
 
 
 @dataclass(frozen=True)
@@ -45,19 +43,6 @@ class ShareDesign:
     wording_variance: float = 0.0
     cell_variance: float = 0.0
 
-    def __post_init__(self) -> None:
-        for name, value, low, high in (
-            ("share", self.share, 0.0, 1.0),
-            ("pairs", self.pairs, 1.0, math.inf),
-            ("icc", self.icc, 0.0, 1.0),
-            ("items", self.items, 1.0, math.inf),
-            ("wordings", self.wordings, 1.0, math.inf),
-            ("wording_variance", self.wording_variance, 0.0, math.inf),
-            ("cell_variance", self.cell_variance, 0.0, math.inf),
-        ):
-            if isinstance(value, bool) or not low <= value <= high or value == math.inf:
-                raise ValueError(f"{name} is {value!r}: pass a number from {low:g} to {high:g}")
-
     @property
     def varies(self) -> bool:
         """Whether wordings are a sample, too."""
@@ -70,15 +55,6 @@ class ShareDesign:
         20.0
         """
         return float(_precision(_Many.of([self]), np.array([clusters], np.float64))[0])
-
-    def printed(self, clusters: int, share: float) -> tuple[float, float]:
-        """Effective sample size and degrees of freedom of the interval at an observed share.
-
-        They are those of `intervals.wilson_cluster`, or of `crossed.two_way_interval` if wordings
-        vary, on average.
-        """
-        n, df = _printed(_Many.of([self]), np.array([clusters], np.float64), np.array([share]))
-        return float(n[0]), float(df[0])
 
     def printed_icc(self, clusters: int, share: float) -> float:
         """The intra-cluster correlation that `wilson_cluster` will estimate, on average.
@@ -121,9 +97,6 @@ class _Many:
         return _Many(*(getattr(self, name)[rows] for name in _COLUMNS))
 
 
-_COLUMNS = ("share", "pairs", "icc", "wordings", "wording_variance", "cell_variance")
-
-
 def _precision(designs: _Many, clusters: Floats) -> Floats:
     pairs = designs.pairs
     spread = np.maximum(designs.share * (1 - designs.share), 1e-9)
@@ -161,36 +134,6 @@ def _printed_icc(designs: _Many, clusters: Floats, share: Floats) -> Floats:
     return np.where(m > 1, np.where(known, icc, designs.icc), 0.0)
 
 
-def share_chance(
-    design: ShareDesign, clusters: int, *, threshold: float, confidence_level: float = 0.95
-) -> float:
-    """Probability that the interval of a share excludes the threshold.
-
-    Wilson's interval on n effective rows lies above p0 if the share observed is above
-    p0 + t * sqrt(p0 (1 - p0) / n), and below it by symmetry. The share observed is taken as
-    binomial on the design's effective rows: exact with one pair per cluster, otherwise by its beta
-    tail at half a row beyond the limit.
-
-    Args:
-        design: the true share and how it varies.
-        clusters: number of clusters, at least 2.
-        threshold: p0, within (0, 1).
-        confidence_level: of the two-sided interval, within (0, 1).
-
-    Returns:
-        The probability, in [0, 1].
-
-    Raises:
-        ValueError: a threshold or level outside (0, 1).
-
-    >>> round(share_chance(ShareDesign(0.9), 150, threshold=0.8), 2)
-    0.93
-    """
-    return float(
-        share_chances([design], clusters, threshold=threshold, confidence_level=confidence_level)[0]
-    )
-
-
 def share_chances(
     designs: Sequence[ShareDesign],
     clusters: int,
@@ -198,16 +141,28 @@ def share_chances(
     threshold: float,
     confidence_level: float = 0.95,
 ) -> Floats:
-    """`share_chance` of several designs, shape (d,).
+    """Probability that the interval of a share excludes the threshold, for several designs.
+
+    Wilson's interval on n effective rows lies above p0 if the share observed is above
+    p0 + t * sqrt(p0 (1 - p0) / n), and below it by symmetry. The share observed is taken as
+    binomial on the design's effective rows: exact with one pair per cluster, otherwise by its beta
+    tail at half a row beyond the limit.
+
+    Args:
+        designs: the true share and how it varies, of each design, d in all.
+        clusters: number of clusters, at least 2.
+        threshold: p0, within (0, 1).
+        confidence_level: of the two-sided interval, within (0, 1).
+
+    Returns:
+        Probabilities, shape (d,).
 
     >>> designs = [ShareDesign(0.9), ShareDesign(0.9, pairs=3, icc=0.2)]
     >>> share_chances(designs, 100, threshold=0.8).round(2).tolist()
     [0.8, 0.98]
     """
-    level = check_level(confidence_level)
-    _check_threshold(threshold)
     many = _Many.of(designs)
-    return _chances(many, np.full(len(many.share), float(clusters)), threshold, level)
+    return _chances(many, np.full(len(many.share), float(clusters)), threshold, confidence_level)
 
 
 def least_clusters(
@@ -217,7 +172,7 @@ def least_clusters(
 
     Args:
         designs: what to search for, all at once.
-        wanted: the chance (`share_chance`), in [0, 1].
+        wanted: the chance (`share_chances`), in [0, 1].
         most: a larger number is no answer.
         threshold: within (0, 1).
         level: of the two-sided interval, within (0, 1).
@@ -225,17 +180,12 @@ def least_clusters(
     Returns:
         Whole numbers as floats; inf where none up to ``most`` suffices.
 
-    Raises:
-        ValueError: a threshold or level outside (0, 1).
-
     >>> least_clusters([ShareDesign(0.9), ShareDesign(0.8)], 0.8, 200_000, 0.8, 0.95).tolist()
     [100.0, inf]
     """
-    check_level(level)
-    _check_threshold(threshold)
     many = _Many.of(designs)
 
-    def short(rows: Rows, clusters: Floats) -> Bools:
+    def short(rows: Codes, clusters: Floats) -> Bools:
         chances = _chances(many.take(rows), clusters, threshold, level)
         found: Bools = chances < wanted
         return found
@@ -260,13 +210,8 @@ def least_clusters(
     return high
 
 
-def _check_threshold(threshold: float) -> None:
-    if not 0 < threshold < 1:
-        raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
-
-
 def _chances(designs: _Many, clusters: Floats, threshold: float, level: float) -> Floats:
-    """`share_chance` of each design at its own number of clusters, shape (d,)."""
+    """`share_chances` of each design at its own number of clusters, shape (d,)."""
     from scipy.special import betainc
 
     n, binomial = _precision(designs, clusters), designs.binomial

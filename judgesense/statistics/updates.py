@@ -8,9 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Floats
-from judgesense.statistics.intervals import booleans, cluster_codes
-from judgesense.statistics.labels import check_level, check_resamples, check_seed
-from judgesense.statistics.tables import numbers
+from judgesense.statistics.inputs import (
+    booleans,
+    check_level,
+    check_resamples,
+    check_seed,
+    cluster_codes,
+    numbers,
+)
 
 FEWEST_RANDOM = 4
 """From this number of wordings on, they count as a sample of wordings."""

@@ -1,4 +1,4 @@
-"""Variance components: how much of a judge's scores comes from item, template, order or rerun."""
+"""Where the variance of a verdict comes from: item, wording, format, order or rerun."""
 
 from __future__ import annotations
 
@@ -10,121 +10,58 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.agreement import UNDECIDED
 from judgesense.statistics.arrays import Floats
+from judgesense.statistics.inputs import cluster_codes, numbers
+from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.result import ResultMapping
-from judgesense.statistics.tables import numbers
 
 FACTORS = ("item", "template", "order")
 
+Bounds = tuple[float | None, float | None]
 
-@dataclass(frozen=True, eq=False)
-class Components(ResultMapping):
-    """Variance components of a crossed grid.
+ITEM, RERUN = "item", "rerun"
 
-    `variances` maps a source to its estimate, negative estimates set to 0 (and listed in
-    `negative`): `item`, `template`, `order`, their pairs (`item:template`, ...) if the grid
-    separates them from the residual, `residual` (the highest interaction), and `rerun` (the same
-    prompt asked again). With one rerun `rerun` is None and `residual` includes its noise. `shares`
-    are parts of the sum, None if nothing varies.
-    """
-
-    variances: dict[str, float | None]
-    shares: dict[str, float | None]
-    negative: list[str]
-    levels: dict[str, int]
+LEVERS: Mapping[str, str] = {
+    "wording": "average several wordings",
+    "format": "keep one format, or average several",
+    "order": "average both option orders",
+    RERUN: "ask each prompt several times",
+}
+"""What reduces each source of noise."""
 
 
-def components(scores: npt.ArrayLike) -> Components:
-    """Split the variance of scores over a crossed grid, all factors random, reruns within cells.
-
-    Analysis-of-variance estimates from expected mean squares (Brennan 2001, "Generalizability
-    Theory", section 3.3): variance of a source = alternating sum of the mean squares of the sources
-    that contain it, divided by the number of scores a level of it averages over.
-
-    Args:
-        scores: shape (items, templates), (items, templates, orders) or (items, templates, orders,
-            reruns); at least two items and two templates; 0/1 for a decision.
-
-    Returns:
-        The components.
-
-    Raises:
-        ValueError: another shape, a missing (NaN) cell, or fewer than two items or templates.
-
-    >>> components([[1, 1], [0, 0], [1, 1]]).shares["item"]
-    1.0
-    """
-    try:
-        ndim = np.ndim(scores)
-    except ValueError:
-        raise ValueError("scores is ragged: pass one score in every cell of the grid") from None
-    if ndim not in (2, 3, 4):
-        raise ValueError(
-            f"scores has {ndim} dimensions: pass items x templates (x orders (x reruns))"
-        )
-    grid = numbers(scores, "scores", ndim)
-    return _estimate(_four_axes(grid, "scores")[..., None])
-
-
-def label_components(labels: npt.ArrayLike) -> Components:
+def label_components(labels: npt.ArrayLike) -> dict[str, float]:
     """Variance components of nominal decisions: those of each label's 0/1 column, summed.
 
-    The total is the Gini-Simpson index of the labels (Light & Margolin 1971, CATANOVA), so a share
-    is a share of the chance that two decisions differ.
+    All factors are random. Analysis-of-variance estimates from expected mean squares (Brennan 2001,
+    "Generalizability Theory", section 3.3): the variance of a source is the alternating sum of the
+    mean squares of the sources that contain it, divided by the number of scores that a level of it
+    averages over. The total is the Gini-Simpson index of the labels (Light & Margolin 1971,
+    CATANOVA), so a share of it is a share of the chance that two decisions differ.
 
     Args:
-        labels: strings, in a shape that `components` takes; undecided cells are not allowed.
+        labels: strings, shape (items, templates) or (items, templates, orders), at least two items
+            and two templates.
 
     Returns:
-        The components.
+        Source -> variance, 0 in place of a negative estimate: `item`, `template`, `order`, their
+        pairs (`item:template`, ...) if the grid separates them, and `residual`, the highest
+        interaction.
 
-    Raises:
-        ValueError: as `components`; also a cell that is not a string or not a decision.
-
-    >>> label_components([["A", "B"], ["A", "B"]]).shares["template"]
-    1.0
+    >>> label_components([["A", "B"], ["A", "B"]])
+    {'item': 0.0, 'template': 0.5, 'residual': 0.0}
     """
     grid = np.asarray(labels, dtype=object)
-    if grid.ndim not in (2, 3, 4) or grid.size == 0:
-        raise ValueError(
-            f"labels has shape {grid.shape}: pass items x templates (x orders (x reruns))"
-        )
-    for place, value in enumerate(grid.ravel().tolist()):
-        if not isinstance(value, str) or value in UNDECIDED:
-            at = "][".join(str(int(axis)) for axis in np.unravel_index(place, grid.shape))
-            raise ValueError(
-                f"labels[{at}] is {value!r}, not a decision: pass a label, or leave out the item"
-            )
-    grid = _four_axes(grid, "labels")
-    return _estimate(
-        np.stack([grid == name for name in sorted(set(grid.ravel()))], -1).astype(float)
-    )
-
-
-def _four_axes(grid: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    items, templates = grid.shape[:2]
-    if items < 2 or templates < 2:
-        raise ValueError(
-            f"{name} covers {items} item(s) and {templates} template(s): pass at least two of each"
-        )
-    return grid.reshape(grid.shape + (1,) * (4 - grid.ndim))
-
-
-def _estimate(grid: Floats) -> Components:
-    """Components of a grid of shape (items, templates, orders, reruns, columns), columns summed."""
-    size = dict(zip((*FACTORS, "rerun"), grid.shape, strict=False))
-    factors = [name for name in FACTORS if size[name] > 1]
-    sources = [s for r in range(1, len(factors) + 1) for s in combinations(factors, r)]
-    axis = {name: place for place, name in enumerate((*FACTORS, "rerun"))}
+    scores = np.stack([grid == name for name in sorted(set(grid.ravel()))], -1).astype(float)
+    size = {name: n for name, n in zip(FACTORS, grid.shape, strict=False) if n > 1}
+    axes = {name: axis for axis, name in enumerate(FACTORS[: grid.ndim])}
+    sources = [s for r in range(1, len(size) + 1) for s in combinations(size, r)]
     means = {
-        source: grid.mean(
-            axis=tuple(axis[name] for name in axis if name not in source), keepdims=True
-        )
+        source: scores.mean(axis=tuple(axes[n] for n in axes if n not in source), keepdims=True)
         for source in [(), *sources]
     }
-    scores_per_level = {
-        source: int(np.prod([size[name] for name in size if name not in source]))
+    averaged = {
+        source: int(np.prod([n for name, n in size.items() if name not in source]))
         for source in sources
     }
     square: dict[tuple[str, ...], float] = {}
@@ -135,99 +72,237 @@ def _estimate(grid: Floats) -> Components:
             for part in combinations(source, r)
         )
         degrees = int(np.prod([size[name] - 1 for name in source]))
-        square[source] = float((effect**2).sum()) * scores_per_level[source] / degrees
-    top = tuple(factors)
-    rerun = None
-    if size["rerun"] > 1:
-        cells = int(np.prod(grid.shape[:3]))
-        rerun = float(((grid - means[top]) ** 2).sum()) / (cells * (size["rerun"] - 1))
-    raw: dict[str, float | None] = {}
+        square[source] = float((effect**2).sum()) * averaged[source] / degrees
+    found = {}
     for source in sources:
         value = sum(
             (-1) ** (len(wider) - len(source)) * square[wider]
             for wider in sources
             if set(source) <= set(wider)
         )
-        if source == top and rerun is not None:
-            value -= rerun  # below the top the rerun noise cancels
-        raw["residual" if source == top else ":".join(source)] = value / scores_per_level[source]
-    raw["rerun"] = rerun
-    scale = max(abs(value) for value in raw.values() if value is not None)
-    negative = [n for n, value in raw.items() if value is not None and value < -1e-12 * scale]
-    variances = {n: None if value is None else max(0.0, value) for n, value in raw.items()}
-    total = sum(value for value in variances.values() if value is not None)
-    shares = {n: None if v is None or total == 0 else v / total for n, v in variances.items()}
-    return Components(variances, shares, negative, size)
+        name = "residual" if len(source) == len(size) else ":".join(source)
+        found[name] = max(0.0, value / averaged[source])
+    return found
 
 
-def generalisability(
-    variances: Mapping[str, float | None],
-    n_templates: int,
-    n_orders: int = 1,
-    n_reruns: int = 1,
-    absolute: bool = False,
-) -> float | None:
-    """How well scores averaged over several templates separate the items.
+@dataclass(frozen=True, eq=False)
+class VarianceBudget(ResultMapping):
+    """Where the variance of a verdict comes from.
 
-    Relative: G = v(item) / (v(item) + error), the error being all sources with the item in them,
-    each divided by the number of levels it is averaged over. Absolute ("dependability", Phi) adds
-    the sources without the item (Brennan 2001, section 4.1).
+    ``variances`` maps each source to its estimate, 0 in place of a negative one: ``item`` (what
+    should decide), the sources that were paired, and ``rerun``; ``unbiased`` has the negative ones
+    too. ``intervals`` has the ends of each,
+    (None, None) with a single cluster. ``shares`` are parts of the noise, which is all but the
+    item; None without any noise. ``lever`` is the largest of them. Nominal verdicts: the unit is
+    the chance that two verdicts differ; scales: squared levels. Without reruns, ``rerun`` is None
+    and every source includes its noise.
+    """
+
+    variances: dict[str, float | None]
+    unbiased: dict[str, float]
+    intervals: dict[str, Bounds]
+    shares: dict[str, float | None]
+    lever: str | None
+    n_clusters: int
+
+
+def variance_budget(
+    base: Any,
+    clusters: Any,
+    pairs: Mapping[str, tuple[Any, Any, Any]],
+    *,
+    ordinal: bool = False,
+    confidence_level: float = 0.95,
+) -> VarianceBudget:
+    """Split the variance of verdicts asked in a star design: one source changed at a time.
+
+    The model is y = item + wording + format + order + rerun, every effect random and specific to
+    the item. Two answers that differ in one source alone have an expected half squared difference
+    of that source plus the rerun noise (the semivariance; Matheron 1963), and two items that of all
+    sources. So each component is a difference of means, unbiased whatever the distribution.
+    Nominal verdicts count as 0/1 for each label, so the half squared difference is 1 if they differ
+    (Light & Margolin 1971).
+
+    Intervals: each mean has a clustered Wilson interval (nominal) or, on scales, that of a variance
+    with degrees of freedom from a delete-one-cluster jackknife; those of a component are combined
+    by MOVER (Zou & Donner 2008). The item's is a jackknife, on scales that of the logarithm.
 
     Args:
-        variances: of `components`.
-        n_templates: templates to average over.
-        n_orders: option orders to average over.
-        n_reruns: reruns of each prompt.
-        absolute: count template and order shifts as error too.
+        base: shape (n,), the verdict on the base prompt of each item, as numbers: codes of nominal
+            labels or levels.
+        clusters: shape (n,), what is independent.
+        pairs: source -> (one, other, clusters), shape (m,) each: verdicts that differ in the source
+            alone. ``rerun`` is the same prompt asked again.
+        ordinal: whether the numbers are levels.
+        confidence_level: within (0, 1).
 
     Returns:
-        The coefficient in [0, 1]; None if nothing varies.
+        The budget.
 
     Raises:
-        ValueError: counts below 1, or no `item` among the variances.
+        ValueError: sides of different length, fewer than two base verdicts, or no pairs.
 
-    >>> generalisability({"item": 0.3, "template": 0.1, "residual": 0.3}, n_templates=3)
-    0.75
+    >>> y, c = [0, 1, 0, 1], ["a", "b", "c", "d"]
+    >>> found = variance_budget(y, c, {"wording": (y, [1, 1, 0, 1], c), "rerun": (y, y, c)})
+    >>> found.variances["wording"], found.variances["rerun"], found.lever
+    (0.25, 0.0, 'wording')
     """
-    item = variances.get("item")
-    if item is None:
-        raise ValueError("variances has no 'item': pass `components(...).variances`")
-    counts = {"template": n_templates, "order": n_orders, "rerun": n_reruns}
-    error = sum(
-        error_terms(variances, counts, with_item=True).values(),
-        sum(error_terms(variances, counts, with_item=False).values()) if absolute else 0.0,
-    )
-    return item / (item + error) if item + error > 0 else None
+    values = numbers(base, "base")
+    if len(values) < 2:
+        raise ValueError(f"base has {len(values)} verdict(s): pass at least two")
+    sides = {}
+    for source, (one, other, own) in pairs.items():
+        first, second = numbers(one, f"{source}, one side"), numbers(other, f"{source}, the other")
+        if len(first) != len(second) or len(own) != len(first):
+            raise ValueError(
+                f"{source}: {len(first)} and {len(second)} verdicts in {len(own)} clusters: pass "
+                "rows of one length"
+            )
+        if len(first):
+            apart = (first - second) ** 2 / 2 if ordinal else (first != second).astype(float)
+            sides[source] = (apart, list(own))
+    if not sides:
+        raise ValueError("pairs has no rows: pass the verdicts of at least one source")
+    ids = [*clusters, *(cluster for _, own in sides.values() for cluster in own)]
+    codes, k = cluster_codes(ids, len(ids))
+    at = len(values)
+    levels = values[:, None] if ordinal else values[:, None] == np.unique(values)
+    sums = {ITEM: _sums(levels.astype(float), codes[:at], k)}
+    for source, (apart, own) in sides.items():
+        sums[source] = _sums(apart[:, None], codes[at : at + len(own)], k)
+        at += len(own)
+    whole = {source: total.sum(0) for source, total in sums.items()}
+    # All estimates with one cluster left out, then with all of them, shape (k + 1,) each.
+    parts = {s: np.vstack([whole[s] - total, whole[s]]) for s, total in sums.items()}
+    found = _components(parts)
+    intervals = {
+        source: _interval(source, estimates, parts, sides, ordinal, confidence_level)
+        for source, estimates in found.items()
+    }
+    variances: dict[str, float | None] = {
+        source: max(0.0, float(estimates[-1])) for source, estimates in found.items()
+    }
+    noise = {s: v for s, v in variances.items() if s != ITEM and v is not None}
+    total = sum(noise.values())
+    shares: dict[str, float | None] = {s: v / total if total else None for s, v in noise.items()}
+    if RERUN not in variances:
+        variances[RERUN], intervals[RERUN] = None, (None, None)
+    lever = max(noise, key=lambda source: noise[source]) if total else None
+    unbiased = {source: float(estimates[-1]) for source, estimates in found.items()}
+    return VarianceBudget(variances, unbiased, intervals, shares, lever, k)
 
 
-def error_terms(
-    variances: Mapping[str, float | None], counts: Mapping[str, int], *, with_item: bool
-) -> dict[str, float]:
-    """Error variances of one item's mean over `counts` templates, orders and reruns, by source.
+def _sums(values: Floats, codes: Any, k: int) -> Floats:
+    """By cluster: the rows, then each column's sum and sum of squares."""
+    columns = [np.ones(len(values)), *values.T, *(values.T**2)]
+    return np.stack([np.bincount(codes, column, minlength=k) for column in columns], 1)
 
-    `with_item` picks the sources that differ from item to item, else those common to all items.
 
-    Raises:
-        ValueError: a count that is not an integer of at least 1.
+def _components(parts: Mapping[str, Floats]) -> dict[str, Floats]:
+    means = {source: _mean(total) for source, total in parts.items() if source != ITEM}
+    rerun = means.pop(RERUN, None)
+    found = {source: mean - (0 if rerun is None else rerun) for source, mean in means.items()}
+    if rerun is not None:
+        found[RERUN] = rerun
+    n, half = np.maximum(parts[ITEM][:, :1], 1), (parts[ITEM].shape[1] - 1) // 2
+    mean, square = parts[ITEM][:, 1 : 1 + half] / n, parts[ITEM][:, 1 + half :] / n
+    total = ((square - mean**2) * n / np.maximum(n - 1, 1)).sum(1)
+    return {ITEM: total - np.sum(list(found.values()), axis=0), **found}
 
-    >>> counts = {"template": 2, "order": 1, "rerun": 1}
-    >>> error_terms({"item": 1.0, "template": 0.5, "residual": 0.2}, counts, with_item=True)
-    {'residual': 0.1}
+
+def _interval(
+    source: str,
+    estimates: Floats,
+    parts: Mapping[str, Floats],
+    sides: Mapping[str, tuple[Floats, list[Any]]],
+    ordinal: bool,
+    level: float,
+) -> Bounds:
+    if len(estimates) < 3:
+        return None, None
+    if source == ITEM:
+        ends = _jackknife(estimates, level, log=ordinal)
+    else:
+        ends = _apart(source, parts, sides, ordinal, level)
+        if source != RERUN and RERUN in sides:
+            again, changed = (float(_mean(parts[name])[-1]) for name in (RERUN, source))
+            noise = _apart(RERUN, parts, sides, ordinal, level)
+            ends = _difference(again, changed, noise, ends)
+    if ends.low is None or ends.high is None:
+        return None, None
+    return max(0.0, ends.low), max(0.0, ends.high)
+
+
+def _mean(total: Floats) -> Floats:
+    found: Floats = total[:, 1] / np.maximum(total[:, 0], 1)
+    return found
+
+
+def _apart(
+    source: str,
+    parts: Mapping[str, Floats],
+    sides: Mapping[str, tuple[Floats, list[Any]]],
+    ordinal: bool,
+    level: float,
+) -> Interval:
+    """The interval of the mean half squared difference under a source."""
+    apart, own = sides[source]
+    some = wilson_cluster(apart > 0, own, level)
+    if not ordinal:
+        return some
+    if not apart.any():
+        # Nobody moved: the upper end for one level.
+        return Interval(0.0, None if some.high is None else some.high / 2)
+    return _chi_square(_mean(parts[source]), level, len(apart))
+
+
+def _difference(one: float, two: float, first: Interval, second: Interval) -> Interval:
+    """MOVER's two - one, without difference_interval's ends of -1 and 1.
+
+    Both share the base's answers, so to take them as independent is on the safe side.
     """
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise ValueError(f"n_{name}s is {count!r}: pass an integer of at least 1")
-    crossed = "order" in variances
-    terms = {}
-    for name, value in variances.items():
-        if value is None or name == "item":
-            continue
-        if name in ("residual", "rerun"):
-            parts = {"item", "template", *(["order"] if crossed else [])}
-            parts |= {"rerun"} if name == "rerun" else set()
-        else:
-            parts = set(name.split(":"))
-        if ("item" in parts) == with_item:
-            divisor = int(np.prod([counts[part] for part in parts - {"item"}]))
-            terms[name] = value / divisor
-    return terms
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return Interval(None, None)
+    down = np.hypot(two - second.low, first.high - one)
+    up = np.hypot(second.high - two, one - first.low)
+    return Interval(float(two - one - down), float(two - one + up))
+
+
+def _chi_square(estimates: Floats, level: float, rows: int) -> Interval:
+    """The interval of a mean of squares, as that of a variance.
+
+    The degrees of freedom follow from the delete-one-cluster jackknife (Satterthwaite 1946), at
+    most one per row, since few clusters show too little of their spread. A mean within two standard
+    errors of 0 has Student's t.
+    """
+    from scipy.special import chdtri
+
+    whole, error = float(estimates[-1]), _error(estimates)
+    if whole <= 2 * error:
+        return _jackknife(estimates, level)
+    freedom = min(2 * (whole / error) ** 2, rows) if error else rows
+    low, high = (1 - level) / 2, (1 + level) / 2
+    return Interval(*(freedom * whole / float(chdtri(freedom, tail)) for tail in (low, high)))
+
+
+def _error(estimates: Floats) -> float:
+    """The standard error by the delete-one-cluster jackknife."""
+    leave_out = estimates[:-1]
+    k = len(leave_out)
+    return float(np.sqrt((k - 1) / k * ((leave_out - leave_out.mean()) ** 2).sum()))
+
+
+def _jackknife(estimates: Floats, level: float, *, log: bool = False) -> Interval:
+    """Student's t on the delete-one-cluster jackknife, on the log scale if ``log``.
+
+    Variances are skewed: their logarithm is closer to normal (Bartlett & Kendall 1946). An
+    estimate within two standard errors of 0 keeps its own scale.
+    """
+    from scipy.special import stdtrit
+
+    whole, error = float(estimates[-1]), _error(estimates)
+    half = float(stdtrit(len(estimates) - 2, (1 + level) / 2)) * error
+    if log and whole > 2 * error:
+        factor = float(np.exp(half / whole))
+        return Interval(whole / factor, whole * factor)
+    return Interval(whole - half, whole + half)

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.intervals import cluster_codes, wilson_from_sums
+from judgesense.statistics.inputs import cluster_codes
+from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table
 from judgesense.statistics.permutation import lower_than_rest
 from judgesense.statistics.wording_rules import Rules

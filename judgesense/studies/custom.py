@@ -35,7 +35,7 @@ from judgesense.reporting.run_tables import (
 from judgesense.run_folder.report import identity
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.statistics.ranking import prompt_sensitivity
+from judgesense.statistics.sensitivity import prompt_sensitivity
 from judgesense.studies.common import drawing as pictures
 from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
 from judgesense.tasks import UNDECIDED

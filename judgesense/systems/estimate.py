@@ -11,7 +11,7 @@ import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.labels import check_level
+from judgesense.statistics.inputs import check_level
 from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined
 from judgesense.statistics.rogan_gladen import rogan_gladen
 from judgesense.systems.estimate_data import Data, Part, chosen_systems

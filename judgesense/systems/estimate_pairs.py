@@ -11,7 +11,7 @@ import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.label_planning import labels_needed
+from judgesense.statistics.planning import labels_needed
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
     Influence,

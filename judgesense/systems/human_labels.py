@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_table
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.reliability import krippendorff_alpha
+from judgesense.statistics.kappa import krippendorff_alpha
 from judgesense.systems.label_files import digest, read_label_studio
 from judgesense.systems.strata import strata_of
 from judgesense.systems.units import Units

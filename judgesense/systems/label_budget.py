@@ -15,8 +15,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import PROMPTS_FILE
 from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.inputs import check_seed
 from judgesense.statistics.label_planning import neyman, spreads_of
-from judgesense.statistics.labels import check_seed
 from judgesense.statistics.prediction_powered import least_error
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.systems.estimate import estimate_units, labels_of_units

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.planning import error_of, items_for_estimate
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.statistics.settling import error_of, items_for_estimate
 from judgesense.statistics.updates import Excess, KeptRate, excess_moves
 from judgesense.systems.migration_details import (
     LabelShift,

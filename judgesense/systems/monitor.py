@@ -12,8 +12,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.environment import now
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.monitor_planning import MonitorPlan, plan_monitor
-from judgesense.statistics.monitoring import TARGET, Watch, watch
+from judgesense.statistics.monitoring import TARGET, MonitorPlan, Watch, plan_monitor, watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.systems.migration import reworded_excess
 from judgesense.systems.monitor_history import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judgesense.statistics.monitor_planning import POWER
+from judgesense.statistics.monitoring import POWER
 from judgesense.systems.monitor_history import Look
 from judgesense.text import brackets, percent, signed
 
 if TYPE_CHECKING:
-    from judgesense.statistics.monitor_planning import MonitorPlan
+    from judgesense.statistics.monitoring import MonitorPlan
     from judgesense.systems.monitor import TaskMonitoring
 
 

@@ -22,7 +22,7 @@ from judgesense.statistics.crossed import (
 from judgesense.statistics.gold import GoldAgreement, gold_agreement
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.kappa import contingency, kappa_from_table
-from judgesense.statistics.ratios import rate_ratio
+from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
 from judgesense.text import brackets, join, number, percent, s
 from judgesense.trust.card import Check, State, TrustCard, conclude, no_interval

@@ -17,8 +17,8 @@ from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import task_rank
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.comparison import NOTHING_COMPARED, holm, paired_test
+from judgesense.statistics.planning import error_of, smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.statistics.settling import error_of, smallest_difference
 from judgesense.text import join, number, p_value, percent, s, short_names, signed
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card

@@ -10,15 +10,15 @@ from typing import Any
 from judgesense.decisions.view import Stream, distinct, view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
-from judgesense.statistics.settling import (
+from judgesense.statistics.planning import (
     PROBABILITY,
     Needed,
-    ShareDesign,
     error_of,
     items_for_estimate,
     items_for_share,
     smallest_difference,
 )
+from judgesense.statistics.share_design import ShareDesign
 from judgesense.text import interval, number, percent, signed
 from judgesense.trust.card import Check
 from judgesense.trust.checks import trust_card
@@ -177,7 +177,9 @@ def plan_assumed(
     defaults = Thresholds()
     for figure, value, low, high in (
         ("threshold", threshold, -1.0, 1.0), ("icc", icc, 0.0, 1.0),
-        ("wording_sd", wording_sd, 0.0, 0.5),
+        ("wording_sd", wording_sd, 0.0, 0.5), ("jss", jss, 0.0, 1.0), ("fair", fair, 0.0, 1.0),
+        ("wordings", wordings, 2, 1_000), ("items", items, 2, 10_000_000),
+        ("confidence_level", confidence_level, 0.01, 0.9999),
     ):  # fmt: skip
         if value is not None and not low <= value <= high:
             raise JudgeSenseError(f"{figure} is {value}: pass a number from {low:g} to {high:g}")

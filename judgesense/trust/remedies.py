@@ -13,8 +13,9 @@ import pyarrow as pa
 from judgesense.decisions import CONTRAST, EQUIVALENT, SCHEMA
 from judgesense.decisions.view import Stream, view
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import UNDECIDED, Gain, folds_of, majority, paired_gain
-from judgesense.statistics.choosing import choice_error
+from judgesense.statistics.calibration import UNDECIDED, majority
+from judgesense.statistics.comparison import Gain, paired_gain
+from judgesense.statistics.selection import choice_error, folds_of
 from judgesense.tasks import UNCLEAR
 from judgesense.text import number, percent, s
 from judgesense.trust.card import CHECKS, TRUST, TrustCard

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from judgesense.decisions.view import distinct
 from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.settling import PROBABILITY, Needed, ShareDesign, items_for_share
-from judgesense.statistics.share_design import share_chances
+from judgesense.statistics.planning import PROBABILITY, Needed, items_for_share
+from judgesense.statistics.share_design import ShareDesign, share_chances
 from judgesense.text import percent
 from judgesense.trust.thresholds import FEWEST_RANDOM, MOST_ITEMS
 

@@ -12,9 +12,8 @@ from judgesense.decisions.rows import Log
 from judgesense.decisions.view import Stream, distinct
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.ratios import rate_ratio
-from judgesense.statistics.shift import shift
-from judgesense.statistics.variance_budget import ITEM, LEVERS, RERUN, variance_budget
+from judgesense.statistics.rates import rate_ratio, shift
+from judgesense.statistics.variance import ITEM, LEVERS, RERUN, variance_budget
 from judgesense.tasks import ERROR
 from judgesense.text import percent
 from judgesense.trust.checks import answered, same_polarity

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.files.documents import read_yaml
-from judgesense.statistics.agreement import cohen_kappa
+from judgesense.statistics.kappa import cohen_kappa
 from judgesense_dataset.audit.rows import AuditRow, PromptSide
 
 ERROR, WARNING, INFO = "error", "warning", "info"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgesense.statistics.agreement import cohen_kappa, jss, soft_jss
-from judgesense.statistics.signature import signature
+from judgesense.statistics.agreement import jss, soft_jss
+from judgesense.statistics.kappa import cohen_kappa
+from judgesense.statistics.result import signature
 
 LABELS = ["YES", "NO", "1", "UNCLEAR", "REFUSED", "ERROR"]
 streams = st.lists(

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from judgesense.statistics.bias import flip_sources, position_bias
+from judgesense.statistics.bias import position_bias
+from judgesense.statistics.flips import flip_sources
 
 
 def test_a_judge_that_follows_the_item_is_consistent():

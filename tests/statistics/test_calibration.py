@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judgesense.statistics import calibration as c
-from judgesense.statistics.selective import ask_threshold, error_bound
+from judgesense.statistics.calibration import ask_threshold
 
 RNG = np.random.default_rng(7)
 TOLD = np.log(RNG.dirichlet([2.0, 1.0, 0.5], size=60))
@@ -134,14 +134,6 @@ def test_nothing_to_learn_from_is_refused():
         c.batch_offsets([[np.nan, np.nan]])
     with pytest.raises(ValueError, match="same items"):
         c.paired_gain([1], [1, 0])
-
-
-def test_the_error_bound_is_clopper_pearson_s():
-    from scipy.stats import binomtest
-
-    for wrong, n in [(0, 59), (3, 100), (7, 40)]:
-        exact = binomtest(wrong, n, alternative="less").proportion_ci(0.95, method="exact").high
-        assert error_bound(wrong, n) == pytest.approx(exact, abs=1e-9)
 
 
 def test_the_threshold_keeps_its_error_in_95_of_100_runs():

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judgesense.statistics.calibration import folds_of
-from judgesense.statistics.choosing import choice_error
-from judgesense.statistics.crossfit import crossfit_weights
+from judgesense.statistics.selection import choice_error, crossfit_weights, folds_of
 
 
 def accuracies(scores: np.ndarray, clusters: list[int]) -> tuple[float, float]:

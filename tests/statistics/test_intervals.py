@@ -11,23 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgesense.statistics.inputs import cluster_codes, numbers
 from judgesense.statistics.intervals import (
     Interval,
-    bootstrap_mean,
-    cluster_codes,
     mean_t_cluster,
     wilson,
     wilson_cluster,
     wilson_from_sums,
 )
-from judgesense.statistics.kappa import (
-    bootstrap_kappa,
-    contingency,
-    kappa_from_table,
-    wilson_kappa,
-)
-from judgesense.statistics.resampling import resampled_sums
-from judgesense.statistics.tables import numbers
+from judgesense.statistics.kappa import bootstrap_kappa, contingency, kappa_from_table, wilson_kappa
+from judgesense.statistics.resampling import bootstrap_mean, resampled_sums
 
 
 def width(interval: Interval) -> float:
@@ -137,13 +130,12 @@ def test_the_bootstrap_of_rows_is_scipys() -> None:
     from scipy.stats import bootstrap
 
     values = np.random.default_rng(0).random(300) < 0.8
-    for method, name in (("percentile", "percentile"), ("bca", "BCa")):
-        ours = bootstrap_mean(values, method=method, n_resamples=20_000)
-        theirs = bootstrap(
-            (values.astype(float),), np.mean, n_resamples=20_000, method=name,
-            rng=np.random.default_rng(1),
-        ).confidence_interval  # fmt: skip
-        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.004)
+    ours = bootstrap_mean(values, n_resamples=20_000)
+    theirs = bootstrap(
+        (values.astype(float),), np.mean, n_resamples=20_000, method="percentile",
+        rng=np.random.default_rng(1),
+    ).confidence_interval  # fmt: skip
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.004)
 
 
 def test_the_three_ways_to_draw_agree() -> None:
@@ -229,8 +221,6 @@ def test_the_mean_interval_of_clusters_is_statsmodels() -> None:
         (lambda: wilson_cluster(["x"]), r"agree\[0\] is 'x'"),
         (lambda: wilson_cluster([[True], [True]]), r"agree\[0\] is \[True\]"),
         (lambda: wilson_cluster([True, False], ["a"]), "have 1 rows and the decisions 2"),
-        (lambda: bootstrap_mean([1.0, float("inf")]), r"values\[1\] is inf"),
-        (lambda: bootstrap_mean([1.0, 2.0], method="t"), "'percentile' or 'bca'"),
         (lambda: bootstrap_mean([1.0, 2.0], n_resamples=2.5), "n_resamples is 2.5"),  # type: ignore[arg-type]
         (lambda: mean_t_cluster([1.0, 2.0], confidence_level=1.0), "confidence_level is 1.0"),
     ],

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judgesense.statistics.label_planning import labels_needed, neyman
+from judgesense.statistics.label_planning import neyman
+from judgesense.statistics.planning import labels_needed
 from judgesense.statistics.prediction_powered import (
     combined,
     influence,

@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from judgesense.statistics.ranking import (
-    kendall_matrix,
-    lcb_sweep,
-    lower_bounds,
-    prompt_sensitivity,
-    ranking_stability,
-    spearman_matrix,
-)
+from judgesense.statistics.ranking import lcb_sweep, lower_bounds, ranking_stability
+from judgesense.statistics.ranks import kendall_matrix, spearman_matrix
+from judgesense.statistics.sensitivity import prompt_sensitivity
 
 
 def random_tables(count, seed):

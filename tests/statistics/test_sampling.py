@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from judgesense.statistics.sampling import sampled_jss
+from judgesense.statistics.agreement import sampled_jss
 
 
 def couples(a: list[str], b: list[str], same_prompt: bool) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
-from judgesense.statistics.shift import shift
+from judgesense.statistics.rates import shift
 
 
 def test_rate_direction_and_score() -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from statsmodels.formula.api import mixedlm
 
-from judgesense.statistics.variance_budget import variance_budget
+from judgesense.statistics.variance import variance_budget
 
 TRUTH = {"wording": 0.3, "order": 0.15, "rerun": 0.1}
 

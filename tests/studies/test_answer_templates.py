@@ -11,7 +11,7 @@ import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.maths import last_boxed
-from judgesense.statistics.templates import (
+from judgesense.statistics.sensitivity import (
     rank_agreement_interval,
     template_means,
     template_spread,

@@ -15,10 +15,10 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.numbers import match_number, read_number
-from judgesense.statistics.ranking import ranking_stability
-from judgesense.statistics.selection import (
+from judgesense.statistics.ranking import (
     held_out,
     pair_flips,
+    ranking_stability,
     redrawn_scores,
     seed_scores,
     selection_gain,

@@ -11,9 +11,9 @@ import numpy as np
 
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import cohen_kappa
-from judgesense.statistics.ranking import prompt_sensitivity
-from judgesense.statistics.templates import (
+from judgesense.statistics.sensitivity import (
     Spread,
+    prompt_sensitivity,
     rank_agreement_interval,
     template_means,
     template_spread,

@@ -12,8 +12,7 @@ import numpy as np
 from judgesense.reporting.run_tables import majority
 from judgesense.statistics.agreement import Agreement, jss
 from judgesense.statistics.arrays import Words
-from judgesense.statistics.bias import flip_sources
-from judgesense.statistics.breakdown import consensus
+from judgesense.statistics.flips import consensus, flip_sources
 from judgesense.statistics.variance import label_components
 from judgesense.studies.common.result import Record, Table
 from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase
@@ -154,9 +153,9 @@ def variance_results(judged: Judged) -> Table:
         flips_raw, flips = (None if grid is None else _flips(grid) for grid in (raw, mapped))
         template = single = None
         if mapped is not None:
-            found = label_components(mapped).variances
-            template = sum(found.get(name) or 0.0 for name in ("template", "template:order"))
-            single = sum(found.get(name) or 0.0 for name in ("item:template", "residual"))
+            found = label_components(mapped)
+            template = sum(found.get(name, 0.0) for name in ("template", "template:order"))
+            single = sum(found.get(name, 0.0) for name in ("item:template", "residual"))
         both = (template or 0.0) + (single or 0.0)
         rows.append({
             **case.ids, "flips_raw": None if mapped is None else flips_raw, "flips": flips,

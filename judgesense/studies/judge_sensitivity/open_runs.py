@@ -13,8 +13,8 @@ import numpy as np
 
 from judgesense.decisions.view import NOTHING
 from judgesense.statistics.agreement import Agreement, jss
-from judgesense.statistics.bias import flip_sources
 from judgesense.statistics.comparison import compare_jss, holm
+from judgesense.statistics.flips import flip_sources
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.studies.common.result import Record, Table, Value
 from judgesense.studies.judge_sensitivity.log import Judged, JudgedCase

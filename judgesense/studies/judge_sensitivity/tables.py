@@ -15,7 +15,7 @@ import numpy as np
 
 from judgesense import published
 from judgesense.reporting.tables import undecided_share
-from judgesense.statistics.breakdown import flip_overlap
+from judgesense.statistics.flips import flip_overlap
 from judgesense.studies.common.result import Record, Table
 from judgesense.studies.judge_sensitivity.beside import (
     FIRST,

@@ -18,8 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import identity_of, resolve_all, to_stderr
 from judgesense.run_folder.folder import read_record, read_run
 from judgesense.run_folder.responses import read_responses
-from judgesense.statistics.labels import check_seed
-from judgesense.statistics.tables import positive_number
+from judgesense.statistics.inputs import check_seed, positive_number
 from judgesense.studies.common.measures import cost_table
 from judgesense.studies.common.result import Result, Table, need_judges
 from judgesense.studies.paraphrase_robustness import tables

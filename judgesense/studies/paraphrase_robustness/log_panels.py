@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.crossfit import crossfit_weights
 from judgesense.statistics.ranks import chosen
+from judgesense.statistics.selection import crossfit_weights
 from judgesense.studies.common.drawing import slopes
 from judgesense.studies.common.result import Picture, Table
 from judgesense.studies.paraphrase_robustness.log_votes import JudgeVote, codes_of

@@ -16,8 +16,14 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.classical import TestResult, anova, chi_square, cohens_d, wilcoxon
-from judgesense.statistics.comparison import bonferroni
+from judgesense.statistics.classical import (
+    TestResult,
+    anova,
+    bonferroni,
+    chi_square,
+    cohens_d,
+    wilcoxon,
+)
 from judgesense.statistics.robustness import (
     TOLERANCES,
     Robustness,

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.crossfit import crossfit_weights
 from judgesense.statistics.intervals import Interval, mean_t_cluster
 from judgesense.statistics.ranks import chosen
+from judgesense.statistics.selection import crossfit_weights
 from judgesense.studies.paraphrase_robustness.grid import Cost, Grid, Scores
 from judgesense.text import join
 

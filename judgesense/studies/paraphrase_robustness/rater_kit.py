@@ -18,8 +18,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, writing
 from judgesense.files.documents import OwnShape, fit, parse_json
 from judgesense.files.tables import read_table
-from judgesense.statistics.labels import check_seed
-from judgesense.statistics.reliability import krippendorff_alpha
+from judgesense.statistics.inputs import check_seed
+from judgesense.statistics.kappa import krippendorff_alpha
 from judgesense.studies.common.result import Result, Table, Value, published
 from judgesense.studies.paraphrase_robustness.attributes import (
     attributes_of,

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from judgesense.reporting.plots import INK, SOFT, plain
+from judgesense.statistics.ranking import selection_gain
 from judgesense.statistics.ranks import competition_ranks
-from judgesense.statistics.selection import selection_gain
 from judgesense.studies.common.drawing import (
     CYCLE,
     legend_below,

@@ -9,16 +9,17 @@ from functools import cached_property
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.ranking import RankingStability, ranking_stability
-from judgesense.statistics.ranks import chosen
-from judgesense.statistics.selection import (
+from judgesense.statistics.ranking import (
     PairFlips,
+    RankingStability,
     SelectionGain,
     pair_flips,
+    ranking_stability,
     redrawn_scores,
     seed_scores,
     selection_gain,
 )
+from judgesense.statistics.ranks import chosen
 from judgesense.studies.common.result import Value
 from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS, PromptScores
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_cluster
-from judgesense.statistics.ranking import lcb_sweep
+from judgesense.statistics.ranking import PairFlips, lcb_sweep, selection_gain
 from judgesense.statistics.ranks import competition_ranks
-from judgesense.statistics.selection import PairFlips, selection_gain
 from judgesense.studies.common.result import Column, Record, Table, Value, published
 from judgesense.studies.prompt_ranking.grid import PromptScores
 from judgesense.studies.prompt_ranking.measures import REDRAWS, Measured

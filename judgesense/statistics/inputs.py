@@ -1,0 +1,346 @@
+"""Checks of a caller's input, at the public doors: labels as codes, rows of numbers, clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.arrays import Bools, Codes, Floats
+
+Labels = Sequence[str] | npt.NDArray[Any]
+
+UNDECIDED = ("UNCLEAR", "REFUSED", "ERROR")
+"""Labels without a decision: the answer cannot be read, the judge refused, the request failed."""
+
+_CHUNK = 1 << 16
+
+
+def is_several(values: Any) -> bool:
+    """Whether values can be counted and gone through: not a single value, text or a class.
+
+    >>> is_several(["A"]), is_several({"A"}), is_several("A"), is_several(np.array("A"))
+    (True, True, False, False)
+    """
+    if isinstance(values, (str, bytes, bytearray, type)) or getattr(values, "ndim", 1) == 0:
+        return False
+    return hasattr(values, "__len__") and hasattr(values, "__iter__")
+
+
+def is_ordered(values: Any) -> bool:
+    """Whether values are rows: several, and in an order.
+
+    >>> is_ordered(["A", "B"]), is_ordered("AB"), is_ordered({"A", "B"})
+    (True, False, False)
+    """
+    return is_several(values) and not isinstance(values, (Set, Mapping))
+
+
+def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
+    """Return finite numbers as a float array of `ndim` dimensions (1, or 2 for a table).
+
+    Args:
+        values: numbers, or rows of numbers of equal length; an array or a data frame will do.
+        name: the argument's name, for messages.
+        ndim: the number of dimensions.
+
+    Raises:
+        ValueError: not numbers, ragged, of another shape, empty, or not finite; names the place.
+
+    >>> numbers([[1, 2], [3, 4]], "predictions", 2).shape
+    (2, 2)
+    """
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()  # iterating a data frame yields its column names
+    if not (is_ordered(values) or isinstance(values, Iterator)):
+        raise ValueError(f"{name} is a {type(values).__name__}: pass a list of numbers")
+    if not (isinstance(values, np.ndarray) and values.dtype.kind in "fiub"):
+        values = list(values)
+        _check_cells(values, name, ndim)
+    try:
+        array: Floats = np.asarray(values, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError(f"{name} cannot be read as numbers ({error}): pass numbers") from None
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: pass at least one row of at least one number")
+    if array.ndim != ndim:
+        raise ValueError(f"{name} has {array.ndim} dimensions: pass {ndim}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        place = tuple(int(axis) for axis in np.argwhere(bad)[0])
+        at = "][".join(map(str, place))
+        raise ValueError(
+            f"{name}[{at}] is {array[place]}: pass finite numbers, or leave out the row"
+        )
+    return array
+
+
+def _check_cells(values: Sequence[Any], name: str, ndim: int) -> None:
+    """Raise ValueError at the first cell that is not a number, and at the first ragged row."""
+    kinds = set(map(type, values))
+    if ndim == 1 and (kinds <= {float, int} or kinds <= {bool, np.bool_}):
+        return
+    for row, value in enumerate(values):
+        place = f"{name}[{row}]"
+        if ndim == 1 and not _is_number(value):
+            raise ValueError(f"{place} is {value!r}, not a number: pass finite numbers")
+        if ndim > 1:
+            if not is_ordered(value):
+                raise ValueError(f"{place} is {value!r}: pass a list of numbers")
+            if len(value) != len(values[0]):
+                raise ValueError(
+                    f"{place} has {len(value)} numbers and {name}[0] has {len(values[0])}: pass "
+                    "rows of equal length"
+                )
+            _check_cells(value, place, ndim - 1)
+
+
+def _is_number(value: Any) -> bool:
+    numeric = isinstance(value, (float, int, np.floating, np.integer))
+    return numeric and not isinstance(value, (bool, np.bool_))
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a number (booleans excluded) and finite as a float.
+
+    >>> is_finite(2), is_finite(True), is_finite(float("nan"))
+    (True, False, False)
+    """
+    try:
+        return _is_number(value) and math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return False
+
+
+def positive_number(value: Any, name: str, example: str) -> float:
+    """Return a finite number >= 0, or raise ValueError.
+
+    >>> positive_number(1, "z", "1.0")
+    1.0
+    """
+    if not is_finite(value) or value < 0:
+        raise ValueError(
+            f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"
+        )
+    return float(value)
+
+
+def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Codes:
+    """Encode a stream of string labels as integers.
+
+    Args:
+        values: one string per row, a sequence or a one-dimensional numpy array.
+        name: the argument's name, for messages.
+        table: label -> code, extended in place (so that two streams share their codes).
+
+    Returns:
+        Codes, shape (n,).
+
+    Raises:
+        ValueError: not a sequence, or a row that is not a string (None, NaN, a number); names the
+            row.
+
+    >>> encode(["NO", "YES", "NO"], "decisions").tolist()
+    [0, 1, 0]
+    """
+    table = {} if table is None else table
+    rows = _as_rows(values, name)
+    codes = np.empty(len(rows), dtype=np.intp)
+    # In chunks, so that a million numpy strings do not become Python objects all at once.
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        chunk = part.tolist() if isinstance(part, np.ndarray) else part
+        try:
+            part_codes = np.fromiter(map(table.__getitem__, chunk), np.intp, len(chunk))
+        except (KeyError, TypeError):
+            _learn(table, chunk, name, start)
+            part_codes = np.fromiter(map(table.__getitem__, chunk), np.intp, len(chunk))
+        codes[start : start + len(chunk)] = part_codes
+    return codes
+
+
+def encode_pair(
+    one: Labels, two: Labels, names: tuple[str, str] = ("references", "predictions")
+) -> tuple[Codes, Codes, list[str]]:
+    """Encode two streams of equal length with one table of labels; `names` are for messages.
+
+    Returns:
+        The codes of both, shape (n,) each, and the labels by code.
+
+    Raises:
+        ValueError: as `encode`; also unequal lengths and empty input.
+
+    >>> first, second, labels = encode_pair(["A", "B"], ["B", "B"])
+    >>> second.tolist(), labels
+    ([1, 1], ['A', 'B'])
+    """
+    table: dict[str, int] = {}
+    first = encode(one, names[0], table)
+    second = encode(two, names[1], table)
+    if len(first) != len(second):
+        raise ValueError(
+            f"{names[0]} has {len(first)} rows and {names[1]} has {len(second)}: "
+            "pass one decision under each prompt for every pair"
+        )
+    if not len(first):
+        raise ValueError(f"{names[0]} and {names[1]} are empty: pass at least one pair")
+    return first, second, list(table)
+
+
+def check_level(confidence_level: float) -> float:
+    """Return the confidence level, or raise ValueError unless it lies strictly within (0, 1).
+
+    >>> check_level(0.95)
+    0.95
+    """
+    if (
+        isinstance(confidence_level, bool)
+        or not isinstance(confidence_level, (int, float, np.floating))
+        or not 0 < confidence_level < 1
+    ):
+        raise ValueError(
+            f"confidence_level is {confidence_level!r}: pass a number between 0 and 1, such as 0.95"
+        )
+    return float(confidence_level)
+
+
+def check_resamples(n_resamples: int) -> int:
+    """Return the number of resamples, or raise ValueError unless it is an integer of at least 1.
+
+    >>> check_resamples(100)
+    100
+    """
+    if (
+        isinstance(n_resamples, bool)
+        or not isinstance(n_resamples, (int, np.integer))
+        or n_resamples < 1
+    ):
+        raise ValueError(f"n_resamples is {n_resamples!r}: pass an integer of at least 1")
+    return int(n_resamples)
+
+
+def check_seed(seed: int) -> int:
+    """Return the seed, or raise ValueError unless it is an integer of at least 0.
+
+    >>> check_seed(7)
+    7
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed is {seed!r}: pass an integer of at least 0")
+    return int(seed)
+
+
+def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
+    """Return a set of labels, or raise ValueError unless it is a collection of strings.
+
+    A single string is refused: `"A" in "UNCLEAR"` is true and would silently drop decisions.
+
+    >>> sorted(check_labels(["TIE", "C"], "ties"))
+    ['C', 'TIE']
+    """
+    if not is_several(labels):
+        raise ValueError(f"{name} is {labels!r}: pass a list of strings")
+    for label in labels:
+        if not isinstance(label, str):
+            raise ValueError(f"{name} holds {label!r}: pass labels as strings")
+    return frozenset(labels)
+
+
+def _as_rows(values: Labels, name: str) -> Any:
+    """Something with len and slices: a list, a tuple or a one-dimensional array."""
+    if not is_ordered(values):
+        raise ValueError(
+            f"{name} is a {type(values).__name__}: pass a list or an array with one label per row"
+        )
+    if isinstance(values, (list, tuple)):
+        return values
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has {array.ndim} dimensions: pass one label per row")
+    return array
+
+
+def _learn(table: dict[str, int], chunk: Sequence[Any], name: str, start: int) -> None:
+    """Add the chunk's new labels to the table; ValueError names a row that is not a label."""
+    for row, value in enumerate(chunk, start):
+        if not isinstance(value, str):
+            raise ValueError(
+                f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass a label "
+                "such as 'YES', '4' or 'A', and 'UNCLEAR' if the answer cannot be read"
+            )
+    for label in sorted(set(chunk).difference(table)):
+        table[label] = len(table)
+
+
+def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
+    """Encode which rows belong together: the one owner of cluster identity.
+
+    Args:
+        clusters: one id per row, strings or integers; None makes every row a cluster of its own.
+        n: number of rows.
+
+    Returns:
+        Codes 0..k-1, shape (n,), and the number of clusters k.
+
+    Raises:
+        ValueError: a length other than n, or an id that is neither a string nor an integer.
+
+    >>> codes, k = cluster_codes(["q1", "q1", "q2"], 3)
+    >>> codes.tolist(), k
+    ([0, 0, 1], 2)
+    """
+    if clusters is None:
+        return np.arange(n, dtype=np.intp), n
+    if not is_ordered(clusters):
+        raise ValueError(
+            f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id per row"
+        )
+    if len(clusters) != n:
+        raise ValueError(
+            f"the clusters (item_ids) have {len(clusters)} rows and the decisions {n}: "
+            "pass one id per row"
+        )
+    if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
+        return _integer_codes(clusters)
+    ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
+    try:
+        table = {value: code for code, value in enumerate(dict.fromkeys(ids))}
+        kinds = {type(value) for value in table}
+    except TypeError:
+        table, kinds = {}, {list}
+    if not all(issubclass(kind, (str, int, np.integer)) and kind is not bool for kind in kinds):
+        for row, value in enumerate(ids):
+            if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
+                raise ValueError(
+                    f"the cluster (item id) of row {row} is {value!r}: pass a string or an integer"
+                )
+    codes = np.fromiter(map(table.__getitem__, ids), dtype=np.intp, count=n)
+    return codes, len(table)
+
+
+def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
+    if len(ids) and int(ids.max()) - int(ids.min()) <= 4 * len(ids):
+        # Ids close to row numbers need no sorting.
+        offsets = (ids - ids.min()).astype(np.intp, copy=False)
+        place = np.cumsum(np.bincount(offsets) > 0) - 1
+        return place[offsets], int(place[-1]) + 1
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    return inverse.astype(np.intp, copy=False), len(distinct)
+
+
+def booleans(values: Any, name: str) -> Bools:
+    """Rows of true/false (or 0/1) as a boolean array; ValueError names a row that is neither.
+
+    >>> booleans([1, 0], "agree").tolist()
+    [True, False]
+    """
+    if not isinstance(values, np.ndarray):
+        values = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in values]
+    array = numbers(values, name)
+    bad = np.flatnonzero((array != 0) & (array != 1))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}: pass true or false in every row")
+    return array.astype(np.bool_)

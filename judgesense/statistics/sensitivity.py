@@ -1,0 +1,241 @@
+"""How accuracies, and rankings by them, vary over prompts, and over templates by chance.
+
+Sensitivity of accuracies to prompts after "Artifact or Flaw?" (section 2.3), beside what the same
+answers would show if templates did not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.inputs import check_labels, numbers
+from judgesense.statistics.intervals import Interval
+from judgesense.statistics.ranks import (
+    spearman_matrix,
+)
+from judgesense.statistics.resampling import percentile_ends
+from judgesense.statistics.result import ResultMapping, data_frame
+
+_LARGEST = 1e150
+"""The squares of larger scores overflow."""
+
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class PromptSensitivity(ResultMapping):
+    """Spread of each model's accuracy over prompts, and agreement of the models' rankings.
+
+    `std` (population) and `range` have one value per model, by name if names were passed.
+    `spearman_pairs` has one value per pair of prompts in the order (0, 1), (0, 2), ..., (1, 2),
+    ...: None if all models tie under a prompt. `mean_spearman` is the mean of the defined ones;
+    None under 3 models. `degenerate` says what is undefined and why, and is None otherwise.
+    """
+
+    labels: ClassVar = {
+        "mean_std": "mean standard deviation over prompts",
+        "mean_spearman": "rank correlation between prompts",
+        "std": "standard deviation per model",
+        "range": "range per model",
+        "n_models": "models",
+        "n_prompts": "prompts",
+        "degenerate": "note",
+    }
+    std: list[float] | dict[str, float]
+    range: list[float] | dict[str, float]
+    mean_std: float
+    mean_spearman: float | None
+    spearman_pairs: list[float | None]
+    n_models: int
+    n_prompts: int
+    degenerate: str | None
+
+    def to_pandas(self) -> Any:
+        """`std` and `range` as a `pandas.DataFrame`, one row per model."""
+        return data_frame({"std": self.std, "range": self.range})
+
+
+def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) -> PromptSensitivity:
+    """Measure how accuracies, and the ranking of models by them, vary over prompts.
+
+    Args:
+        predictions: accuracies, shape (models, prompts), at least two prompts.
+        models: the models' names, shape (models,); `std` and `range` are then dicts by name.
+
+    Returns:
+        A `PromptSensitivity`.
+
+    Raises:
+        ValueError: not a table of finite numbers, ragged rows, fewer than two prompts, or names
+            that do not match the rows.
+
+    >>> prompt_sensitivity([[0.50, 0.52], [0.61, 0.58], [0.70, 0.73]]).mean_spearman
+    1.0
+    """
+    table = score_table(predictions, "model")
+    n_models, n_prompts = table.shape
+    if n_prompts < 2:
+        raise ValueError(
+            "predictions has one accuracy per model: pass each model's accuracy under at least two "
+            "prompts"
+        )
+    std = table.std(axis=1)
+    reason = None
+    pairs: list[float | None] = []
+    mean = None
+    if n_models < 3:
+        reason = f"mean_spearman needs at least 3 models, got {n_models}"
+    else:
+        rho = off_diagonal(spearman_matrix(table.T))
+        pairs = [None if np.isnan(value) else float(value) for value in rho]
+        mean = mean_and_std("rho", rho)["rho_mean"]
+        if undefined := int(np.isnan(rho).sum()):
+            reason = (
+                f"{undefined} of {len(rho)} pairs of prompts have no rank correlation: "
+                "all models tie under a prompt"
+            )
+    return PromptSensitivity(
+        std=_by_name(std, models),
+        range=_by_name(np.ptp(table, axis=1), models),
+        mean_std=float(std.mean()),
+        mean_spearman=mean,
+        spearman_pairs=pairs,
+        n_models=n_models,
+        n_prompts=n_prompts,
+        degenerate=reason,
+    )
+
+
+def _by_name(values: Floats, models: Sequence[str] | None) -> list[float] | dict[str, float]:
+    """One value per model: a list, or a dict if the models have names."""
+    found: list[float] = values.tolist()
+    if models is None:
+        return found
+    if not len(check_labels(models, "models")) == len(models) == len(found):
+        raise ValueError(
+            f"models is {models}: pass {len(found)} different names, one for each row of "
+            "predictions"
+        )
+    return dict(zip(models, found, strict=True))
+
+
+def score_table(values: Any, row_is: str) -> Floats:
+    """The table of scores, one column per prompt; refuses those whose squares overflow."""
+    table = numbers(values, "predictions", 2)
+    if (large := np.abs(table) > _LARGEST).any():
+        row, column = (int(axis) for axis in np.argwhere(large)[0])
+        raise ValueError(
+            f"predictions[{row}][{column}] ({row_is} {row}, prompt {column}) is "
+            f"{table[row, column]}: pass scores of at most {_LARGEST} in size"
+        )
+    return table
+
+
+def off_diagonal(matrix: Floats) -> Floats:
+    """The entries above the diagonal, row by row."""
+    values: Floats = matrix[np.triu_indices(len(matrix), 1)]
+    return values
+
+
+def mean_and_std(name: str, values: Floats) -> dict[str, Any]:
+    """Mean and population standard deviation of the defined values, as fields of a result."""
+    known = values[~np.isnan(values)]
+    ends = (float(known.mean()), float(known.std())) if len(known) else (None, None)
+    return dict(zip((f"{name}_mean", f"{name}_std"), ends, strict=True))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Spread of one model's accuracy over templates: population ``std``, and under permutation.
+
+    ``by_chance`` is the mean std when each item's scores are dealt to the templates at random;
+    ``p`` is the share of such deals (and the data itself) with at least the observed spread.
+    """
+
+    mean: float
+    std: float
+    low: float
+    high: float
+    by_chance: float
+    p: float
+
+
+def template_spread(scores: Floats, n_permutations: int = 500, seed: int = 0) -> Spread | None:
+    """Measure scores of shape (templates, items); None if a template has no score at all.
+
+    NaN is an answer without a score: it is left out of its template's mean, and dealt out with the
+    others. The permutation test has the null hypothesis "templates are exchangeable on every
+    item", as Cochran's Q for large samples. Raises ValueError for fewer than two templates or no
+    items.
+
+    >>> template_spread(np.array([[1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]])).std
+    0.25
+    """
+    if scores.ndim != 2 or len(scores) < 2 or not scores.shape[1]:
+        raise ValueError(
+            f"scores have shape {scores.shape}: pass at least two templates, and items"
+        )
+    means = template_means(scores)
+    if means is None:
+        return None
+    rng = np.random.default_rng(seed)
+    std = float(means.std())
+    dealt = []
+    for _ in range(n_permutations):
+        again = template_means(rng.permuted(scores, axis=0))
+        if again is not None:
+            dealt.append(again.std())
+    p = (1 + sum(one >= std - _TIE for one in dealt)) / (len(dealt) + 1)
+    by_chance = float(np.mean(dealt)) if dealt else std
+    return Spread(float(means.mean()), std, float(means.min()), float(means.max()), by_chance, p)
+
+
+def template_means(scores: Floats) -> Floats | None:
+    """Means over the last axis without NaN; None if one of them has no score.
+
+    >>> template_means(np.array([[1.0, np.nan], [0.0, 1.0]])).tolist()
+    [1.0, 0.5]
+    """
+    known = ~np.isnan(scores)
+    counts = known.sum(axis=-1)
+    if not counts.all():
+        return None
+    means: Floats = np.where(known, scores, 0.0).sum(axis=-1) / counts
+    return means
+
+
+def rank_agreement_interval(
+    scores: Floats, n_resamples: int = 200, seed: int = 0, confidence_level: float = 0.95
+) -> Interval:
+    """Percentile interval over items of the mean Spearman's rho between templates.
+
+    ``scores`` has shape (models, templates, items), NaN as in :func:`template_spread`; rho ranks
+    the models under every two templates. All templates share the resampled items, so with few
+    items the interval is wide and may not be centred on rho. The ends are None with fewer than
+    three models or two templates, and if no resample has a rho.
+
+    >>> scores = np.array([[[1.0, 1.0]] * 2, [[1.0, 0.0]] * 2, [[0.0, 0.0]] * 2])
+    >>> rank_agreement_interval(scores, n_resamples=20).high
+    1.0
+    """
+    n_models, n_templates, n_items = scores.shape
+    if n_models < 3 or n_templates < 2:
+        return Interval(None, None)
+    rng = np.random.default_rng(seed)
+    upper = np.triu_indices(n_templates, 1)
+    found = []
+    for _ in range(n_resamples):
+        means = template_means(scores[:, :, rng.integers(n_items, size=n_items)])
+        if means is None:
+            continue
+        rho = spearman_matrix(means.T)[upper]
+        if not np.isnan(rho).all():
+            found.append(float(np.nanmean(rho)))
+    if not found:
+        return Interval(None, None)
+    return Interval(*percentile_ends(found, confidence_level))
