@@ -11,9 +11,14 @@ import numpy as np
 
 from judgesense.decisions.view import Stream, distinct
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import UNDECIDED
 from judgesense.statistics.selection import Choice, choose
-from judgesense.statistics.wordings import NOT_JUDGED, WordingFigures, consensus_scores, screen
+from judgesense.statistics.wordings import (
+    NOT_JUDGED,
+    UNDECIDED,
+    WordingFigures,
+    consensus_scores,
+    screen,
+)
 from judgesense.tasks import ERROR
 from judgesense.text import join, number, p_value, percent, s
 from judgesense.trust.card import TrustCard

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judgesense.statistics.calibration import UNDECIDED
 from judgesense.statistics.permutation import gaps_between, lower_than_rest
 from judgesense.statistics.selection import choose
-from judgesense.statistics.wordings import NOT_JUDGED, consensus_scores, screen
+from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, consensus_scores, screen
 
 
 def answers(n: int, wordings: int, flips: float = 0.1, share: float = 0.5, seed: int = 0):
