@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from page_tables import percent, table
 
 from judgesense.decisions.view import Stream, view
+from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
@@ -27,7 +28,6 @@ from judgesense.text import short_names
 from judgesense.trust.grid import NOT_ASKED, grid_of
 from judgesense.trust.remedies import Remedy, units_of
 from judgesense.trust.wordings import Wordings
-from judgesense_dataset.items import read_rows
 from judgesense_dataset.templates import DATA
 
 STEPS = ("easy", "medium", "hard")
@@ -38,8 +38,8 @@ Share = tuple[float, float, float]
 
 def steps_of(task: str) -> dict[str, str]:
     """The step of each item of a task."""
-    rows = read_rows(DATA / f"{task}.jsonl")
-    return {str(row["item_id"]): str(row["difficulty"]) for _, row in rows}
+    rows = (record.values for record in read_table(DATA / f"{task}.jsonl"))
+    return {str(row["item_id"]): str(row["difficulty"]) for row in rows}
 
 
 def shares(stream: Stream, remedy: Remedy) -> tuple[dict[str, Share], int]:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from judgesense.tasks import Item, prompt_id, render
-from judgesense_dataset.published import known_tasks, recognise
+from judgesense_dataset.recognition import known_tasks, recognise
 
 PER_CLUSTER = 3
 CUT = "relevance"

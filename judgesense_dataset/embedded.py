@@ -13,8 +13,13 @@ from judgesense.files.documents import read_yaml
 from judgesense.tasks import Item
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items, pair_rows, plan
-from judgesense_dataset.templates import DATA, EMBEDDED_SOURCE, TaskTemplates, load_templates
-from judgesense_dataset.translations import mark_of
+from judgesense_dataset.templates import (
+    DATA,
+    EMBEDDED_SOURCE,
+    TRANSLATION,
+    TaskTemplates,
+    load_templates,
+)
 from judgesense_dataset.verdicts import load_verdicts
 
 EMBEDDED_VERSION = "2.0.0"
@@ -97,7 +102,7 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
         digest.update(path.read_bytes())
     source = {"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()}
     if name in _LANGUAGES:
-        source["translation"] = str(mark_of(_language(name)))
+        source["translation"] = TRANSLATION
     return build(
         templates,
         embedded_items(name),

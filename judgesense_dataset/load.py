@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.documents import parse_json
-from judgesense.files.tables import column_names, in_schema
+from judgesense.files.tables import Record, column_names, in_schema, read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     Aliases,
@@ -43,8 +43,7 @@ from judgesense_dataset.folder import (
     is_hub_folder,
     read_config,
 )
-from judgesense_dataset.items import read_rows
-from judgesense_dataset.published import complete, known_tasks
+from judgesense_dataset.recognition import complete_pairs, known_tasks
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _OPTIONAL = {
@@ -212,11 +211,11 @@ def jsonl_pairs(folder: Path) -> _Rows:
     """
     empty = True
     for path in data_files(folder):
-        numbered = list(read_rows(path))
-        if any("prompt_a" in row or "prompt_b" in row for _, row in numbered):
+        records = list(read_table(path))
+        if any("prompt_a" in record.values or "prompt_b" in record.values for record in records):
             empty = False
-            whole = complete(numbered, str(path), path.stem)
-            yield from zip((row for _, row in numbered), whole, strict=True)
+            rows = (record.values for record in records)
+            yield from zip(rows, complete_pairs(records, path.stem), strict=True)
     if empty:
         raise JudgeSenseError(f"{folder} holds no .jsonl rows with prompt_a and prompt_b")
 
@@ -224,23 +223,14 @@ def jsonl_pairs(folder: Path) -> _Rows:
 def _parquet_pairs(folder: Path) -> pa.Table:
     available = configs(folder)
     wanted = [ALL] if ALL in available else [name for name in available if name != PROMPTS]
-    tables = [read_config(folder, name) for name in wanted]
-    for table, name in zip(tables, wanted, strict=True):
-        if missing := [c for c in ("prompt_a", "prompt_b") if c not in table.column_names]:
-            raise JudgeSenseError(
-                f"{folder}: the config {name!r} lacks the column {missing[0]!r}; "
-                f"it has {', '.join(table.column_names)}"
-            )
-    if all(set(PAIR_ROWS.names) <= set(table.column_names) for table in tables):
-        return pa.concat_tables(
-            in_schema(table, PAIR_ROWS, f"{folder} ({name})")
-            for table, name in zip(tables, wanted, strict=True)
-        )
-    rows = [
-        row
-        for table, name in zip(tables, wanted, strict=True)
-        for row in complete(enumerate(table.to_pylist(), 1), f"{folder} ({name})", name)
-    ]
+    tables = {f"{folder} ({name})": read_config(folder, name) for name in wanted}
+    if all(set(PAIR_ROWS.names) <= set(table.column_names) for table in tables.values()):
+        return pa.concat_tables(in_schema(t, PAIR_ROWS, place) for place, t in tables.items())
+    rows: list[Mapping[str, Any]] = []
+    for name, (place, table) in zip(wanted, tables.items(), strict=True):
+        numbered = enumerate(table.to_pylist(), 1)
+        records = (Record(row, f"{place}, row {number}") for number, row in numbered)
+        rows += complete_pairs(records, name)
     return _table(rows, str(folder))
 
 

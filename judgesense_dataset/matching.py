@@ -28,7 +28,7 @@ from judgesense_dataset.audit.chance import (
 )
 from judgesense_dataset.audit.shortcuts import GradedText, rules, word_scores, words
 from judgesense_dataset.pairing import judged_text
-from judgesense_dataset.published import OPTIONS
+from judgesense_dataset.recognition import OPTIONS
 from judgesense_dataset.sources.loader import generator, quotas, shuffled
 from judgesense_dataset.templates import TaskTemplates
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
+from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,
@@ -32,7 +33,7 @@ from judgesense.tasks import (
     template_pairs,
 )
 from judgesense_dataset.folder import PAIR_ROWS
-from judgesense_dataset.items import load_items, read_rows
+from judgesense_dataset.items import items_of
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 DESIGNS = ("balanced", "full")
@@ -152,22 +153,20 @@ def read_files(
     templates: str | Path, items: str | Path
 ) -> tuple[dict[str, TaskTemplates], list[Item]]:
     """The tasks of a template file and the items of an item file; raises as `build_from_files`."""
-    templates, items = Path(templates), Path(items)
-    entries = load_templates(templates)
-    named = {number: row.get("task") or None for number, row in read_rows(items)}
-    for number, task in named.items():
+    entries, records = load_templates(templates), list(read_table(Path(items)))
+    tasks = [record.values.get("task") or None for record in records]
+    for record, task in zip(records, tasks, strict=True):
         if task not in entries and (task is not None or len(entries) > 1):
             problem = "is missing or empty" if task is None else f"names the unknown task {task!r}"
             raise JudgeSenseError(
-                f"{items}, row {number}: the column 'task' {problem}; "
-                f"{templates} has the tasks {', '.join(entries)}"
+                f"{record.place}: the column 'task' {problem}; {templates} has the tasks "
+                f"{', '.join(entries)}"
             )
-    present = set(named.values()) if len(entries) > 1 else set(entries)
+    present = [name for name in entries if len(entries) == 1 or name in tasks]
     loaded = [
         item
-        for name, entry in entries.items()
-        if name in present
-        for item in load_items(items, entry.task, entry.fields)
+        for name in present
+        for item in items_of(records, str(items), entries[name].task, entries[name].fields)
     ]
     return entries, loaded
 

@@ -25,7 +25,7 @@ from judgesense.tasks import Template, prompt_id
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
 from judgesense_dataset.similarity import Embedder, Measure, measure
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.validators import Vote, ask, judge_votes
+from judgesense_dataset.validators import Vote, fill, judge_votes
 
 PROMPT_FILE = DATA / "paraphrase_prompt.yaml"
 MAX_TOKENS = 512
@@ -164,7 +164,7 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
             "keep": f"Keep {', '.join(kept)} as they are. " if kept else "",
             "text": base.text,
         }
-        yield base, ask(asked["layout"], parts)
+        yield base, fill(asked["layout"], parts)
         step += 1
 
 

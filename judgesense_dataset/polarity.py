@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from judgesense.tasks import is_scale
-from judgesense_dataset.published import recognise
+from judgesense_dataset.recognition import recognise
 
 DIRECT, INVERTED = "direct", "inverted"
 

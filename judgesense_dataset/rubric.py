@@ -11,8 +11,8 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
+from judgesense.files.tables import read_table
 from judgesense.tasks import Task, Template, is_scale
-from judgesense_dataset.items import read_rows
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
@@ -40,13 +40,9 @@ def read_rubric(
     text = read_text(path).strip()
     if not text:
         raise JudgeSenseError(f"{path}: the rubric is empty")
-    first, gold = None, set()
-    for _, row in read_rows(data):
-        first = first or row
-        if row.get("gold") not in (None, ""):
-            gold.add(str(row["gold"]))
-    if first is None:
-        raise JudgeSenseError(f"{data}: holds no rows")
+    rows = [record.values for record in read_table(data)]
+    first = rows[0]
+    gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
     for inner in _BRACES.findall(text):
         if inner not in first:
             raise JudgeSenseError(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
-from judgesense_dataset.items import read_rows
+from judgesense.files.tables import read_table
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES, TaskTemplates, load_templates
 
 RECORDED = DATA / "translation_readings.jsonl"
@@ -148,13 +148,13 @@ def _items(language: str, entry: TaskTemplates) -> list[Translation]:
     path = LANGUAGE_FILES[language].with_name(name)
     if not path.is_file():
         return []
-    english = {row["item_id"]: row for _, row in read_rows(DATA / name)}
+    english = {one.values["item_id"]: one.values for one in read_table(DATA / name)}
     return [
         Translation(
             language, entry.task.name, row["item_id"], field, english[row["item_id"]][field],
             row[field], row.get("back_translation", {}).get(field, ""),
         )
-        for _, row in read_rows(path)
+        for row in (one.values for one in read_table(path))
         for field in sorted(entry.fields, key=list(row).index)
     ]  # fmt: skip
 
@@ -190,8 +190,8 @@ def load_readings(path: Path = RECORDED) -> list[Reading]:
     if not path.is_file():
         return []
     found = []
-    for number, row in read_rows(path):
-        where = f"{path}, row {number}"
+    for record in read_table(path):
+        row, where = record.values, record.place
         if row.keys() != set(Reading.__slots__):
             raise JudgeSenseError(f"{where}: a reading has {', '.join(Reading.__slots__)}")
         for name in ("same_meaning", "natural"):

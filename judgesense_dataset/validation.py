@@ -11,21 +11,21 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import file_bytes, sha256_of, write_text
-from judgesense.files.documents import parse_json
-from judgesense.statistics.kappa import cohen_kappa
+from judgesense.files.disk import sha256_of, write_text
+from judgesense.files.documents import Shape, fit, read_json
+from judgesense.statistics.agreement import cohen_kappa
+from judgesense.text import aligned
 from judgesense_dataset.folder import is_hub_folder, write_verdicts
 from judgesense_dataset.load import load_pairs
-from judgesense_dataset.similarity import PAPER_COSINE, PAPER_EDIT_DISTANCE, Embedder, Measure
+from judgesense_dataset.similarity import PAPER_COSINE, PAPER_EDIT_DISTANCE, Embedder
 from judgesense_dataset.validators import (
-    HUMAN,
     JUDGE,
     POLARITY,
     READING,
@@ -38,9 +38,10 @@ from judgesense_dataset.validators import (
     reading_votes,
     surface_votes,
 )
-from judgesense_dataset.verdicts import is_by_model, load_verdicts
+from judgesense_dataset.verdicts import load_verdicts
 
 RECORD, VERDICTS = "validation.json", "verdicts.jsonl"
+_PER_ITEM, _PER_WORDING = "every pair with its item", "every pair of wordings"
 _STATES = {True: "valid", False: "invalid", None: "undecided"}
 
 Note = Callable[[str], None]
@@ -88,9 +89,17 @@ def validate(
         JudgeSenseError: for unreadable input, an unknown judge, or an ``out`` that belongs to
             other pairs; where possible before any model is loaded.
     """
-    place = _out_folder(dataset, out)
+    folder = None if dataset is None else Path(dataset)
+    if out is None and (folder is None or not folder.is_dir()):
+        raise JudgeSenseError("name a folder for the verdicts with --out DIR")
+    place = Path(out) if out else Path(f"{Path(dataset or '').absolute()}.validation")
     rows = load_pairs(dataset, revision).to_pylist()
-    _check_ids(rows)
+    for pair, times in Counter(row["pair_id"] for row in rows).most_common(1):
+        if times > 1:
+            raise JudgeSenseError(
+                f"{times} rows have the pair id {pair!r}, so verdicts cannot be told apart; "
+                "judgesense dataset audit lists repeated rows"
+            )
     inputs = _inputs(rows, judges, humans, per_item)
     record = _earlier(place, inputs)
     if record is not None:
@@ -98,64 +107,9 @@ def validate(
     else:
         record = _validate(rows, judges, [Path(path) for path in humans], place, inputs, note)
     changed: tuple[Path, ...] = ()
-    if write_back and dataset is not None and is_hub_folder(Path(dataset)):
-        changed = write_verdicts(Path(dataset), load_verdicts(place / VERDICTS))
+    if write_back and folder is not None and is_hub_folder(folder):
+        changed = write_verdicts(folder, load_verdicts(place / VERDICTS))
     return Validation(record, place, changed)
-
-
-def _validate(
-    rows: Sequence[Mapping[str, Any]],
-    judges: Sequence[Any],
-    humans: Sequence[Path],
-    place: Path,
-    inputs: dict[str, Any],
-    note: Note,
-) -> dict[str, Any]:
-    """Collect all votes, then write the verdicts and the record."""
-    votes: dict[str, list[Vote]] = {}
-    for path in humans:
-        votes[(JUDGE if is_by_model(path) else HUMAN) + path.stem] = file_votes(rows, path)
-    votes[POLARITY] = polarity_votes(rows)
-    votes[READING] = reading_votes(rows)
-    embedder = Embedder()
-    votes[SURFACE], measures = surface_votes(rows, embedder)
-    described: dict[str, Any] = {SURFACE: embedder.describe()}
-    for judge, identity in zip(judges, inputs["judges"], strict=True):
-        name, vote, about = _ask(
-            judge, identity, rows, place, inputs["judges_asked"] == _PER_ITEM, note
-        )
-        votes[JUDGE + name], described[JUDGE + name] = vote, about
-    record = {
-        "schema": 1,
-        "inputs": inputs,
-        "validators": [_summary(name, votes[name], described.get(name, {})) for name in votes],
-        "agreement": _agreement(votes),
-        "surface": _measured(measures),
-        "tasks": {},
-    }
-    _write(place, rows, votes, record)
-    return record
-
-
-def _out_folder(dataset: str | Path | None, out: str | Path | None) -> Path:
-    if out is not None:
-        return Path(out)
-    if dataset is None or not Path(dataset).is_dir():
-        raise JudgeSenseError("name a folder for the verdicts with --out DIR")
-    folder = Path(dataset).absolute()
-    return folder.with_name(folder.name + ".validation")
-
-
-def _check_ids(rows: Sequence[Mapping[str, Any]]) -> None:
-    for pair, times in Counter(row["pair_id"] for row in rows).most_common(1):
-        if times > 1:
-            raise JudgeSenseError(
-                f"the pair id {pair!r} occurs on {times} rows; verdicts are stored by pair id, so "
-                "give every pair its own id"
-            )
-
-
-_PER_ITEM, _PER_WORDING = "every pair with its item", "every pair of wordings"
 
 
 def _inputs(
@@ -194,21 +148,71 @@ def _identity(judge: Any) -> dict[str, Any]:
     return {"judge": loaded.name}
 
 
+class _Inputs(Shape, extra="allow"):
+    pairs: str
+
+
+class _Record(Shape, extra="allow"):
+    """What is read of an earlier ``validation.json``."""
+
+    inputs: _Inputs
+
+
 def _earlier(place: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
     """The record of a finished validation of these inputs, if there is one."""
     path = place / RECORD
     if not path.exists():
         return None
-    try:
-        record = dict(parse_json(file_bytes(path), path.name))
-        earlier = dict(record["inputs"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise JudgeSenseError(f"{path} cannot be read ({error!r}); remove it") from error
-    if earlier.get("pairs") != inputs["pairs"]:
+    record: dict[str, Any] = read_json(path)
+    earlier = fit(_Record, record, str(path), "the record of a validation").inputs
+    if earlier.pairs != inputs["pairs"]:
         raise JudgeSenseError(
             f"{place} holds the validation of other pairs; choose another folder with --out"
         )
-    return record if earlier == inputs and (place / VERDICTS).exists() else None
+    same = earlier.model_dump() == inputs and (place / VERDICTS).exists()
+    return record if same else None
+
+
+def _validate(
+    rows: Sequence[Mapping[str, Any]],
+    judges: Sequence[Any],
+    humans: Sequence[Path],
+    place: Path,
+    inputs: dict[str, Any],
+    note: Note,
+) -> dict[str, Any]:
+    """Collect all votes, then write the verdicts and the record."""
+    votes = dict(file_votes(rows, path) for path in humans)
+    votes[POLARITY] = polarity_votes(rows)
+    votes[READING] = reading_votes(rows)
+    embedder = Embedder()
+    votes[SURFACE], measures = surface_votes(rows, embedder)
+    origins: dict[str, Any] = {SURFACE: embedder.describe()}
+    for judge, identity in zip(judges, inputs["judges"], strict=True):
+        name, of_judge, log = _ask(judge, identity, rows, place, inputs["judges_asked"], note)
+        votes[JUDGE + name] = of_judge
+        origins[JUDGE + name] = {"asked": identity, "log": log}
+    surface: dict[str, Any] = {"n": len(measures)}
+    for column, paper in (("edit_distance", PAPER_EDIT_DISTANCE), ("cosine", PAPER_COSINE)):
+        values = [getattr(measure, column) for measure in measures]
+        surface[column] = {
+            "mean": round(fmean(values), 4),
+            "sd": round(pstdev(values), 4),
+            "paper_mean": paper[0],
+            "paper_sd": paper[1],
+        }
+    record = {
+        "schema": 1,
+        "inputs": inputs,
+        "validators": [
+            {**_summary(name, of_one), **origins.get(name, {})} for name, of_one in votes.items()
+        ],
+        "agreement": _agreement(votes),
+        "surface": surface,
+        "tasks": {},
+    }
+    _write(place, rows, votes, record)
+    return record
 
 
 def _ask(
@@ -216,24 +220,24 @@ def _ask(
     identity: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
     place: Path,
-    per_item: bool,
+    asked: str,
     note: Note,
-) -> tuple[str, list[Vote], dict[str, Any]]:
-    """One judge's name, votes and description; each judge's log has its own folder."""
+) -> tuple[str, list[Vote], str]:
+    """One judge's name, votes and log folder below ``place``."""
     from local_judges.registry import load_judge
 
-    asked = json.dumps([identity, per_item], sort_keys=True)
-    key = hashlib.sha256(asked.encode()).hexdigest()[:8]
+    per_item = asked == _PER_ITEM
+    fixed = json.dumps([identity, per_item], sort_keys=True)
+    log = f"judges/{hashlib.sha256(fixed.encode()).hexdigest()[:8]}"
     loaded = load_judge(judge)
     try:
-        votes = judge_votes(rows, loaded, place / "judges" / key, note, per_item=per_item)
-        return loaded.name, votes, {"asked": dict(identity), "log": f"judges/{key}"}
+        return loaded.name, judge_votes(rows, loaded, place / log, note, per_item=per_item), log
     finally:
         if loaded is not judge:
             loaded.close()
 
 
-def _summary(name: str, votes: Sequence[Vote], described: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
     counts = Counter(vote.verdict for vote in votes)
     scores = [vote.score for vote in votes if vote.score is not None]
     return {
@@ -243,46 +247,29 @@ def _summary(name: str, votes: Sequence[Vote], described: Mapping[str, Any]) -> 
         "silent": counts[None],
         "inverted": sum(bool(vote.details.get("inverted")) for vote in votes),
         "mean_score": round(fmean(scores), 4) if scores else None,
-        **described,
     }
 
 
 def _agreement(votes: Mapping[str, Sequence[Vote]]) -> list[dict[str, Any]]:
     """Percent agreement and Cohen's kappa of every two voices, over the pairs both decide."""
-    found = []
+    agreement = []
     for first, second in combinations([name for name in votes if name != POLARITY], 2):
         both = [
             (str(a.verdict), str(b.verdict))
             for a, b in zip(votes[first], votes[second], strict=True)
             if a.verdict is not None and b.verdict is not None
         ]
-        if not both:
-            continue
-        said = [list(words) for words in zip(*both, strict=True)]
-        found.append(
-            {
-                "a": first,
-                "b": second,
-                "n": len(both),
-                "percent": 100 * sum(a == b for a, b in both) / len(both),
-                "kappa": cohen_kappa(said[0], said[1]),
-            }
-        )
-    return found
-
-
-def _measured(measures: Sequence[Measure]) -> dict[str, Any]:
-    """Mean and standard deviation over the distinct wording pairs, beside the paper's."""
-    found: dict[str, Any] = {"n": len(measures)}
-    for name, paper in (("edit_distance", PAPER_EDIT_DISTANCE), ("cosine", PAPER_COSINE)):
-        values = [asdict(measure)[name] for measure in measures]
-        found[name] = {
-            "mean": round(fmean(values), 4),
-            "sd": round(pstdev(values), 4),
-            "paper_mean": paper[0],
-            "paper_sd": paper[1],
-        }
-    return found
+        if both:
+            agreement.append(
+                {
+                    "a": first,
+                    "b": second,
+                    "n": len(both),
+                    "percent": 100 * sum(a == b for a, b in both) / len(both),
+                    "kappa": cohen_kappa([a for a, _ in both], [b for _, b in both]),
+                }
+            )
+    return agreement
 
 
 def _write(
@@ -295,14 +282,14 @@ def _write(
     tasks: dict[str, Counter[str]] = defaultdict(Counter)
     lines = []
     for at, row in enumerate(rows):
-        said = {name: found[at] for name, found in votes.items()}
-        valid, score = consensus(said)
+        of_pair = {name: votes_of_one[at] for name, votes_of_one in votes.items()}
+        valid, score = consensus(of_pair)
         tasks[row["task_type"]][_STATES[valid]] += 1
         line = {
             "pair_id": row["pair_id"],
             "valid": valid,
             "semantic_equivalence_score": score,
-            "validation": {name: vote.to_json() for name, vote in said.items()},
+            "validation": {name: vote.to_json() for name, vote in of_pair.items()},
         }
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
     record["tasks"] = {
@@ -311,3 +298,33 @@ def _write(
     place.mkdir(parents=True, exist_ok=True)
     write_text(place / VERDICTS, "".join(lines))
     write_text(place / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+
+def render_validation(record: Mapping[str, Any]) -> str:
+    """A validation's record as text: the consensus, each validator, and their agreement."""
+    tasks = [("task", "valid", "invalid", "undecided")]
+    tasks += [(name, *map(str, counts.values())) for name, counts in record["tasks"].items()]
+    names = ("yes", "no", "silent", "inverted", "mean_score")
+    validators = [("validator", *names)]
+    for one in record["validators"]:
+        validators.append((one["validator"], *(_number(one[name]) for name in names)))
+    agreement = [("agreement of", "and", "pairs", "percent", "kappa")]
+    for one in record["agreement"]:
+        numbers = (one["n"], one["percent"], one["kappa"])
+        agreement.append((one["a"], one["b"], *map(_number, numbers)))
+    surface = record["surface"]
+    lines = [*aligned(tasks), "", *aligned(validators), "", *aligned(agreement), ""]
+    lines.append(f"over {surface['n']} distinct pairs of wordings (mean, standard deviation):")
+    for name in ("edit_distance", "cosine"):
+        m = surface[name]
+        lines.append(
+            f"  {name.replace('_', ' ')} {m['mean']:.3f}, {m['sd']:.3f} (second paper: "
+            f"{m['paper_mean']:.3f}, {m['paper_sd']:.2f})"
+        )
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.3f}"

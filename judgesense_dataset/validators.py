@@ -21,8 +21,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
-from judgesense_dataset.polarity import is_identity, known_map
-from judgesense_dataset.published import recognise, wording_of
+from judgesense_dataset.polarity import is_identity
+from judgesense_dataset.recognition import recognise, wording_of
 from judgesense_dataset.similarity import Embedder, Measure, measure
 from judgesense_dataset.templates import DATA, load_templates
 from judgesense_dataset.verdicts import read_verdicts
@@ -100,34 +100,32 @@ def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
     known: dict[tuple[str, str], str] = {}
 
     def text(row: PairRow, side: str) -> str:
-        prompt, template = row[f"prompt_{side}"], row[f"template_{side}"]
-        key = (row["task_type"], template or prompt)
+        prompt = row[f"prompt_{side}"]
+        key = (row["task_type"], row[f"template_{side}"] or prompt)
         if key not in known:
-            found = recognise(row["task_type"], prompt)
+            match = recognise(row["task_type"], prompt)
             known[key] = (
-                found[0].text if found else wording_of(prompt, row["response_being_judged"])
+                match[0].text if match else wording_of(prompt, row["response_being_judged"])
             )
         return known[key]
 
     return [(text(row, "a"), text(row, "b")) for row in rows]
 
 
-def surface_votes(
-    rows: Sequence[PairRow], embedder: Embedder | None = None
-) -> tuple[list[Vote], list[Measure]]:
+def surface_votes(rows: Sequence[PairRow], embedder: Embedder) -> tuple[list[Vote], list[Measure]]:
     """Votes by the cosine of the meanings, and the measures of every distinct wording pair."""
     pairs = wordings(rows)
     distinct = list(dict.fromkeys(pairs))
-    measured = dict(zip(distinct, measure(distinct, embedder), strict=True))
-    votes = [
-        Vote(
-            measured[pair].verdict,
-            round(min(1.0, max(0.0, measured[pair].cosine)), _DIGITS),
-            {"edit_distance": round(measured[pair].edit_distance, _DIGITS)},
+    measures = dict(zip(distinct, measure(distinct, embedder), strict=True))
+    votes = {
+        pair: Vote(
+            one.verdict,
+            round(min(1.0, max(0.0, one.cosine)), _DIGITS),
+            {"edit_distance": round(one.edit_distance, _DIGITS)},
         )
-        for pair in pairs
-    ]
-    return votes, [measured[pair] for pair in distinct]
+        for pair, one in measures.items()
+    }
+    return [votes[pair] for pair in pairs], list(measures.values())
 
 
 def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
@@ -136,22 +134,18 @@ def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
     A map cannot be right if it contradicts a known wording, or if the two maps lead to different
     labels. The vote has no score: equal labels do not make two wordings equivalent.
     """
-
-    @lru_cache(maxsize=4096)
-    def truth(task: str, prompt: str) -> Mapping[str, str] | None:
-        return known_map(task, prompt)
-
+    truth = lru_cache(maxsize=4096)(recognise)
     votes = []
     for row in rows:
-        maps = [
-            load_label_map(row[f"label_map_{side}"]) if row[f"label_map_{side}"] else None
-            for side in "ab"
-        ]
-        if maps[0] is None or maps[1] is None:
+        if not (row["label_map_a"] and row["label_map_b"]):
             votes.append(Vote(None))
             continue
-        meant = [truth(row["task_type"], row[f"prompt_{side}"]) for side in "ab"]
-        right = all(m is None or m == given for m, given in zip(meant, maps, strict=True))
+        maps = [load_label_map(row[f"label_map_{side}"]) for side in "ab"]
+        known = [truth(row["task_type"], row[f"prompt_{side}"]) for side in "ab"]
+        right = all(
+            match is None or match[0].label_map == given
+            for match, given in zip(known, maps, strict=True)
+        )
         same = set(maps[0].values()) == set(maps[1].values())
         inverted = is_identity(maps[0]) != is_identity(maps[1])
         votes.append(Vote(right and same, None, {"inverted": inverted}))
@@ -167,13 +161,13 @@ def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
     readings, texts = load_readings(), _read_texts()
     votes = []
     for row in rows:
-        ids = [row["template_a"], row["template_b"]]
+        ids = (row["template_a"], row["template_b"])
         was_read = all(
             name in texts and texts[name] in row[f"prompt_{side}"]
             for name, side in zip(ids, "ab", strict=True)
         )
-        said = readings.get(frozenset(ids)) if was_read else None
-        votes.append(Vote(None) if said is None else Vote(said, float(said)))
+        equivalent = readings.get(frozenset(ids)) if was_read else None
+        votes.append(Vote(equivalent, None if equivalent is None else float(equivalent)))
     return votes
 
 
@@ -196,20 +190,21 @@ def _read_texts() -> dict[str, str]:
     }
 
 
-def file_votes(rows: Sequence[PairRow], path: Path) -> list[Vote]:
-    """A file's verdicts on these pairs.
+def file_votes(rows: Sequence[PairRow], path: Path) -> tuple[str, list[Vote]]:
+    """The name of a file's validator (a judge's for a model's verdicts), and its verdicts.
 
     Raises JudgeSenseError for a file that cannot be read, or that covers none of the pairs.
     """
-    said = read_verdicts(path)
-    ids = [row["pair_id"] for row in rows]
-    if not any(pair in said for pair in ids):
+    file = read_verdicts(path)
+    verdicts = [file.verdicts.get(row["pair_id"]) for row in rows]
+    if not any(row["pair_id"] in file.verdicts for row in rows):
         raise JudgeSenseError(
-            f"{path}: none of its {len(said)} pairs (such as {next(iter(said))!r}) is in the "
-            f"dataset, whose first pair is {ids[0]!r}"
+            f"{path}: none of its {len(file.verdicts)} pairs (such as "
+            f"{next(iter(file.verdicts))!r}) is in the dataset, whose first pair is "
+            f"{rows[0]['pair_id']!r}"
         )
-    verdicts = [said.get(pair) for pair in ids]
-    return [Vote(v, None if v is None else float(v)) for v in verdicts]
+    votes = [Vote(v, None if v is None else float(v)) for v in verdicts]
+    return (JUDGE if file.by_model else HUMAN) + path.stem, votes
 
 
 def judge_votes(
@@ -229,13 +224,9 @@ def judge_votes(
     """
     from local_judges.runner import run_judge
 
-    if per_item:
-        pairs = [(str(row["prompt_a"]), str(row["prompt_b"])) for row in rows]
-    else:
-        pairs = wordings(rows)
+    pairs = [(r["prompt_a"], r["prompt_b"]) for r in rows] if per_item else wordings(rows)
     scoring = "options" if "options" in judge.scorings else "generate"
-    asked = questions(list(dict.fromkeys(pairs)))
-    run_judge(judge, asked, out, (scoring,), note=note)
+    run_judge(judge, questions(list(dict.fromkeys(pairs))), out, (scoring,), note=note)
     log = read_log(out).select(["item_id", "raw_decision", "option_logprobs", "raw_text"])
     answers = {row["item_id"]: _vote(row) for row in log.to_pylist()}
     return [answers[_pair_key(pair)] for pair in pairs]
@@ -253,20 +244,17 @@ def _vote(answer: Mapping[str, Any]) -> Vote:
 
 def questions(pairs: Sequence[tuple[str, str]]) -> Benchmark:
     """The paper's question about pairs of texts, as prompts to answer YES or NO."""
-    asked = read_yaml(PROMPT_FILE)
+    form = read_yaml(PROMPT_FILE)
     label_map = dump_label_map({label: label for label in EQUIVALENCE.labels})
-
-    def prompt(pair: tuple[str, str]) -> Prompt:
-        parts = {"question": asked["question"], "prompt_a": pair[0], "prompt_b": pair[1]}
-        text, key = ask(asked["layout"], parts), _pair_key(pair)
-        return Prompt(
-            prompt_id(text), text, EQUIVALENCE.name, key, key, "validation", NO_ORDER, label_map,
-            None,
-        )  # fmt: skip
-
+    prompts = []
+    for a, b in pairs:
+        parts = {"question": form["question"], "prompt_a": a, "prompt_b": b}
+        text, key = fill(form["layout"], parts), _pair_key((a, b))
+        names = (EQUIVALENCE.name, key, key, "validation", NO_ORDER, label_map, None)
+        prompts.append(Prompt(prompt_id(text), text, *names))
     return Benchmark(
         tasks={EQUIVALENCE.name: EQUIVALENCE},
-        prompts=table_of_prompts(map(prompt, pairs)),
+        prompts=table_of_prompts(prompts),
         pairs=PAIR_SCHEMA.empty_table(),
         source={"name": "validation"},
     )
@@ -276,6 +264,6 @@ def _pair_key(pair: tuple[str, str]) -> str:
     return prompt_id("\n\n".join(pair))
 
 
-def ask(layout: str, parts: Mapping[str, str]) -> str:
+def fill(layout: str, parts: Mapping[str, str]) -> str:
     """Fill a layout in one pass, so that braces in a part are not read as placeholders."""
-    return re.sub(r"\{(\w+)\}", lambda found: parts[found.group(1)], layout)
+    return re.sub(r"\{(\w+)\}", lambda match: parts[match.group(1)], layout)

@@ -17,7 +17,7 @@ import numpy as np
 from judgesense.tasks import Item, Task, Template, render
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import JUDGED
-from judgesense_dataset.published import known_tasks
+from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import (
     EMBEDDED_SOURCE,
     LANGUAGE_FILES,
@@ -29,6 +29,7 @@ from judgesense_dataset.variants import Variant
 EXAMPLES = "variant_examples"
 """The field that few-shot examples are shown as."""
 
+_LAYOUT_KEYS = {"fields_order", "separator", "spacing", "casing", "enumeration", "sampled"}
 _SHOWN = re.compile(r"(\s*)([^\s{}:][^{}:\n]*)(:[ \t]*)\{(\w+)\}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
@@ -55,30 +56,27 @@ def applied(variant: Variant, task: Task, base: Template, seed: int = 0) -> Temp
     >>> changed.text, dict(changed.label_map)
     ('Which passage is more relevant to the query? Answer 1 or 2.', {'1': 'A', '2': 'B'})
     """
-    found: Template | None = base
+    changed: Template | None = base
     if variant.language:
-        found = _translated(variant.language, base)
-        if found is None:
+        changed = _translated(variant.language, base)
+    elif variant.texts:
+        if (wording := variant.texts.get(base.task)) is None:
             return None
-    if variant.texts:
-        if base.task not in variant.texts:
-            return None
-        identity = {label: label for label in task.labels}
-        own = variant.label_maps.get(base.task, identity)
-        found = replace(base, text=variant.texts[base.task], label_map=MappingProxyType(dict(own)))
-    if variant.option_labels:
-        found = _relabelled(found, task, variant.option_labels)
-    if found is not None and _changes_layout(variant):
-        found = _laid_out(found, task, variant, seed)
-    if found is None:
+        label_map = wording.label_map or {label: label for label in task.labels}
+        changed = replace(base, text=wording.text, label_map=MappingProxyType(label_map))
+    if changed and variant.option_labels:
+        changed = _relabelled(changed, task, variant.option_labels)
+    if changed and (_LAYOUT_KEYS & variant.model_fields_set or variant.instruction == "last"):
+        changed = _laid_out(changed, task, variant, seed)
+    if changed is None:
         return None
-    if variant.instruction == "system" and not found.layout.replace("{instruction}", "").strip():
+    if variant.instruction == "system" and not changed.layout.replace("{instruction}", "").strip():
         return None  # Nothing would be left for the user message.
-    text = " ".join(part for part in (variant.before, found.text, variant.after) if part)
-    layout = found.layout
+    text = " ".join(part for part in (variant.before, changed.text, variant.after) if part)
+    layout = changed.layout
     if variant.few_shot:
         layout = layout.replace("{instruction}", f"{{instruction}}\n\n{{{EXAMPLES}}}", 1)
-    return replace(found, text=text, layout=layout)
+    return replace(changed, text=text, layout=layout)
 
 
 def changed_item(
@@ -101,7 +99,8 @@ def changed_item(
         )
         return replace(item, fields={**item.fields, EXAMPLES: text})
     if variant.language:
-        return _translated_item(variant.language, item)
+        fields = _translations(variant.language, item.task).get(item.item_id)
+        return _with(item, fields) if fields and item.source == EMBEDDED_SOURCE else None
     if variant.item:
         return _opposite(task, item, pool, seed)
     if variant.append or variant.keep:
@@ -125,16 +124,9 @@ def _translated(language: str, base: Template) -> Template | None:
     return next(t for t in entry.templates if t.template_id == base.template_id)
 
 
-def _translated_item(language: str, item: Item) -> Item | None:
-    """The embedded item in that language; None if it is another's, or has no translation."""
-    fields = _translations(language, item.task).get(item.item_id)
-    if fields is None or item.source != EMBEDDED_SOURCE:
-        return None
-    return _with(item, fields)
-
-
 @lru_cache(maxsize=32)
 def _translations(language: str, task: str) -> Mapping[str, Mapping[str, str]]:
+    """The fields of the embedded items of a task that are translated, by item."""
     path = LANGUAGE_FILES[language].with_name(f"{task}.jsonl")
     if not path.is_file():
         return {}
@@ -144,13 +136,6 @@ def _translations(language: str, task: str) -> Mapping[str, Mapping[str, str]]:
 
 def _with(item: Item, fields: Mapping[str, str]) -> Item:
     return replace(item, fields=MappingProxyType({**item.fields, **fields}))
-
-
-def _changes_layout(variant: Variant) -> bool:
-    return bool(
-        variant.fields or variant.instruction == "last" or variant.separator or variant.spacing
-        or variant.casing or variant.enumeration or variant.sampled
-    )  # fmt: skip
 
 
 def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Template | None:
@@ -176,10 +161,10 @@ def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Te
         ]
         at = rng.permutation(len(drawn))[(variant.sampled - 1) % len(drawn)]
         separator, spacing, casing, mark = drawn[int(at)]
-    if (variant.spacing or variant.fields) and len(shown) < 2:
+    if (variant.spacing or variant.fields_order) and len(shown) < 2:
         return None
     order = shown
-    if variant.fields:
+    if variant.fields_order:
         options = [one for one in shown if one[3] in task.options.values()]
         others = [one for one in shown if one not in options]
         order = [*options, *reversed(others)]
@@ -201,9 +186,9 @@ def _cased(name: str, casing: str, labels: Sequence[str]) -> str:
     return str(getattr(name, casing)())
 
 
-def _relabelled(template: Template | None, task: Task, labels: Sequence[str]) -> Template | None:
+def _relabelled(template: Template, task: Task, labels: Sequence[str]) -> Template | None:
     """The template with other names of the two options; None without options or their names."""
-    if template is None or not task.comparative or set(labels) == set(task.labels):
+    if not task.comparative or set(labels) == set(task.labels):
         return None
     one, two = (re.escape(label) for label in task.labels)
     named = re.compile(rf"\b{one}(\s*(?:,?\s*(?:or|and)|/|,)\s*){two}\b")

@@ -14,8 +14,7 @@ from judgesense.decisions import CONTRAST, EQUIVALENT
 from judgesense.run_folder.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
 from judgesense_dataset.polarity import INVERTED, cue
-from judgesense_dataset.templates import TaskTemplates
-from judgesense_dataset.translations import mark_of
+from judgesense_dataset.templates import TRANSLATION, TaskTemplates
 from judgesense_dataset.variant_changes import EXAMPLES, applied, base_of, changed_item
 from judgesense_dataset.variants import VARIANTS, Variant
 
@@ -99,7 +98,7 @@ def with_variants(
     source = {**benchmark.source, "variants": ",".join(sorted(used))}
     spoken = dict.fromkeys(v.language for v in variants if v.language and v.name in used)
     if spoken:
-        source["translation"] = "; ".join(f"{code}: {mark_of(code)}" for code in spoken)
+        source["translation"] = "; ".join(f"{code}: {TRANSLATION}" for code in spoken)
     star = pa.Table.from_pylist(rows, schema=VARIANT_SCHEMA)
     own = benchmark.prompts if reworded else benchmark.prompts.slice(0, 0)
     kept = benchmark.pairs if reworded else PAIR_SCHEMA.empty_table()

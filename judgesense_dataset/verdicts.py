@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense_dataset.items import read_rows
+from judgesense.files.tables import read_table
 from judgesense_dataset.templates import DATA
 
 COLUMNS = ("manual_label", "validation_decision", "verdict")
-MODELS = ("validation_decision",)
-"""The columns that hold a model's verdicts; the others hold a person's."""
 
 RECORDED = DATA / "verdicts.jsonl"
 """The verdicts on the embedded benchmark's pairs, recorded with SmolLM2-135M-Instruct as the judge:
@@ -26,49 +24,55 @@ RECORDED = DATA / "verdicts.jsonl"
 ``DIR/verdicts.jsonl``."""
 
 
+@dataclass(frozen=True, slots=True)
+class VerdictFile:
+    """The verdicts in a file by pair id (None where it has neither YES nor NO), and their origin.
+
+    ``raters`` are the names in the column ``reviewer``, if the file has it.
+    """
+
+    verdicts: Mapping[str, bool | None]
+    by_model: bool
+    raters: frozenset[str]
+
+
 def verdict_column(row: Mapping[str, Any]) -> str | None:
     """The verdict column of a row; None if the row holds no verdict."""
-    if "pair_id" not in row:
-        return None
-    return next((name for name in COLUMNS if name in row), None)
+    return next((name for name in COLUMNS if name in row), None) if "pair_id" in row else None
 
 
-def is_by_model(path: Path) -> bool:
-    """Whether a verdict file holds a model's verdicts and not a person's."""
-    return any(verdict_column(row) in MODELS for _, row in islice(read_rows(path), 1))
-
-
-def read_verdicts(path: Path) -> dict[str, bool | None]:
-    """Pair id -> equivalent or not; None where the file says neither (null or empty).
+def read_verdicts(path: Path) -> VerdictFile:
+    """Read a verdict file.
 
     Raises JudgeSenseError naming file, row and column for missing columns, a verdict other than
     YES or NO, or two different verdicts on one pair.
     """
     verdicts: dict[str, bool | None] = {}
-    for number, row in read_rows(path):
-        column = verdict_column(row)
+    raters: set[str] = set()
+    columns: set[str] = set()
+    for record in read_table(path):
+        row, column = record.values, verdict_column(record.values)
         if column is None:
             raise JudgeSenseError(
-                f"{path}, row {number}: a verdict needs the column pair_id and one of "
+                f"{record.place}: a verdict needs the column pair_id and one of "
                 f"{', '.join(COLUMNS)}; the row has {', '.join(row)}"
             )
-        said = row[column]
-        label = said.strip().upper() if isinstance(said, str) else said
-        if label not in ("YES", "NO", "", None):
+        answer = "" if row[column] is None else str(row[column]).strip().upper()
+        if answer not in ("YES", "NO", ""):
             raise JudgeSenseError(
-                f"{path}, row {number}, column {column}: must be YES or NO, got {said!r}"
+                f"{record.place}, column {column}: must be YES or NO, got {row[column]!r}"
             )
-        verdict = {"YES": True, "NO": False}.get(label)
+        verdict = {"YES": True, "NO": False}.get(answer)
         pair_id = str(row["pair_id"])
-        if verdicts.get(pair_id, verdict) is not verdict:
+        if verdicts.setdefault(pair_id, verdict) is not verdict:
             raise JudgeSenseError(
-                f"{path}, row {number}: pair {pair_id!r} has two different verdicts in this file; "
+                f"{record.place}: pair {pair_id!r} has two different verdicts in this file; "
                 "keep one, or use one file per person"
             )
-        verdicts[pair_id] = verdict
-    if not verdicts:
-        raise JudgeSenseError(f"{path}: holds no verdict")
-    return verdicts
+        columns.add(column)
+        if row.get("reviewer"):
+            raters.add(str(row["reviewer"]))
+    return VerdictFile(verdicts, "validation_decision" in columns, frozenset(raters))
 
 
 def verdict_columns(
@@ -87,9 +91,10 @@ def load_verdicts(path: Path = RECORDED) -> dict[str, dict[str, Any]]:
 
     By default the recorded verdicts on the embedded benchmark.
     """
+    rows = (record.values for record in read_table(path))
     return {
         str(row["pair_id"]): verdict_columns(
             row["valid"], row["semantic_equivalence_score"], row["validation"]
         )
-        for _, row in read_rows(path)
+        for row in rows
     }

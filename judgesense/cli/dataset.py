@@ -202,7 +202,7 @@ def validate(
     logs go to --out, by default FOLDER.validation. Interrupt it at any time; rerun the same
     command to resume.
     """
-    from judgesense_dataset.audit.render import render_validation
+    from judgesense_dataset.validation import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
 
     done = validate_dataset(

@@ -13,7 +13,7 @@ from judgesense.decisions import CONTENT_FREE, INTERVENTION
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Task, Template, load_label_map, render
-from judgesense_dataset.published import recognise
+from judgesense_dataset.recognition import recognise
 
 TEXTS = ("N/A", "[MASK]", "")
 """What stands in place of every field of an item: the three inputs of Zhao et al."""

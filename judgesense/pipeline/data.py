@@ -56,7 +56,7 @@ class DataReference:
         chosen = self.load().select(settings.tasks, settings.orders, settings.limit)
         if not self.variants:
             return chosen
-        from judgesense_dataset.recover import language_of
+        from judgesense_dataset.recognition import language_of
         from judgesense_dataset.variant_design import with_variants
         from judgesense_dataset.variants import chosen_variants
 
@@ -188,7 +188,7 @@ def _existing(path: str | Path) -> Path:
 def _recovered(
     load: Callable[[], Benchmark], templates: Path | None
 ) -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
-    from judgesense_dataset.recover import recover_parts
+    from judgesense_dataset.recognition import recover_parts
 
     return recover_parts(load(), templates)
 

@@ -17,7 +17,7 @@ from judgesense.tasks import Task, Template, load_label_map
 from judgesense.text import join
 from judgesense.trust.grid import Grid
 from judgesense.trust.rules import OTHER_WORDINGS, Rule
-from judgesense_dataset.published import known_tasks, recognise
+from judgesense_dataset.recognition import known_tasks, recognise
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Record
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.execution import execute, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
@@ -20,8 +21,8 @@ from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, 
 from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import Item, Template, is_scale
 from judgesense.trust.rules import AS_ASKED, TIE, Rule
-from judgesense_dataset.items import items_from_rows, load_items
-from judgesense_dataset.published import known_tasks
+from judgesense_dataset.items import items_of, load_items
+from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, load_templates
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.registry import JudgeSpec
@@ -155,7 +156,8 @@ class ItemJudge:
             read = load_items(items, self.stabilised.entry.task, self.stabilised.fields)
         else:
             task, fields = self.stabilised.entry.task, self.stabilised.fields
-            read = items_from_rows(enumerate(items, 1), "items", task, fields)
+            given = (Record(row, f"items, row {n}") for n, row in enumerate(items, 1))
+            read = items_of(given, "items", task, fields)
         prompts = benchmark_of(self.stabilised, read).prompts
         rows = list(zip(prompts["prompt_id"].to_pylist(), prompts["text"].to_pylist(), strict=True))
         template = Messages(self.stabilised).base

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping
-from typing import Any
 
 from judgesense.reporting.documents import escape_markdown as escape
 from judgesense.text import aligned, s
@@ -93,36 +91,6 @@ def _rule(found: Shortcut | None) -> str:
     if found.ci_low is None or found.ci_high is None:
         return f"{found.accuracy:.2f}"
     return f"{found.accuracy:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]"
-
-
-def render_validation(record: Mapping[str, Any]) -> str:
-    """A validation's record as text: the consensus, each validator, and their agreement."""
-    tasks = [("task", "valid", "invalid", "undecided")]
-    tasks += [(name, *map(str, counts.values())) for name, counts in record["tasks"].items()]
-    names = ("yes", "no", "silent", "inverted", "mean_score")
-    validators = [("validator", *names)]
-    for said in record["validators"]:
-        validators.append((said["validator"], *(_number(said[name]) for name in names)))
-    agreement = [("agreement of", "and", "pairs", "percent", "kappa")]
-    for found in record["agreement"]:
-        numbers = (found["n"], found["percent"], found["kappa"])
-        agreement.append((found["a"], found["b"], *map(_number, numbers)))
-    measured = record["surface"]
-    lines = [*aligned(tasks), "", *aligned(validators), "", *aligned(agreement), ""]
-    lines.append(f"over {measured['n']} distinct pairs of wordings (mean, standard deviation):")
-    for name in ("edit_distance", "cosine"):
-        m = measured[name]
-        lines.append(
-            f"  {name.replace('_', ' ')} {m['mean']:.3f}, {m['sd']:.3f} (second paper: "
-            f"{m['paper_mean']:.3f}, {m['paper_sd']:.2f})"
-        )
-    return "\n".join(lines)
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{value:.3f}"
 
 
 def _cells(name: str, task: TaskAudit) -> tuple[str, ...]:

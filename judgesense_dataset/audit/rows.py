@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import read_table
 from judgesense.tasks import dump_label_map, is_scale, load_label_map
 from judgesense_dataset.embedded import EMBEDDED_SETS
 from judgesense_dataset.folder import is_hub_folder
-from judgesense_dataset.items import read_rows
 from judgesense_dataset.load import data_files, jsonl_pairs, load_pairs, locate
 from judgesense_dataset.polarity import INVERTED, cue, inverted_map
-from judgesense_dataset.published import OPTIONS, known_tasks, recognise, wording_of
+from judgesense_dataset.recognition import OPTIONS, known_tasks, recognise, wording_of
 from judgesense_dataset.verdicts import read_verdicts, verdict_column
 
 LabelMap = Mapping[str, str]
@@ -184,10 +183,10 @@ def _rows_and_verdicts(
             for own, row in jsonl_pairs(folder):
                 recorded = {f"recorded_{side}": _as_text(own, side) for side in "ab"}
                 by_task[row["task_type"]].append({**row, **recorded})
-            files = _verdict_files(folder)
-            return (
-                dict(by_task), {path.name: read_verdicts(path) for path in files}, _raters(files)
-            )  # fmt: skip
+            files = {path.name: read_verdicts(path) for path in _verdict_files(folder)}
+            raters = {name: ", ".join(sorted(one.raters)) for name, one in files.items()}
+            verdicts = {name: one.verdicts for name, one in files.items()}
+            return dict(by_task), verdicts, {name: who for name, who in raters.items() if who}
     table = load_pairs(dataset, revision)
     names = table["task_type"].unique().to_pylist()
     if len(names) == 1:
@@ -197,22 +196,8 @@ def _rows_and_verdicts(
 
 
 def _verdict_files(folder: Path) -> list[Path]:
-    return [
-        path
-        for path in data_files(folder)
-        if any(
-            verdict_column(row) and "prompt_a" not in row for _, row in islice(read_rows(path), 1)
-        )
-    ]
-
-
-def _raters(files: Iterable[Path]) -> dict[str, str]:
-    """Who gave the verdicts, by file, where the file says so."""
-    named = {
-        path.name: {str(row["reviewer"]) for _, row in read_rows(path) if row.get("reviewer")}
-        for path in files
-    }
-    return {file: ", ".join(sorted(found)) for file, found in named.items() if found}
+    firsts = {path: next(read_table(path)).values for path in data_files(folder)}
+    return [path for path, row in firsts.items() if verdict_column(row) and "prompt_a" not in row]
 
 
 def _as_text(row: Mapping[str, Any], side: str) -> str | None:

@@ -1,6 +1,6 @@
 """Where items come from: one module per public set, and ``own`` for your own data.
 
-To add a set, write a module here that defines ``SOURCE``, and add its name to :data:`NAMES`.
+To add a set, write a module here that defines ``SOURCE``, and add its name to `_SOURCES`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from judgesense_dataset.sources.loader import DataSource
 
+_SOURCES = {
+    "truthfulqa": ("truthfulqa", "SOURCE"),
+    "summeval": ("summeval", "SOURCE"),
+    "scifact": ("beir", "SOURCE"),
+    "mtbench": ("mtbench", "SOURCE"),
+    "summeval-pairs": ("summeval", "PAIRS"),
+}
+"""By name: the module, and the source's name in it."""
+
 NAMES = ("truthfulqa", "summeval", "scifact", "mtbench")
-"""The modules with a ``SOURCE``: the sources of ``all``, in the order of their tasks."""
+"""The sources of ``all``, in the order of their tasks."""
 
-OTHERS = ("summeval-pairs",)
-"""Sources for a task of which ``all`` has another."""
-
-CHOICES = (*NAMES, "all", *OTHERS, "beir:SET", "own")
+CHOICES = (*NAMES, "all", "summeval-pairs", "beir:SET", "own")
 """All that ``judgesense dataset build --source`` takes."""
 
 
@@ -31,8 +37,9 @@ def get_source(name: str) -> DataSource:
     >>> get_source("truthfulqa").task
     'factuality'
     """
-    if name in (*NAMES, *OTHERS):
-        source: DataSource = import_module(f"{__name__}.{name.replace('-', '_')}").SOURCE
+    if name in _SOURCES:
+        module, attribute = _SOURCES[name]
+        source: DataSource = getattr(import_module(f"{__name__}.{module}"), attribute)
         return source
     if name.startswith("beir:") and name != "beir:":
         from judgesense_dataset.sources.beir import beir_source

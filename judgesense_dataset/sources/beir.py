@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import (
     Collected,
     DataSource,
@@ -52,21 +51,15 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
     questions, repeated = _questions(queries, positives, passages)
     rng = generator(seed, f"beir:{name}")
     if n is not None:
-        first = {question.query_id: question for question in shuffled(questions, rng)}
-        if n > len(first):
-            raise JudgeSenseError(
-                f"too few items: {hub_id} has {len(first)} queries with a passage judged "
-                f"relevant, but {n} were requested"
-            )
-        questions = list(first.values())
+        questions = list({one.query_id: one for one in shuffled(questions, rng)}.values())
     ordered = shuffled(questions, rng)
     # Some queries have no negative within reach; spare queries replace them.
     negatives = _hard_negatives(ordered, passages, judgements)
     usable = [question for question in ordered if question in negatives]
     if n is not None and n > len(usable):
         raise JudgeSenseError(
-            f"too few items: {len(usable)} queries of {hub_id} have an unjudged passage among "
-            f"BM25's first {_DEPTH}, but {n} were requested"
+            f"too few items: {len(usable)} queries of {hub_id} have a passage judged relevant and "
+            f"an unjudged one among BM25's first {_DEPTH}, but {n} were requested"
         )
     chosen = usable if n is None else _apart(usable, negatives)[:n]
     sides = shuffled([at % 2 == 0 for at in range(len(chosen))], rng)
@@ -77,17 +70,15 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
         if not positive_first:
             shown.reverse()
             ids.reverse()
+        fields = {"query": question.query, "passage_a": shown[0], "passage_b": shown[1]}
         items.append(
-            Item(
-                item_id=f"{name}-{question.query_id}-{question.positive}",
-                task=TASK,
-                fields={"query": question.query, "passage_a": shown[0], "passage_b": shown[1]},
-                gold="A" if positive_first else "B",
-                cluster_id=f"{name}-{question.query_id}",
-                system_id=f"{ids[0]}|{ids[1]}",
-                source=hub_id,
-                revision=corpus.revision,
-                license=corpus.license,
+            corpus.item(
+                f"{name}-{question.query_id}-{question.positive}",
+                TASK,
+                fields,
+                "A" if positive_first else "B",
+                f"{name}-{question.query_id}",
+                "|".join(ids),
             )
         )
     judged_revision = next(iter(judged.values())).revision
@@ -212,3 +203,16 @@ def beir_source(name: str, title: str = "", citation: str = "") -> DataSource:
         collect=partial(collect_set, name),
         citation=f"{_CITATION}\n\n{citation}".strip(),
     )
+
+
+SOURCE = beir_source(
+    "scifact",
+    "SciFact",
+    """@inproceedings{wadden2020scifact,
+  title = {Fact or Fiction: Verifying Scientific Claims},
+  author = {Wadden, David and Lin, Shanchuan and Lo, Kyle and Wang, Lucy Lu and van Zuylen, Madeleine and Cohan, Arman and Hajishirzi, Hannaneh},
+  booktitle = {Proceedings of EMNLP},
+  year = {2020}
+}""",  # noqa: E501
+)
+"""SciFact (Wadden et al. 2020), the BEIR set of ``--source all``."""

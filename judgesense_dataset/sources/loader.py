@@ -16,7 +16,6 @@ from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.tables import column_names
 from judgesense.tasks import Item
 from judgesense_dataset.folder import content_revision, front_matter
-from judgesense_dataset.items import require_utf8
 
 _T = TypeVar("_T")
 
@@ -60,6 +59,19 @@ class SourceTable:
     def where(self) -> str:
         """Set and revision, for error messages."""
         return f"{self.name} at revision {self.revision}"
+
+    def item(
+        self,
+        item_id: str,
+        task: str,
+        fields: Mapping[str, str],
+        gold: str,
+        cluster_id: str,
+        system_id: str = "",
+    ) -> Item:
+        """An item of this set, with its source, revision and licence."""
+        provenance = (self.name, self.revision, self.license)
+        return Item(item_id, task, fields, gold, cluster_id, system_id, *provenance)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each row with its place. Raises JudgeSenseError for text that is not UTF-8."""
@@ -185,12 +197,11 @@ class Reader:
 
 
 def _require_columns(where: str, present: Sequence[str], columns: Mapping[str, type]) -> None:
-    for name in columns:
-        if name not in present:
-            raise JudgeSenseError(
-                f"{where} lacks the column {name!r}; it has {', '.join(present)}. The set has "
-                "changed its schema: use an earlier revision (--pin SET=COMMIT)"
-            )
+    if missing := [name for name in columns if name not in present]:
+        raise JudgeSenseError(
+            f"{where} lacks the column {missing[0]!r}; it has {', '.join(present)}. The set has "
+            "changed its schema: use an earlier revision (--pin SET=COMMIT)"
+        )
 
 
 def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
@@ -206,12 +217,11 @@ def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
 
 
 def clean_text(value: Any, place: str, column: str) -> str:
-    """Strip a text. Raises JudgeSenseError if it is empty, no text or not UTF-8."""
-    if not isinstance(value, str):
-        raise JudgeSenseError(f"{place}, column {column}: must be text, got {value!r:.60}")
-    require_utf8(value, f"{place}, column {column}")
-    if not value.strip():
-        raise JudgeSenseError(f"{place}, column {column}: is empty")
+    """Strip a text. Raises JudgeSenseError if it is empty or no text."""
+    if not isinstance(value, str) or not value.strip():
+        raise JudgeSenseError(
+            f"{place}, column {column}: must be non-empty text, got {value!r:.60}"
+        )
     return value.strip()
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import (
     Collected,
     DataSource,
@@ -76,22 +75,15 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         question, turn, *models = key
         if (models[0] == found.winner) != winner_first:
             models.reverse()
+        fields = {
+            "query": found.query,
+            "response_a": found.responses[models[0]],
+            "response_b": found.responses[models[1]],
+        }
+        item_id = f"mtbench-{question}-turn{turn}-{models[0]}-{models[1]}"
+        gold = "A" if winner_first else "B"
         items.append(
-            Item(
-                item_id=f"mtbench-{question}-turn{turn}-{models[0]}-{models[1]}",
-                task=TASK,
-                fields={
-                    "query": found.query,
-                    "response_a": found.responses[models[0]],
-                    "response_b": found.responses[models[1]],
-                },
-                gold="A" if winner_first else "B",
-                cluster_id=f"mtbench-{question}",
-                system_id=f"{models[0]}|{models[1]}",
-                source=HUB_ID,
-                revision=table.revision,
-                license=table.license,
-            )
+            table.item(item_id, TASK, fields, gold, f"mtbench-{question}", "|".join(models))
         )
     notes = [
         f"{len(comparisons) - len(decided)} of {len(comparisons)} comparisons (question, turn and "
@@ -102,11 +94,6 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     ]
     if n is None:
         return Collected(items, notes)
-    if n > len(items):
-        raise JudgeSenseError(
-            f"too few items: {len(items)} of {len(comparisons)} comparisons in {table.where} have "
-            f"a majority, but {n} were requested"
-        )
     chosen = draw(items, quotas(n, ("A", "B")), rng, "comparisons")
     return Collected(chosen, notes)
 

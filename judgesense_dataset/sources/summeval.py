@@ -1,8 +1,12 @@
-"""Coherence from SummEval (Fabbri et al. 2021): a summary and the experts' mean rating."""
+"""Coherence and preference from SummEval (Fabbri et al. 2021): summaries that experts rated."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from itertools import combinations
+from statistics import fmean
+from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
@@ -15,12 +19,17 @@ from judgesense_dataset.sources.loader import (
     drop_repeated,
     generator,
     quotas,
+    shuffled,
 )
 
 HUB_ID = "mteb/summeval"
-TASK = "coherence"
 LEVELS = ("1", "2", "3", "4", "5")
-COLUMNS = {"machine_summaries": list, "coherence": list, "id": str}
+RATINGS = ("coherence", "consistency", "fluency", "relevance")
+
+GAP = 0.75
+"""Least difference of two summaries' mean ratings (1 to 5) at which one is the better."""
+
+QUERY = "Summarise this article in a few sentences.\n\n{article}"
 
 
 def collect(reader: Reader, n: int | None, seed: int) -> Collected:
@@ -31,31 +40,25 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     summarising system in the set's lists, which do not name systems. If ``n`` is None, every
     distinct summary is an item, and levels are unbalanced.
     """
-    table = reader.split(HUB_ID, None, "test", COLUMNS, "mit")
+    columns = {"machine_summaries": list, "coherence": list, "id": str}
+    table = reader.split(HUB_ID, None, "test", columns, "mit")
     summaries: list[Item] = []
     articles: set[str] = set()
     for place, row in table:
-        texts, ratings = row["machine_summaries"], row["coherence"]
-        if len(texts) != len(ratings):
-            raise JudgeSenseError(
-                f"{place}: {len(texts)} machine_summaries but {len(ratings)} coherence ratings"
-            )
         article = clean_text(row["id"], place, "id")
         if article in articles:
             raise JudgeSenseError(f"{place}, column id: {article!r} occurs twice")
         articles.add(article)
-        for system, (text, mean) in enumerate(zip(texts, ratings, strict=True)):
+        rated = zip(row["machine_summaries"], _ratings(row, "coherence", place), strict=True)
+        for system, (text, mean) in enumerate(rated):
             summaries.append(
-                Item(
-                    item_id=f"summeval-{article}-{system:02d}",
-                    task=TASK,
-                    fields={"summary": clean_text(text, place, "machine_summaries")},
-                    gold=_level(mean, f"{place}, column coherence"),
-                    cluster_id=f"summeval-{article}",
-                    system_id=f"summeval-system-{system:02d}",
-                    source=HUB_ID,
-                    revision=table.revision,
-                    license=table.license,
+                table.item(
+                    f"summeval-{article}-{system:02d}",
+                    "coherence",
+                    {"summary": clean_text(text, place, "machine_summaries")},
+                    str(math.floor(mean + 0.5)),
+                    f"summeval-{article}",
+                    f"summeval-system-{system:02d}",
                 )
             )
     summaries, notes = drop_repeated(summaries, "summaries")
@@ -69,22 +72,80 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     return Collected(draw(summaries, quotas(n, LEVELS), rng, "summaries"), notes)
 
 
-def _level(mean: object, place: str) -> str:
-    if not isinstance(mean, int | float) or not 1 <= mean <= 5:
-        raise JudgeSenseError(f"{place}: an expert mean must lie between 1 and 5, got {mean!r}")
-    return str(math.floor(mean + 0.5))
+def collect_pairs(reader: Reader, n: int | None, seed: int) -> Collected:
+    """Draw n pairs of summaries of one article, one of them rated better by at least `GAP`.
+
+    A summary's rating is the mean of the experts' four ratings. Gold is the better one, which is A
+    in half of the items; the cluster is the article, and ``system_id`` the positions of the two
+    systems in the set's lists. The query shows the article. If ``n`` is None, every such pair is an
+    item.
+    """
+    columns = {"machine_summaries": list, "text": str, "id": str, **dict.fromkeys(RATINGS, list)}
+    table = reader.split(HUB_ID, None, "test", columns, "mit")
+    pairs: list[tuple[str, str, list[str], tuple[int, int]]] = []
+    compared = 0
+    for place, row in table:
+        rated = [
+            fmean(each) for each in zip(*(_ratings(row, r, place) for r in RATINGS), strict=True)
+        ]
+        article = clean_text(row["id"], place, "id")
+        texts = [clean_text(one, place, "machine_summaries") for one in row["machine_summaries"]]
+        query = QUERY.format(article=clean_text(row["text"], place, "text"))
+        for one, two in combinations(range(len(texts)), 2):
+            compared += 1
+            if abs(rated[one] - rated[two]) >= GAP and texts[one] != texts[two]:
+                better, worse = (one, two) if rated[one] > rated[two] else (two, one)
+                pairs.append((article, query, texts, (better, worse)))
+    rng = generator(seed, "summeval-pairs")
+    better_first = shuffled([at % 2 == 0 for at in range(len(pairs))], rng)
+    items = []
+    for (article, query, texts, (better, worse)), first in zip(pairs, better_first, strict=True):
+        a, b = (better, worse) if first else (worse, better)
+        items.append(
+            table.item(
+                f"summeval-{article}-{a:02d}-{b:02d}",
+                "preference",
+                {"query": query, "response_a": texts[a], "response_b": texts[b]},
+                "A" if first else "B",
+                f"summeval-{article}",
+                f"summeval-system-{a:02d}|summeval-system-{b:02d}",
+            )
+        )
+    notes = [
+        f"{len(items)} of {compared} pairs of summaries differ by {GAP} or more in the mean of the "
+        "experts' four ratings (coherence, consistency, fluency, relevance); the others were left "
+        "out. The query shows the article.",
+    ]
+    if n is None:
+        return Collected(items, notes)
+    return Collected(draw(items, quotas(n, ("A", "B")), rng, "pairs of summaries"), notes)
 
 
-SOURCE = DataSource(
-    TASK,
-    "SummEval",
-    collect,
-    """@article{fabbri2021summeval,
+def _ratings(row: Mapping[str, Any], name: str, place: str) -> list[float]:
+    """The experts' mean ratings of a row's summaries, one each."""
+    means: list[float] = row[name]
+    if len(means) != len(row["machine_summaries"]):
+        raise JudgeSenseError(
+            f"{place}: {len(row['machine_summaries'])} machine_summaries but {len(means)} {name} "
+            "ratings"
+        )
+    for mean in means:
+        if not isinstance(mean, int | float) or not 1 <= mean <= 5:
+            raise JudgeSenseError(
+                f"{place}, column {name}: an expert mean must lie between 1 and 5, got {mean!r}"
+            )
+    return means
+
+
+_CITATION = """@article{fabbri2021summeval,
   title = {{SummEval}: Re-evaluating Summarization Evaluation},
   author = {Fabbri, Alexander R. and Kry{\\'s}ci{\\'n}ski, Wojciech and McCann, Bryan and Xiong, Caiming and Socher, Richard and Radev, Dragomir},
   journal = {Transactions of the Association for Computational Linguistics},
   volume = {9},
   pages = {391--409},
   year = {2021}
-}""",  # noqa: E501
-)
+}"""  # noqa: E501
+
+SOURCE = DataSource("coherence", "SummEval", collect, _CITATION)
+PAIRS = DataSource("preference", "SummEval (pairs of summaries)", collect_pairs, _CITATION)
+"""The source ``summeval-pairs``."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import (
     Collected,
@@ -34,30 +33,13 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         question = clean_text(row["question"], place, "question")
         for column, gold in _GOLD.items():
             for at, answer in enumerate(row[column]):
-                answers.append(
-                    Item(
-                        item_id=f"truthfulqa-{number:04d}-{gold.lower()}{at}",
-                        task=TASK,
-                        fields={
-                            "question": question,
-                            "response": clean_text(answer, place, column),
-                        },
-                        gold=gold,
-                        cluster_id=f"truthfulqa-{number:04d}",
-                        source=HUB_ID,
-                        revision=table.revision,
-                        license=table.license,
-                    )
-                )
+                fields = {"question": question, "response": clean_text(answer, place, column)}
+                item_id = f"truthfulqa-{number:04d}-{gold.lower()}{at}"
+                answers.append(table.item(item_id, TASK, fields, gold, f"truthfulqa-{number:04d}"))
     answers, notes = drop_repeated(answers, "answers")
     if n is None:
         return Collected(answers, notes)
     questions = {item.cluster_id for item in answers}
-    if n > len(questions):
-        raise JudgeSenseError(
-            f"too few items: {HUB_ID} has {len(questions)} questions, but {n} were requested; use "
-            f"--limit all for all {len(answers)} answers"
-        )
     rng = generator(seed, "truthfulqa")
     wanted = quotas(n, ("YES", "NO"))
     # Draw first which questions get a correct answer, so that each question is used once.

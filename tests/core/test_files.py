@@ -18,7 +18,6 @@ from judgesense.files.tables import column_names, read_parquet, read_table
 from judgesense.run_folder.folder import read_record
 from judgesense.run_folder.report import load_report
 from judgesense.systems.monitor_history import read_history
-from judgesense_dataset.items import read_rows
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "run.json": lambda path: read_record(path.parent),
@@ -27,8 +26,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "log.json": read_json,
     "log.jsonl": lambda path: list(read_table(path)),
     "log.csv": lambda path: list(read_table(path)),
-    "items.jsonl": lambda path: list(read_rows(path)),
-    "items.parquet": lambda path: list(read_rows(path)),
     "part.parquet": read_parquet,
     "footer.parquet": column_names,
     "own.yaml": read_yaml,

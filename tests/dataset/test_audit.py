@@ -19,7 +19,7 @@ from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.load import load_pairs
 from judgesense_dataset.pairing import group_items
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
-from judgesense_dataset.published import PUBLISHED_TEMPLATES
+from judgesense_dataset.recognition import PUBLISHED_TEMPLATES
 from judgesense_dataset.templates import load_templates
 
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Task, render
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.items import load_items, read_rows
-from judgesense_dataset.published import PUBLISHED_TEMPLATES
+from judgesense_dataset.recognition import PUBLISHED_TEMPLATES
 from judgesense_dataset.templates import load_templates
 
 GOOD = """\

@@ -20,7 +20,7 @@ from judgesense.pipeline.fitting import answerable
 from judgesense.pipeline.settings import Settings
 from judgesense_dataset.embedded import embedded_items
 from judgesense_dataset.load import load_benchmark
-from judgesense_dataset.recover import language_of, recover_parts
+from judgesense_dataset.recognition import language_of, recover_parts
 from judgesense_dataset.templates import DATA, load_templates
 from local_judges.api.endpoint import body_of
 from local_judges.api.judge import most_cost

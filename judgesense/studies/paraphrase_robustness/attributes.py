@@ -17,11 +17,11 @@ from typing import Any
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
+from judgesense.files.tables import read_table
 from judgesense.studies.paraphrase_robustness.attribute_sets import SETS, Scored
 from judgesense.tasks import Item, Template
 from judgesense.text import shorten
 from judgesense_dataset.embedded import Attribute, load_attributes
-from judgesense_dataset.items import read_rows
 from judgesense_dataset.pairing import build
 from judgesense_dataset.sources.loader import Reader, clean_text, generator, shuffled
 from judgesense_dataset.templates import TaskTemplates
@@ -234,8 +234,8 @@ def _own_file(path: Path, own: Mapping[str, Attribute]) -> Iterator[Scored]:
     """Your own file: a column per field of the texts, and a column per attribute."""
     fields = sorted(set().union(*(a.templates.fields for a in own.values())))
     seen: dict[str, int] = {}
-    for number, row in read_rows(path):
-        place = f"{path}, row {number}"
+    for number, record in enumerate(read_table(path), 1):
+        row, place = record.values, record.place
         for column in (*fields, *(a.attribute for a in own.values())):
             if column not in row:
                 raise JudgeSenseError(
