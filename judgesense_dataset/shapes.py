@@ -56,7 +56,7 @@ def fit_node(shape: type[S], node: YamlNode, what: str, **more: Any) -> S:
                 parts = dict(enumerate(parts))
             if isinstance(parts, dict) and at in parts:
                 place = parts[at]
-        key = fault["loc"][-1] if fault["loc"] else what
+        key = next((at for at in reversed(fault["loc"]) if isinstance(at, str)), what)
         if fault["type"] == "extra_forbidden":
             known = ", ".join(shape.model_fields)
             hint = f"; the keys are {known}" if len(fault["loc"]) == 1 else ""

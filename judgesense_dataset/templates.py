@@ -182,18 +182,19 @@ def _template(
         raise node.fail(f"the template id {entry.id!r} is already used at {places[entry.id]}")
     places[entry.id] = node.where
     label_map = entry.label_map or {label: label for label in task.labels}
+    maps = node.value.get("label_map", node)
     for raw, label in label_map.items():
         if label not in task.labels:
-            raise node.fail(
+            raise maps.fail(
                 f"the label map leads from {raw!r} to {label!r}, which is not a label of task "
                 f"{task.name!r}; the labels are {', '.join(task.labels)}"
             )
         if raw in UNDECIDED:
-            raise node.fail(f"{raw!r} is a reserved word; use another answer")
+            raise maps.fail(f"{raw!r} is a reserved word; use another answer")
     if unreached := set(task.labels) - set(label_map.values()):
-        raise node.fail(f"no answer in the label map leads to the label {min(unreached)!r}")
+        raise maps.fail(f"no answer in the label map leads to the label {min(unreached)!r}")
     if wrong := wrong_alias(tuple(label_map), entry.aliases):
-        raise node.fail(f"the aliases of a template: {wrong[2]}")
+        raise node.value["aliases"].fail(f"the aliases of a template: {wrong[2]}")
     template = Template(
         template_id=entry.id,
         task=task.name,

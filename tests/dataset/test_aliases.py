@@ -73,11 +73,11 @@ def test_a_template_has_the_aliases_of_its_file(templates: Callable[[str], Path]
         ('{A: ["uno"], C: ["tres"]}', 8, "'C' is not an answer; the answers are A, B"),
         ('{A: ["b"]}', 8, "'b' is the answer 'B'"),
         ('{A: ["(Ｂ)"]}', 8, "is the answer 'B'"),
-        ('\n          A: ["uno"]\n          B: ["dos",\n             "UNO"]', 11, "alias of 'A'"),
+        ('\n          A: ["uno"]\n          B: ["dos",\n             "UNO"]', 8, "alias of 'A'"),
         ('{A: ["..."]}', 8, "only punctuation"),
-        ('{A: [""]}', 8, "must be non-empty text"),
-        ('{A: "uno"}', 8, "must be a list"),
-        ("[uno]", 8, "must be a non-empty mapping"),
+        ('{A: [""]}', 8, "must not be empty"),
+        ('{A: "uno"}', 8, "valid list"),
+        ("[uno]", 8, "valid dictionary"),
     ],
 )
 def test_an_alias_that_cannot_be_used_is_refused_with_its_line(

@@ -291,7 +291,7 @@ def test_a_source_that_fails_is_one_line_on_stderr_and_exit_code_2(tmp_path: Pat
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("judgesense: --items absent.csv")
+    assert done.stderr.startswith("judgesense: no file absent.csv")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "d").exists()
 

@@ -147,13 +147,13 @@ def test_one_file_is_a_dataset_too(published: Path) -> None:
     ("rows", "reason"),
     [
         ([own_row(), own_row()], "row 2 .*column pair_id: is already the id of row 1"),
-        ([own_row(), own_row(pair_id="p2", prompt_b=" ")], "row 2, column prompt_b: "),
+        ([own_row(), own_row(pair_id="p2", prompt_b=" ")], "line 2, column prompt_b: "),
         ([own_row(prompt_a="half \ud800")], "line 1: .*surrogate"),
         ([own_row(ground_truth_label="FINE")], "column ground_truth_label: 'FINE'"),
         ([own_row(), own_row(pair_id="p2", label_map_b=None)], "row 2 .*label_map_b: is empty"),
         ([own_row(order="AC")], "column order: .*'AC'"),
         ([own_row(label_map_a=None, label_map_b=None)], "add the columns template_a"),
-        ([{"pair_id": "p1", "prompt_a": "Tone?"}], "row 1, column prompt_b: "),
+        ([{"pair_id": "p1", "prompt_a": "Tone?"}], "line 1, column prompt_b: "),
     ],
 )
 def test_a_bad_row_is_named_by_file_row_and_column(
@@ -219,7 +219,7 @@ def test_a_column_that_is_missing_is_named(own_folder: Path, tmp_path: Path) -> 
     shutil.copytree(own_folder, copy)
     path = configs(copy)["factuality"][0]
     pq.write_table(pq.read_table(path).drop_columns(["prompt_b"]), path)
-    with pytest.raises(JudgeSenseError, match="lacks the column 'prompt_b'"):
+    with pytest.raises(JudgeSenseError, match="column prompt_b"):
         load_benchmark(copy)
 
 

@@ -12,7 +12,7 @@ import pytest
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Task, render
 from judgesense_dataset.embedded import TEMPLATES
-from judgesense_dataset.items import load_items, read_rows
+from judgesense_dataset.items import load_items
 from judgesense_dataset.recognition import PUBLISHED_TEMPLATES
 from judgesense_dataset.templates import load_templates
 
@@ -105,9 +105,9 @@ def test_a_label_map_may_translate_answers_of_its_own(tmp_path: Path) -> None:
         ("{message}", "{the message}", 4, "{the message} is not a placeholder"),
         ("[POLITE, RUDE]", "[POLITE]", 2, "at least two different strings"),
         ("[POLITE, RUDE]", "[POLITE, ERROR]", 2, "reserved words"),
-        ("[POLITE, RUDE]", "POLITE", 3, "labels must be a list"),
+        ("[POLITE, RUDE]", "POLITE", 3, "valid list"),
         ("id: tone-2", "id: tone-1", 8, "'tone-1' is already used at"),
-        ("text: Judge the tone. POLITE or RUDE.", "text: ''", 9, "text must be non-empty text"),
+        ("text: Judge the tone. POLITE or RUDE.", "text: ''", 9, "text of task 'tone': must not be empty"),
         (
             "      - id: tone-2\n        text: Judge the tone. POLITE or RUDE.\n",
             "",
@@ -117,7 +117,7 @@ def test_a_label_map_may_translate_answers_of_its_own(tmp_path: Path) -> None:
         ("        text: Judge the tone. POLITE or RUDE.\n", "", 8, "missing key 'text'"),
         ("RUDE.\n      - id", "RUDE.\n        text: again\n      - id", 8, "'text' appears twice"),
         ("labels:", "labels: [:", 3, "invalid YAML"),
-        ("    labels:", "    ordinal: maybe\n    labels:", 3, "must be true or false"),
+        ("    labels:", "    ordinal: maybe\n    labels:", 3, "valid boolean"),
         ("    labels:", "    options: {POLITE: message}\n    labels:", 2, "options must name"),
         (
             "    labels:",
@@ -209,12 +209,12 @@ def test_ids_default_to_the_row_and_a_number_may_be_a_gold_label(tmp_path: Path)
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('{"message": ""}', "row 2, column message: is empty"),
-        ('{"message": 5}', "row 2, column message: must be text, got 5"),
-        ('{"text": "x"}', "row 2: missing column 'message'"),
-        ('{"message": "x", "gold": "MEAN"}', "row 2, column gold: 'MEAN' is not a label"),
-        ('{"message": "x", "gold": true}', "row 2, column gold: must be text or a whole number"),
-        ('{"message": "x", "item_id": "tone-1"}', "row 2, column item_id: 'tone-1' is already"),
+        ('{"message": ""}', "line 2, fields.message: not an item: must not be empty"),
+        ('{"message": 5}', "line 2, fields.message: not an item: input should be a valid string; found 5"),
+        ('{"text": "x"}', "line 2: missing column 'message'"),
+        ('{"message": "x", "gold": "MEAN"}', "line 2, column gold: 'MEAN' is not a label"),
+        ('{"message": "x", "gold": true}', "line 2, gold: not an item"),
+        ('{"message": "x", "item_id": "tone-1"}', "line 2, column item_id: 'tone-1' is already"),
         ('{"message": "x"', "line 2: not JSON"),
         ('["message"]', "line 2: expected a JSON object"),
         ('{"message": "\\ud800"}', "line 2: holds half a surrogate"),
@@ -243,9 +243,9 @@ def test_an_item_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         load_items(tmp_path / "absent.csv", TONE)
     broken = tmp_path / "items.parquet"
     broken.write_bytes(b"no parquet")
-    with pytest.raises(JudgeSenseError, match="invalid Parquet"):
+    with pytest.raises(JudgeSenseError, match="as Parquet"):
         load_items(broken, TONE)
     ragged = tmp_path / "items.csv"
     ragged.write_text("message,gold\nhello\n", encoding="utf-8")
-    with pytest.raises(JudgeSenseError, match=r"row 1: .*header's 2 columns"):
-        list(read_rows(ragged))
+    with pytest.raises(JudgeSenseError, match="row 1 .*the header has 2"):
+        load_items(ragged, TONE)

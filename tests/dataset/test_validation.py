@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import read_table
 from judgesense_dataset.folder import configs, read_config
-from judgesense_dataset.items import read_rows
 from judgesense_dataset.load import load_benchmark, load_pairs
 from judgesense_dataset.similarity import DIFFERENT, SAME, Embedder, Measure, edit_distance, measure
 from judgesense_dataset.templates import DATA, load_templates
@@ -29,7 +29,7 @@ from judgesense_dataset.validators import (
     reading_votes,
     wordings,
 )
-from judgesense_dataset.verdicts import is_by_model, load_verdicts, read_verdicts
+from judgesense_dataset.verdicts import load_verdicts, read_verdicts
 from local_judges.callable_judge import CallableJudge
 
 YES, NO, SILENT = Vote(True, 1.0), Vote(False, 0.0), Vote(None)
@@ -113,20 +113,20 @@ def test_every_pair_of_templates_of_the_paper_has_a_reading() -> None:
 
 def test_the_published_verdicts_are_read(published: Path) -> None:
     manual = read_verdicts(published / "factuality_manual.jsonl")
-    assert sum(said is True for said in manual.values()) == 75
-    assert sum(said is False for said in manual.values()) == 50
+    assert sum(said is True for said in manual.verdicts.values()) == 75
+    assert sum(said is False for said in manual.verdicts.values()) == 50
     paraphrase = read_verdicts(published / "factuality_paraphrase.jsonl")
-    assert {pair for pair, said in paraphrase.items() if said is False} == SIX
-    assert is_by_model(published / "factuality_paraphrase.jsonl")
-    assert not is_by_model(published / "factuality_manual.jsonl")
+    assert {pair for pair, said in paraphrase.verdicts.items() if said is False} == SIX
+    assert read_verdicts(published / "factuality_paraphrase.jsonl").by_model
+    assert not read_verdicts(published / "factuality_manual.jsonl").by_model
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"pair_id": "p", "manual_label": "MAYBE"}', "row 1, column manual_label"),
-        ('{"pair_id": "p"}', "row 1.*one of manual_label"),
-        ('{"pair_id": "p", "verdict": "YES"}\n{"pair_id": "p", "verdict": "NO"}', "row 2.*'p'"),
+        ('{"pair_id": "p", "manual_label": "MAYBE"}', "(row|line) 1, column manual_label"),
+        ('{"pair_id": "p"}', "(row|line) 1.*one of manual_label"),
+        ('{"pair_id": "p", "verdict": "YES"}\n{"pair_id": "p", "verdict": "NO"}', "(row|line) 2.*'p'"),
         ("", "is empty"),
     ],
 )
@@ -325,7 +325,7 @@ def test_the_published_validators_agree_as_little_as_their_files_say(
     assert both["kappa"] == pytest.approx((0.648 - 0.5904) / (1 - 0.5904), abs=1e-9)
     assert done.record["tasks"]["factuality"] == {"valid": 75, "invalid": 50, "undecided": 0}
     assert done.written_back == ()
-    lines = {row["pair_id"]: row for _, row in read_rows(tmp_path / VERDICTS)}
+    lines = {one.values["pair_id"]: one.values for one in read_table(tmp_path / VERDICTS)}
     assert lines["fact_002"]["validation"][POLARITY]["inverted"] is True
     assert json.loads((tmp_path / RECORD).read_text())["surface"]["n"] == 20
 
