@@ -20,7 +20,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of, write_text
 from judgesense.files.documents import Shape, fit, read_json
-from judgesense.statistics.agreement import cohen_kappa
+from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned
 from judgesense_dataset.folder import is_hub_folder, write_verdicts
 from judgesense_dataset.load import load_pairs
