@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import PARTS
+from judgesense.decisions.log import PARTS
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
 from judgesense.run_folder.storage import Place
 from judgesense.tasks import Task, prompt_id

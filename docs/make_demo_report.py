@@ -16,7 +16,7 @@ from typing import Any
 
 from hub_scripts.leaderboard.sources import EMBEDDED
 from hub_scripts.local_paths import without_paths
-from judgesense.decisions import PARTS, part_files
+from judgesense.decisions.log import PARTS, part_files
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE
 from judgesense.run_folder.report import LISTS, REPORT_FILE, identity, main_cells

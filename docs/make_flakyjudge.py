@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from page_tables import card_row, percent, table
 
-from judgesense.decisions import REWORDING
+from judgesense.decisions.log import REWORDING
 from judgesense.decisions.view import Stream, agreement, view
 from judgesense.importers import import_log
 from judgesense.importers.flakyjudge import CONTROLS, FIELDS_REVERSED, ORIGINAL

@@ -11,7 +11,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from judgesense.decisions import EQUIVALENT
+from judgesense.decisions.log import EQUIVALENT
 from judgesense.run_folder.folder import read_run
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from hub_scripts.local_paths import name_only, without_paths
 from hub_scripts.publication import Content, Publication
 from hub_scripts.report_shape import check_lists
-from judgesense.decisions import PARTS, encode_part, part_files, read_part, require_parts
+from judgesense.decisions.log import PARTS, encode_part, part_files, read_part, require_parts
 from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from judgesense.benchmark import Benchmark, table_of_prompts
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.run_folder.folder import PAIR_SCHEMA

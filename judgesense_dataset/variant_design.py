@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark, table_of_pairs
-from judgesense.decisions import CONTRAST, EQUIVALENT
+from judgesense.decisions.log import CONTRAST, EQUIVALENT
 from judgesense.run_folder.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
 from judgesense_dataset.polarity import INVERTED, cue

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from judgesense.decisions import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
+from judgesense.decisions.log import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, read_nodes
 from judgesense.tasks import ANSWER

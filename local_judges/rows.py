@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions import OPTIONAL, SCHEMA, conform
+from judgesense.decisions.log import OPTIONAL, SCHEMA, conform
 from judgesense.run_folder.storage import PartFolder
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
 from local_judges.parsing import parse

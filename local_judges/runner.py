@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import PARTS
+from judgesense.decisions.log import PARTS
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import cannot_write
 from judgesense.files.tables import UNREADABLE

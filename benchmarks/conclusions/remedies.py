@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from conclusions.frame import Cell, simulate
-from judgesense.decisions import EQUIVALENT
+from judgesense.decisions.log import EQUIVALENT
 from judgesense.statistics.calibration import (
     ask_threshold,
     batch_offsets,

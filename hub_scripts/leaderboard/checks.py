@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from hub_scripts.report_shape import check_report, strict_json
 from hub_scripts.results import results_publication
-from judgesense.decisions import OPTIONAL, SCHEMA, part_files
+from judgesense.decisions.log import OPTIONAL, SCHEMA, part_files
 from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import UNREADABLE

@@ -16,7 +16,7 @@ from hub_scripts.leaderboard.board import (
     published_entries,
 )
 from hub_scripts.report_shape import check_report, read_report, strict_json
-from judgesense.decisions import part_files
+from judgesense.decisions.log import part_files
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.report import VERSION
 

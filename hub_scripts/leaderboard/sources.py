@@ -19,7 +19,7 @@ from hub_scripts.leaderboard.board import (
 )
 from hub_scripts.leaderboard.reports import MOST_RUNS, board_of
 from hub_scripts.report_shape import LARGEST_REPORT
-from judgesense.decisions import PARTS, part_files
+from judgesense.decisions.log import PARTS, part_files
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE
 from judgesense.run_folder.report import REPORT_FILE

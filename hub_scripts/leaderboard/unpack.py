@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from judgesense.decisions import PARTS
+from judgesense.decisions.log import PARTS
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE
 from judgesense.run_folder.report import REPORT_FILE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from judgesense.decisions import SCORINGS
+from judgesense.decisions.log import SCORINGS
 from judgesense.errors import JudgeSenseError
 from judgesense.text import join
 from judgesense.trust.card import Gate

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from judgesense.checking.question import Question
 from judgesense.checking.result import CheckResult
-from judgesense.decisions import REWORDING, read_log
+from judgesense.decisions.log import REWORDING, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.importers.graded import TASK, GradedLog

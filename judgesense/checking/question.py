@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from judgesense.checking.command import CheckCommand, Terms
 from judgesense.checking.result import CheckResult, result_of
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.files.disk import sha256_of
 from judgesense.pipeline import Settings, execute, identity_of, resolve_all
 from judgesense.pipeline.data import DataReference, varied

@@ -1,13 +1,15 @@
-"""The decision log and its pairs as integer arrays, so that a million rows measure in seconds.
+"""The decision log as integer arrays (`Log`), and the pairs as an index into it (`Pairs`).
 
-Measurements start from :func:`judgesense.decisions.view.view`, which builds on these.
+Everything that is measured is a function of some of these rows. Measurements start from
+:func:`judgesense.decisions.view.view`, which lines the rows of a judge up with the pairs.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,12 @@ from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
+ContentFree = dict[tuple[str, str, str], dict[str, list[dict[str, float]]]]
+"""By judge, task and scoring, then by template: each answer's log-probabilities of the options."""
+
+_HASHED_AT_ONCE = 1 << 18
+"""Pairs; few enough for 32-bit offsets of their text."""
+
 
 @dataclass(frozen=True)
 class TaskWords:
@@ -49,9 +57,9 @@ class Log:
 
     ``raw``, ``decision`` and ``gold`` index ``labels`` (gold is -1 where unknown). Rows and sides
     of pairs with the same ``stimulus`` belong together. ``variant_class`` indexes
-    `judgesense.decisions.VARIANT_CLASSES`. ``base`` is the template without its variant and indexes
-    ``bases``; where a log has several variants of one template, each has a ``template`` of its own,
-    named ``TEMPLATE+VARIANT``.
+    `judgesense.decisions.log.VARIANT_CLASSES`. ``base`` is the template without its variant and
+    indexes ``bases``; where a log has several variants of one template, each has a ``template`` of
+    its own, named ``TEMPLATE+VARIANT``.
     """
 
     table: pa.Table
@@ -73,7 +81,6 @@ class Log:
     decision: Codes
     gold: Codes
     labels: npt.NDArray[Any]
-    undecided: Bools
     stimulus: Codes
     n_stimuli: int
     variant: Codes
@@ -82,11 +89,27 @@ class Log:
     base: Codes
     bases: list[str]
 
-    @property
+    @cached_property
+    def undecided(self) -> Bools:
+        """Which labels are no decision, shape (labels,)."""
+        found: Bools = np.isin(self.labels, UNDECIDED)
+        return found
+
+    @cached_property
     def equivalent(self) -> Bools:
         """The rows whose verdict should not depend on the wording; only these form pairs."""
         same: Bools = self.variant_class == VARIANT_CLASSES.index(EQUIVALENT)
         return same
+
+    def codes_of(self, labels: tuple[str, ...]) -> Codes:
+        """The place of each of the log's labels in ``labels``, -1 if it is not there.
+
+        Shape (labels + 1,): the last entry, that of the code -1, is -1 as well.
+        """
+        found = np.full(len(self.labels) + 1, -1)
+        for code, label in enumerate(labels):
+            found[:-1][self.labels == label] = code
+        return found
 
 
 @dataclass(frozen=True)
@@ -113,6 +136,8 @@ class Pairs:
     inverse: Codes
     prompt_ids: tuple[pa.Array, pa.Array]
     planned: bool
+    hashes: dict[bytes, str] = field(default_factory=dict, repr=False)
+    """What `hash_of` has computed."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -122,7 +147,38 @@ class Pairs:
         names = ("first", "second", "item", "cluster", "order", "template_a", "template_b")
         columns = {name: getattr(self, name)[keep] for name in (*names, "map_a", "map_b")}
         first, second = (ids.filter(pa.array(keep)) for ids in self.prompt_ids)
-        return replace(self, **columns, prompt_ids=(first, second))
+        return replace(self, **columns, prompt_ids=(first, second), hashes={})
+
+    def hash_of(self, used: Bools) -> str:
+        """The hash that names some pairs: `judgesense.tasks.signature_hash` of their prompt ids."""
+        key = hashlib.sha256(np.packbits(used).tobytes()).digest()
+        if key not in self.hashes:
+            self.hashes[key] = self._hash(self._by_prompt_ids[used[self._by_prompt_ids]])
+        return self.hashes[key]
+
+    @cached_property
+    def _by_prompt_ids(self) -> Codes:
+        """The pairs in the order of their first and second prompt ids."""
+        # Sorting each distinct id once is several times faster than sorting all pairs by text.
+        sides = [pc.fill_null(side, "") for side in self.prompt_ids]
+        ids = pa.chunked_array(sides).dictionary_encode().unify_dictionaries().combine_chunks()
+        rank = np.empty(len(ids.dictionary), dtype=np.int64)
+        rank[pc.sort_indices(ids.dictionary).to_numpy()] = np.arange(len(rank))
+        one, two = np.split(rank[ids.indices.to_numpy()], 2)
+        order: Codes = np.argsort(one * max(1, len(rank)) + two, kind="stable")
+        return order
+
+    def _hash(self, rows: Codes) -> str:
+        digest = hashlib.sha256()
+        for start in range(0, len(rows), _HASHED_AT_ONCE):
+            part = pa.array(rows[start : start + _HASHED_AT_ONCE])
+            one, two = (pc.fill_null(side.take(part), "") for side in self.prompt_ids)
+            ended = pc.binary_join_element_wise(two, "\n", "")
+            lines = pc.binary_join_element_wise(one, ended, " ")
+            _, offsets, data = lines.buffers()
+            ends = np.frombuffer(offsets, np.int32)[[lines.offset, lines.offset + len(lines)]]
+            digest.update(memoryview(data)[ends[0] : ends[1]] if data else b"")
+        return digest.hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -144,26 +200,26 @@ class Answers:
     label: Words
     gold: Words
 
+    @classmethod
+    def at(cls, log: Log, rows: Codes) -> Answers:
+        """The answers at some rows of the log."""
+        words = np.append(log.labels, "")
+        return cls(
+            log=log,
+            rows=rows,
+            item=np.array(log.items, dtype=object)[log.item[rows]],
+            cluster=log.cluster[rows],
+            template=np.array(log.templates, dtype=object)[log.template[rows]],
+            order=np.array(log.orders, dtype=object)[log.order[rows]],
+            repeat=log.repeat[rows],
+            raw=words[log.raw[rows]],
+            label=words[log.decision[rows]],
+            gold=words[log.gold[rows]],
+        )
+
     def column(self, name: str) -> pa.ChunkedArray:
         """Another column of the decision log at these rows."""
         return self.log.table[name].take(pa.array(self.rows))
-
-
-def answers(log: Log, rows: Codes) -> Answers:
-    """The answers at some rows of the log."""
-    words = np.append(log.labels, "")
-    return Answers(
-        log=log,
-        rows=rows,
-        item=np.array(log.items, dtype=object)[log.item[rows]],
-        cluster=log.cluster[rows],
-        template=np.array(log.templates, dtype=object)[log.template[rows]],
-        order=np.array(log.orders, dtype=object)[log.order[rows]],
-        repeat=log.repeat[rows],
-        raw=words[log.raw[rows]],
-        label=words[log.decision[rows]],
-        gold=words[log.gold[rows]],
-    )
 
 
 def encode(column: pa.ChunkedArray, fill: str = "") -> tuple[Codes, list[str]]:
@@ -179,14 +235,14 @@ def flat(column: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def lookup(column: Any, values: pa.Array) -> Codes:
+def lookup(column: Any, values: Any) -> Codes:
     """The index of every entry in the values; -1 for null and for an entry not among them."""
-    found = pc.fill_null(pc.index_in(flat(column), value_set=values), -1)
-    codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    places = pc.index_in(flat(column), value_set=pa.array(values, pa.string()))
+    codes: Codes = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
 
 
-def read_frames(
+def read_rows(
     log: pa.Table, pairs: pa.Table | None, run: Mapping[str, Any]
 ) -> tuple[Log, dict[str, TaskWords], dict[str, Pairs]]:
     """The log, its tasks and each task's pairs.
@@ -202,91 +258,81 @@ def read_frames(
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
     decision = pc.coalesce(log["decision"], log["raw_decision"], pa.scalar(UNCLEAR))
     options = pc.struct_field(flat(pc.list_flatten(log["option_logprobs"])), "option")
-    maps = [] if pairs is None else _maps(pairs)
     words = dict.fromkeys(UNDECIDED)
     for column in (raw, decision, log["gold"], options):
-        words.update(dict.fromkeys(v for v in pc.unique(column).to_pylist() if v is not None))
-    for label_map in maps:
-        words.update(dict.fromkeys([*label_map, *label_map.values()]))
-    vocabulary = pa.array(list(words), pa.string())
-
-    coded = {name: encode(log[name]) for name in ("judge", "task", "scoring", "template_id")}
-    coded["order"] = encode(log["order"], NO_ORDER)
-    coded["item_id"] = encode(log["item_id"])
-    cluster, _ = encode(pc.coalesce(log["cluster_id"], log["item_id"]))
+        words.update(dict.fromkeys(pc.unique(column).drop_null().to_pylist()))
+    if pairs is not None:
+        for column in (pairs["label_map_a"], pairs["label_map_b"]):
+            for label_map in map(load_label_map, pc.unique(column).to_pylist()):
+                words.update(dict.fromkeys([*label_map, *label_map.values()]))
+    judge, judges = encode(log["judge"])
+    task, tasks = encode(log["task"])
+    scoring, scorings = encode(log["scoring"])
+    order, orders = encode(log["order"], NO_ORDER)
+    item, items = encode(log["item_id"])
+    base, bases = encode(log["template_id"])
     variant, variants = encode(log["variant"], REWORDING)
+    template, templates = with_variants(base, bases, variant, variants)
     form = np.isin(variants, [*FORM_VARIANTS, *(run.get("reply_forms") or ())])[variant]
-    by_options = (np.array(coded["scoring"][1]) == "options")[coded["scoring"][0]]
-    inside = np.isin(coded["judge"][1], _scoring_in_form(run))[coded["judge"][0]]
-    base, bases = coded["template_id"]
-    coded["template_id"] = _wordings(base, list(bases), variant, variants)
-    task, item, order, template = (coded[n][0] for n in ("task", "item_id", "order", "template_id"))
+    inside = [  # These judges score an option inside the form of a reply.
+        each["name"]
+        for each in run.get("judges") or ()
+        if (each.get("describe") or {}).get(SCORES_IN_FORM) is True
+    ]
+    form &= (np.array(scorings) == "options")[scoring] & ~np.isin(judges, inside)[judge]
     stimulus: Codes
     if pairs is None:
-        key = task
-        for codes, values in (coded["item_id"], coded["order"], coded["template_id"]):
-            key = key * len(values) + codes
+        key = ((task * len(items) + item) * len(orders) + order) * len(templates) + template
         distinct, stimulus = np.unique(key, return_inverse=True)
         n_stimuli = len(distinct)
     else:
         ids = pc.unique(
             pa.chunked_array([*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks])
         )
-        stimulus, n_stimuli = lookup(log["prompt_id"], flat(ids)), len(ids)
-    frame = Log(
-        table=log,
-        judge=coded["judge"][0],
-        judges=coded["judge"][1],
-        task=task,
-        tasks=coded["task"][1],
-        scoring=coded["scoring"][0],
-        scorings=coded["scoring"][1],
-        order=order,
-        orders=coded["order"][1],
-        template=template,
-        templates=coded["template_id"][1],
-        item=item,
-        items=coded["item_id"][1],
-        cluster=cluster,
+        stimulus, n_stimuli = lookup(log["prompt_id"], ids), len(ids)
+    rows = Log(
+        log, judge, judges, task, tasks, scoring, scorings, order, orders, template, templates,
+        item, items,
+        cluster=encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0],
         repeat=pc.fill_null(log["repeat"], 0).to_numpy().astype(np.int64),
-        raw=lookup(raw, vocabulary),
-        decision=lookup(decision, vocabulary),
-        gold=lookup(log["gold"], vocabulary),
+        raw=lookup(raw, list(words)),
+        decision=lookup(decision, list(words)),
+        gold=lookup(log["gold"], list(words)),
         labels=np.array(list(words), dtype=object),
-        undecided=np.isin(np.arange(len(words)), range(len(UNDECIDED))),
         stimulus=stimulus,
         n_stimuli=n_stimuli,
         variant=variant,
         variants=variants,
-        variant_class=_variant_class(log["variant_class"], form & by_options & ~inside),
+        variant_class=_variant_class(log["variant_class"], form),
         base=base,
         bases=bases,
-    )
-    tasks = {name: _task(frame, code, run) for code, name in enumerate(frame.tasks)}
+    )  # fmt: skip
+    found = {name: _task(rows, code, run) for code, name in enumerate(tasks)}
     if pairs is None:
-        return frame, tasks, {n: _all_pairs(frame, c) for c, n in enumerate(frame.tasks)}
-    return frame, tasks, {name: _given_pairs(frame, pairs, ids, name) for name in frame.tasks}
+        return rows, found, {name: pairs_of(rows, code) for code, name in enumerate(tasks)}
+    return rows, found, {name: _given_pairs(rows, pairs, ids, name) for name in tasks}
 
 
-def _wordings(
+def with_variants(
     template: Codes, templates: list[str], variant: Codes, variants: list[str]
 ) -> tuple[Codes, list[str]]:
     """The templates, with a code per variant where a template has several."""
     both = template * len(variants) + variant
     distinct, codes = np.unique(both, return_inverse=True)
     if len(distinct) == len(templates):
-        return template, templates
+        return template, list(templates)
     several = np.bincount(distinct // len(variants)) > 1
     names = []
     for code in distinct.tolist():
-        own, kind = templates[code // len(variants)], variants[code % len(variants)]
+        base, kind = templates[code // len(variants)], variants[code % len(variants)]
         suffixed = several[code // len(variants)] and kind != REWORDING
-        names.append(f"{own}+{kind}" if suffixed else own)
+        names.append(f"{base}+{kind}" if suffixed else base)
     return codes.astype(np.int64), names
 
 
 def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
-    codes = lookup(pc.fill_null(column, EQUIVALENT), pa.array(VARIANT_CLASSES))
+    """The class of each row; a reply ``form`` that is no rewording is an intervention."""
+    codes = lookup(pc.fill_null(column, EQUIVALENT), VARIANT_CLASSES)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise JudgeSenseError(
@@ -295,23 +341,6 @@ def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
         )
     same = codes == VARIANT_CLASSES.index(EQUIVALENT)
     return np.where(form & same, VARIANT_CLASSES.index(INTERVENTION), codes)
-
-
-def _scoring_in_form(run: Mapping[str, Any]) -> list[str]:
-    """The judges of a run that score an option inside the form of a reply."""
-    return [
-        judge["name"]
-        for judge in run.get("judges") or ()
-        if (judge.get("describe") or {}).get(SCORES_IN_FORM) is True
-    ]
-
-
-def _maps(pairs: pa.Table) -> list[Mapping[str, str]]:
-    texts = [
-        *pc.unique(pairs["label_map_a"]).to_pylist(),
-        *pc.unique(pairs["label_map_b"]).to_pylist(),
-    ]
-    return [load_label_map(text) for text in dict.fromkeys(texts)]
 
 
 def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
@@ -330,9 +359,12 @@ def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
     return TaskWords(name, tuple(ordered), bool(shown - {NO_ORDER}), is_scale(ordered))
 
 
-def _given_pairs(log: Log, pairs: pa.Table, ids: Any, task: str) -> Pairs:
-    own = pairs.filter(pc.equal(pairs["task"], task))
-    texts = dict.fromkeys([*own["label_map_a"].to_pylist(), *own["label_map_b"].to_pylist()])
+def _given_pairs(log: Log, table: pa.Table, ids: Any, task: str) -> Pairs:
+    """The planned pairs of a task; those of an item that was never logged are not judged."""
+    table = table.filter(pc.equal(table["task"], task))
+    texts = list(
+        dict.fromkeys([*table["label_map_a"].to_pylist(), *table["label_map_b"].to_pylist()])
+    )
     forward = np.tile(np.arange(len(log.labels)), (max(len(texts), 1), 1))
     inverse = np.full_like(forward, -1)
     place = {word: code for code, word in enumerate(log.labels.tolist())}
@@ -341,53 +373,46 @@ def _given_pairs(log: Log, pairs: pa.Table, ids: Any, task: str) -> Pairs:
             forward[number, place[raw]] = place[label]
             if inverse[number, place[label]] < 0:
                 inverse[number, place[label]] = place[raw]
-    map_texts = pa.array(list(texts), pa.string())
-    cluster, _ = encode(own["cluster_id"])
-    # Pairs of an item that was never logged count as not judged.
-    item, items = encode(own["item_id"])
-    for name in ("template_a", "template_b", "order"):
-        _extend(log.templates if name != "order" else log.orders, own[name])
-    templates, orders = pa.array(log.templates), pa.array(log.orders)
+    item, items = encode(table["item_id"])
+    for names, column in (
+        (log.templates, "template_a"), (log.templates, "template_b"), (log.orders, "order"),
+    ):  # fmt: skip
+        names += [name for name in pc.unique(table[column]).to_pylist() if name not in names]
     return Pairs(
-        first=lookup(own["prompt_id_a"], flat(ids)),
-        second=lookup(own["prompt_id_b"], flat(ids)),
+        first=lookup(table["prompt_id_a"], ids),
+        second=lookup(table["prompt_id_b"], ids),
         item=item,
         items=items,
-        cluster=cluster,
-        order=lookup(own["order"], orders),
-        template_a=lookup(own["template_a"], templates),
-        template_b=lookup(own["template_b"], templates),
-        map_a=lookup(own["label_map_a"], map_texts),
-        map_b=lookup(own["label_map_b"], map_texts),
+        cluster=encode(table["cluster_id"])[0],
+        order=lookup(table["order"], log.orders),
+        template_a=lookup(table["template_a"], log.templates),
+        template_b=lookup(table["template_b"], log.templates),
+        map_a=lookup(table["label_map_a"], texts),
+        map_b=lookup(table["label_map_b"], texts),
         forward=forward,
         inverse=inverse,
-        prompt_ids=(flat(own["prompt_id_a"]), flat(own["prompt_id_b"])),
+        prompt_ids=(flat(table["prompt_id_a"]), flat(table["prompt_id_b"])),
         planned=True,
     )
 
 
-def _extend(names: list[str], column: Any) -> None:
-    names += [name for name in pc.unique(column).to_pylist() if name not in names]
-
-
-def _all_pairs(log: Log, code: int) -> Pairs:
+def pairs_of(log: Log, task: int) -> Pairs:
     """All pairs of equivalent templates within item and order; label maps inferred."""
-    rows = np.flatnonzero((log.task == code) & log.equivalent)
-    _, index = np.unique(log.stimulus[rows], return_index=True)
-    rows = rows[index]
+    rows = np.flatnonzero((log.task == task) & log.equivalent)
+    rows = rows[np.unique(log.stimulus[rows], return_index=True)[1]]
     rows = rows[np.lexsort((log.template[rows], log.order[rows], log.item[rows]))]
     group = log.item[rows] * len(log.orders) + log.order[rows]
     sizes = np.unique(group, return_counts=True)[1]
-    first, second = [], []
+    first, second = [rows[:0]], [rows[:0]]
     for step in range(1, int(sizes.max(initial=0))):
         same = np.flatnonzero(group[:-step] == group[step:])
         first.append(rows[same])
         second.append(rows[same + step])
-    one, two = (np.concatenate(x) if x else np.zeros(0, np.int64) for x in (first, second))
+    one, two = np.concatenate(first), np.concatenate(second)
     n_templates, n_labels = len(log.templates), len(log.labels)
     forward = np.tile(np.arange(n_labels), (n_templates, 1))
     inverse = np.full_like(forward, -1)
-    decided = np.flatnonzero((log.task == code) & ~log.undecided[log.decision])[::-1]
+    decided = np.flatnonzero((log.task == task) & ~log.undecided[log.decision])[::-1]
     forward[log.template[decided], log.raw[decided]] = log.decision[decided]
     inverse[log.template[decided], log.decision[decided]] = log.raw[decided]
     ids = log.table["prompt_id"]
@@ -409,48 +434,6 @@ def _all_pairs(log: Log, code: int) -> Pairs:
     )
 
 
-def prompt_key(log: Log, rows: Codes) -> Codes:
-    """One number for each prompt and item."""
-    key = (log.stimulus[rows] * len(log.items) + log.item[rows]) * len(log.templates)
-    key = (key + log.template[rows]) * len(log.orders) + log.order[rows]
-    return key * len(log.variants) + log.variant[rows]
-
-
-def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
-    """All pairs of a row on the left and one on the right with the same key."""
-    ranked = left[np.argsort(keys[left], kind="stable")]
-    start = np.searchsorted(keys[ranked], keys[right], "left")
-    count = np.searchsorted(keys[ranked], keys[right], "right") - start
-    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
-
-
-def first_answers(log: Log, rows: Codes) -> Bools:
-    """Which rows are the first answer to their prompt and item; its repeat need not be 0."""
-    repeats = log.repeat[rows]
-    if (repeats == repeats[0]).all():
-        return np.ones(len(rows), bool)
-    keys, place = np.unique(prompt_key(log, rows), return_inverse=True)
-    least = np.full(len(keys), repeats.max())
-    np.minimum.at(least, place, repeats)
-    first: Bools = repeats == least[place]
-    return first
-
-
-def repeated_answers(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
-    """The first and each later answer to the same prompt and item, as rows of the log."""
-    if not len(later):
-        return None
-    ranked = once[np.argsort(prompt_key(log, once), kind="stable")]
-    place = np.searchsorted(prompt_key(log, ranked), prompt_key(log, later))
-    known = log.stimulus[later] >= 0
-    return ranked[place][known], later[known]
-
-
-ContentFree = dict[tuple[str, str, str], dict[str, list[dict[str, float]]]]
-"""By judge, task and scoring, then by template: each answer's log-probabilities of the options."""
-
-
 def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:
     """Option probabilities at some rows of the log, normalised per row (NaN without any).
 
@@ -458,9 +441,8 @@ def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:
     """
     lists = log.table["option_logprobs"].take(pa.array(rows))
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
-    values = pc.list_flatten(lists)
-    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    option = lookup(pc.struct_field(values, "option"), pa.array(log.labels.tolist()))
+    values = flat(pc.list_flatten(lists))
+    option = lookup(pc.struct_field(values, "option"), log.labels.tolist())
     logprob = np.nan_to_num(
         pc.fill_null(pc.struct_field(values, "logprob"), -np.inf).to_numpy(zero_copy_only=False),
         nan=-np.inf,
@@ -498,39 +480,8 @@ def without_content_free(log: pa.Table) -> tuple[pa.Table, ContentFree]:
         return log, found
     for row in log.filter(free).to_pylist():
         if row["option_logprobs"] and not row["repeat"]:
-            own = found.setdefault((row["judge"], row["task"], row["scoring"]), {})
-            own.setdefault(row["template_id"], []).append(
+            key = (row["judge"], row["task"], row["scoring"])
+            found.setdefault(key, {}).setdefault(row["template_id"], []).append(
                 {each["option"]: each["logprob"] for each in row["option_logprobs"]}
             )
     return log.filter(pc.invert(free)), found
-
-
-_HASHED_AT_ONCE = 1 << 18
-"""Pairs; few enough for 32-bit offsets of their text."""
-
-
-def sorted_pairs(first: Any, second: Any) -> Codes:
-    """The pairs' rows in the order of their first and second prompt ids."""
-    # Sorting each distinct id once is several times faster than sorting the pairs by their text.
-    encoded = pa.chunked_array(
-        [pc.fill_null(flat(side), "") for side in (first, second)]
-    ).dictionary_encode()
-    ids = encoded.unify_dictionaries().combine_chunks()
-    rank = np.empty(len(ids.dictionary), dtype=np.int64)
-    rank[pc.sort_indices(ids.dictionary).to_numpy()] = np.arange(len(rank))
-    one, two = np.split(rank[ids.indices.to_numpy()], 2)
-    order: Codes = np.argsort(one * max(1, len(rank)) + two, kind="stable")
-    return order
-
-
-def hash_of_sorted(first: Any, second: Any, rows: Codes) -> str:
-    """The hash of the pairs at some rows, which are in the order of `sorted_pairs`."""
-    digest = hashlib.sha256()
-    for start in range(0, len(rows), _HASHED_AT_ONCE):
-        own = pa.array(rows[start : start + _HASHED_AT_ONCE])
-        one, two = (pc.fill_null(flat(side).take(own), "") for side in (first, second))
-        lines = pc.binary_join_element_wise(one, pc.binary_join_element_wise(two, "\n", ""), " ")
-        _, offsets, data = lines.buffers()
-        ends = np.frombuffer(offsets, np.int32)[[lines.offset, lines.offset + len(lines)]]
-        digest.update(memoryview(data)[ends[0] : ends[1]] if data else b"")
-    return digest.hexdigest()[:8]

@@ -1,13 +1,14 @@
 """The view of a decision log that every measurement starts from: :func:`view`.
 
 It holds a `Stream` for each judge, task and scoring: the judge's decisions lined up with the pairs.
+Two baselines, an oracle and a judge that always takes the first option, have streams too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,13 +21,9 @@ from judgesense.decisions.rows import (
     Log,
     Pairs,
     TaskWords,
-    answers,
-    first_answers,
-    joined,
     mapped_shares,
     option_shares,
-    read_frames,
-    repeated_answers,
+    read_rows,
     without_content_free,
 )
 from judgesense.statistics.agreement import Agreement, jss_of_codes
@@ -34,12 +31,18 @@ from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR
 from judgesense.text import short_names
 
+ORACLE, ALWAYS_FIRST = "oracle", "always-first"
+BASELINES = (ORACLE, ALWAYS_FIRST)
+"""The judges of baseline cells: one that is always right, one that never reads."""
+
 NOTHING = Agreement(
     jss=None, flip_rate=None, kappa=None, ci_low=None, ci_high=None, kappa_ci_low=None,
     kappa_ci_high=None, jss_low=0.0, jss_high=1.0, n_pairs=0, n_items=0, n_unclear=0,
     n_refused=0, n_error=0, degenerate="no pair was judged on both sides",
 )  # fmt: skip
 """The agreement of no pairs at all."""
+
+_NOT_JUDGED = -1
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Stream:
     others: Codes | None = None
     content_free: Mapping[str, list[dict[str, float]]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def known(self) -> Bools:
         """The pairs with both prompts judged."""
         judged: Bools = (self.raw_a >= 0) & (self.raw_b >= 0)
@@ -81,8 +84,8 @@ class Stream:
     @property
     def same_labels(self) -> bool:
         """Whether the label maps change nothing."""
-        raw, mapped = self.sides("raw"), self.sides("mapped")
-        return np.array_equal(raw[0], mapped[0]) and np.array_equal(raw[1], mapped[1])
+        both = zip(self.sides("raw"), self.sides("mapped"), strict=True)
+        return all(np.array_equal(raw, mapped) for raw, mapped in both)
 
     @cached_property
     def renamed(self) -> Bools:
@@ -91,12 +94,11 @@ class Stream:
         Their raw answers cannot be compared, so `sides` has the mapped ones instead.
         """
         pairs = self.pairs
-        named = [frozenset(row[row >= 0].tolist()) for row in pairs.inverse]
-        sets = list(dict.fromkeys(named))
-        group = np.array([sets.index(one) for one in named], dtype=np.int64)
-        if len(sets) < 2:
-            return np.zeros(len(pairs), bool)
-        differ: Bools = group[pairs.map_a] != group[pairs.map_b]
+        names = np.zeros(pairs.inverse.shape, bool)
+        maps, labels = np.nonzero(pairs.inverse >= 0)
+        names[maps, pairs.inverse[maps, labels]] = True
+        same_names = np.unique(names, axis=0, return_inverse=True)[1].ravel()
+        differ: Bools = same_names[pairs.map_a] != same_names[pairs.map_b]
         return differ
 
     @cached_property
@@ -108,34 +110,28 @@ class Stream:
         is the same ``template_id`` without a variant if it was asked, or else its equivalent
         variants, or else every equivalent wording of the item and order.
         """
-        return self._contrasts[0]
-
-    @property
-    def item_contrast(self) -> tuple[Codes, Codes] | None:
-        """(base, contrast) rows where the contrast shows another item, whose gold differs."""
-        return self._contrasts[1]
+        return self._of_class(CONTRAST, other_item=False)
 
     @cached_property
-    def _contrasts(self) -> tuple[tuple[Codes, Codes] | None, tuple[Codes, Codes] | None]:
-        found = self._beside(CONTRAST)
-        if found is None:
-            return None, None
-        shows_other = np.array([name.endswith(OTHER_ITEM) for name in self.log.variants])
-        other = shows_other[self.log.variant[found[1]]]
-        split = [(found[0][mask], found[1][mask]) for mask in (~other, other)]
-        own, swapped = (rows if len(rows[0]) else None for rows in split)
-        return own, swapped
+    def item_contrast(self) -> tuple[Codes, Codes] | None:
+        """(base, contrast) rows where the contrast shows another item, whose gold differs."""
+        return self._of_class(CONTRAST, other_item=True)
 
     @cached_property
     def intervention(self) -> tuple[Codes, Codes] | None:
         """(base, intervention) rows of the log, as in `contrast`."""
-        return self._beside(INTERVENTION)
+        return self._of_class(INTERVENTION, other_item=False)
 
-    def _beside(self, variant_class: str) -> tuple[Codes, Codes] | None:
+    def _of_class(self, variant_class: str, *, other_item: bool) -> tuple[Codes, Codes] | None:
         if self.others is None:
             return None
-        log, code = self.log, VARIANT_CLASSES.index(variant_class)
-        return self._with_base(self.others[log.variant_class[self.others] == code])
+        log, rows = self.log, self.others
+        shows_other = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
+        kept = log.variant_class[rows] == VARIANT_CLASSES.index(variant_class)
+        if variant_class == CONTRAST:
+            kept &= shows_other[log.variant[rows]] == other_item
+        found = self._with_base(rows[kept])
+        return found if len(found[0]) else None
 
     @cached_property
     def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
@@ -147,24 +143,23 @@ class Stream:
         rows = self.rows if self.others is None else np.concatenate([self.rows, self.others])
         found = {}
         for code, name in enumerate(log.variants):
-            own = rows[log.variant[rows] == code]
-            if name != REWORDING and len(own):
-                nothing = own[:0]
-                base, beside = self._with_base(own) or (nothing, nothing)
-                found[name] = (own, base, beside)
+            of_variant = rows[log.variant[rows] == code]
+            if name != REWORDING and len(of_variant):
+                found[name] = (of_variant, *self._with_base(of_variant))
         return found
 
-    def _with_base(self, changed: Codes) -> tuple[Codes, Codes] | None:
+    def _with_base(self, changed: Codes) -> tuple[Codes, Codes]:
+        """Each row with its base: the first kind of base that its item and order have."""
         log = self.log
         place = log.item * len(log.orders) + log.order
-        own = place * (int(log.base.max()) + 1) + log.base
+        of_base = place * len(log.bases) + log.base
         plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
         found: list[tuple[Codes, Codes]] = []
-        for keys, bases in ((own, self.rows[plain]), (own, self.rows), (place, self.rows)):
-            found.append(joined(keys, bases, changed))
+        for keys, bases in ((of_base, self.rows[plain]), (of_base, self.rows), (place, self.rows)):
+            found.append(_joined(keys, bases, changed))
             changed = changed[~np.isin(changed, found[-1][1])]
         one, two = (np.concatenate(side) for side in zip(*found, strict=True))
-        return (one, two) if len(one) else None
+        return one, two
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:
         """Both decisions of every pair as codes, ``raw`` (but see `renamed`) or ``mapped``."""
@@ -184,11 +179,22 @@ class Stream:
         one, two = self.sides(labels)
         return words[one], words[two]
 
+    def decided(self, labels: str = "mapped") -> Bools:
+        """The pairs with a decision on both sides."""
+        one, two = self.sides(labels)
+        found: Bools = self.known & ~(self.log.undecided[one] | self.log.undecided[two])
+        return found
+
     @cached_property
     def templates(self) -> tuple[Words, Words]:
         """The templates of both sides of every pair."""
         names = np.array(self.log.templates, dtype=object)
         return names[self.pairs.template_a], names[self.pairs.template_b]
+
+    def under(self, templates: Collection[str]) -> tuple[Bools, Bools]:
+        """Which pairs have one of some templates on their first side, and which on their second."""
+        named = np.isin(self.log.templates, list(templates))
+        return named[self.pairs.template_a], named[self.pairs.template_b]
 
     @cached_property
     def places(self) -> list[tuple[str, str, str, str]]:
@@ -214,14 +220,14 @@ class Stream:
         labels = set(np.flatnonzero(np.isin(self.log.labels, self.task.labels)).tolist())
         return frozenset(
             self.log.templates[code]
-            for code, own in maps.items()
-            if any(a != b and {a, b} <= labels for a, b in zip(own, usual, strict=True))
+            for code, meaning in maps.items()
+            if any(a != b and {a, b} <= labels for a, b in zip(meaning, usual, strict=True))
         )
 
     @cached_property
     def with_inverted(self) -> Bools:
         """The pairs with exactly one inverted wording."""
-        one, two = (np.isin(side, list(self.inverted)) for side in self.templates)
+        one, two = self.under(self.inverted)
         mixed: Bools = one != two
         return mixed
 
@@ -249,16 +255,15 @@ class Stream:
         pairs, n_labels, renamed = self.pairs, len(self.log.labels), self.renamed[used, None]
         if labels == "raw" and not renamed.any():
             return first, second, used
-        own = [
+        found = [
             mapped_shares(shares, columns, maps[used], pairs, n_labels)
             for shares, maps in ((first, pairs.map_a), (second, pairs.map_b))
         ]
         if labels == "raw":
-            wide = np.zeros((len(first), n_labels))
-            raw = [wide.copy(), wide.copy()]
-            raw[0][:, columns], raw[1][:, columns] = first, second
-            own = [np.where(renamed, m, r) for m, r in zip(own, raw, strict=True)]
-        return own[0], own[1], used
+            wide = np.zeros((2, len(first), n_labels))
+            wide[0][:, columns], wide[1][:, columns] = first, second
+            found = [np.where(renamed, m, r) for m, r in zip(found, wide, strict=True)]
+        return found[0], found[1], used
 
     @cached_property
     def _shares(self) -> tuple[Floats, Floats, Codes] | None:
@@ -283,24 +288,7 @@ class Stream:
             head = rows[0]
             same = (log.judge == log.judge[head]) & (log.task == log.task[head])
             rows = np.flatnonzero(same & (log.scoring == log.scoring[head]) & log.equivalent)
-        return answers(log, rows)
-
-
-def agreement(log: Log, first: Codes, second: Codes, clusters: Codes) -> Agreement:
-    """JSS and its companions for two arrays of label codes, without kappa's interval."""
-    return jss_of_codes(first, second, log.labels.tolist(), clusters, kappa_interval=False)
-
-
-def distinct(codes: Codes) -> int:
-    """The number of distinct codes (codes are >= 0)."""
-    return int(np.count_nonzero(np.bincount(codes))) if len(codes) else 0
-
-
-ORACLE, ALWAYS_FIRST = "oracle", "always-first"
-BASELINES = (ORACLE, ALWAYS_FIRST)
-"""The judges of baseline cells: one that is always right, one that never reads."""
-
-NOT_JUDGED = -1
+        return Answers.at(log, rows)
 
 
 @dataclass(frozen=True)
@@ -330,7 +318,7 @@ def view(
     """Line up a decision log with its pairs, one stream per judge, task and scoring.
 
     Args:
-        log: a decision log with the columns of `judgesense.decisions.SCHEMA`, n rows.
+        log: a decision log with the columns of `judgesense.decisions.log.SCHEMA`, n rows.
         pairs: the run's planned pairs (``pairs.parquet``). None forms all pairs of equivalent
             templates within item and order, as for an import.
         record: the run's ``run.json``; its ``tasks`` give labels and which tasks are comparative.
@@ -341,42 +329,43 @@ def view(
             unknown.
 
     >>> import pyarrow as pa
-    >>> from judgesense.decisions import SCHEMA
+    >>> from judgesense.decisions.log import SCHEMA
     >>> row = {"judge": "j", "task": "t", "scoring": "generate", "item_id": "i", "status": "ok"}
     >>> said = [{**row, "template_id": t, "decision": d} for t, d in [("1", "YES"), ("2", "NO")]]
     >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
     >>> stream.answers().label.tolist(), stream.agreement("mapped").flip_rate
     (['YES', 'NO'], 1.0)
     """
-    log, told = without_content_free(log)
-    frame, tasks, of_task = read_frames(log, pairs, record or {})
-    streams = (
-        replace(s, content_free=told.get((s.judge, s.task.name, s.scoring), {}))
-        for s in _streams(frame, tasks, of_task)
-    )
-    return View(frame, tuple(streams))
-
-
-def _streams(
-    log: Log, tasks: Mapping[str, TaskWords], pairs: Mapping[str, Pairs]
-) -> Iterator[Stream]:
-    """Every judge, task and scoring of the log, then the baselines of each task."""
-    key = (log.task * len(log.judges) + log.judge) * len(log.scorings) + log.scoring
+    log, content_free = without_content_free(log)
+    rows, tasks, pairs_of = read_rows(log, pairs, record or {})
+    key = (rows.task * len(rows.judges) + rows.judge) * len(rows.scorings) + rows.scoring
     order = np.argsort(key, kind="stable")
-    bounds = np.flatnonzero(np.diff(key[order])) + 1
-    for rows in np.split(order, bounds):
-        head = rows[0]
-        task = tasks[log.tasks[log.task[head]]]
-        yield _stream(log, task, pairs[task.name], rows)
+    streams = []
+    for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        task = tasks[rows.tasks[rows.task[part[0]]]]
+        streams.append(stream_of(rows, task, pairs_of[task.name], part, content_free))
     for task in tasks.values():
-        yield from _baselines(log, task, pairs[task.name])
+        streams += _baselines(rows, task, pairs_of[task.name])
+    return View(rows, tuple(streams))
 
 
-def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
-    is_first = first_answers(log, rows)
-    first, later = rows[is_first], rows[~is_first]
+def stream_of(
+    log: Log,
+    task: TaskWords,
+    pairs: Pairs,
+    rows: Codes,
+    content_free: Mapping[tuple[str, str, str], Any] | None = None,
+) -> Stream:
+    """The stream of some rows of a log, which are one judge's on one task under one scoring."""
+    # The first answer to a prompt and item need not be repeat 0.
+    repeats, prompt = log.repeat[rows], _prompt(log, rows)
+    _, at = np.unique(prompt, return_inverse=True)
+    least = np.full(int(at.max()) + 1, repeats.max())
+    np.minimum.at(least, at, repeats)
+    is_first = repeats == least[at]
+    first, later = rows[is_first], rows[~is_first & log.equivalent[rows]]
     once, others = first[log.equivalent[first]], first[~log.equivalent[first]]
-    row_of = np.full(log.n_stimuli + 1, NOT_JUDGED)
+    row_of = np.full(log.n_stimuli + 1, _NOT_JUDGED)
     seen = once[log.stimulus[once] >= 0][::-1]
     row_of[log.stimulus[seen]] = seen
     # A prompt that is equivalent with another scoring only has pairs, but none of this stream's.
@@ -384,31 +373,56 @@ def _stream(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
     if len(apart):
         pairs = pairs.only(~(np.isin(pairs.first, apart) | np.isin(pairs.second, apart)))
     row_a, row_b = row_of[pairs.first], row_of[pairs.second]
-    raw_a = np.where(row_a >= 0, log.raw[row_a], NOT_JUDGED)
-    raw_b = np.where(row_b >= 0, log.raw[row_b], NOT_JUDGED)
+    raw = [np.where(row >= 0, log.raw[row], _NOT_JUDGED) for row in (row_a, row_b)]
     if pairs.planned:
-        mapped_a = np.where(row_a >= 0, pairs.forward[pairs.map_a, raw_a], NOT_JUDGED)
-        mapped_b = np.where(row_b >= 0, pairs.forward[pairs.map_b, raw_b], NOT_JUDGED)
+        mapped = [pairs.forward[pairs.map_a, raw[0]], pairs.forward[pairs.map_b, raw[1]]]
     else:
-        mapped_a = np.where(row_a >= 0, log.decision[row_a], NOT_JUDGED)
-        mapped_b = np.where(row_b >= 0, log.decision[row_b], NOT_JUDGED)
+        mapped = [log.decision[row_a], log.decision[row_b]]
+    judge, scoring = log.judges[log.judge[rows[0]]], log.scorings[log.scoring[rows[0]]]
     return Stream(
         log=log,
         pairs=pairs,
-        judge=log.judges[log.judge[rows[0]]],
+        judge=judge,
         task=task,
-        scoring=log.scorings[log.scoring[rows[0]]],
-        raw_a=raw_a,
-        raw_b=raw_b,
-        mapped_a=mapped_a,
-        mapped_b=mapped_b,
+        scoring=scoring,
+        raw_a=raw[0],
+        raw_b=raw[1],
+        mapped_a=np.where(row_a >= 0, mapped[0], _NOT_JUDGED),
+        mapped_b=np.where(row_b >= 0, mapped[1], _NOT_JUDGED),
         rows=once,
         decision=log.decision[once],
         row_a=row_a,
         row_b=row_b,
-        reruns=repeated_answers(log, once, later[log.equivalent[later]]),
+        reruns=_reruns(log, once, later),
         others=others if len(others) else None,
+        content_free=(content_free or {}).get((judge, task.name, scoring), {}),
     )
+
+
+def _prompt(log: Log, rows: Codes) -> Codes:
+    """One number for each prompt and item."""
+    key = (log.stimulus[rows] * len(log.items) + log.item[rows]) * len(log.templates)
+    key = (key + log.template[rows]) * len(log.orders) + log.order[rows]
+    return key * len(log.variants) + log.variant[rows]
+
+
+def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
+    """The first and each later answer to the same prompt and item, as rows of the log."""
+    if not len(later):
+        return None
+    ranked = once[np.argsort(_prompt(log, once), kind="stable")]
+    place = np.searchsorted(_prompt(log, ranked), _prompt(log, later))
+    known = log.stimulus[later] >= 0
+    return ranked[place][known], later[known]
+
+
+def _joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
+    """All pairs of a row on the left and one on the right with the same key."""
+    ranked = left[np.argsort(keys[left], kind="stable")]
+    start = np.searchsorted(keys[ranked], keys[right], "left")
+    count = np.searchsorted(keys[ranked], keys[right], "right") - start
+    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
 
 
 def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:
@@ -417,42 +431,65 @@ def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:
     Both answer through the inverse label maps, so raw figures show the effect of the wordings
     alone.
     """
-    of_task = (log.task == log.tasks.index(task.name)) & log.equivalent
-    rows = np.flatnonzero(of_task & (log.stimulus >= 0))
+    if not len(pairs):
+        return
+    rows = np.flatnonzero((log.task == log.tasks.index(task.name)) & log.equivalent)
+    rows = rows[log.stimulus[rows] >= 0]
     _, index = np.unique(log.stimulus[rows] * len(log.items) + log.item[rows], return_index=True)
     rows = rows[np.sort(index)]
-    meant = np.full(log.n_stimuli + 1, NOT_JUDGED)
+    meant = np.full(log.n_stimuli + 1, _NOT_JUDGED)
     meant[log.stimulus[rows][::-1]] = log.gold[rows][::-1]
-    if (log.gold[rows] >= 0).any() and len(pairs):
-        yield _baseline(log, ORACLE, task, pairs, meant, rows, log.gold[rows])
-    if task.comparative and len(pairs) and task.labels and task.labels[0] in log.labels:
+    answers = {ORACLE: (meant, log.gold[rows])}
+    if task.comparative and task.labels and task.labels[0] in log.labels:
         first = int(np.flatnonzero(log.labels == task.labels[0])[0])
-        meant = np.full(log.n_stimuli + 1, first)
-        yield _baseline(log, ALWAYS_FIRST, task, pairs, meant, rows, np.full(len(rows), first))
+        answers[ALWAYS_FIRST] = (np.full(log.n_stimuli + 1, first), np.full(len(rows), first))
+    for judge, (meant, decision) in answers.items():
+        if not (decision >= 0).any():
+            continue
+        mapped = meant[pairs.first], meant[pairs.second]
+        raw = [
+            np.where(labels >= 0, pairs.inverse[maps, labels], _NOT_JUDGED)
+            for maps, labels in zip((pairs.map_a, pairs.map_b), mapped, strict=True)
+        ]
+        yield Stream(
+            log=log,
+            pairs=pairs,
+            judge=judge,
+            task=task,
+            scoring="-",
+            raw_a=raw[0],
+            raw_b=raw[1],
+            mapped_a=np.where(raw[0] >= 0, mapped[0], _NOT_JUDGED),
+            mapped_b=np.where(raw[1] >= 0, mapped[1], _NOT_JUDGED),
+            rows=rows[decision >= 0],
+            decision=decision[decision >= 0],
+        )
 
 
-def _baseline(
-    log: Log,
-    judge: str,
-    task: TaskWords,
-    pairs: Pairs,
-    meant: Codes,
-    rows: Codes,
-    decision: Codes,
-) -> Stream:
-    mapped_a, mapped_b = meant[pairs.first], meant[pairs.second]
-    raw_a = np.where(mapped_a >= 0, pairs.inverse[pairs.map_a, mapped_a], NOT_JUDGED)
-    raw_b = np.where(mapped_b >= 0, pairs.inverse[pairs.map_b, mapped_b], NOT_JUDGED)
-    return Stream(
-        log=log,
-        pairs=pairs,
-        judge=judge,
-        task=task,
-        scoring="-",
-        raw_a=raw_a,
-        raw_b=raw_b,
-        mapped_a=np.where(raw_a >= 0, mapped_a, NOT_JUDGED),
-        mapped_b=np.where(raw_b >= 0, mapped_b, NOT_JUDGED),
-        rows=rows[decision >= 0],
-        decision=decision[decision >= 0],
-    )
+def agreement(log: Log, first: Codes, second: Codes, clusters: Codes) -> Agreement:
+    """JSS and its companions for two arrays of label codes, without kappa's interval."""
+    return jss_of_codes(first, second, log.labels.tolist(), clusters, kappa_interval=False)
+
+
+def distinct(codes: Codes) -> int:
+    """The number of distinct codes (codes are >= 0)."""
+    return int(np.count_nonzero(np.bincount(codes))) if len(codes) else 0
+
+
+def crossed(log: Log, rows: Codes, wording: Codes) -> tuple[Codes, Codes, Codes]:
+    """Items x wordings x option orders as an index into some rows of a log.
+
+    Args:
+        log: the decision log.
+        rows: rows of it, shape (m,).
+        wording: the wording of each row as a code from 0 on, shape (m,).
+
+    Returns:
+        The codes of the n items and of the O orders, and the place of each answer among the rows,
+        shape (n, wordings, O); -1 where there is none.
+    """
+    items, item = np.unique(log.item[rows], return_inverse=True)
+    orders, order = np.unique(log.order[rows], return_inverse=True)
+    places = np.full((len(items), int(wording.max(initial=-1)) + 1, len(orders)), -1)
+    places[item, wording, order] = np.arange(len(rows))
+    return items, orders, places

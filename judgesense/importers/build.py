@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from judgesense.decisions import SCHEMA
+from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, Rows, in_rows
 from judgesense.importers.bulk import KEY, Block, block_of, block_of_rows

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions import SCHEMA
+from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.columns import ColumnMap

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions import CONTRAST, EQUIVALENT, INTERVENTION, REWORDING
+from judgesense.decisions.log import CONTRAST, EQUIVALENT, INTERVENTION, REWORDING
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_json_lines, read_table

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgesense.decisions import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
+from judgesense.decisions.log import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import parse_json
 from judgesense.files.tables import Record

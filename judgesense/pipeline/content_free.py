@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import CONTENT_FREE, INTERVENTION
+from judgesense.decisions.log import CONTENT_FREE, INTERVENTION
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Task, Template, load_label_map, render
@@ -22,7 +22,7 @@ TEXTS = ("N/A", "[MASK]", "")
 def with_content_free(benchmark: Benchmark) -> Benchmark:
     """The benchmark with each wording asked about input without content as well.
 
-    The log marks these rows by the variant `judgesense.decisions.CONTENT_FREE`; nothing but the
+    The log marks these rows by the variant `judgesense.decisions.log.CONTENT_FREE`; nothing but the
     remedy "calibrated by content-free input" reads them. A choice of two options looks alike in
     both orders, so it is asked in one.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judgesense.decisions import SCORINGS
+from judgesense.decisions.log import SCORINGS
 from judgesense.errors import JudgeSenseError
 
 ORDERS = ("AB", "BA")

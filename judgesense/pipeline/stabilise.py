@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions import EQUIVALENT
+from judgesense.decisions.log import EQUIVALENT
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark, table_of_prompts
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record
 from judgesense.pipeline.data import DataReference

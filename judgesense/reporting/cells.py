@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.rows import Log, Pairs, hash_of_sorted, sorted_pairs
+from judgesense.decisions.rows import Log, Pairs
 from judgesense.decisions.view import Stream, agreement, distinct
 from judgesense.run_folder.report import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
-from judgesense.statistics.arrays import Bools, Codes
+from judgesense.statistics.arrays import Bools
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.result import signature
@@ -71,11 +70,14 @@ class CellPart:
         """How many pairs the run meant to judge; without a plan, those it judged."""
         return int((self.of_pairs if self.pairs.planned else self.used).sum())
 
+    @property
+    def hash(self) -> str:
+        """The hash of the planned pairs; without a plan, of the judged pairs."""
+        return self.pairs.hash_of(self.of_pairs if self.pairs.planned else self.used)
+
     def decided(self, labels: str) -> Bools:
         """The judged pairs of this part with a decision on both sides."""
-        first, second = self.stream.sides(labels)
-        undecided = self.log.undecided
-        decided: Bools = self.used & ~(undecided[first] | undecided[second])
+        decided: Bools = self.of_pairs & self.stream.decided(labels)
         return decided
 
 
@@ -98,28 +100,7 @@ def parts(stream: Stream, run_id: str) -> list[CellPart]:
     return [*single, CellPart(stream, run_id, POOLED if seen else NO_ORDER, *every)]
 
 
-class Hashes:
-    """The ``data`` field of signatures, computed once per set of pairs."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str, bytes], str] = {}
-        self._sorted: dict[str, Codes] = {}
-
-    def of(self, part: CellPart) -> str:
-        """The hash of a part's planned pairs; without a plan, of its judged pairs."""
-        used = part.of_pairs if part.pairs.planned else part.used
-        packed = hashlib.sha256(np.packbits(used).tobytes()).digest()
-        key = (part.stream.task.name, part.order, packed)
-        if key not in self._known:
-            ids = part.pairs.prompt_ids
-            if key[0] not in self._sorted:
-                self._sorted[key[0]] = sorted_pairs(*ids)
-            order = self._sorted[key[0]]
-            self._known[key] = hash_of_sorted(*ids, order[used[order]])
-        return self._known[key]
-
-
-def stream_cells(every: list[CellPart], hashes: Hashes) -> Iterator[dict[str, Any]]:
+def stream_cells(every: list[CellPart]) -> Iterator[dict[str, Any]]:
     """A stream's cells: raw and mapped in each of its `parts`."""
     stream = every[0].stream
     for part in every:
@@ -145,7 +126,7 @@ def stream_cells(every: list[CellPart], hashes: Hashes) -> Iterator[dict[str, An
                     undecided="excluded",
                     templates="fixed",
                     ci="wilson-cluster",
-                    data=hashes.of(part),
+                    data=part.hash,
                     v=__version__,
                 ),
             }
@@ -165,29 +146,16 @@ def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
         found = jss_of_codes(one, two, part.log.labels.tolist(), clusters)
         figures = {key: found[key] for key in figures}
     decided = part.decided(kind)
-    figures |= _intervals(part, kind, decided)
+    random = Interval(None, None)
+    if decided.any():
+        one, two = (side[decided] for side in part.stream.sides(kind))
+        templates = part.pairs.template_a[decided], part.pairs.template_b[decided]
+        random = two_way_interval(one == two, part.pairs.cluster[decided], *templates)
+    figures |= {"ci_low_random": random.low, "ci_high_random": random.high}
     figures["n_items"] = distinct(part.pairs.item[decided])
     figures["n_clusters"] = distinct(part.pairs.cluster[decided])
     figures["coverage"] = figures["n_pairs"] / part.n_planned if part.n_planned else None
     return figures
-
-
-def _intervals(part: CellPart, kind: str, decided: Bools) -> dict[str, float | None]:
-    """The intervals of JSS: for these wordings, and for wordings like these."""
-    pairs = part.pairs
-    one, two = (side[decided] for side in part.stream.sides(kind))
-    clusters = pairs.cluster[decided]
-    fixed, random = Interval(None, None), Interval(None, None)
-    if len(one):
-        fixed = wilson_cluster(one == two, clusters)
-        templates = pairs.template_a[decided], pairs.template_b[decided]
-        random = two_way_interval(one == two, clusters, *templates)
-    return {
-        "ci_low": fixed.low,
-        "ci_high": fixed.high,
-        "ci_low_random": random.low,
-        "ci_high_random": random.high,
-    }
 
 
 def _repeats(part: CellPart, kind: str) -> dict[str, float | None]:

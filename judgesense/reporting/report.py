@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions import conform, part_files, raw_texts
+from judgesense.decisions.log import conform, part_files, raw_texts
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.disk import write_text
-from judgesense.reporting.cells import Hashes, parts, stream_cells
+from judgesense.reporting.cells import parts, stream_cells
 from judgesense.reporting.details import (
     LONGEST_TEXT,
     ROW,
@@ -218,7 +218,7 @@ def measure(
     """Every figure of a run, and what follows from it.
 
     Args:
-        log: a decision log (`judgesense.decisions.SCHEMA`), n rows.
+        log: a decision log (`judgesense.decisions.log.SCHEMA`), n rows.
         pairs: the run's pairs; None takes all pairs of templates within item and order.
         run: the run's record (``run.json``): ``run_id`` and ``tasks`` (name -> labels,
             comparative) and ``thresholds`` are used if present.
@@ -246,12 +246,11 @@ def measure(
         raise JudgeSenseError(f"the pairs lack the columns {join(missing)}")
     run_id = str(run.get("run_id") or "-")
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
-    hashes = Hashes()
     limits = Thresholds().but(run.get("thresholds")).but(thresholds)
     wording = wording_texts(run, prompts)
     for stream in view(numbered, pairs, run).streams:
         every = parts(stream, run_id)
-        cells = list(stream_cells(every, hashes))
+        cells = list(stream_cells(every))
         report["cells"] += cells
         if stream.row_a is not None:
             whole = every[-1]

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from judgesense.decisions import PARTS, conform, part_files, read_log, read_part, require_parts
+from judgesense.decisions.log import PARTS, conform, part_files, read_log, read_part, require_parts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, sha256_of, write_text, writing
 from judgesense.files.documents import fit, parse_json
@@ -65,7 +65,7 @@ class Run:
 
     @cached_property
     def log(self) -> pa.Table:
-        """The decision log, with the columns of :data:`judgesense.decisions.SCHEMA`."""
+        """The decision log, with the columns of :data:`judgesense.decisions.log.SCHEMA`."""
         return read_log(self.folder)
 
     @cached_property

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from judgesense.decisions import SCHEMA as DECISIONS
-from judgesense.decisions import conform, part_files, read_part, require_parts
+from judgesense.decisions.log import SCHEMA as DECISIONS
+from judgesense.decisions.log import conform, part_files, read_part, require_parts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import UNREADABLE, read_table
 from judgesense.run_folder.folder import changes, read_record

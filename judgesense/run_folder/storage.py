@@ -21,7 +21,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgesense.decisions import PARTS, encode_part, write_part
+from judgesense.decisions.log import PARTS, encode_part, write_part
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.disk import cannot_write
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions import SCORINGS, read_log
+from judgesense.decisions.log import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.documents import YamlNode, read_nodes

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from judgesense.decisions import read_part
+from judgesense.decisions.log import read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import PROMPTS_FILE

@@ -271,7 +271,7 @@ def steady(
     log, pairs = stream.log, stream.pairs
     used = same_polarity(stream, mislabelled)
     judged = used & stream.known
-    decided = judged & ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
+    decided = used & stream.decided()
     if not decided.any():
         return Check.unmeasured(threshold, _why_no_pairs(stream, used, judged))
     n_items = distinct(pairs.item[decided])
@@ -375,10 +375,9 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     Contrasts that show another item of another gold label are no other question; the check fails if
     most of these are ignored.
     """
-    log, pairs = stream.log, stream.pairs
+    pairs = stream.pairs
     follows, follow_clusters, n_inverted, n_items = _contrasts(stream, mislabelled)
-    used = same_polarity(stream, mislabelled) & stream.known
-    used &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
+    used = same_polarity(stream, mislabelled) & stream.decided()
     items_followed = _item_contrasts(stream)
     details = {} if items_followed is None else {"follows_item": float(items_followed[0].mean())}
     item_ignored = items_followed is not None and _ignored(*items_followed)
@@ -433,8 +432,8 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     """
     log, pairs = stream.log, stream.pairs
     keep = stream.with_inverted & stream.known
-    for side in stream.templates:
-        keep &= ~np.isin(side, list(mislabelled))
+    one, two = stream.under(mislabelled)
+    keep &= ~(one | two)
     keep &= ~(log.undecided[stream.raw_a] | log.undecided[stream.raw_b])
     index = np.flatnonzero(keep)
     # An answer that both label maps read alike (the middle of a scale) need not change.
@@ -480,8 +479,8 @@ def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Bools:
     """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
     kept: Bools = ~stream.with_inverted
     if mislabelled:
-        for side in stream.templates:
-            kept &= ~np.isin(side, list(mislabelled))
+        one, two = stream.under(mislabelled)
+        kept &= ~(one | two)
     return kept
 
 
@@ -504,7 +503,7 @@ def trust_card(
             the judge.
 
     >>> import pyarrow as pa
-    >>> from judgesense.decisions import SCHEMA
+    >>> from judgesense.decisions.log import SCHEMA
     >>> from judgesense.decisions.view import view
     >>> row = {"judge": "j", "task": "t", "scoring": "generate", "status": "ok"}
     >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YES", "gold": g}

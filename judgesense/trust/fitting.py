@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from judgesense.decisions import EQUIVALENT
+from judgesense.decisions.log import EQUIVALENT
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import (
     UNDECIDED,

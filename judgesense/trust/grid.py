@@ -1,4 +1,4 @@
-"""A stream's answers as one array: items x wordings x option orders x labels."""
+"""A stream's answers by item, wording and option order: what remedies are fitted to."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions import REWORDING, VARIANT_CLASSES
+from judgesense.decisions.log import REWORDING, VARIANT_CLASSES
 from judgesense.decisions.rows import option_shares
-from judgesense.decisions.view import Stream
+from judgesense.decisions.view import Stream, crossed
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.tasks import ERROR
@@ -102,43 +102,39 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
 
     ``without`` are templates to leave out, such as those whose label map is wrong.
     """
-    log = stream.log
-    rows = stream.rows
+    log, labels, rows = stream.log, stream.task.labels, stream.rows
     if stream.contrast is not None:
         rows = np.concatenate([rows, np.unique(stream.contrast[1])])
-    names = np.array(log.templates, dtype=object)[log.template[rows]]
-    rows = rows[~np.isin(names, list(without))]
-    items, item = np.unique(log.item[rows], return_inverse=True)
-    _, first = np.unique(item, return_index=True)
+    rows = rows[~np.isin(log.templates, list(without))[log.template[rows]]]
     keys = log.base[rows] * len(log.variants) + log.variant[rows]
     keys = keys * len(VARIANT_CLASSES) + log.variant_class[rows]
-    found, at, wording = np.unique(keys, return_index=True, return_inverse=True)
-    named = [_wording(stream, row) for row in rows[at].tolist()]
+    _, first, wording = np.unique(keys, return_index=True, return_inverse=True)
+    named = [_wording(stream, row) for row in rows[first].tolist()]
     ranked = sorted(range(len(named)), key=lambda n: named[n].name)
-    wordings = tuple(named[n] for n in ranked)
     wording = np.argsort(ranked)[wording]
-    orders = tuple(log.orders[code] for code in np.unique(log.order[rows]))
-    orders = tuple(sorted(orders))
-    order = np.array([orders.index(o) if o in orders else 0 for o in log.orders])[log.order[rows]]
-    labels = stream.task.labels
-    code_of = np.full(len(log.labels) + 1, UNDECIDED)
-    for code, label in enumerate(labels):
-        code_of[np.flatnonzero(log.labels == label)] = code
-    shape = (len(items), len(found), len(orders))
-    verdicts = np.full(shape, NOT_ASKED)
+    items, order_codes, place = crossed(log, rows, wording)
+    _, of_item, item = np.unique(log.item[rows], return_index=True, return_inverse=True)
+    by_name = sorted(range(len(order_codes)), key=lambda n: log.orders[order_codes[n]])
+    orders = tuple(log.orders[order_codes[n]] for n in by_name)
+    place = place[:, :, by_name]
+    known = place >= 0
+    code_of = log.codes_of(labels)
     # A failed request is no verdict: the prompt can be asked again.
     failed = log.labels[log.decision[rows]] == ERROR
-    verdicts[item, wording, order] = np.where(failed, NOT_ASKED, code_of[log.decision[rows]])
-    gold = np.full(len(rows), -1) if has_foreign_gold(stream) else log.gold[rows]
-    meaning = [_meaning(stream, rows[wording == n]) for n in range(len(found))]
-    told = _told(stream, rows, wording, meaning, code_of, len(labels))
-    logprobs = np.full((*shape, len(labels)), np.nan)
-    if told is not None:
-        logprobs[item, wording, order] = told
+    verdict = np.append(np.where(failed, NOT_ASKED, code_of[log.decision[rows]]), NOT_ASKED)
+    verdicts = verdict[place]
+    at = [rows[wording == n] for n in range(len(named))]
+    meaning = [_meaning(stream, each) for each in at]
+    shares = _label_logprobs(stream, rows, wording, meaning, code_of, len(labels))
+    logprobs = np.full((*place.shape, len(labels)), np.nan)
+    if shares is not None:
+        logprobs[known] = shares[place[known]]
     else:
-        known = verdicts >= 0
-        logprobs[known] = -np.inf
-        logprobs[(*np.nonzero(known), verdicts[known])] = 0.0
+        logprobs[verdicts >= 0] = -np.inf
+        decided = np.nonzero(verdicts >= 0)
+        logprobs[(*decided, verdicts[decided])] = 0.0
+    gold = np.full(len(rows), -1) if has_foreign_gold(stream) else code_of[log.gold[rows]]
+    swapped = np.array([order == "BA" for order in log.orders])[log.order[rows]]
     return Grid(
         judge=stream.judge,
         task=stream.task.name,
@@ -146,41 +142,24 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
         labels=labels,
         comparative=stream.task.comparative and set(orders) <= {"AB", "BA"},
         items=np.array(log.items, dtype=object)[items],
-        clusters=log.cluster[rows][first],
-        gold=_gold(code_of[gold], item, order, orders, len(items)),
-        wordings=wordings,
+        clusters=log.cluster[rows][of_item],
+        gold=_gold(gold, swapped, item, len(items)),
+        wordings=tuple(named[n] for n in ranked),
         orders=orders,
         verdicts=verdicts,
         logprobs=logprobs,
         raw=tuple(
-            _raw_of(stream, rows[wording == n], m, labels, code_of) for n, m in enumerate(meaning)
+            _raw_of(stream, each, m, labels, code_of) for each, m in zip(at, meaning, strict=True)
         ),
-        has_probabilities=told is not None,
-        repeats=_repeats(stream, rows, (item, wording, order), verdicts, code_of),
+        has_probabilities=shares is not None,
+        repeats=_repeats(stream, rows, place, verdicts, code_of),
         mean_cost=pc.mean(log.table["cost_usd"].take(pa.array(rows))).as_py(),
         content_free={
-            wording.name: _content_free(stream, wording.name, forward, code_of, len(labels))
-            for wording, forward in zip(wordings, meaning, strict=True)
-            if wording.name in stream.content_free
+            named[n].name: _content_free(stream, named[n].name, m, code_of, len(labels))
+            for n, m in zip(ranked, meaning, strict=True)
+            if named[n].name in stream.content_free
         },
     )
-
-
-def _content_free(
-    stream: Stream, wording: str, meaning: Codes, code_of: Codes, n_labels: int
-) -> Floats:
-    """The labels' log-probabilities on each input without content, shape (m, n_labels)."""
-    code = {word: int(meaning[at]) for at, word in enumerate(stream.log.labels.tolist())}
-    told = stream.content_free[wording]
-    shares = np.zeros((len(told), n_labels))
-    for row, answer in enumerate(told):
-        for option, logprob in answer.items():
-            label = int(code_of[code[option]]) if option in code else UNDECIDED
-            if label >= 0:
-                shares[row, label] += np.exp(logprob)
-    with np.errstate(invalid="ignore"):
-        found = log_of_shares(shares / shares.sum(axis=1, keepdims=True))
-    return found
 
 
 def _wording(stream: Stream, row: int) -> Wording:
@@ -191,6 +170,22 @@ def _wording(stream: Stream, row: int) -> Wording:
         None if variant == REWORDING else variant,
         VARIANT_CLASSES[log.variant_class[row]],
     )
+
+
+def _content_free(
+    stream: Stream, wording: str, meaning: Codes, code_of: Codes, n_labels: int
+) -> Floats:
+    """The labels' log-probabilities on each input without content, shape (m, n_labels)."""
+    label_of = dict(zip(stream.log.labels.tolist(), code_of[meaning].tolist(), strict=True))
+    answers = stream.content_free[wording]
+    shares = np.zeros((len(answers), n_labels))
+    for row, answer in enumerate(answers):
+        for option, logprob in answer.items():
+            if label_of.get(option, UNDECIDED) >= 0:
+                shares[row, label_of[option]] += np.exp(logprob)
+    with np.errstate(invalid="ignore"):
+        found = log_of_shares(shares / shares.sum(axis=1, keepdims=True))
+    return found
 
 
 def _planned(stream: Stream, rows: Codes) -> int | None:
@@ -213,18 +208,14 @@ def _meaning(stream: Stream, rows: Codes) -> Codes:
     forward = np.arange(len(log.labels))
     decided = rows[~log.undecided[log.decision[rows]]]
     forward[log.raw[decided]] = log.decision[decided]
-    known = [
-        int(np.flatnonzero(log.labels == label)[0])
-        for label in stream.task.labels
-        if label in log.labels
-    ]
+    known = np.flatnonzero(np.isin(log.labels, stream.task.labels))
     # Of two answers, one that never came means what the other does not.
     if len(known) == 2 and forward[known[0]] == forward[known[1]]:
         seen = set(log.raw[decided].tolist())
-        one, two = known
-        for own, other in ((one, two), (two, one)):
-            if own in seen and other not in seen and forward[own] in known:
-                forward[other] = one if forward[own] == two else two
+        one, two = known.tolist()
+        for came, other in ((one, two), (two, one)):
+            if came in seen and other not in seen and forward[came] in known:
+                forward[other] = one if forward[came] == two else two
     return forward
 
 
@@ -239,14 +230,14 @@ def _raw_of(
             if raw >= 0 and code_of[label] >= 0:
                 found[int(code_of[label])] = str(words[raw])
     for raw, label in enumerate(meaning.tolist() if not found else ()):
-        code = int(code_of[label]) if label >= 0 else UNDECIDED
+        code = int(code_of[label])
         # A label keeps its own name unless the map says otherwise.
         if code >= 0 and (code not in found or raw == label):
             found[code] = str(words[raw])
     return tuple(found.get(code, label) for code, label in enumerate(labels))
 
 
-def _told(
+def _label_logprobs(
     stream: Stream,
     rows: Codes,
     wording: Codes,
@@ -262,13 +253,13 @@ def _told(
         return None
     moved = np.zeros((len(rows), n_labels))
     for number, forward in enumerate(meaning):
-        own = np.flatnonzero(wording == number)
+        of_wording = np.flatnonzero(wording == number)
         target = np.where(columns >= 0, code_of[forward[columns]], UNDECIDED)
         for column in np.flatnonzero(target >= 0):
-            moved[own, target[column]] += np.nan_to_num(shares[own, column])
-    told = log_of_shares(moved)
-    told[np.isnan(shares[:, 0]) | (moved.sum(axis=1) <= 0)] = np.nan
-    return told
+            moved[of_wording, target[column]] += np.nan_to_num(shares[of_wording, column])
+    found = log_of_shares(moved)
+    found[np.isnan(shares[:, 0]) | (moved.sum(axis=1) <= 0)] = np.nan
+    return found
 
 
 def label_shares(stream: Stream, rows: Codes) -> Floats | None:
@@ -278,14 +269,11 @@ def label_shares(stream: Stream, rows: Codes) -> Floats | None:
     """
     log, labels = stream.log, stream.task.labels
     templates, wording = np.unique(log.template[rows], return_inverse=True)
-    code_of = np.full(len(log.labels) + 1, UNDECIDED)
-    for code, label in enumerate(labels):
-        code_of[np.flatnonzero(log.labels == label)] = code
     meaning = [_meaning(stream, rows[wording == n]) for n in range(len(templates))]
-    told = _told(stream, rows, wording, meaning, code_of, len(labels))
-    if told is None:
+    logprobs = _label_logprobs(stream, rows, wording, meaning, log.codes_of(labels), len(labels))
+    if logprobs is None:
         return None
-    shares = np.exp(told)
+    shares = np.exp(logprobs)
     found: Floats = shares / shares.sum(axis=1, keepdims=True)
     return found
 
@@ -304,34 +292,28 @@ def log_of_shares(shares: Floats) -> Floats:
     return found
 
 
-def _gold(gold: Codes, item: Codes, order: Codes, orders: tuple[str, ...], n: int) -> Codes:
-    own = gold.copy()
-    if "BA" in orders:
-        swapped = order == orders.index("BA")
-        own[swapped] = (
-            np.array([1, 0])[gold[swapped]] if (gold[swapped] < 2).all() else gold[swapped]
-        )
-        own[swapped & (gold < 0)] = UNDECIDED
+def _gold(gold: Codes, swapped: npt.NDArray[np.bool_], item: Codes, n: int) -> Codes:
+    """Each item's label in its own order, from the labels of its answers as shown."""
+    turned = np.array([1, 0, UNDECIDED])[gold[swapped]] if (gold[swapped] < 2).all() else None
+    labels = gold.copy()
+    labels[swapped] = gold[swapped] if turned is None else turned
     found = np.full(n, UNDECIDED)
-    known = np.flatnonzero(own >= 0)[::-1]
-    found[item[known]] = own[known]
+    known = np.flatnonzero(labels >= 0)[::-1]
+    found[item[known]] = labels[known]
     return found
 
 
 def _repeats(
-    stream: Stream,
-    rows: Codes,
-    place: tuple[Codes, Codes, Codes],
-    verdicts: Codes,
-    code_of: Codes,
+    stream: Stream, rows: Codes, place: Codes, verdicts: Codes, code_of: Codes
 ) -> Codes | None:
     """The verdicts of the first and the later answers to each prompt."""
     if stream.reruns is None:
         return None
+    cell_of = np.full(len(stream.log.raw), -1)
+    cells = np.flatnonzero(place.ravel() >= 0)
+    cell_of[rows[place.ravel()[cells]]] = cells
     first, later = stream.reruns
-    position = np.full(len(stream.log.raw), -1)
-    position[rows] = np.arange(len(rows))
-    first, later = first[position[first] >= 0], later[position[first] >= 0]
+    later, first = later[cell_of[first] >= 0], first[cell_of[first] >= 0]
     if not len(first):
         return None
     by_prompt = np.argsort(first, kind="stable")
@@ -339,8 +321,7 @@ def _repeats(
     starts = np.flatnonzero(np.r_[True, first[1:] != first[:-1]])
     sizes = np.diff(np.append(starts, len(first)))
     number = np.arange(len(first)) - np.repeat(starts, sizes) + 1
-    found = np.full((*verdicts.shape, int(number.max()) + 1), NOT_ASKED)
-    found[..., 0] = verdicts
-    at = position[first]
-    found[place[0][at], place[1][at], place[2][at], number] = code_of[stream.log.decision[later]]
-    return found
+    found = np.full((verdicts.size, int(number.max()) + 1), NOT_ASKED)
+    found[:, 0] = verdicts.ravel()
+    found[cell_of[first], number] = code_of[stream.log.decision[later]]
+    return found.reshape(*verdicts.shape, -1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions import CONTRAST, EQUIVALENT, SCHEMA
+from judgesense.decisions.log import CONTRAST, EQUIVALENT, SCHEMA
 from judgesense.decisions.view import Stream, view
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED, majority

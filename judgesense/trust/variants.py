@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.rows import Log
 from judgesense.decisions.view import Stream, distinct
 from judgesense.statistics.arrays import Bools, Codes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.view import Stream, distinct
+from judgesense.decisions.view import Stream, crossed, distinct
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.selection import Choice, choose
 from judgesense.statistics.wordings import (
@@ -50,7 +50,7 @@ class Wordings:
         """The wordings of a judge's stream (equivalent variants only).
 
         >>> import pyarrow as pa
-        >>> from judgesense.decisions import SCHEMA
+        >>> from judgesense.decisions.log import SCHEMA
         >>> from judgesense.decisions.view import view
         >>> row = {"judge": "j", "task": "t", "scoring": "generate", "item_id": "i"}
         >>> said = [{**row, "template_id": t, "decision": d} for t, d in [("1", "A"), ("2", "B")]]
@@ -65,31 +65,30 @@ class Wordings:
         if not scale:
             # An answer outside the task's labels (a tie) is a verdict of its own.
             labels += [w for w in used if w not in labels and w not in log.labels[log.undecided]]
-        place = {label: code for code, label in enumerate(labels)}
-        code_of = np.array([place.get(str(word), UNDECIDED) for word in log.labels], np.int64)
-        code_of[log.labels == ERROR] = NOT_JUDGED
-        gold_of = np.append([place.get(str(word), -1) for word in log.labels], -1)
-        names, row = np.unique(log.template[rows], return_inverse=True)
-        cells, first, column = np.unique(
-            log.item[rows] * len(log.orders) + log.order[rows],
-            return_index=True,
-            return_inverse=True,
-        )
-        decisions = np.full((len(names), len(cells)), NOT_JUDGED, np.int64)
-        decisions[row, column] = code_of[stream.decision]
-        gold = np.full(len(cells), -1, np.int64)
+        place = log.codes_of(tuple(labels))
+        code_of = np.where(place < 0, UNDECIDED, place)
+        code_of[:-1][log.labels == ERROR] = NOT_JUDGED
+        code_of[-1] = NOT_JUDGED
+        templates = sorted(np.unique(log.template[rows]).tolist(), key=lambda n: log.templates[n])
+        wording_of = np.zeros(len(log.templates), np.int64)
+        wording_of[templates] = np.arange(len(templates))
+        _, _, answers = crossed(log, rows, wording_of[log.template[rows]])
+        # A cell is an item and an option order.
+        answers = answers.transpose(1, 0, 2).reshape(len(templates), -1)
+        answers = answers[:, (answers >= 0).any(axis=0)]
+        gold = np.full(answers.shape[1], -1)
         if not has_foreign_gold(stream):
-            np.maximum.at(gold, column, gold_of[log.gold[rows]])
-        order = np.argsort([log.templates[code] for code in names], kind="stable")
+            gold = np.append(place[log.gold[rows]], -1)[answers].max(axis=0, initial=-1)
+        some = rows[answers.max(axis=0, initial=-1)]
         return cls(
             stream=stream,
-            templates=tuple(log.templates[code] for code in names[order]),
+            templates=tuple(log.templates[code] for code in templates),
             labels=tuple(labels),
             ordinal=scale,
-            decisions=decisions[order],
+            decisions=code_of[np.append(stream.decision, -1)[answers]],
             gold=gold,
-            clusters=log.cluster[rows][first],
-            items=log.item[rows][first],
+            clusters=log.cluster[some],
+            items=log.item[some],
         )
 
     @cached_property
@@ -97,6 +96,20 @@ class Wordings:
         """Which wordings have a label map that inverts the others'."""
         found: Bools = np.isin(self.templates, list(self.stream.inverted))
         return found
+
+    @cached_property
+    def pair_counts(self) -> Codes:
+        """How many pairs of two wordings agree, and how many are decided on both sides.
+
+        Shape (2, T, T), wordings as in the log: JSS without some wordings is a ratio of sums.
+        """
+        stream, pairs = self.stream, self.stream.pairs
+        n = len(stream.log.templates)
+        decided = stream.decided()
+        cell = pairs.template_a[decided] * n + pairs.template_b[decided]
+        same = stream.mapped_a[decided] == stream.mapped_b[decided]
+        counts = [np.bincount(each, minlength=n * n) for each in (cell[same], cell)]
+        return np.stack(counts).reshape(2, n, n)
 
     @cached_property
     def figures(self) -> tuple[WordingFigures, ...]:
@@ -201,7 +214,7 @@ def wordings(
         (without failed requests), ``in_best_set``. Undefined is None.
 
     >>> import pyarrow as pa
-    >>> from judgesense.decisions import SCHEMA
+    >>> from judgesense.decisions.log import SCHEMA
     >>> from judgesense.decisions.view import view
     >>> row = {"judge": "j", "task": "t", "scoring": "generate"}
     >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YN"[(n + turned) % 2]}
@@ -235,10 +248,9 @@ def wordings(
 
 def jss_without(table: Wordings, left_out: set[str] | frozenset[str]) -> float | None:
     """JSS of the equivalent wordings of one polarity without some of them; None without pairs."""
-    stream = table.stream
-    out = [*left_out, *stream.inverted]
-    one, two = stream.templates
-    return stream.agreement("mapped", ~np.isin(one, out) & ~np.isin(two, out)).jss
+    out = np.isin(table.stream.log.templates, [*left_out, *table.stream.inverted])
+    same, decided = table.pair_counts[:, ~out][:, :, ~out].sum(axis=(1, 2))
+    return float(same / decided) if decided else None
 
 
 def _accuracy(table: Wordings, j: int) -> float | None:
@@ -267,7 +279,7 @@ def recommendation(stream: Stream | Wordings, card: TrustCard | None = None) -> 
         ``measure`` (``gold`` or ``consensus``), ``n_items``, ``n_clusters`` and ``text``.
 
     >>> import pyarrow as pa
-    >>> from judgesense.decisions import SCHEMA
+    >>> from judgesense.decisions.log import SCHEMA
     >>> from judgesense.decisions.view import view
     >>> row = {"judge": "j", "task": "t", "scoring": "generate", "gold": "Y"}
     >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YN"[n % int(t) > 0]}

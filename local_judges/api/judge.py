@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
-from judgesense.decisions import SCORES_IN_FORM
+from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError
 from local_judges.answer_format import instruction_of, schema_of
 from local_judges.api.endpoint import Endpoint, scorings_of

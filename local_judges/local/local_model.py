@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from judgesense.decisions import SCORES_IN_FORM
+from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.responses import THINKING_TAG
 from local_judges.local.chat import ChatFormat

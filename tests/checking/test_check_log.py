@@ -12,7 +12,7 @@ import pytest
 
 import judgesense
 from judgesense.checking.logs import judge_of
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import graded_inspect
 from judgesense.importers.graded import derived, quoted, split

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judgesense.decisions import OPTIONAL, PARTS, SCHEMA, read_log
+from judgesense.decisions.log import OPTIONAL, PARTS, SCHEMA, read_log
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.report import measure

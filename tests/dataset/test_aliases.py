@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import judgesense
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
 from judgesense.tasks import wrong_alias

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from judgesense.benchmark import table_of_pairs
-from judgesense.decisions import PARTS, SCHEMA, write_part
+from judgesense.decisions.log import PARTS, SCHEMA, write_part
 from judgesense.reporting.report import measure_run
 from judgesense.tasks import Item, Task, Template, pair_up, render
 

@@ -18,7 +18,7 @@ from hub_scripts.leaderboard.pages.compare import comparison
 from hub_scripts.leaderboard.pages.judge import key_of
 from hub_scripts.leaderboard.pages.submit import submit
 from hub_scripts.leaderboard.sources import open_results
-from judgesense.decisions import SCHEMA, read_log
+from judgesense.decisions.log import SCHEMA, read_log
 from judgesense.text import signed
 
 pytestmark = pytest.mark.slow

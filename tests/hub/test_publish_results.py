@@ -9,7 +9,7 @@ from rule_run import make_run
 
 from hub_scripts.publication import Publication, diff
 from hub_scripts.results import results_publication
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.report import load_report
 

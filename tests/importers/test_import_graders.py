@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files import tables as table_files
 from judgesense.files.tables import Record, in_rows

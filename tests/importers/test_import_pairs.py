@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log

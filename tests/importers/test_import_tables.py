@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judgesense.decisions import SCHEMA, read_log
+from judgesense.decisions.log import SCHEMA, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.formats import MODULES
 from judgesense.importers import FORMATS, import_log, parse_columns

@@ -13,7 +13,7 @@ from fake_endpoint import FakeEndpoint, serving
 from test_runner import benchmark, tells_parity
 
 import judgesense
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.answer_format import instruction_of, obeys, schema_of
 from local_judges.api.batch_files import BatchFileJudge, write_batch

@@ -12,7 +12,7 @@ import pytest
 from fake_endpoint import FAULTS, FakeEndpoint, FaultProxy, serving
 from test_runner import benchmark, comparable, tells_parity
 
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.api.judge import ApiJudge
 from local_judges.api.retry import Retry, diagnose, without_secrets

@@ -15,7 +15,7 @@ from aiohttp import web
 from fake_endpoint import FakeEndpoint, serving
 from test_runner import benchmark
 
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.api import bounded
 from local_judges.api.judge import ApiJudge

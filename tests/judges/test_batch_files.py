@@ -17,7 +17,7 @@ from test_runner import benchmark, comparable, tells_parity
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.api.batch_files import ABSENT, BatchFileJudge, write_batch
 from local_judges.plan import Requests

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.local.thinking import ThinkingFormat
 from local_judges.local.transformers_judge import TransformersJudge

@@ -19,7 +19,7 @@ import pytest
 from test_runner import comparable
 
 import judgesense
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.storage import PartFolder, opened
 from judgesense_dataset.embedded import embedded_items

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense import Question
 from judgesense.cli import app
-from judgesense.decisions import part_files, read_part
+from judgesense.decisions.log import part_files, read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.response_tables import read_questions
 from judgesense.run_folder.responses import PARTS, without_thinking

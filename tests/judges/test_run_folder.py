@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from test_runner import benchmark, tells_parity
 
-from judgesense.decisions import PARTS
+from judgesense.decisions.log import PARTS
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.execution import run
 from judgesense.run_folder.folder import RunFolder, read_record, read_run
@@ -190,7 +190,7 @@ def test_a_folder_that_another_process_writes_to_is_refused_until_it_is_killed(
     tmp_path: Path,
 ) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from judgesense.decisions import PARTS;"
+        "import sys, time; from pathlib import Path; from judgesense.decisions.log import PARTS;"
         "from judgesense.run_folder.folder import claimed\n"
         "from judgesense.run_folder.storage import Place\n"
         "with claimed(Place(Path(sys.argv[1]), PARTS)):\n"

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
-from judgesense.decisions import part_files, read_log
+from judgesense.decisions.log import part_files, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from local_judges.callable_judge import CallableJudge

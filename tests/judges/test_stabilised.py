@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge

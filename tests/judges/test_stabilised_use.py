@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
 from judgesense.studies.judge_sensitivity.grid import make_plan

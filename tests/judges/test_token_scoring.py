@@ -13,7 +13,7 @@ from fake_endpoint import FakeEndpoint, serving
 from fake_vllm import END, FakeVllm, conversation, encoded, logprobs_after
 
 import judgesense
-from judgesense.decisions import SCORES_IN_FORM, read_log
+from judgesense.decisions.log import SCORES_IN_FORM, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
 from local_judges.api.judge import TOP_TOKENS, WHOLE_OPTIONS, ApiJudge

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.trust.rules import Rule
 from judgesense_dataset.embedded import embedded_templates, load_embedded

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgesense.decisions import raw_texts, read_log, write_part
-from judgesense.decisions.rows import hash_of_sorted, sorted_pairs
+from judgesense.decisions.log import raw_texts, read_log, write_part
+from judgesense.decisions.rows import Pairs
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.report import measure, measure_run
 from judgesense.run_folder.report import CELL_KEYS
@@ -248,8 +248,9 @@ WORDS = st.text(min_size=1, max_size=6)
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=12))
 def test_the_data_hash_of_tables_is_that_of_pairs(pairs: list[tuple[str, str]]) -> None:
-    columns = [pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1)]
-    assert hash_of_sorted(*columns, sorted_pairs(*columns)) == signature_hash(pairs)
+    ids = tuple(pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
+    table = Pairs(*[np.zeros(0, np.int64)] * 12, prompt_ids=ids, planned=True)
+    assert table.hash_of(np.ones(len(pairs), bool)) == signature_hash(pairs)
 
 
 def test_signatures_name_what_a_figure_rests_on(make) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions import SCHEMA
+from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import view
 from judgesense.reporting.report import measure, wording_texts
 from judgesense.trust.card import TrustCard

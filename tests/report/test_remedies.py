@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions import SCHEMA
+from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.grid import grid_of

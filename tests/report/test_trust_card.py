@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.decisions import SCHEMA
+from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.report import measure
 from judgesense.trust.card import CHECKS, Check, conclude

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions import SCORES_IN_FORM, read_log
+from judgesense.decisions.log import SCORES_IN_FORM, read_log
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense.reporting.report import measure

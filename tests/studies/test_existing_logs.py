@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.decisions import SCHEMA, write_part
+from judgesense.decisions.log import SCHEMA, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.common.result import Result, Table
 from judgesense.studies.judge_sensitivity.log import Judged, read_judged

@@ -14,7 +14,7 @@ from statistics import fmean, pstdev
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions import SCHEMA
+from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.studies.custom import _accuracy, load_plan, run_plan, run_study

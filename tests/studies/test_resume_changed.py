@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import judgesense
-from judgesense.decisions import read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.callable_judge import CallableJudge
 

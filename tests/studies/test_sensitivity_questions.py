@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions import SCHEMA, write_part
+from judgesense.decisions.log import SCHEMA, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.judge_sensitivity import judge_sensitivity
 from judgesense.studies.judge_sensitivity.findings import claims

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions import SCHEMA
+from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import view
 from judgesense.reporting.report import conclusions
 from judgesense.reporting.run_tables import wordings_table

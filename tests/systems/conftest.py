@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions import PARTS, SCHEMA
-from judgesense.decisions.log import write_part
+from judgesense.decisions.log import PARTS, SCHEMA, write_part
 from judgesense.run_folder.folder import digests_of, save_run
 
 COLUMNS = ("item_id", "verdict", "judge", "task", "wording", "repeat", "gold", "score",

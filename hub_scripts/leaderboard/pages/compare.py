@@ -12,7 +12,7 @@ from hub_scripts.leaderboard.board import Board, BoardEntry
 from hub_scripts.leaderboard.pages.judge import choices, find
 from hub_scripts.leaderboard.render import notice, render, short
 from hub_scripts.leaderboard.sources import RunSource
-from judgesense.decisions import part_files
+from judgesense.decisions.log import part_files
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.report import task_rank
 from judgesense.text import join

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from judgesense.decisions import part_files
+from judgesense.decisions.log import part_files
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import identity_of, resolve_all, to_stderr
 from judgesense.run_folder.folder import read_record, read_run
