@@ -32,7 +32,7 @@ import torch
 from common import factuality_requests, finish, machine
 
 from local_judges.local.transformers_judge import TransformersJudge
-from local_judges.parsing import parse
+from judgesense.answers import parse
 from local_judges.runner import ask_all
 
 LLAMA = """

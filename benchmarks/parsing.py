@@ -19,7 +19,7 @@ from pathlib import Path
 from common import MIRROR, finish, machine
 
 from judgesense.tasks import REFUSED, UNCLEAR
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 CORPUS = MIRROR.parent / "judge_outputs" / "corpus.jsonl"
 NONE = (UNCLEAR, REFUSED)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.tasks import load_label_map
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 _COLUMNS = ["task", "scoring", "prompt_id", "raw_text", "raw_decision"]
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgesense.run_folder.responses import without_thinking
+from judgesense.answers.text import without_thinking
 
 FIELD = "verdict"
 """The field of a JSON answer; the parser knows it."""

@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
 from judgesense.files.documents import read_yaml
 from judgesense.matching.result import Reference, accepted, check_pairs
-from judgesense.run_folder.responses import without_thinking
+from judgesense.answers.text import without_thinking
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
 from local_judges.protocol import Judge, Request
 from local_judges.runner import ask_all, require_scorings

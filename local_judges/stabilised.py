@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Template
 from judgesense.trust.grid import log_of_shares
 from judgesense.trust.rules import AS_ASKED, Decided, Rule
-from local_judges.parsing import parse
+from judgesense.answers import parse
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.stabilised_file import Stabilised
 from local_judges.stabilised_messages import Asked, Messages, key_of

@@ -20,7 +20,7 @@ from judgesense.statistics.kappa import cohen_kappa
 from judgesense.tasks import UNDECIDED
 from judgesense.text import percent
 from local_judges.judge_files import endpoints, entries
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 _ENDPOINTS = {"google": "gemini", "vertex": "gemini"}
 """Endpoints that a tool calls by another name."""

@@ -53,7 +53,7 @@ def import_log(
     Exit codes: 0 done; 2 bad usage or input.
     """
     from judgesense import importers
-    from local_judges.parsing import parse
+    from judgesense.answers import parse
 
     record = importers.import_log(
         source,

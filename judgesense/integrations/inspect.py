@@ -37,7 +37,7 @@ from judgesense_dataset.embedded import EMBEDDED, embedded_items, embedded_templ
 from judgesense_dataset.pairing import build
 from judgesense_dataset.templates import TaskTemplates, load_templates
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 try:
     import anyio

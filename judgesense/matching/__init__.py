@@ -15,7 +15,7 @@ from judgesense.matching.likelihood import match_likelihood, match_options
 from judgesense.matching.maths import last_boxed, match_math
 from judgesense.matching.result import AnswerMatch, Reading, Reference, check_pairs
 from judgesense.matching.words import match_exact, match_f1, normalize, word_f1
-from judgesense.run_folder.responses import without_thinking
+from judgesense.answers.text import without_thinking
 
 __all__ = [
     "METHODS",

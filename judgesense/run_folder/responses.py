@@ -6,7 +6,6 @@ as ``responses/part-*.parquet`` in a run's folder. A matcher scores it.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,36 +44,6 @@ of generated tokens. ``finish_reason`` is ``stop``, ``length`` (cut off at the t
 ``refusal`` (by the provider) or ``error``, with a null ``text`` and the reason in ``error``.
 ``option_logprobs`` are the log-probabilities in nats of each option's whole token sequence.
 """
-
-THINKING_TAG = re.compile(r"</?(?:think|thinking|reasoning)>|\[/?THINK\]", re.IGNORECASE)
-"""A tag that starts or ends thinking."""
-
-BEGINS_THINKING = re.compile(r"(?:<(?:think|thinking|reasoning)>|\[THINK\])\s*\Z", re.IGNORECASE)
-"""The start of thinking at the end of a prompt."""
-
-_THINKING = re.compile(
-    r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-_END = re.compile(r"</(?:think|thinking|reasoning)>|\[/THINK\]", re.IGNORECASE)
-
-
-def without_thinking(text: str) -> str:
-    """The answer in a text, without the thinking of a reasoning model before it.
-
-    The tags are ``<think>``, ``<thinking>``, ``<reasoning>`` and ``[THINK]``. If the thinking was
-    cut off, the answer is empty; if the text has only the end tag, because the chat template wrote
-    the start, the answer is the rest of the text.
-
-    >>> without_thinking("<think>A or B?</think>B")
-    'B'
-    """
-    if "<" not in text and "[" not in text:
-        return text
-    text = _THINKING.sub("", text)
-    ends = [found.end() for found in _END.finditer(text)]
-    return text[ends[-1] :] if ends else text
-
 
 def read_responses(path: str | Path) -> pa.Table:
     """A response log: a run's folder, or one file (``.parquet``, ``.jsonl``).

@@ -12,7 +12,7 @@ import logging
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.responses import BEGINS_THINKING
+from judgesense.answers.text import BEGINS_THINKING
 
 log = logging.getLogger(__name__)
 

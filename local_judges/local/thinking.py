@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from judgesense.run_folder.responses import THINKING_TAG
+from judgesense.answers.text import THINKING_TAG
 from local_judges.local.chat import ChatFormat
 
 

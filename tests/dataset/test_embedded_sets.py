@@ -29,7 +29,7 @@ from judgesense_dataset.templates import (
     TaskTemplates,
     load_templates,
 )
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 LM_EVAL_TASKS = {
     "judge_mc_one": """

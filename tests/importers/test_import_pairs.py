@@ -16,7 +16,7 @@ from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log
 from judgesense.run_folder.folder import read_run
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 JUDGES = ("gpt-4o", "gpt-4o-mini", "claude-sonnet", "claude-haiku", "gemini-flash", "llama-8b")
 

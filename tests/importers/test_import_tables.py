@@ -16,7 +16,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.formats import MODULES
 from judgesense.importers import FORMATS, import_log, parse_columns
 from judgesense.tasks import prompt_id
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 MAP = parse_columns(["judge=model, item_id=id, template_id=prompt", "raw_decision=verdict"])
 CSV = """model,id,prompt,verdict,right

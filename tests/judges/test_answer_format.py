@@ -21,7 +21,7 @@ from local_judges.api.judge import ApiJudge
 from local_judges.api.retry import Retry
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.options import ApiOptions
-from local_judges.parsing import parse
+from judgesense.answers import parse
 from local_judges.plan import Requests
 from local_judges.protocol import Request
 from local_judges.registry import resolve

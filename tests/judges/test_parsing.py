@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgesense.tasks import REFUSED, UNCLEAR
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 YES_NO, LIKERT, AB = ("YES", "NO"), ("1", "2", "3", "4", "5"), ("A", "B")
 GRADES = ("CORRECT", "PARTIALLY CORRECT", "INCORRECT")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import REFUSED, UNCLEAR
-from local_judges.parsing import parse
+from judgesense.answers import parse
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "judge_outputs" / "corpus.jsonl"
 

@@ -16,7 +16,7 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.local.thinking import ThinkingFormat
 from local_judges.local.transformers_judge import TransformersJudge
-from local_judges.parsing import parse
+from judgesense.answers import parse
 from local_judges.registry import resolve_each
 
 

@@ -19,7 +19,7 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from local_judges.parsing import parse
+from judgesense.answers import parse
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.stabilised import StabilisedJudge, stabilised_judge

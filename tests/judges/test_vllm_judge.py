@@ -27,7 +27,7 @@ from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
 from local_judges.local.option_scoring import build_trie, path_to, scores_of, tokens_asked
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.local.vllm_judge import VllmJudge
-from local_judges.parsing import parse
+from judgesense.answers import parse
 from local_judges.plan import Requests
 from local_judges.registry import resolve
 from local_judges.runner import ask_all, run_judge

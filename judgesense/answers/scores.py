@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from local_judges.parsing.phrases import one_of, pattern
-from local_judges.parsing.space import Space
-from local_judges.parsing.text import Sentence
+from judgesense.answers.space import NOUN, Space
+from judgesense.answers.statements import Statement, conclusion
+from judgesense.answers.text import Sentence
+from judgesense.answers.vocabulary import one_of, pattern
 
 _WORDS = {
     word: str(number)
@@ -54,7 +54,7 @@ _GIVE = pattern(
 _OUT_OF = pattern(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)")
 _ALONE = pattern(
     r"^\W*(?:(?:score|rating|answer|overall|final\s+(?:score|rating|answer))\W*)?"
-    rf"{_NUMBER}(?:\s*(?:/\s*\d+|out\s+of\s+\d+|points?|stars?))?\W*$"
+    rf"{_NUMBER}(?:\s*(?:(?:/|out\s+of)\s*(\d+)|points?|stars?))?\W*$"
 )
 _EARN = "(?:earn|achieve|reach|get|receive|deserve|merit|warrant)"
 _SUPPOSED = pattern(
@@ -95,50 +95,52 @@ _MATTERS = one_of(
 _COUNTS = pattern(rf"\s+(?!{_MATTERS}\b)[a-z]")
 """What follows a number that counts something: "gives 3 reasons"."""
 
+_TITLED = re.compile(r"^\W*([^\W\d][^\n:=\d]{0,40})[:=]\W*(\d{1,6}(?:\.\d+)?)(?:\s*/\s*\d+)?\W*$")
+_OTHER_RATED = pattern(rf"\s*,?\s*(?:and|while|whereas|but)\s+(?:the\s+)?{NOUN}\b[^.]{{0,40}}?\b\d")
+"""What follows the score of one of several texts: "a 4 and Response B a 2"."""
+
+_RATES = pattern(rf"{_CUE_WORD}|give|gave|deserve|assign")
+_OTHER_SCALE = re.compile(r"\s*(?:[-–—]|to|or|and)\s*\d|\s*%|\s*(?:/|out\s+of)\s*\d")
 _LIST = re.compile(r"^\W*\d{1,3}\s*[.):]\s+\S")
 _ROW = re.compile(r"^\W*-?\d+(?:\.\d+)?(?:\s*[,;/ ]\s*-?\d+(?:\.\d+)?)+\W*$")
 
 
-@dataclass(frozen=True, slots=True)
-class _Score:
-    """A number that a sentence gives as a score; "" if it is none of the options."""
-
-    place: int
-    option: str
-    final: bool
-    overall: bool
-
-
-def read_score(found: Sequence[Sentence], space: Space) -> str | None:
+def read_score(sentences: Sequence[Sentence], space: Space) -> str | None:
     """The score that the sentences state; "" if several differ, None if there is none."""
-    if not found:
-        return None
-    lead, last = _lead(found, space), _last(found, space)
+    lead, last = _lead(sentences, space), _last(sentences, space)
     if lead == "":
         return ""
-    said = [s for place, sentence in enumerate(found) for s in _scores(sentence.text, place, space)]
-    overall = {s.option for s in said if s.overall}
-    if last is not None:
-        finals = {s.option for s in said if s.final and s.place > 0} - {last}
-        if (lead is not None and lead != last) or finals:
-            return ""
-        return last
-    if lead is not None:
-        against = {s.option for s in said if s.final and s.place > 0} - {lead}
-        return "" if against else lead
-    if len(overall) == 1:
-        return overall.pop()
-    options = {s.option for s in said}
-    if len(options) == 1:
-        return options.pop()
-    if (
-        said
-        and said[-1].final
-        and said[-1].option
-        and len({s.option for s in said if s.final}) == 1
-    ):
-        return said[-1].option
-    return "" if said else None
+    statements = _all_scores(sentences, space)
+    if _is_repeated(sentences):
+        return ""
+    if lead is None and last is None:
+        overall = [s for s, is_overall in statements if is_overall]
+        after = [s for s, _ in statements if overall and s.decisive and s.place > overall[-1].place]
+        if len(options := {s.option for s in (*overall, *after)}) == 1 and overall:
+            return options.pop()
+    return conclusion(lead, last, [s for s, _ in statements], criteria=True)
+
+
+def _is_repeated(sentences: Sequence[Sentence]) -> bool:
+    """Whether two lines give the same thing two scores: "Score: 6", "Score: 1"."""
+    lines = {match.groups() for each in sentences if (match := _TITLED.match(each.text))}
+    titles = [title.casefold() for title, _ in lines]
+    return len(set(titles)) < len(titles)
+
+
+def final_scores(sentences: Sequence[Sentence], space: Space) -> set[str]:
+    """The scores that the sentences conclude with."""
+    return {s.option for s, _ in _all_scores(sentences, space) if s.decisive}
+
+
+def _all_scores(sentences: Sequence[Sentence], space: Space) -> list[tuple[Statement, bool]]:
+    """The scores that the sentences state, and whether each is called the overall one."""
+    return [
+        (Statement(place, option, decisive=bool(_FINAL.search(sentence.text))),
+         bool(_OVERALL.search(sentence.text)))
+        for place, sentence in enumerate(sentences)
+        for option in _scores(sentence.text, space)
+    ]  # fmt: skip
 
 
 def _option(number: str, space: Space) -> str:
@@ -150,70 +152,57 @@ def _option(number: str, space: Space) -> str:
     return whole.group(1) if whole and whole.group(1) in space.exact else ""
 
 
-def _lead(found: Sequence[Sentence], space: Space) -> str | None:
-    """The number that is the whole first line; "" for a row of several numbers."""
-    first = found[0]
+def _lead(sentences: Sequence[Sentence], space: Space) -> str | None:
+    """The number that the text begins with; "" for a row of several numbers."""
+    first, top = sentences[0], re.escape(space.options[-1])
     if first.begins_line and _ROW.match(first.text) and not _OUT_OF.search(first.text):
         return ""
-    if first.ends_line or (len(found) > 1 and found[1].begins_line) or len(found) > 1:
+    if first.ends_line or len(sentences) > 1:
         match = re.match(rf"^\W*{_NUMBER}(?:\s*/\s*(\d+))?\W*$", first.text, re.I)
-        if match and not _is_listed(found, match.group(1)):
-            if match.group(2) not in (None, space.options[-1]):
-                return ""
-            return _option(match.group(1), space)
+        if match and not _is_listed(sentences, match[1]):
+            return _option(match[1], space) if match[2] in (None, space.options[-1]) else ""
     match = re.match(
-        rf"^\W*{_NUMBER}\s*(?:/\s*{re.escape(space.options[-1])})?\s*(?:[-–—](?!\s*\d)|[(;!]|,\s(?!\s*\d)|\.\s|:\s|$)",
+        rf"^\W*{_NUMBER}\s*(?:/\s*{top})?\s*(?:[-–—](?!\s*\d)|[(;!]|,\s(?!\s*\d)|\.\s|:\s|$)",
         first.text,
         re.I,
     )
-    if match and not _is_listed(found, match.group(1)):
-        return _option(match.group(1), space) or None
+    if match and not _is_listed(sentences, match[1]):
+        return _option(match[1], space) or None
     return None
 
 
-def _is_listed(found: Sequence[Sentence], number: str) -> bool:
+def _is_listed(sentences: Sequence[Sentence], number: str) -> bool:
     """Whether the number that begins the text numbers a list: "1. The feedback ..."."""
-    first = found[0].text
-    if not _LIST.match(first) and not (
-        re.match(rf"^\W*{re.escape(number)}\s*[.):]\s*$", first) and not found[0].ends_line
+    first = sentences[0].text
+    later = [sentence.text for sentence in sentences[1:] if sentence.begins_line]
+    if not _LIST.match(first) and (
+        sentences[0].ends_line or not re.match(rf"^\W*{re.escape(number)}\s*[.):]\s*$", first)
     ):
         # "1\n\n2": the next line counts on.
-        following = next((s.text for s in found[1:] if s.begins_line), "")
-        return (
-            bool(re.match(r"^\W*\d{1,3}\W*$", following))
-            and len(found) == 2
-            and (following.strip(" .*):") != number)
-        )
+        following = later[0] if later else ""
+        counts_on = re.match(r"^\W*\d{1,3}\W*$", following) and len(sentences) == 2
+        return bool(counts_on) and following.strip(" .*):") != number
     if number == "1":
         return True
-    later = [s.text for s in found[1:] if s.begins_line]
-    return (
-        any(re.match(rf"^\W*{int(number) + 1}\s*[.):]", text) for text in later)
-        if number.isdigit()
-        else False
+    return number.isdigit() and any(
+        re.match(rf"^\W*{int(number) + 1}\s*[.):]", text) for text in later
     )
 
 
-def _last(found: Sequence[Sentence], space: Space) -> str | None:
+def _last(sentences: Sequence[Sentence], space: Space) -> str | None:
     """The number that is the whole last line."""
-    last = found[-1]
-    if len(found) < 2 or not last.begins_line or not last.ends_line:
+    last = sentences[-1]
+    if len(sentences) < 2 or not last.begins_line or not last.ends_line:
         return None
     match = _ALONE.match(_SCALES.sub(" ", last.text))
-    if match is None:
+    if match is None or (match[2] not in (None, space.options[-1])):
         return None
-    before = [s.text for s in found[:-1] if s.begins_line]
-    if (
-        before
-        and re.match(r"^\W*\d{1,3}\W*$", before[-1])
-        and before[-1].strip(" .*):") != last.text.strip(" .*):")
-    ):
-        return None
-    if re.search(r"/\s*(\d+)", last.text) and not re.search(
-        rf"/\s*{re.escape(space.options[-1])}\b", last.text
-    ):
-        return None
-    return _option(match.group(1), space) or None
+    before = [sentence.text for sentence in sentences[:-1] if sentence.begins_line]
+    if before and re.match(r"^\W*\d{1,3}\W*$", before[-1]):
+        # A column of numbers that differ has no verdict.
+        if before[-1].strip(" .*):") != last.text.strip(" .*):"):
+            return None
+    return _option(match[1], space) or None
 
 
 def _clause(text: str, end: int) -> str:
@@ -221,37 +210,30 @@ def _clause(text: str, end: int) -> str:
     return re.split(r"[,;:]\s|\bbut\b|\bso\b", text[max(0, end - 70) : end])[-1]
 
 
-def _scores(text: str, place: int, space: Space) -> Iterator[_Score]:
-    """The scores that one sentence states."""
+def _scores(text: str, space: Space) -> Iterator[str]:
+    """The scores that one sentence states, "" for a number that is none of the options."""
     text = _SCALES.sub(" ", text)
     if text.rstrip().endswith("?"):
         return
-    final, overall = bool(_FINAL.search(text)), bool(_OVERALL.search(text))
+    top = re.escape(space.options[-1])
     line = _LINE.match(text)
-    if line and not _COUNTED.search(line.group()) and line.group(2) in (None, space.options[-1]):
-        yield _Score(place, _option(line.group(1), space), final, overall)
+    if line and not _COUNTED.search(line.group()) and line[2] in (None, space.options[-1]):
+        yield _option(line[1], space)
         return
     seen = set()
     for way in (_OUT_OF, _CUE, _GIVE):
         for match in way.finditer(text):
-            end = match.end(1)
-            if match.start(1) in seen or _SUPPOSED.search(_clause(text, match.start(1))):
+            start, end = match.span(1)
+            if start in seen or _SUPPOSED.search(_clause(text, start)):
                 continue
             rest = text[end : end + 24]
             if way is _OUT_OF:
-                if match.group(2) != space.options[-1]:
+                if match[2] != space.options[-1] or (len(text) > 40 and not _RATES.search(text)):
                     continue
-                if (
-                    not re.search(rf"{_CUE_WORD}|give|gave|deserve|assign", text, re.I)
-                    and len(text) > 40
-                ):
-                    continue
-            elif re.match(
-                r"\s*(?:[-–—]|to|or|and)\s*\d|\s*%|\s*(?:/|out\s+of)\s*\d", rest
-            ) and not re.match(rf"\s*(?:/|out\s+of)\s*{re.escape(space.options[-1])}(?!\d)", rest):
-                yield _Score(place, "", final, overall)
+            elif _OTHER_SCALE.match(rest) and not re.match(rf"\s*(?:/|out\s+of)\s*{top}(?!\d)", rest):
+                yield ""
                 continue
             elif way is _GIVE and _COUNTS.match(rest):
                 continue
-            seen.add(match.start(1))
-            yield _Score(place, _option(match.group(1), space), final, overall)
+            seen.add(start)
+            yield "" if _OTHER_RATED.match(text, end) else _option(match[1], space)

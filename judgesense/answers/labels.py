@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from judgesense.answers.space import Space
+from judgesense.answers.statements import Statement, conclusion
+from judgesense.answers.text import Sentence
+from judgesense.answers.vocabulary import IS_WRONG, NEGATION, QUESTION, WRONG_SOON, one_of, pattern
 from judgesense.tasks import alias_key
-from local_judges.parsing.phrases import QUESTION, one_of, pattern
-from local_judges.parsing.space import Space
-from local_judges.parsing.text import Sentence
 
 SHORT = 300
 """A text of at most this many characters may name its label anywhere."""
@@ -49,6 +50,18 @@ _CONTRADICTED = pattern(
 _AFTER_LETTER = pattern(
     r"\s+(?!(?:is|was|as|because|since|and|or|over|for|rather|here|instead)\b)[a-z]"
 )
+_BEFORE_LETTER = pattern(
+    r"(?:^|[^\w\s]|\b"
+    + one_of(
+        "is | it['’]s | its | be | say | think | definitely | probably | maybe | perhaps | but | so",
+        "therefore | thus | hence | guess | was | likely | certainly | clearly | either | or | and",
+        "not | neither | nor | with | for | choose | pick | select | answer | option | choice | label",
+        "grade | verdict | letter | as | to | call it | reject",
+    )
+    + r")\s*$"
+)
+"""What stands before a letter that is a label: not "vitamin C"."""
+
 _NAMED_LINE = re.compile(r"^[^\d:：]{1,40}[:：]\s*")
 
 
@@ -59,10 +72,10 @@ class _Labels:
         self.space = space
         names = "|".join(re.escape(o) for o in sorted(space.options, key=len, reverse=True))
         aliases = "".join(f"(?i:{alias})|" for alias in space.alias_words)
-        options, rest = rf"(?:{names})(?![\w'’])", r"(?!\s*/\s*\w|[–—-]\w)"
+        options, rest = rf"(?:{names})(?![\w'’+#])", r"(?!\s*/\s*\w|[–—-]\w)"
         one = rf"(?P<option>{aliases}{options}){rest}"
         # The case of letters counts; that of a short word ("no") counts in running text.
-        letters = all(len(option) == 1 for option in space.options)
+        self.letters = letters = all(len(option) == 1 for option in space.options)
         short = min(map(len, space.options)) <= 3
         self.lead = re.compile(
             rf"\W*{one}(?=\W*$|\s*[.,;:!(—–、。]|\s+-\s|\s*[\"'”’)\]]+)",
@@ -80,18 +93,25 @@ class _Labels:
         return self.space.folded.get(said.casefold()) or self.space.aliases.get(alias_key(said))
 
     def is_prose(self, match: re.Match[str], text: str) -> bool:
-        """Whether a short label is an everyday word: the article "A", "no" before a noun."""
+        """Whether a short label is an everyday word: the article "A", "no", "vitamin C"."""
         said = match.group("option")
         after = text[match.end("option") : match.end("option") + 12]
         if len(said) == 1 and said.isalpha():
-            article = said in "AI" and _AFTER_LETTER.match(after)
-            return said not in self.space.exact or bool(article)
+            if said not in self.space.exact:  # "the answer is b.", but not "b better"
+                return not re.match(r"\s*(?:$|[.,;:)\n])", after)
+            if said in "AI" and _AFTER_LETTER.match(after):
+                return True
+            return not _BEFORE_LETTER.search(text, 0, match.start("option"))
         return said.casefold() == "no" and bool(re.match(r"\s+[a-z]", after))
 
     def begins(self, text: str) -> str | None:
         """The label that a text begins with, unless another follows it ("YES or NO")."""
         match = self.lead.match(text)
-        return None if match is None or self.has_rival(match, text) else self.named(match)
+        if match is None or self.has_rival(match, text):
+            return None
+        if self.letters and WRONG_SOON.match(text, match.end()):  # "(A) does not fit"
+            return None
+        return self.named(match)
 
     def has_rival(self, match: re.Match[str], text: str) -> bool:
         """Whether another label is offered beside this one."""
@@ -104,7 +124,10 @@ class _Labels:
         text = sentence.text
         if not sentence.ends_line:
             return None
-        if sentence.begins_line and (title := _NAMED_LINE.match(text)):
+        title = _NAMED_LINE.match(text) if sentence.begins_line else None
+        if title and NEGATION.search(title.group()):  # "Not A: they cannot fly"
+            return None
+        if title:
             text = text[title.end() :]
         match = self.lead.match(text)
         if match is None or text[match.end() :].strip(" .!*_\"')]”’"):
@@ -117,42 +140,42 @@ def _labels(space: Space) -> _Labels:
     return _Labels(space)
 
 
-def read_label(found: Sequence[Sentence], space: Space, length: int) -> str | None:
+def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str | None:
     """The label that the text begins with, concludes with, or alone names.
 
     Args:
-        found: the text's sentences.
+        sentences: those of the text; at least one.
         space: the decision space.
         length: characters of the text.
 
     Returns:
         A label; "" where the text contradicts itself; None where it names no label plainly.
     """
-    if not found:
-        return None
     labels = _labels(space)
-    first = labels.begins(found[0].text)
-    cued, denied = _cued(found, labels, after_first=first is not None)
-    alone = labels.alone(found[-1]) if len(found) > 1 or ":" in found[0].text else None
-    final = {*cued, *([alone] if alone else [])}
-    if first is not None:
-        return "" if _CONTRADICTED.match(found[0].text) or final - {first} else first
-    if len(final) == 1:
-        label = final.pop()
-        return "" if label in denied else label
-    if final:
-        # Several cues: the last two agree, and so does a last line that is a label.
-        settled = alone is None and len(set(cued[-2:])) == 1
-        return cued[-1] if settled else ""
-    return _only_label(found, labels) if length <= SHORT else None
+    lead = labels.begins(sentences[0].text)
+    if lead is not None and _CONTRADICTED.match(sentences[0].text):
+        return ""
+    cued, denied = _cued(sentences, labels)
+    last = None
+    if len(sentences) > 1 or ":" in sentences[0].text:
+        last = labels.alone(sentences[-1])
+    if lead is None and last is None and len(cued) > 1 and cued[-1].option == cued[-2].option:
+        cued = cued[-1:]  # a change of mind, confirmed
+    verdict = conclusion(lead, last, cued)
+    if verdict is not None:
+        return "" if lead is None and verdict in denied else verdict
+    return _only_label(sentences, labels) if length <= SHORT else None
 
 
-def _cued(
-    found: Sequence[Sentence], labels: _Labels, *, after_first: bool
-) -> tuple[list[str], set[str]]:
-    """The labels after a cue ("the answer is"), in order, and those denied there."""
+def cued_labels(sentences: Sequence[Sentence], space: Space) -> set[str]:
+    """The labels that the sentences give after a cue such as "the answer is"."""
+    return {statement.option for statement in _cued(sentences, _labels(space))[0]}
+
+
+def _cued(sentences: Sequence[Sentence], labels: _Labels) -> tuple[list[Statement], set[str]]:
+    """What the sentences state after a cue ("the answer is"), and the labels denied there."""
     cued, denied = [], set()
-    for place, sentence in enumerate(found):
+    for place, sentence in enumerate(sentences):
         text = sentence.text
         if QUESTION.search(text):
             continue
@@ -162,29 +185,30 @@ def _cued(
                 continue
             if _is_denied(match, text):
                 denied.add(label)
-            elif place or not after_first:
-                cued.append(label)
+            else:
+                cued.append(Statement(place, label, decisive=True))
     return cued, denied
 
 
-def _only_label(found: Sequence[Sentence], labels: _Labels) -> str | None:
-    said: set[str] = set()
-    space = labels.space
+def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
+    """The one label that a short text names and does not deny."""
+    named: set[str] = set()
     denied: set[str] = set()
-    for sentence in found:
+    for sentence in sentences:
         for match in labels.mention.finditer(sentence.text):
             label = labels.named(match)
-            if match.group("option").casefold() not in space.folded and (
+            if match["option"].casefold() not in labels.space.folded and (
                 _DENIED_ELSEWHERE.search(sentence.text, 0, match.start())
             ):
                 return ""
             if label and not labels.is_prose(match, sentence.text):
-                (denied if _is_denied(match, sentence.text) else said).add(label)
-    if len(said) == 1 and not said & denied:
-        return said.pop()
-    return "" if said else None
+                (denied if _is_denied(match, sentence.text) else named).add(label)
+    if len(named) == 1 and not named & denied:
+        return named.pop()
+    return "" if named else None
 
 
 def _is_denied(match: re.Match[str], text: str) -> bool:
     start = match.start("option")
-    return bool(_NEGATED.search(text[max(0, start - 60) : start]))
+    after = text[match.end("option") :].lstrip(" \"'”’)]")
+    return bool(_NEGATED.search(text[max(0, start - 60) : start]) or IS_WRONG.match(after))

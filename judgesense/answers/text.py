@@ -7,6 +7,36 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+THINKING_TAG = re.compile(r"</?(?:think|thinking|reasoning)>|\[/?THINK\]", re.IGNORECASE)
+"""A tag that starts or ends thinking."""
+
+BEGINS_THINKING = re.compile(r"(?:<(?:think|thinking|reasoning)>|\[THINK\])\s*\Z", re.IGNORECASE)
+"""The start of thinking at the end of a prompt."""
+
+_THINKING = re.compile(
+    r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>|\[/THINK\]", re.IGNORECASE)
+
+
+def without_thinking(text: str) -> str:
+    """The answer in a text, without the thinking of a reasoning model before it.
+
+    The tags are ``<think>``, ``<thinking>``, ``<reasoning>`` and ``[THINK]``. If the thinking was
+    cut off, the answer is empty; if the text has only the end tag, because the chat template wrote
+    the start, the answer is the rest of the text.
+
+    >>> without_thinking("<think>A or B?</think>B")
+    'B'
+    """
+    if "<" not in text and "[" not in text:
+        return text
+    text = _THINKING.sub("", text)
+    ends = [end.end() for end in _THOUGHT.finditer(text)]
+    return text[ends[-1] :] if ends else text
+
+
 HEAD, TAIL = 20_000, 40_000
 """Characters kept from the beginning and the end: a verdict comes first or last."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from local_judges.parsing.space import NOUN
+from judgesense.answers.space import NOUN
 
 
 def one_of(*lines: str) -> str:
@@ -54,13 +54,16 @@ _WINS = one_of(
     "does (?:a better job|better) | performs better | is more preferable",
 )
 _PICK = one_of(
-    "choos(?:e|ing) | chose | select(?:ed|ing)? | pick(?:ed|ing)? | prefer(?:red)?",
+    "choos(?:e|ing) | chose | ha(?:ve|d) chosen | select(?:ed|ing)? | pick(?:ed|ing)? | prefer(?:red)?",
     "favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
     "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
     "in favou?r of",
 )
-_FILLER = one_of("is | would be | for | the | to | slightly | more | that | choose | pick | select")
+_FILLER = one_of(
+    "is | would be | for | the | to | slightly | more | that | choose | pick | select | option",
+    "choice",
+)
 _KIND = one_of(
     "better | best | winning | preferred | superior | stronger | preferable | chosen | selected",
     r"right | correct | final | my | overall | (?:more|most|less|least) \w+",
@@ -192,7 +195,39 @@ BOTH = pattern(rf"{Y}\s*(?:,|and|or|/|&|nor|vs\.?|versus)\s*{Y}")
 LEAD = pattern(
     rf"^{BLANK}(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|choice|winner|output)"
     r"\s*(?:is)?\s*[:=]\s*)?"
-    rf"{X}\s*(?=$|[.,;:!(\[—–]|-\s|\s(?:because|since|as|for|over)\b)(?!\s*[,/&]\s*{Y})"
+    rf"{X}\s*(?=$|[.,;:!()\[—–]|-\s|\s(?:because|since|as|for|over)\b|(?-i:\s[A-Z]\w*\s))"
+    rf"(?!\s*[,/&]\s*{Y})"
 )
 ALONE = re.compile(rf"^{BLANK}{X}{BLANK}(?<!:)$")
 QUESTION = re.compile(r"\?\s*[\"'”)]*\s*$")
+
+MENTION = re.compile(Y)
+# "Response A is terrible" speaks about A; "Definitely Response A" answers.
+SUBJECT = pattern(
+    rf"{Y}['’]?s?\s+"
+    "(?!because|since|as|for|please|here|definitely|overall|of\\s+course)[a-z]"
+)
+IS_WRONG = pattern(
+    r"(?:answer\s+)?(?:(?:is|are|was|seems?|looks?|would\s+be|can\s+be)\s+(?:\w+ly\s+)?)?"
+    r"(?:incorrect|wrong|false|inaccurate|ruled\s+out|eliminated|rejected"
+    r"|not\s+(?:the\s+)?(?:\w+ly\s+)?(?:correct|right|true|accurate|best|answer))\b"
+    r"|(?:is|are|was|does|do|did)n['’]?t\b|can(?:not\b|['’]?t\b)|(?:does|do|did)\s+not\b"
+)
+"""What follows an option that is denied: "B is incorrect", "A cannot be right"."""
+
+WRONG_SOON = pattern(
+    rf"[\s:.,)\]-]*(?:{IS_WRONG.pattern}|(?:[^\s.,;:]+\s+){{0,4}}?(?:is|are)\s+(?:\w+ly\s+)?"
+    r"(?:incorrect|wrong|false|not\s+(?:correct|right))\b)"
+)
+"""The same after an option that begins a text, also after the option's own words."""
+
+DENIES = pattern(
+    r"\b"
+    + one_of(
+        "not | never | neither | nor | worse | worst | inferior | weaker | less | fewer | no",
+        "reject(?:ed)? | incorrect | wrong | bad | poor(?:er)? | irrelevant | fails? | lacks?",
+        "unhelpful | harmful | inappropriate | avoid | against | than | but | however | loses?",
+        "lost | loser | if | unless | whether",
+    )
+    + r"\b|n['’]t\b"
+)

@@ -10,6 +10,6 @@
 `space` compiles the patterns of a decision space, `text` cleans and splits the text.
 """
 
-from local_judges.parsing.reader import parse
+from judgesense.answers.reader import parse
 
 __all__ = ["parse"]

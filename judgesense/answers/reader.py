@@ -1,0 +1,114 @@
+"""`parse`: the order in which a text is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judgesense.answers.choices import read_choice, stated_choices
+from judgesense.answers.labels import cued_labels, read_label
+from judgesense.answers.markers import offers_markers, read_marked
+from judgesense.answers.scores import final_scores, read_score
+from judgesense.answers.space import Space, space_of
+from judgesense.answers.text import clean, sentences, without_markup, without_thinking
+from judgesense.answers.vocabulary import one_of, pattern
+from judgesense.tasks import REFUSED, UNCLEAR
+
+_WEIGHS = one_of(
+    "determine | decide | tell | say | judge | verify | confirm | conclude | choose | assess",
+    "evaluate | see | find | recommend | prefer | pick | agree",
+)
+_REFUSAL = pattern(
+    r"\bi\s+(?:can(?:no|['’])t|am\s+(?:unable|not\s+able)\s+to|won['’]t|will\s+not|must\s+decline"
+    rf"|decline)\b(?!\s+(?:\w+ly\s+)?{_WEIGHS}\b)"
+    r"|\bi['’]m\s+(?:sorry|unable|not\s+able)\b|\bunable\s+to\s+(?:assist|comply|help)\b"
+    r"|\bas\s+an\s+ai\b"
+)
+_PLAIN_REFUSAL = pattern(r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b")
+_SHORT = 80
+"""A text of at most this many characters may be an option as a whole: "Response (a)."."""
+
+
+def parse(
+    text: str,
+    options: Sequence[str],
+    aliases: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """The option that ``text`` concludes, or UNCLEAR, or REFUSED.
+
+    A wrong verdict is worse than none: a text that contradicts itself, ties, or names an option
+    only to deny it is UNCLEAR. What a reasoning model thought before its answer is left out;
+    thinking that was cut off is UNCLEAR.
+
+    Args:
+        text: what the judge generated, of any length; time is linear in it.
+        options: the raw answers of the prompt.
+        aliases: further texts for an option, in any language: ``{"A": ["Option eins"]}``.
+            Case and width make no difference. In scripts with spaces an alias is a whole word.
+
+    Returns:
+        One of ``options``; UNCLEAR; or REFUSED if the text declines and names no option.
+
+    Raises:
+        JudgeSenseError: for an alias of no option or of two.
+
+    >>> parse("Therefore, Output (a) is better.", ("A", "B"))
+    'A'
+    >>> parse("Response A is worse.", ("A", "B"))
+    'UNCLEAR'
+    >>> parse('```json\\n{"reasoning": "two flaws", "score": 4}\\n```', ("1", "2", "3", "4", "5"))
+    '4'
+    """
+    options = tuple(options)
+    if text in options:
+        return text
+    space = space_of(options, aliases)
+    text = clean(without_thinking(text))
+    verdict = read(text, space)
+    if verdict:
+        return verdict
+    # "" says that the text contradicts itself or ties: only a plain refusal is one then.
+    declined = _REFUSAL if verdict is None else _PLAIN_REFUSAL
+    return REFUSED if declined.search(text) else UNCLEAR
+
+
+def read(text: str, space: Space) -> str | None:
+    """The option that cleaned text concludes; "" where it contradicts itself, None without one."""
+    if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
+        return verdict
+    if marked := read_marked(text, space):
+        return "" if _contradicted(marked.option, text[marked.end :], space) else marked.option
+    text = without_markup(_without_question(text, space))
+    found = list(sentences(text))
+    if not found:
+        return None
+    if space.pairwise or (space.short and not space.numeric):
+        verdict = read_choice(found, space)
+        if verdict is not None or (space.pairwise and not space.numeric):
+            return verdict
+    return read_score(found, space) if space.numeric else read_label(found, space, len(text))
+
+
+def _contradicted(verdict: str, rest: str, space: Space) -> bool:
+    """Whether the text after a marker states another verdict."""
+    found = list(sentences(without_markup(rest)))
+    if space.pairwise:
+        stated = stated_choices(found, space)
+    elif space.numeric:
+        stated = final_scores(found, space)
+    else:
+        stated = cued_labels(found, space)
+    return bool(stated - {verdict})
+
+
+def _without_question(text: str, space: Space) -> str:
+    """The text without what repeats the prompt: a list of all options, or of all markers."""
+    lines = [line for line in text.splitlines() if not offers_markers(line, space)]
+    places = [space.listed(line) for line in lines]
+    most = len(space.options)
+    for start, place in enumerate(places):
+        end = start + 1
+        while place == 0 and end < len(places) and places[end] == end - start < most:
+            end += 1
+        if end - start >= min(3, most):
+            return "\n".join([*lines[:start], "", *lines[end:]])
+    return "\n".join(lines)

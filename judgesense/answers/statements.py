@@ -1,0 +1,56 @@
+"""What a text states about its verdict, and the one verdict that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence's verdict; ``option`` is "" for a tie, or a score that is none of the options.
+
+    ``place`` is the number of the sentence, from 0. A decisive statement concludes ("therefore",
+    "final"), or is the writer's own choice.
+    """
+
+    place: int
+    option: str
+    decisive: bool = False
+    tie: bool = False
+
+
+def conclusion(
+    lead: str | None,
+    last: str | None,
+    statements: Sequence[Statement],
+    *,
+    criteria: bool = False,
+) -> str | None:
+    """The verdict of a text; "" where it contradicts itself, None where it states none.
+
+    Args:
+        lead: the option that the text begins with.
+        last: the option that is the whole last line.
+        statements: what the sentences state, in order.
+        criteria: whether statements that do not conclude may be about single criteria, as scores
+            are; they then do not contradict a conclusion.
+    """
+    decisive = [s for s in statements if s.decisive and (lead is None or s.place > 0)]
+    if lead is not None:
+        options = {s.option for s in decisive if not s.tie} | ({last} if last else set())
+        return lead if options <= {lead} else ""
+    if last is not None:
+        decisive.append(Statement(len(statements) + 1_000_000, last, True))
+    if decisive:
+        verdict = decisive[-1]
+        if not verdict.tie:  # "neither is perfect" before it is no verdict
+            decisive = [s for s in decisive if not s.tie]
+        others = [s for s in statements if not (s.decisive or s.tie or criteria)]
+        against = [s for s in others if s.place == 0 or s.place > verdict.place]
+        return verdict.option if {s.option for s in (*decisive, *against)} == {verdict.option} else ""
+    ties = [s.place for s in statements if s.tie]
+    options = {s.option for s in statements if not s.tie}
+    if ties and ties[-1] > max((s.place for s in statements if not s.tie), default=-1):
+        return statements[-1].option
+    return options.pop() if len(options) == 1 else "" if statements else None
