@@ -27,11 +27,11 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import torch
 from common import factuality_requests, finish, machine
 
+from judgesense.answers import parse
 from judgesense.tasks import render
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.templates import load_templates
 from local_judges.local.transformers_judge import TransformersJudge
-from judgesense.answers import parse
 from local_judges.protocol import Request
 
 PASSES = {"float32": ("float32", 48), "bfloat16": ("bfloat16", 48), "again": ("bfloat16", 20)}

@@ -31,8 +31,8 @@ import numpy as np
 import torch
 from common import factuality_requests, finish, machine
 
-from local_judges.local.transformers_judge import TransformersJudge
 from judgesense.answers import parse
+from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.runner import ask_all
 
 LLAMA = """

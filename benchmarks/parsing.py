@@ -18,8 +18,8 @@ from pathlib import Path
 
 from common import MIRROR, finish, machine
 
-from judgesense.tasks import REFUSED, UNCLEAR
 from judgesense.answers import parse
+from judgesense.tasks import REFUSED, UNCLEAR
 
 CORPUS = MIRROR.parent / "judge_outputs" / "corpus.jsonl"
 NONE = (UNCLEAR, REFUSED)

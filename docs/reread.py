@@ -11,9 +11,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from judgesense.answers import parse
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.tasks import load_label_map
-from judgesense.answers import parse
 
 _COLUMNS = ["task", "scoring", "prompt_id", "raw_text", "raw_decision"]
 

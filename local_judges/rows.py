@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from judgesense.answers import parse
 from judgesense.decisions.log import OPTIONAL, SCHEMA, conform
 from judgesense.run_folder.storage import PartFolder
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
-from judgesense.answers import parse
 from local_judges.plan import Part, Requests, options_of, take_rows
 from local_judges.protocol import Answer
 

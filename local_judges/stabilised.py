@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Template
 from judgesense.trust.grid import log_of_shares
 from judgesense.trust.rules import AS_ASKED, Decided, Rule
-from judgesense.answers import parse
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.stabilised_file import Stabilised
 from local_judges.stabilised_messages import Asked, Messages, key_of

@@ -145,17 +145,15 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
         yield token, final and not is_weak, is_weak
 
 
-def _chosen(
-    text: str, supposed: re.Match[str] | None
-) -> Iterator[tuple[int, str, bool, bool]]:
+def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, str, bool, bool]]:
     """Where and what a sentence chooses, whether it qualifies that, and whether it concludes it."""
     for pattern in CHOSEN:
         for match in pattern.finditer(text):
             start = match.start()
-            if supposed and supposed.start() < match.end():
-                # "If so, I would choose B": the statement follows the clause that supposes.
-                if supposed.end() > start or "," not in text[supposed.end() : start]:
-                    continue
+            # "If so, I would choose B": the statement may follow the clause that supposes.
+            follows = supposed and supposed.end() <= start and "," in text[supposed.end() : start]
+            if supposed and supposed.start() < match.end() and not follows:
+                continue
             if (pattern is not NOT_BUT and _is_negated(text, match)) or _in_both(
                 text, match.start(1)
             ):

@@ -53,10 +53,10 @@ _AFTER_LETTER = pattern(
 _BEFORE_LETTER = pattern(
     r"(?:^|[^\w\s]|\b"
     + one_of(
-        "is | it['’]s | its | be | say | think | definitely | probably | maybe | perhaps | but | so",
-        "therefore | thus | hence | guess | was | likely | certainly | clearly | either | or | and",
-        "not | neither | nor | with | for | choose | pick | select | answer | option | choice | label",
-        "grade | verdict | letter | as | to | call it | reject",
+        "is | it['’]s | its | be | say | think | definitely | probably | maybe | perhaps | but",
+        "so | therefore | thus | hence | guess | was | likely | certainly | clearly | either | or",
+        "and | not | neither | nor | with | for | choose | pick | select | answer | option",
+        "choice | label | grade | verdict | letter | as | to | call it | reject",
     )
     + r")\s*$"
 )

@@ -86,9 +86,9 @@ def _read_markers(text: str, space: Space) -> Marked | None:
         if not matches or (last is not None and last[0] > matches[-1][0]):
             continue
         start, marked = matches[-1]
-        if len({each.option for _, each in matches}) > 1:
-            if not CONCLUDES.search(_line(text, start).partition(marked.option)[0][-200:]):
-                marked = Marked("", marked.end)
+        several = len({each.option for _, each in matches}) > 1
+        if several and not CONCLUDES.search(text, max(0, text.rfind("\n", 0, start)), start):
+            marked = Marked("", marked.end)
         last = start, marked
     return last and last[1]
 

@@ -198,10 +198,9 @@ def _last(sentences: Sequence[Sentence], space: Space) -> str | None:
     if match is None or (match[2] not in (None, space.options[-1])):
         return None
     before = [sentence.text for sentence in sentences[:-1] if sentence.begins_line]
-    if before and re.match(r"^\W*\d{1,3}\W*$", before[-1]):
-        # A column of numbers that differ has no verdict.
-        if before[-1].strip(" .*):") != last.text.strip(" .*):"):
-            return None
+    in_column = before and re.match(r"^\W*\d{1,3}\W*$", before[-1])
+    if in_column and before[-1].strip(" .*):") != last.text.strip(" .*):"):
+        return None
     return _option(match[1], space) or None
 
 
@@ -215,7 +214,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
     text = _SCALES.sub(" ", text)
     if text.rstrip().endswith("?"):
         return
-    top = re.escape(space.options[-1])
+    same_scale = re.compile(rf"\s*(?:/|out\s+of)\s*{re.escape(space.options[-1])}(?!\d)")
     line = _LINE.match(text)
     if line and not _COUNTED.search(line.group()) and line[2] in (None, space.options[-1]):
         yield _option(line[1], space)
@@ -230,7 +229,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
             if way is _OUT_OF:
                 if match[2] != space.options[-1] or (len(text) > 40 and not _RATES.search(text)):
                     continue
-            elif _OTHER_SCALE.match(rest) and not re.match(rf"\s*(?:/|out\s+of)\s*{top}(?!\d)", rest):
+            elif _OTHER_SCALE.match(rest) and not same_scale.match(rest):
                 yield ""
                 continue
             elif way is _GIVE and _COUNTS.match(rest):

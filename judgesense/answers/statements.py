@@ -48,7 +48,8 @@ def conclusion(
             decisive = [s for s in decisive if not s.tie]
         others = [s for s in statements if not (s.decisive or s.tie or criteria)]
         against = [s for s in others if s.place == 0 or s.place > verdict.place]
-        return verdict.option if {s.option for s in (*decisive, *against)} == {verdict.option} else ""
+        agree = all(s.option == verdict.option for s in (*decisive, *against))
+        return verdict.option if agree else ""
     ties = [s.place for s in statements if s.tie]
     options = {s.option for s in statements if not s.tie}
     if ties and ties[-1] > max((s.place for s in statements if not s.tie), default=-1):

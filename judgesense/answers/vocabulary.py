@@ -54,8 +54,8 @@ _WINS = one_of(
     "does (?:a better job|better) | performs better | is more preferable",
 )
 _PICK = one_of(
-    "choos(?:e|ing) | chose | ha(?:ve|d) chosen | select(?:ed|ing)? | pick(?:ed|ing)? | prefer(?:red)?",
-    "favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
+    "choos(?:e|ing) | chose | ha(?:ve|d) chosen | select(?:ed|ing)? | pick(?:ed|ing)?",
+    "prefer(?:red)? | favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
     "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
     "in favou?r of",

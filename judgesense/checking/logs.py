@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from judgesense.answers import parse
 from judgesense.checking.question import Question
 from judgesense.checking.result import CheckResult
 from judgesense.decisions.log import REWORDING, read_log
@@ -20,7 +21,6 @@ from judgesense.statistics.kappa import cohen_kappa
 from judgesense.tasks import UNDECIDED
 from judgesense.text import percent
 from local_judges.judge_files import endpoints, entries
-from judgesense.answers import parse
 
 _ENDPOINTS = {"google": "gemini", "vertex": "gemini"}
 """Endpoints that a tool calls by another name."""

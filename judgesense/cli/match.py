@@ -26,19 +26,14 @@ def match(
         Path | None, opt.option("FILE", "References of a log that has none.")
     ] = None,
     method: Annotated[
-        Literal["choice", "f1", "math", "exact", "acc", "acc_norm"],
-        opt.option(
-            None,
-            "How responses are matched; acc and acc_norm compare the options' log-probabilities.",
-            "--method",
-            "-m",
-        ),
+        Literal["choice", "f1", "math", "exact"],
+        opt.option(None, "How responses are matched.", "--method", "-m"),
     ] = "choice",
     columns: Annotated[
         list[str] | None,
         opt.option(
             "TARGET=COLUMN,...",
-            "Columns of model, template_id, text, reference, question, options, option_logprobs; "
+            "Columns of model, template_id, text, reference, question, options; "
             "TARGET=:TEXT is a constant. With --references, the columns of that file.",
         ),
     ] = None,

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.importers.graded_inspect import GRADES, default_instructions
 from judgesense.importers.wordings import known_wordings, own_wording
@@ -37,7 +38,6 @@ from judgesense_dataset.embedded import EMBEDDED, embedded_items, embedded_templ
 from judgesense_dataset.pairing import build
 from judgesense_dataset.templates import TaskTemplates, load_templates
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT
-from judgesense.answers import parse
 
 try:
     import anyio

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.choice import match_choice, read_choice
-from judgesense.matching.likelihood import match_likelihood, match_options
+from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import last_boxed, match_math
 from judgesense.matching.result import AnswerMatch, Reading, Reference, check_pairs
 from judgesense.matching.words import match_exact, match_f1, normalize, word_f1
-from judgesense.answers.text import without_thinking
 
 __all__ = [
     "METHODS",
@@ -28,7 +28,6 @@ __all__ = [
     "match_f1",
     "match_likelihood",
     "match_math",
-    "match_options",
     "normalize",
     "read_choice",
     "word_f1",
@@ -82,4 +81,5 @@ def match_answers(
             f"method {method!r} has no option {unknown[0]!r}; it has "
             f"{', '.join(known) if known else 'none'}"
         )
-    return matcher([without_thinking(text) for text in predictions], references, **options)
+    texts = [without_thinking(text) for text in predictions]
+    return matcher(texts, references, **options)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 from judgesense.answers.reader import read
 from judgesense.answers.space import Space
@@ -63,7 +63,7 @@ def read_choice(
     letter = read(text, _space(n_options, None if options is None else tuple(options), labels))
     if letter:
         return Reading(letter)
-    return Reading(None, "no option chosen" if letter is None else "several options")
+    return Reading(None, "no option chosen" if letter is None else "no single option")
 
 
 @lru_cache(maxsize=4096)
@@ -84,8 +84,8 @@ def _space(n_options: int, options: tuple[str, ...] | None, style: str) -> Space
             names.append((f"option {number}", letter))
     numbers = {str(place + 1) for place in range(len(letters))}
     for letter, text in zip(letters, texts, strict=False):
-        unique = texts.count(text) == 1 and text not in letters
-        if unique and any(c.isalnum() for c in text) and (style == "letters" or text not in numbers):
+        taken = set() if style == "letters" else numbers
+        if texts.count(text) == 1 and text not in {*letters, *taken} and normalize(text):
             names.append((text, letter))
     return Space(tuple(letters), tuple(names))
 
@@ -136,9 +136,8 @@ def match_choice(
 
 
 def _check_count(n_options: object) -> None:
-    if isinstance(n_options, bool) or not isinstance(n_options, Integral):
-        raise JudgeSenseError(f"n_options is {n_options!r}: pass 2 to 26 options")
-    if not 2 <= n_options <= 26:
+    whole = isinstance(n_options, Integral) and not isinstance(n_options, bool)
+    if not whole or not 2 <= int(cast("int", n_options)) <= 26:
         raise JudgeSenseError(f"n_options is {n_options!r}: pass 2 to 26 options")
 
 

@@ -10,16 +10,13 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_writable
-from judgesense.matching import AnswerMatch, match_answers, match_options
-from judgesense.matching.likelihood import ACC, ACC_NORM
+from judgesense.matching import AnswerMatch, match_answers
 from judgesense.matching.scores import Disagreement, ModelScores, disagreement, score_models
 from judgesense.pipeline.response_tables import (
-    BY_LOGPROBS,
     TARGETS,
     LoggedResponse,
     option_texts,
     read_rows,
-    right_option,
 )
 from local_judges.llm_matcher import MAX_TOKENS, JudgedMatches, check_prompt, judge_matches
 from local_judges.registry import JudgeSpec, resolve
@@ -79,8 +76,7 @@ def match_log(
     Args:
         source: a folder of ``judgesense respond``, a table, or a folder of Parquet parts.
         references: a table of references, for a log that has none.
-        method: choice, f1, math or exact; or acc or acc_norm, which compare the log-probabilities
-            of the options in the log and read no text.
+        method: choice, f1, math or exact.
         columns: ``TARGET=COLUMN`` texts, about ``references`` if given, else about ``source``.
         grader: a judge that grades every response too.
         prompt: the grader's prompt: figure-3, gpqa or a text file.
@@ -95,25 +91,16 @@ def match_log(
     from judgesense.importers import parse_columns
 
     named = parse_columns(columns, TARGETS)
-    scored = method in (ACC, ACC_NORM)
-    needs = {"required": BY_LOGPROBS} if scored else {}
-    read = read_rows(source, references, named, encoding, **needs)
+    read = read_rows(source, references, named, encoding)
     rows = read.rows
     options = dict(matcher_options or {})
-    if scored and options:
-        raise JudgeSenseError(f"method {method!r} has no option {min(options)!r}")
-    right = [right_option(row) for row in rows] if scored else []
     if method == "choice" and (shown := option_texts(rows)) is not None:
         options["options"] = shown
     spec = None if grader is None else grader_of(grader, rows, prompt, grader_options)
     if out is not None:
         require_writable(out)
     texts, accepted = [row.text for row in rows], [row.reference for row in rows]
-    result = (
-        match_options([row.option_logprobs or {} for row in rows], right, method)
-        if scored
-        else match_answers(texts, accepted, method, **options)
-    )
+    result = match_answers(texts, accepted, method, **options)
     models, templates = [row.model for row in rows], [row.template_id for row in rows]
     tables = {method: score_models(models, templates, result.per_example)}
     found = Matched(rows, read.failed, result, tables)

@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
 TARGETS = (
     "model", "prompt_id", "item_id", "template_id", "text", "finish_reason", "tokens", "error",
-    "reference", "question", "options", "option_logprobs",
+    "reference", "question", "options",
 )  # fmt: skip
 """Columns of a response log and what matching adds: the reference, and for some methods the
 question and the options' texts."""
 
 _REQUIRED = ("model", "template_id", "text", "reference")
-BY_LOGPROBS = ("model", "template_id", "option_logprobs", "reference")
-"""The columns that matching by the options' log-probabilities needs."""
 _OF_ITEMS = ("item_id", "template_id", "reference", "question", "options")
 
 
@@ -50,10 +48,7 @@ def read_questions(path: Path) -> Iterator[Question]:
 
 @dataclass(frozen=True, slots=True)
 class LoggedResponse:
-    """One row of a response log with its reference (several accepted answers as a list).
-
-    ``option_logprobs`` are the log-probabilities in nats of the options, if the log has them.
-    """
+    """One row of a response log with its reference (several accepted answers as a list)."""
 
     place: str
     model: str
@@ -64,7 +59,6 @@ class LoggedResponse:
     question: str | None
     options: list[str] | None
     truncated: bool
-    option_logprobs: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,13 +74,12 @@ def read_rows(
     references: Path | None,
     columns: Mapping[str, str],
     encoding: str,
-    required: Sequence[str] = _REQUIRED,
 ) -> Responses:
     """The rows of a response log: a run's folder, a table file, or a folder of Parquet parts.
 
     ``references`` is a table of ``item_id, reference`` (with ``question`` and ``options`` where a
     method needs them, and ``template_id`` where they differ by template); ``columns`` then maps
-    its columns. ``required`` are the columns that must have a value in every row.
+    its columns.
 
     Raises JudgeSenseError naming file, row and column of what is missing, for a run that is not
     finished, and for a log in which every row failed.
@@ -114,7 +107,7 @@ def read_rows(
                     continue
                 if given is not None:
                     values |= given.of(values, place)
-                for name in required:
+                for name in _REQUIRED:
                     if values[name] is None or (name == "reference" and values[name] in ("", [])):
                         hint = " or add a table with --references" if name == "reference" else ""
                         raise _absent(rows.records()[number], name, hint)
@@ -124,15 +117,12 @@ def read_rows(
     return found
 
 
-_NESTED = ("options", "option_logprobs")
-
-
 def _require_plain(values: Mapping[str, Any], place: str) -> None:
     """Raise JudgeSenseError where a list or an object is in place of a text."""
     for name, value in values.items():
         if name == "reference" and isinstance(value, list):
             value = next((answer for answer in value if isinstance(answer, (list, dict))), None)
-        elif name in _NESTED:
+        elif name == "options":
             continue
         if isinstance(value, (list, dict)):
             raise JudgeSenseError(f"{place}, {name}: expected text, found {value!r:.80}")
@@ -156,7 +146,6 @@ def _response(values: Mapping[str, Any], place: str, same: dict[str, str]) -> Lo
         question=None if values["question"] is None else str(values["question"]),
         options=_list(values["options"], place),
         truncated=str(values["finish_reason"]) in ("length", "max_tokens"),
-        option_logprobs=_logprobs(values["option_logprobs"], place),
     )
 
 
@@ -219,53 +208,6 @@ def _list(value: Any, place: str) -> list[str] | None:
     if not isinstance(value, list) or not value:
         raise JudgeSenseError(f"{place}, options: expected a list of texts, got {value!r}")
     return [str(option) for option in value]
-
-
-def _logprobs(value: Any, place: str) -> dict[str, float] | None:
-    """Options with log-probabilities: records of option and logprob, a mapping, or JSON of one."""
-    if value in (None, "", []):
-        return None
-    try:
-        found = parse_json(value, place) if isinstance(value, str) else value
-        pairs = (
-            found.items()
-            if isinstance(found, Mapping)
-            else [(each["option"], each["logprob"]) for each in found]
-        )
-        return {str(option): float(logprob) for option, logprob in pairs}
-    except (ValueError, TypeError, KeyError) as error:
-        raise JudgeSenseError(
-            f"{place}, option_logprobs: expected {{option: log-probability}} or a list of "
-            f"{{option, logprob}}, got {value!r:.80}"
-        ) from error
-
-
-def right_option(row: LoggedResponse) -> str:
-    """The option of a row's log-probabilities that its reference names.
-
-    The reference is that option itself, its place as a letter or number (B, 2), or the text of the
-    option in that place. Raises JudgeSenseError, naming the row, for one that names no option, or
-    several.
-    """
-    scored = list(row.option_logprobs or ())
-    given = [row.reference] if isinstance(row.reference, str) else row.reference
-    found = {_place_of(answer.strip(), scored, row.options or []) for answer in given}
-    if len(found) != 1 or None in found:
-        raise JudgeSenseError(
-            f"{row.place}, reference: {row.reference!r} does not name one of the options scored, "
-            f"{', '.join(scored)}"
-        )
-    return scored[found.pop() or 0]
-
-
-def _place_of(answer: str, scored: Sequence[str], texts: Sequence[str]) -> int | None:
-    if answer in scored:
-        return list(scored).index(answer)
-    if answer in texts and len(texts) == len(scored):
-        return list(texts).index(answer)
-    place = "ABCDEFGHIJKLMNOPQRSTUVWXYZ".find(answer) if len(answer) == 1 else -1
-    place = int(answer) - 1 if answer.isdecimal() and len(answer) < 3 else place
-    return place if 0 <= place < len(scored) else None
 
 
 def option_texts(rows: Sequence[LoggedResponse]) -> list[list[str]] | None:

@@ -45,6 +45,7 @@ of generated tokens. ``finish_reason`` is ``stop``, ``length`` (cut off at the t
 ``option_logprobs`` are the log-probabilities in nats of each option's whole token sequence.
 """
 
+
 def read_responses(path: str | Path) -> pa.Table:
     """A response log: a run's folder, or one file (``.parquet``, ``.jsonl``).
 

@@ -11,8 +11,8 @@ import hashlib
 import logging
 from typing import Any
 
-from judgesense.errors import JudgeSenseError
 from judgesense.answers.text import BEGINS_THINKING
+from judgesense.errors import JudgeSenseError
 
 log = logging.getLogger(__name__)
 

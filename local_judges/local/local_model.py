@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from judgesense.answers.text import THINKING_TAG
 from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError
-from judgesense.answers.text import THINKING_TAG
 from local_judges.local.chat import ChatFormat
 from local_judges.local.decoding import Decoding
 from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder

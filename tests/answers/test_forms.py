@@ -11,6 +11,7 @@ from judgesense.tasks import UNCLEAR
 
 AB, ONE_TWO, ABC = ("A", "B"), ("1", "2"), ("A", "B", "C")
 YES_NO = ("YES", "NO")
+ABCD = ("A", "B", "C", "D")
 FIVE, TEN = tuple("12345"), tuple(map(str, range(1, 11)))
 SEVERITY = ("none", "low", "medium", "high")
 
@@ -76,12 +77,12 @@ ONLY_A_DENIAL = [
     ("Response 2 is misleading because it leaves out the context.", ONE_TWO),
     ("Model A gives an incorrect explanation.", AB),
     ("Candidate 1's code does not compile.", ONE_TWO),
-    ("Option D is wrong.", ("A", "B", "C", "D")),
-    ("B is incorrect.", ("A", "B", "C", "D")),
-    ("It is definitely not C.", ("A", "B", "C", "D")),
+    ("Option D is wrong.", ABCD),
+    ("B is incorrect.", ABCD),
+    ("It is definitely not C.", ABCD),
     ("A: wrong.", AB),
     ("Response A lacks detail and never cites the text.", AB),
-    ("Neither A nor C can be right.", ("A", "B", "C", "D")),
+    ("Neither A nor C can be right.", ABCD),
     ("Summary A is less coherent.", AB),
 ]
 
@@ -91,9 +92,9 @@ RATE = "Rate from 1 to 5:\n1: terrible\n2: poor\n3: fair\n4: good\n5: excellent\
 GARBAGE = ("", "\n\n\n", "@@@ ###", "lorem ipsum dolor", "the the the the", "</s>", "...")
 ECHO_ALONE = [
     *[(CHOOSE + rest, AB) for rest in GARBAGE],
-    *[(LISTED + rest, ("A", "B", "C", "D")) for rest in GARBAGE],
+    *[(LISTED + rest, ABCD) for rest in GARBAGE],
     *[(RATE + rest, FIVE) for rest in GARBAGE],
-    ("A: gravity\nB: friction\nC: magnetism\nD: drag", ("A", "B", "C", "D")),
+    ("A: gravity\nB: friction\nC: magnetism\nD: drag", ABCD),
     ("1. gravity\n2. friction\n3. magnetism\n4. drag", ("1", "2", "3", "4")),
     ("Answer YES or NO.", YES_NO),
     ("Answer with A or B:", AB),
@@ -114,14 +115,14 @@ ECHO_THEN_VERDICT = [
     (CHOOSE + "Response A is better.", AB, "A"),
     (CHOOSE + "**B**", AB, "B"),
     (CHOOSE + reply(verdict="A"), AB, "A"),
-    (LISTED + "Answer: C", ("A", "B", "C", "D"), "C"),
-    (LISTED + "The answer is B.", ("A", "B", "C", "D"), "B"),
-    (LISTED + "D", ("A", "B", "C", "D"), "D"),
-    (LISTED + "(C)", ("A", "B", "C", "D"), "C"),
-    (LISTED + "\nFinal answer: A", ("A", "B", "C", "D"), "A"),
-    (LISTED + "I would choose option D.", ("A", "B", "C", "D"), "D"),
-    (LISTED + "B is correct.", ("A", "B", "C", "D"), "B"),
-    (LISTED + "\\boxed{A}", ("A", "B", "C", "D"), "A"),
+    (LISTED + "Answer: C", ABCD, "C"),
+    (LISTED + "The answer is B.", ABCD, "B"),
+    (LISTED + "D", ABCD, "D"),
+    (LISTED + "(C)", ABCD, "C"),
+    (LISTED + "\nFinal answer: A", ABCD, "A"),
+    (LISTED + "I would choose option D.", ABCD, "D"),
+    (LISTED + "B is correct.", ABCD, "B"),
+    (LISTED + "\\boxed{A}", ABCD, "A"),
     (RATE + "Rating: 4", FIVE, "4"),
     (RATE + "4", FIVE, "4"),
     (RATE + "I would give it a 2.", FIVE, "2"),
@@ -172,7 +173,7 @@ JSON_FIELD = [
 
 FIRST_LINE = [
     ("C: Neither is significantly better. Both cite the text. Therefore, neither wins.", ABC, "C"),
-    ("C: Both are equally good.\n\nA is clear, B is complete. Therefore, neither stands out.", ABC, "C"),
+    ("C: Both are equally good.\n\nA is clear, B is complete. So neither stands out.", ABC, "C"),
     ("C. Neither response is significantly better.\nA is short. B is long. So neither.", ABC, "C"),
     ("C) Tie. The two say the same. In the end neither is preferable.", ABC, "C"),
     ("(C) Neither is better. Response A has a typo and so does B.", ABC, "C"),
@@ -195,8 +196,8 @@ FIRST_LINE = [
     ("B: It is concise. The other response repeats the question twice.", AB, "B"),
     ("B, since it is correct. Both are polite, and both are short.", AB, "B"),
     ("[B] It is correct. The first one has the wrong date.", AB, "B"),
-    ("D: None of the above. Gravity does not act sideways. Friction is too weak.", ("A", "B", "C", "D"), "D"),
-    ("D. It is the only one with a unit. The others are plain numbers.", ("A", "B", "C", "D"), "D"),
+    ("D: None of the above. Gravity does not act sideways. Friction is too weak.", ABCD, "D"),
+    ("D. It is the only one with a unit. The others are plain numbers.", ABCD, "D"),
     ("NO: The response says Sydney. Canberra is the capital, so it is mistaken.", YES_NO, "NO"),
     ("YES: All claims are supported. The date is right and the name too.", YES_NO, "YES"),
     ("NO. The source does not say that. It only mentions a survey.", YES_NO, "NO"),

@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from judgesense.answers import parse
 from judgesense.benchmark import Benchmark
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template
@@ -29,7 +30,6 @@ from judgesense_dataset.templates import (
     TaskTemplates,
     load_templates,
 )
-from judgesense.answers import parse
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log
-from judgesense.answers import parse
 
 LM_EVAL_TASKS = {
     "judge_mc_one": """

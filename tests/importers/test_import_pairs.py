@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import import_log
 from judgesense.run_folder.folder import read_run
-from judgesense.answers import parse
 
 JUDGES = ("gpt-4o", "gpt-4o-mini", "claude-sonnet", "claude-haiku", "gemini-flash", "llama-8b")
 

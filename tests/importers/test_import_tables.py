@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from judgesense.answers import parse
 from judgesense.decisions.log import SCHEMA, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.formats import MODULES
 from judgesense.importers import FORMATS, import_log, parse_columns
 from judgesense.tasks import prompt_id
-from judgesense.answers import parse
 
 MAP = parse_columns(["judge=model, item_id=id, template_id=prompt", "raw_decision=verdict"])
 CSV = """model,id,prompt,verdict,right

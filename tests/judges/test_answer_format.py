@@ -13,6 +13,7 @@ from fake_endpoint import FakeEndpoint, serving
 from test_runner import benchmark, tells_parity
 
 import judgesense
+from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.answer_format import instruction_of, obeys, schema_of
@@ -21,7 +22,6 @@ from local_judges.api.judge import ApiJudge
 from local_judges.api.retry import Retry
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.options import ApiOptions
-from judgesense.answers import parse
 from local_judges.plan import Requests
 from local_judges.protocol import Request
 from local_judges.registry import resolve

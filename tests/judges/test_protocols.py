@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 import judgesense
+from judgesense.answers import parse
 from judgesense.cli import app
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.local.thinking import ThinkingFormat
 from local_judges.local.transformers_judge import TransformersJudge
-from judgesense.answers import parse
 from local_judges.registry import resolve_each
 
 

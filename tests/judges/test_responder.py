@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense import Question
+from judgesense.answers.text import without_thinking
 from judgesense.cli import app
 from judgesense.decisions.log import part_files, read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.response_tables import read_questions
-from judgesense.answers.text import without_thinking
 from judgesense.run_folder.responses import PARTS
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge

@@ -14,12 +14,12 @@ from stabilised_trial import biased, items, judged
 from typer.testing import CliRunner
 
 import judgesense
+from judgesense.answers import parse
 from judgesense.cli import app
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from judgesense.answers import parse
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.stabilised import StabilisedJudge, stabilised_judge

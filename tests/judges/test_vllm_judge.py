@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.trust.rules import Rule
@@ -27,7 +28,6 @@ from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
 from local_judges.local.option_scoring import build_trie, path_to, scores_of, tokens_asked
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.local.vllm_judge import VllmJudge
-from judgesense.answers import parse
 from local_judges.plan import Requests
 from local_judges.registry import resolve
 from local_judges.runner import ask_all, run_judge

@@ -246,7 +246,7 @@ def test_unread_responses_score_nothing_and_are_counted_with_their_reason() -> N
     assert result.per_example == [0.0, 0.0, 1.0, 0.0]
     assert result.n_unread == 3
     assert result.problem_counts == {
-        "several options": 1,
+        "no single option": 1,
         "no option chosen": 2,
     }
 

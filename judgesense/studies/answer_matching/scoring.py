@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
 from judgesense.matching.choice import read_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import match_math
 from judgesense.matching.words import match_f1
-from judgesense.answers.text import without_thinking
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.answer_matching.templates import (
     CHOICE,

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import REFUSED, UNCLEAR
-from judgesense.answers import parse
-
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "judge_outputs" / "corpus.jsonl"
 
 PAIR = ("A", "B")
 SCALE = ("1", "2", "3", "4", "5")
 POLAR = ("YES", "NO")
+GRADES = ("CORRECT", "PARTIALLY CORRECT", "INCORRECT")
 
 CHOICES = (
     "{x}",
@@ -225,6 +224,90 @@ def test_case_and_markup_do_not_matter(case, data, cased, markup) -> None:
     assert parse(markup.format(denial), options) != option
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "decision"),
+    [
+        ("YES", POLAR, "YES"),
+        (" yes.\n", POLAR, "YES"),
+        ("**No**", POLAR, "NO"),
+        ("No, the capital is Canberra.", POLAR, "NO"),
+        ("Yes. There are no errors in it", POLAR, "YES"),
+        ("NO (incorrect)", POLAR, "NO"),
+        ("The answer is NO.", POLAR, "NO"),
+        ("Answer: yes", POLAR, "YES"),
+        ("<think>NO? It may be.</think>\nYES", POLAR, "YES"),
+        ("4", SCALE, "4"),
+        ("4/5", SCALE, "4"),
+        ("4 out of 5", SCALE, "4"),
+        ("Rating: 3", SCALE, "3"),
+        ("I would rate this summary a 2.", SCALE, "2"),
+        ("I'd give it a **5** for flow", SCALE, "5"),
+        ("Score: 2. The sentences jump about.", SCALE, "2"),
+        ("B", PAIR, "B"),
+        ("(A)", PAIR, "A"),
+        ("Passage B is more relevant", PAIR, "B"),
+        ("A is better, since it answers the query", PAIR, "A"),
+        ("The better response is B, not A.", PAIR, "B"),
+        ("A: Machine learning is a field", PAIR, "A"),
+        ("answer: b", PAIR, "B"),
+        ("Correct", GRADES, "CORRECT"),
+        ("incorrect.", GRADES, "INCORRECT"),
+        ("partially correct", GRADES, "PARTIALLY CORRECT"),
+    ],
+)
+def test_a_plain_answer_is_read(text: str, options: tuple[str, ...], decision: str) -> None:
+    assert parse(text, options) == decision
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("", POLAR),
+        ("YES or NO", POLAR),
+        ("YES/NO", POLAR),
+        ("yes and no", POLAR),
+        ("There are no errors in this response.", POLAR),
+        ("The response is factually correct.", POLAR),
+        ("Nobody knows.", POLAR),
+        ("<think>It looks like YES but", POLAR),
+        ("4.5", SCALE),
+        ("1-5", SCALE),
+        ("between 3 and 4", SCALE),
+        ("0", SCALE),
+        ("10", SCALE),
+        ("the summary is coherent", SCALE),
+        ("INCORRECT", ("A", "B", "C")),
+        ("not A", PAIR),
+        ("It is not A or B", PAIR),
+        ("She is not RUDE. She is not even a little bit rude.", ("POLITE", "RUDE")),
+        ("The message is not polite or rude.", ("POLITE", "RUDE")),
+        ("A or B", PAIR),
+        ("A, B", PAIR),
+        ("A good response would cite a source", PAIR),
+        ("Both are fine", PAIR),
+        ("The answer is A. The answer is B.", PAIR),
+    ],
+)
+def test_what_does_not_say_one_option_is_unclear(text: str, options: tuple[str, ...]) -> None:
+    assert parse(text, options) == UNCLEAR
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I cannot assist with that request.",
+        "I'm sorry, but judging this is not possible for me",
+        "As an AI, I do not rate people.",
+    ],
+)
+def test_a_refusal_is_told_from_an_unclear_answer(text: str) -> None:
+    assert parse(text, POLAR) == REFUSED
+
+
+def test_a_refusal_that_answers_all_the_same_is_an_answer() -> None:
+    assert parse("I'm sorry, but the answer is NO.", POLAR) == "NO"
+
+
 @given(
     st.text(),
     st.sampled_from([PAIR, SCALE, POLAR, ("A", "B", "TIE"), ("m", "M"), ("GOOD", "GOOD ENOUGH")]),
@@ -274,7 +357,7 @@ def test_the_meaning_counts(text: str, options: tuple[str, ...], decision: str) 
 
 
 SPANISH = {"A": ["opción uno"], "B": ["opción dos", "オプション2"]}
-YES_NO = {"YES": ["sí", "ja", "はい", "是的"], "NO": ["nein", "いいえ", "不是", "нет"]}
+YES_NO_ALIASES = {"YES": ["sí", "ja", "はい", "是的"], "NO": ["nein", "いいえ", "不是", "нет"]}
 
 
 @pytest.mark.parametrize(
@@ -288,19 +371,19 @@ YES_NO = {"YES": ["sí", "ja", "はい", "是的"], "NO": ["nein", "いいえ", 
         ("Opciones unos", PAIR, SPANISH, UNCLEAR),
         ("Response A is better.", PAIR, SPANISH, "A"),
         ("[[オプション２]]", PAIR, SPANISH, "B"),
-        ("Ja.", POLAR, YES_NO, "YES"),
-        ("いいえ", POLAR, YES_NO, "NO"),
-        ("はい、正しいです。", POLAR, YES_NO, "YES"),
-        ("答えはいいえです。", POLAR, YES_NO, UNCLEAR),  # "はい" is in it, and is not said
-        ("不是。", POLAR, YES_NO, "NO"),
-        ("是的，正确。", POLAR, YES_NO, "YES"),
-        ("Nein, das Datum ist falsch.", POLAR, YES_NO, "NO"),
-        ("La respuesta es sí.", POLAR, YES_NO, "YES"),
-        ("No es así.", POLAR, YES_NO, UNCLEAR),
-        ("Das ist nicht ja.", POLAR, YES_NO, UNCLEAR),
-        ("Ja oder nein? Nein.", POLAR, YES_NO, "NO"),
-        ("Ja. Nein.", POLAR, YES_NO, UNCLEAR),
-        ('{"verdict": "нет"}', POLAR, YES_NO, "NO"),
+        ("Ja.", POLAR, YES_NO_ALIASES, "YES"),
+        ("いいえ", POLAR, YES_NO_ALIASES, "NO"),
+        ("はい、正しいです。", POLAR, YES_NO_ALIASES, "YES"),
+        ("答えはいいえです。", POLAR, YES_NO_ALIASES, UNCLEAR),  # "はい" is in it, and is not said
+        ("不是。", POLAR, YES_NO_ALIASES, "NO"),
+        ("是的，正确。", POLAR, YES_NO_ALIASES, "YES"),
+        ("Nein, das Datum ist falsch.", POLAR, YES_NO_ALIASES, "NO"),
+        ("La respuesta es sí.", POLAR, YES_NO_ALIASES, "YES"),
+        ("No es así.", POLAR, YES_NO_ALIASES, UNCLEAR),
+        ("Das ist nicht ja.", POLAR, YES_NO_ALIASES, UNCLEAR),
+        ("Ja oder nein? Nein.", POLAR, YES_NO_ALIASES, "NO"),
+        ("Ja. Nein.", POLAR, YES_NO_ALIASES, UNCLEAR),
+        ('{"verdict": "нет"}', POLAR, YES_NO_ALIASES, "NO"),
         ("Excelente", SCALE, {"5": ["excelente"]}, "5"),
     ],
 )
@@ -385,13 +468,12 @@ def test_hostile_text_ends_in_a_verdict_or_unclear(text: str) -> None:
     assert parse(text, POLAR, aliases) in {*POLAR, UNCLEAR, REFUSED}
 
 
-@pytest.mark.skipif(not CORPUS.is_file(), reason=f"no corpus of judge outputs at {CORPUS}")
-def test_real_outputs_are_read() -> None:
-    rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
+def test_real_outputs_are_read(shared: Path) -> None:
+    lines = (shared / "judge_outputs" / "corpus.jsonl").read_text("utf-8").splitlines()
     read = Counter(
-        "right" if got == row["label"] else "none" if got in (UNCLEAR, REFUSED) else "wrong"
-        for row in rows
-        for got in [parse(row["text"], row["options"])]
+        "right" if verdict == row["label"] else "none" if verdict in (UNCLEAR, REFUSED) else "wrong"
+        for row in map(json.loads, lines)
+        for verdict in [parse(row["text"], row["options"])]
     )
-    assert read["right"] >= 0.98 * len(rows)
-    assert read["wrong"] <= 0.005 * len(rows)
+    assert read["right"] >= 0.99 * len(lines)
+    assert read["wrong"] <= 0.003 * len(lines)
