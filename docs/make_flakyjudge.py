@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 from page_tables import card_row, percent, table
+from recipes import CONTROLS, FIELDS_REVERSED, ORIGINAL, import_flakyjudge
 
 from judgesense.decisions.log import REWORDING
 from judgesense.decisions.view import Stream, agreement, view
-from judgesense.importers import import_log
-from judgesense.importers.flakyjudge import CONTROLS, FIELDS_REVERSED, ORIGINAL
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
@@ -47,8 +46,8 @@ This page is written by one command:
 python docs/make_flakyjudge.py ../shared/logs/flakyjudge
 ```
 
-It imports the tables (`judgesense import logs/flakyjudge --format flakyjudge --pick verdict --out
-flaky`: {rows} decisions, {unclear} of them UNCLEAR) and reads every figure from the imported log.
+It reshapes the tables (`docs/recipes.py`), imports them ({rows} decisions, {unclear} of them
+UNCLEAR) and reads every figure from the imported log.
 
 ## The published figures
 
@@ -307,7 +306,7 @@ def write(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as out:
         for pick in ("verdict", "score"):
             place = Path(out) / pick
-            record = import_log(folder, "flakyjudge", place, pick=pick)
+            record = import_flakyjudge(folder, place, verdicts=pick == "verdict")
             run = read_run(place)
             streams[pick] = {s.judge: s for s in view(run.log, None, run.record).judged}
         report = measure_run(Path(out) / "verdict")

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from page_tables import card_row, percent, table, with_ends
+from recipes import import_llmbar, import_rag_eval
 
-from judgesense.importers import import_log
 from judgesense.published import V1, figures, v2_figures
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
@@ -36,8 +36,8 @@ For flakyjudge's six judges see [their own page](flakyjudge.md).
 ## LLMBar: six judges
 
 [LLMBar](https://github.com/princeton-nlp/LLMBar) (MIT; revision 900616b) asked six judges which of
-two outputs follows an instruction, in both orders, with up to 15 prompting strategies (`judgesense
-import llmbar --format llmbar`: {llmbar_rows} decisions on {llmbar_items} items, {llmbar_unclear} of
+two outputs follows an instruction, in both orders, with up to 15 prompting strategies (imported
+with `docs/recipes.py`: {llmbar_rows} decisions on {llmbar_items} items, {llmbar_unclear} of
 them unreadable).
 
 {llmbar}
@@ -87,12 +87,6 @@ unreadable answers as disagreement. The state compares the printed interval with
 - claude-sonnet's relevance figure is not comparable: {refused}% of its answers are refusals and
   {unclear}% cannot be read.
 """
-
-
-def imported(folder: Path, name: str, out: Path) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-    """The report of an imported log, the log itself, and the import's record."""
-    record = import_log(folder, name, out)
-    return measure_run(out), read_run(out).log, record
 
 
 def cards_table(report: dict[str, Any], checks: tuple[str, ...]) -> str:
@@ -158,8 +152,11 @@ def v2_table() -> str:
 def write(logs: Path) -> None:
     """Import both logs, measure, and write the page."""
     with tempfile.TemporaryDirectory() as out:
-        llmbar, llmbar_log, record = imported(logs / "llmbar", "llmbar", Path(out) / "llmbar")
-        rag, rag_log, _ = imported(logs / "rag_eval_9judges", "rag-eval", Path(out) / "rag")
+        folders = Path(out) / "llmbar", Path(out) / "rag"
+        record = import_llmbar(logs / "llmbar" / "judgments.csv", folders[0])
+        import_rag_eval(logs / "rag_eval_9judges", folders[1])
+        llmbar, rag = map(measure_run, folders)
+        llmbar_log, rag_log = (read_run(folder).log for folder in folders)
     counts = record["counts"]["preference"]
     falcon = next(card for card in llmbar["trust"] if card["judge"] == "Falcon")
     sonnet = next(

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+from recipes import import_flakyjudge
 
 import judgesense
 from judgesense.reporting.figures import plot_monitoring
@@ -42,7 +43,7 @@ def main() -> None:
     judge = options.judge
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        judgesense.import_log(options.logs, "flakyjudge", folder / "log", pick="score")
+        import_flakyjudge(options.logs, folder / "log", verdicts=False)
         log = read_run(folder / "log").log
         base = answers(log, judge, 0)
         looks = [answers(log, judge, repeat) for repeat in range(1, 5)]

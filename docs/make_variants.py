@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from page_tables import card_row, percent, table, with_ends
+from recipes import CONTROLS, import_flakyjudge
 
-from judgesense.importers import import_log
-from judgesense.importers.flakyjudge import CONTROLS
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
 from judgesense.text import join, short_names
@@ -288,7 +287,7 @@ def missing_text(found: Sequence[tuple[str, str]]) -> str:
 def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
     """Import and measure the log and the runs, and write the page."""
     with tempfile.TemporaryDirectory() as out:
-        import_log(flakyjudge, "flakyjudge", Path(out) / "flaky", pick="verdict")
+        import_flakyjudge(flakyjudge, Path(out) / "flaky")
         large = {
             judge: report for judge, _, report in runs([Path(out) / "flaky"]) if "@T=1" not in judge
         }

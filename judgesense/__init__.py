@@ -14,7 +14,7 @@ from judgesense.version import __version__
 if TYPE_CHECKING:
     from judgesense.checking.check import check, check_log
     from judgesense.checking.result import CheckResult
-    from judgesense.importers import import_log
+    from judgesense.importers.log import import_log
     from judgesense.matching import match_answers
     from judgesense.matching import match_answers as answer_match
     from judgesense.metric_modules.registry import metric_path
@@ -90,7 +90,7 @@ _HOMES = {
     "check_log": "judgesense.checking.check",
     "compare": "judgesense.trust.compare",
     "estimate": "judgesense.systems.estimate",
-    "import_log": "judgesense.importers",
+    "import_log": "judgesense.importers.log",
     "jss": "judgesense.statistics.agreement",
     "judge_items": "judgesense.pipeline.verdicts",
     "label_next": "judgesense.systems.label_budget",

@@ -132,27 +132,11 @@ def _others(base: Path) -> None:
              "response": {"status_code": 200, "body": body}} for item in range(2)
         ])  # fmt: skip
     _batch_output(base / "batch-run", chat)
-    (base / "llmbar").mkdir()
-    (base / "llmbar" / "judgments.csv").write_text(
-        "dataset,item,judge,prompt,label,winner_noswap,winner_swap,score_1,score_2\n"
-        + "".join(f"Natural,{item},g,Vanilla,1,1,{item % 2 + 1},,\n" for item in range(4))
+    (base / "wide").mkdir()
+    (base / "wide" / "wide.csv").write_text(
+        "query,doc,human,judge-a,judge-b\n"
+        + "".join(f"q{item // 2},d{item},{item % 4},{item % 4},1\n" for item in range(6))
     )
-    (base / "rag-eval").mkdir()
-    (base / "rag-eval" / "some_wide.csv").write_text(
-        "dataset,query_id,doc_id,human,judge-a,judge-b\n"
-        + "".join(f"d,q{item // 2},d{item},{item % 4},{item % 4},1\n" for item in range(6))
-    )
-    rows = [
-        {"experiment": "e3", "item_id": f"i{item}", "judge": "j", "score_direct": 1.0 + wording,
-         "human_label": 3.0, "condition": None, "repeat_idx": 0, "temperature": 0.0,
-         "variant_type": "original" if not wording else f"paraphrase_{wording}", "kind": None,
-         "raw_text": "3", "input_tokens": 5, "output_tokens": 1}
-        for item in range(3) for wording in range(3)
-    ]  # fmt: skip
-    (base / "flakyjudge").mkdir()
-    pq.write_table(pa.Table.from_pylist(rows), base / "flakyjudge" / "e3_scores.parquet")
-    _lines(base / "flakyjudge" / "items_perturb.jsonl",
-           [{"item_id": f"i{item}", "query": f"q{item}"} for item in range(3)])  # fmt: skip
 
 
 def _batch_output(folder: Path, body: dict[str, Any]) -> None:

@@ -143,11 +143,8 @@ READERS = (
     _import("deepeval", "deepeval", "deepeval_test_run.json"),
     _import("openai-batch", "batch", "batch.jsonl", "--labels", "A,B"),
     _import("openai-batch", "batch", "responses.jsonl", "--labels", "A,B"),
-    _import("llmbar", "llmbar", "judgments.csv"),
-    _import("rag-eval", "rag-eval", "some_wide.csv"),
-    _import("flakyjudge", "flakyjudge", "e3_scores.parquet"),
-    Reader("import flakyjudge items", "flakyjudge", ("items_perturb.jsonl",),
-           ("import", "{dir}/e3_scores.parquet", "--format", "flakyjudge", "--out", "{out}")),
+    _import("table", "wide", "wide.csv", "--columns", "task=:t,item_id={query}/{doc},gold=human,"
+            "template_id=:one,raw_decision=*"),
     Reader("report", "run", _PARTS, ("report", "{dir}"), sealed=True, weight=0.25),
     Reader("report without digests", "old-run", _PARTS, ("report", "{dir}"), weight=0.25),
     Reader("leaderboard", "run", ("report.json",), call=_board),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.formats import MODULES
+from judgesense.importers import MODULES
 
 if TYPE_CHECKING:
     Format: TypeAlias = str
@@ -24,8 +24,8 @@ def import_log(
         list[str] | None,
         opt.option(
             "TARGET=COLUMN,...",
-            "Columns of the decision log; TARGET=:TEXT is a constant, dots reach into nested "
-            "values; repeatable.",
+            "Columns of the decision log; TARGET=:TEXT is a constant, {A}/{B} joins columns, dots "
+            "reach into nested values, raw_decision=* is one column per judge; repeatable.",
         ),
     ] = None,
     labels: Annotated[
@@ -35,7 +35,7 @@ def import_log(
         str | None,
         opt.option(
             "NAME",
-            "What to read: lm-eval's filter, Inspect's scorer, flakyjudge's score or verdict.",
+            "What to read: lm-eval's filter or Inspect's scorer.",
         ),
     ] = None,
     custom_id: Annotated[
@@ -52,14 +52,15 @@ def import_log(
 
     Exit codes: 0 done; 2 bad usage or input.
     """
-    from judgesense import importers
     from judgesense.answers import parse
+    from judgesense.importers.columns import parse_columns
+    from judgesense.importers.log import import_log as imported
 
-    record = importers.import_log(
+    record = imported(
         source,
         format,
         out,
-        columns=importers.parse_columns(columns or []),
+        columns=parse_columns(columns or []),
         labels=opt.names(labels),
         pick=pick,
         custom_id=custom_id,

@@ -1,18 +1,10 @@
-"""Import foreign logs as decision logs, one module per format (see :mod:`.protocol`).
-
-An imported folder holds ``run.json`` and ``decisions/part-*.parquet``. Reports and comparisons
-read it like a run. It has no ``pairs.parquet``, so all pairs of templates within an item and order
-are formed.
-"""
+"""Importers of foreign logs, one module per format, which `judgesense.importers.log` uses."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
+<<<<<<< HEAD
 import pyarrow as pa
 
 from judgesense.decisions.log import PARTS, part_files, write_part
@@ -32,164 +24,15 @@ __all__ = ["FORMATS", "Importer", "ReadOptions", "import_log", "parse_columns"]
 FORMATS: Mapping[str, Importer] = {
     name: import_module(f"judgesense.importers.{module}").IMPORTER
     for name, module in MODULES.items()
+=======
+MODULES: Mapping[str, str] = {
+    "table": "tables",
+    "pairs": "pairs",
+    "lm-eval": "lm_eval",
+    "inspect": "inspect_logs",
+    "promptfoo": "promptfoo",
+    "deepeval": "deepeval",
+    "openai-batch": "openai_batch",
+>>>>>>> dd2aa4d (Import published logs as tables; read rows by column in one way)
 }
-"""The registry: every format by its name."""
-
-
-def import_log(
-    source: str | Path,
-    format: str,
-    out: str | Path,
-    *,
-    columns: Mapping[str, str] | None = None,
-    labels: Sequence[str] | None = None,
-    pick: str | None = None,
-    custom_id: str | None = None,
-    encoding: str = "utf-8",
-    parse: Parser | None = None,
-) -> dict[str, Any]:
-    """Import a foreign log into the folder ``out`` and return its ``run.json``.
-
-    Every row of the source is imported; ``run.json`` counts the rows of each task by status. A
-    second import of the same source with the same options returns at once.
-
-    Args:
-        source: a file of the format, or a folder of such files.
-        format: a name in `FORMATS`.
-        out: the folder to write.
-        columns: from columns of the decision log to the source's columns, or to a ``:constant``.
-        labels: the decision space, in order, if the log does not show it.
-        pick: the name of lm-eval's filter or Inspect's scorer.
-        custom_id: the form of batch ids, such as ``{template_id}/{item_id}``.
-        encoding: of CSV and JSON lines.
-        parse: reads free text. By default a text is read only if it is a label.
-
-    Raises:
-        JudgeSenseError: an unknown format, an option that the format does not have, an ``out`` that
-            holds another run, or bad input, with file, row and column.
-
-    >>> import pathlib, tempfile
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> text = "judge,task,item_id,template_id,raw_decision\\nm,t,1,a,YES\\nm,t,1,b,NO\\n"
-    >>> _ = (folder / "log.csv").write_text(text)
-    >>> import_log(folder / "log.csv", "table", folder / "out")["counts"]
-    {'t': {'ok': 2}}
-    """
-    if format not in FORMATS:
-        raise JudgeSenseError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
-    importer, source, out = FORMATS[format], Path(source), Path(out)
-    for name, value in (("pick", pick), ("custom_id", custom_id)):
-        if value is not None and name not in importer.options:
-            raise JudgeSenseError(f"format {format!r} has no option {name}")
-    files = [path for path in importer.files(source) if not path.is_relative_to(out)]
-    space = importer.labels if labels is None else tuple(labels)
-    asked: dict[str, Any] = {
-        "source": source.name,
-        "sha256": _sha256(files),
-        "format": format,
-        "columns": dict(columns or {}),
-        "labels": None if space is None else list(space),
-        "pick": pick,
-        "custom_id": custom_id,
-        "encoding": encoding,
-    }
-    if (done := _finished(out, asked)) is not None:
-        return done
-    options = ReadOptions(space, pick, custom_id, encoding, tuple(files))
-    parts = _Parts(out)
-    try:
-        built = build_parts(
-            (rows for path in files for rows in importer.rows(path, options)),
-            ColumnMap(columns or {}, importer.columns),
-            space,
-            parse,
-            parts.write,
-        )
-        parts.keep()
-    except OSError as error:
-        raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
-    finally:
-        parts.remove_unkept()
-    record = {
-        "schema": 1,
-        "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
-        "imported": asked,
-        "notes": list(importer.notes),
-        "tasks": built.tasks,
-        "counts": built.counts,
-        "not_labels": built.unknown,
-        "readings": built.readings,
-        "without_gold": parts.without_gold,
-        "judges": [
-            {"name": judge, "describe": {"engine": "imported", "format": format}}
-            for judge in parts.values["judge"]
-        ],
-        "scorings": sorted(parts.values["scoring"]),
-        "orders": sorted(parts.values["order"]),
-        "repeats": len(parts.values["repeat"]),
-        "versions": {"judgesense": __version__},
-        "parts": parts.rows,
-        "digests": digests_of(out),
-        "finished": now(),
-    }
-    save_run(out, record)
-    return record
-
-
-class _Parts:
-    """The parts of an import: hidden until all of them are written, and counted on the way."""
-
-    def __init__(self, out: Path) -> None:
-        self._out = out
-        self._hidden: dict[str, Path] = {}
-        self.rows: dict[str, int] = {}
-        self.without_gold = 0
-        self.values: dict[str, dict[Any, None]] = {
-            name: {} for name in ("judge", "scoring", "order", "repeat")
-        }
-
-    def write(self, table: pa.Table) -> None:
-        """Write the next part under another name. Raises OSError."""
-        name = f"part-{len(self.rows):05}.parquet"
-        self._hidden[name] = write_part(table, self._out / PARTS, f".{name}.tmp")
-        self.rows[name] = table.num_rows
-        self.without_gold += table["gold"].null_count
-        for column, found in self.values.items():
-            found.update(dict.fromkeys(table[column].unique().to_pylist()))
-
-    def keep(self) -> None:
-        """Give all parts their names. Raises JudgeSenseError if the folder has other parts."""
-        if others := {part.name for part in part_files(self._out)} - set(self.rows):
-            raise JudgeSenseError(
-                f"{self._out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
-                "to another folder"
-            )
-        for name, path in self._hidden.items():
-            path.replace(path.with_name(name))
-        self._hidden = {}
-
-    def remove_unkept(self) -> None:
-        """Remove the parts of an import that failed."""
-        for path in self._hidden.values():
-            path.unlink(missing_ok=True)
-
-
-def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record of a complete import of the same source; refuse any other run."""
-    record = read_record(out)
-    if record is None:
-        return None
-    if record.get("imported") != asked:
-        raise JudgeSenseError(
-            f"{out} holds another run ({record.get('run_id')}); set --out to another folder"
-        )
-    names = {part.name for part in part_files(out)}
-    whole = record.get("finished") and names == set(record.get("parts", {}))
-    return record if whole and not changes(out, record) else None
-
-
-def _sha256(files: Sequence[Path]) -> str:
-    """The SHA-256 of a file, or of the digests of several."""
-    digests = [sha256_of(path) for path in files]
-    whole = "".join(digests)
-    return whole if len(digests) == 1 else hashlib.sha256(whole.encode()).hexdigest()
+"""The module of each format. The importers load when they are used, so that ``--help`` is quick."""

@@ -1,27 +1,31 @@
-"""Turn records into a decision log: labels, verdicts and statuses."""
+"""Turn rows of a foreign log into the parts of a decision log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, Rows, in_rows
-from judgesense.importers.bulk import KEY, Block, block_of, block_of_rows
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.labels import Tally, decision_space
 from judgesense.importers.readings import LONGEST, Parser, Readings, is_label
-from judgesense.importers.rows import row_of
-from judgesense.importers.spool import Spool
+from judgesense.importers.rows import KEY, SPOOLED, Block, block_of
 from judgesense.tasks import is_scale
 
 _MOST_READINGS = 8
 _REMEMBERED = 100_000
+_ROWS, _CHARACTERS = 1 << 15, 1 << 26
+"""A part ends after this many rows, or about this many bytes of text."""
+_IN_MEMORY = 1 << 26
+"""In bytes; more goes to a temporary file."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,10 @@ class ImportedLog:
     readings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
-def build(
-    records: Iterable[Record],
-    columns: ColumnMap,
-    labels: Sequence[str] | None = None,
-    parse: Parser | None = None,
-) -> ImportedLog:
+def build(records: Iterable[Record], columns: ColumnMap) -> ImportedLog:
     """Turn records into a decision log in memory; see `build_parts`."""
     parts: list[pa.Table] = []
-    built = build_parts(in_rows(records), columns, labels, parse, parts.append)
+    built = build_parts(in_rows(records), columns, None, None, parts.append)
     return replace(built, table=pa.concat_tables(parts))
 
 
@@ -60,7 +59,7 @@ def build_parts(
     parse: Parser | None,
     write: Callable[[pa.Table], None],
 ) -> ImportedLog:
-    """Turn records into the parts of a decision log, so that memory holds one part at a time.
+    """Turn rows into the parts of a decision log, so that memory holds one part at a time.
 
     ``labels`` is the decision space, in order. By default it is what the file states, A and B for a
     task with option orders, and otherwise the task's gold labels. Where gold has fewer than two
@@ -73,8 +72,14 @@ def build_parts(
     Raises JudgeSenseError, with file, row and column, for a missing or invalid value, for two rows
     of the same judge, prompt and repeat, and for a task whose labels are unknown.
     """
-    with Spool() as spool:
-        tally = _spooled(blocks, columns, spool)
+    with _Spool() as spool:
+        tally = Tally()
+        for rows in blocks:
+            block = block_of(columns.long(rows), columns.of_long())
+            spool.add(block)
+            tally.add(block)
+        if not tally.tasks:
+            raise JudgeSenseError("the source has no rows to import")
         spaces = {task: decision_space(task, tally.rows, labels) for task in tally.tasks}
         readings = Readings(spaces, _remembering(parse or is_label))
         for table in spool.tables():
@@ -89,58 +94,98 @@ def build_parts(
             }
             for task, space in spaces.items()
         },
-        counts={task: dict(found) for task, found in readings.counts.items()},
+        counts={task: dict(count) for task, count in readings.counts.items()},
         unknown={
-            task: dict(found.most_common(5)) for task, found in readings.unknown.items() if found
+            task: dict(count.most_common(5)) for task, count in readings.unknown.items() if count
         },
         readings={
             task: [
                 {"text": text, "label": label, "count": count}
-                for (text, label), count in found.most_common(_MOST_READINGS)
+                for (text, label), count in shown.most_common(_MOST_READINGS)
             ]
-            for task, found in readings.shown.items()
+            for task, shown in readings.shown.items()
         },
     )
 
 
-def _spooled(blocks: Iterable[Rows], columns: ColumnMap, spool: Spool) -> Tally:
-    """Put the rows into the spool; refuse two of the same judge, prompt and repeat."""
-    # A hash takes a tenth of the key's memory; equal hashes are compared in full.
-    seen: set[int] = set()
-    tally = Tally()
-    for rows in blocks:
-        block = block_of(rows, columns)
-        hashes = set(block.keys()) if block else set()
-        if block is None or len(hashes) < block.n or not seen.isdisjoint(hashes):
-            block = _one_by_one(rows.records(), columns, seen, spool)
-            hashes = set(block.keys())
-        seen |= hashes
-        tally.add(block)
-        spool.add(block)
-    if not len(spool):
-        raise JudgeSenseError("the source has no rows to import")
-    return tally
+class _Spool:
+    """Rows of an import on their way to disk: a log may be larger than memory.
 
+    They lie compressed in memory, and in a temporary file once they take more than 64 MB.
+    """
 
-def _one_by_one(
-    records: Sequence[Record], columns: ColumnMap, seen: set[int], spool: Spool
-) -> Block:
-    """The rows as a block, in the slow way, which names the first that is wrong."""
-    rows: list[dict[str, Any]] = []
-    places: dict[tuple[Any, ...], str] = {}
-    for record in records:
-        row = row_of(record, columns)
-        key = tuple(row[name] for name in KEY)
-        before = places.get(key) or (spool.place_of(key) if hash(key) in seen else None)
-        if before is not None:
-            raise JudgeSenseError(
-                f"{record.place}: same judge, item, template and order as {before} "
-                f"({', '.join(map(str, key))}); map a column that distinguishes them "
-                "(--columns repeat=COLUMN, or a finer item_id or template_id)"
-            )
-        places[key] = record.place
-        rows.append(row)
-    return block_of_rows(rows)
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        sink = pa.PythonFile(self._file, mode="w")
+        self._writer = pa.ipc.new_stream(sink, SPOOLED, options=options)
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._characters = self._tables = 0
+        # A hash takes a tenth of the key's memory; equal hashes are compared in full.
+        self._seen: set[int] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, block: Block) -> None:
+        """Keep the rows of a block. Raises JudgeSenseError for a row that is there already."""
+        hashes = list(map(hash, block.zipped(*KEY)))
+        distinct = set(hashes)
+        if len(distinct) < block.n or not self._seen.isdisjoint(distinct):
+            self._refuse_repeats(block, hashes)
+        self._seen |= distinct
+        batch = block.batch()
+        while batch.num_rows:
+            part = batch.slice(0, _ROWS - self._rows)
+            batch = batch.slice(part.num_rows)
+            self._waiting.append(part)
+            self._rows += part.num_rows
+            self._characters += pc.sum(pc.binary_length(part["raw_text"])).as_py() or 0
+            if self._rows >= _ROWS or self._characters >= _CHARACTERS:
+                self._writer.write_table(self._table(), max_chunksize=_ROWS)
+                self._tables += 1
+                self._waiting, self._rows, self._characters = [], 0, 0
+
+    def _refuse_repeats(self, block: Block, hashes: Sequence[int]) -> None:
+        earlier: dict[tuple[Any, ...], str] = {}
+        places = block.columns["place"] or ()
+        for key, number, place in zip(block.zipped(*KEY), hashes, places, strict=True):
+            before = earlier.get(key) or (self._place_of(key) if number in self._seen else None)
+            if before is not None:
+                raise JudgeSenseError(
+                    f"{place}: same judge, item, template and order as {before} "
+                    f"({', '.join(map(str, key))}); map a column that distinguishes them "
+                    "(--columns repeat=COLUMN, or a finer item_id or template_id)"
+                )
+            earlier[key] = place
+
+    def _place_of(self, key: tuple[Any, ...]) -> str | None:
+        for table in self.tables():
+            columns = [table[name].to_pylist() for name in (*KEY, "place")]
+            for *own, place in zip(*columns, strict=True):
+                if tuple(own) == key:
+                    return str(place)
+        return None
+
+    def _table(self) -> pa.Table:
+        return pa.Table.from_batches(self._waiting, SPOOLED).combine_chunks()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows, some at a time, in the order in which they came."""
+        end = self._file.tell()
+        self._file.seek(0)
+        try:
+            if self._tables:
+                stream = pa.ipc.open_stream(pa.PythonFile(self._file, mode="r"))
+                for _ in range(self._tables):
+                    yield pa.Table.from_batches([stream.read_next_batch()])
+        finally:
+            self._file.seek(end)
+        if self._rows:
+            yield self._table()
 
 
 def _remembering(parse: Parser) -> Parser:

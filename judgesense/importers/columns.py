@@ -9,64 +9,106 @@ from typing import Any
 
 from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import ABSENT, Record, Rows
+from judgesense.files.tables import ABSENT, Rows
 
-EXTRA = ("prompt", "gold_ab")
-"""Targets beside the decision log's columns: the user message, whose hash is ``prompt_id``, and a
-gold label for the order AB, whatever the order of the row."""
+TARGETS = (*SCHEMA.names, "prompt", "gold_ab")
+"""The decision log's columns; the user message, whose hash is ``prompt_id``; and a gold label for
+the order AB, whatever the order of the row."""
 
-TARGETS = (*SCHEMA.names, *EXTRA)
+EVERY_OTHER = "*"
+"""As the source of ``raw_decision``: every column that no target names is a judge's."""
+
+_NAMES = re.compile(r"\{([^{}]+)\}")
 
 
 @dataclass(frozen=True)
 class ColumnMap:
     """Where each column of the decision log comes from.
 
-    ``given`` maps a target to a source column (dots reach into nested values: ``doc.id``) or to
-    a constant (``:coherence``). Other targets use ``default``, the names of the format, which may
-    be missing from a row.
+    ``given`` maps a target to a source column (dots reach into nested values: ``doc.id``), to
+    several joined by text (``{dataset}/{query}``), or to a constant (``:coherence``). Other targets
+    use ``default``, the names of the format, which may be missing from a row.
     """
 
     given: Mapping[str, str]
     default: Mapping[str, str]
 
-    def get(self, record: Record, target: str) -> Any:
-        """The record's value for a target, or None.
+    def column(self, rows: Rows, target: str) -> list[Any] | None:
+        """The values for a target; None if there are none.
 
-        Raises JudgeSenseError, with the record's columns, if a named source column is missing.
+        Raises JudgeSenseError, with the first row's columns, if a named source column is missing.
         """
         source = self.given.get(target)
         if source is None:
-            name = self.default.get(target, target)
-            if "." not in name:
-                return record.values.get(name)
-            value = _lookup(record.values, name)
-            return None if value is ABSENT else value
+            values = _values(rows, self.default.get(target, target))
+            if values is None or ABSENT not in values:
+                return values
+            return [None if value is ABSENT else value for value in values]
         if source.startswith(":"):
-            return source[1:]
-        value = _lookup(record.values, source)
-        if value is ABSENT:
+            return [source[1:]] * len(rows)
+        if names := _NAMES.findall(source):
+            columns = [self._named(rows, name, target) for name in names]
+            form = _NAMES.sub("{}", source)
+            return [form.format(*values) for values in zip(*columns, strict=True)]
+        return self._named(rows, source, target)
+
+    def _named(self, rows: Rows, name: str, target: str) -> list[Any]:
+        values = _values(rows, name)
+        if values is None or ABSENT in values:
+            at = 0 if values is None else values.index(ABSENT)
+            row = rows.records()[at]
             raise JudgeSenseError(
-                f"{record.place}: no column {source!r} (for {target}); its columns: "
-                f"{', '.join(map(str, record.values))}"
+                f"{row.place}: no column {name!r} (for {target}); its columns: "
+                f"{', '.join(map(str, row.values))}"
             )
-        return value
+        return values
 
-    def column(self, rows: Rows, target: str) -> list[Any] | None:
-        """The values of `get` for many entries; None if there are none.
+    def long(self, rows: Rows) -> Rows:
+        """Rows with one column per judge, as one row per decision; other rows as they are.
 
-        Raises JudgeSenseError as `get` does.
+        Each row becomes as many as there are judges, with the columns ``judge`` and
+        ``raw_decision``. Raises JudgeSenseError if no column is left for a judge.
+
+        >>> columns = ColumnMap({"raw_decision": "*", "item_id": "id"}, {})
+        >>> long = columns.long(Rows({"id": [1], "gpt": ["YES"], "llama": ["NO"]}, ["row 1"]))
+        >>> long.columns["judge"], long.columns["raw_decision"], long.columns["id"]
+        (['gpt', 'llama'], ['YES', 'NO'], [1, 1])
         """
-        source = self.given.get(target)
-        if source is not None and source.startswith(":"):
-            return [source[1:]] * len(rows.places)
-        name = source or self.default.get(target, target)
-        values = rows.columns.get(name)
-        if values is not None and ABSENT not in values:
-            return values
-        if source is None and "." not in name:
-            return values and [None if value is ABSENT else value for value in values]
-        return [self.get(record, target) for record in rows.records()]
+        if self.given.get("raw_decision") != EVERY_OTHER:
+            return rows
+        sources = [source for source in self.given.values() if not source.startswith(":")]
+        named = {name for source in sources for name in (_NAMES.findall(source) or [source])}
+        judges = [name for name in rows.columns if name not in named]
+        if not judges:
+            raise JudgeSenseError(f"{rows.places[0]}: no column is left that names a judge")
+        columns = {
+            name: [value for value in values for _ in judges]
+            for name, values in rows.columns.items()
+            if name in named
+        }
+        decisions = zip(*(rows.columns[name] for name in judges), strict=True)
+        columns["judge"] = judges * len(rows)
+        columns["raw_decision"] = [value for row in decisions for value in row]
+        return Rows(columns, [place for place in rows.places for _ in judges])
+
+    def of_long(self) -> ColumnMap:
+        """The map for what `long` makes."""
+        given = {name: source for name, source in self.given.items() if source != EVERY_OTHER}
+        return ColumnMap(given, self.default)
+
+
+def _values(rows: Rows, name: str) -> list[Any] | None:
+    """A column's values, or those inside nested ones; None if no row can have them."""
+    if (values := rows.columns.get(name)) is not None:
+        return values
+    first, *path = name.split(".")
+    if (values := rows.columns.get(first)) is None:
+        return None
+    for part in path:
+        values = [
+            value.get(part, ABSENT) if isinstance(value, Mapping) else ABSENT for value in values
+        ]
+    return values
 
 
 def parse_columns(texts: Sequence[str], targets: Sequence[str] = TARGETS) -> dict[str, str]:
@@ -100,14 +142,3 @@ def check_target(target: str, targets: Sequence[str] = TARGETS) -> None:
         raise JudgeSenseError(
             f"columns: unknown column {target!r}; choose one of {', '.join(targets)}"
         )
-
-
-def _lookup(values: Mapping[str, Any], name: str) -> Any:
-    if name in values:
-        return values[name]
-    value: Any = values
-    for part in name.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return ABSENT
-        value = value[part]
-    return value

@@ -15,9 +15,8 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_json
 from judgesense.importers.graded import Grade, GradedLog, Wording, graded_log, only, quoted
-from judgesense.importers.items import Items
+from judgesense.importers.importer import Items, ReadOptions
 from judgesense.importers.promptfoo import DEFAULT_GRADER, LABELS, records
-from judgesense.importers.protocol import ReadOptions
 from judgesense.importers.wordings import known_wordings, own_wording
 from judgesense.tasks import ERROR, UNCLEAR
 

@@ -15,9 +15,8 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record
+from judgesense.importers.importer import Importer, Items, ReadOptions
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
-from judgesense.importers.items import Items
-from judgesense.importers.protocol import Importer, ReadOptions
 
 _GRADES, _PARTIAL = ("C", "I"), ("C", "P", "I")
 """What Inspect's own instructions offer to a grader."""

@@ -13,7 +13,7 @@ from itertools import islice, repeat
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.bulk import Block
+from judgesense.importers.rows import Block
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
 
 MOST_LABELS = 20

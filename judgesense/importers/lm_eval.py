@@ -15,7 +15,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record, read_json_lines
-from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.importer import Importer, ReadOptions
 
 _NAME = re.compile(r"^samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)$")
 _INVALID = "[invalid]"

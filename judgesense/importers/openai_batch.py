@@ -16,7 +16,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_json_lines
 from judgesense.importers.columns import check_target
-from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.importer import Importer, ReadOptions
 
 CUSTOM_ID = "{task}|{item_id}|{template_id}|{order}"
 """The default form of a ``custom_id``."""

@@ -15,8 +15,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_table
-from judgesense.importers.items import Items
-from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.importer import Importer, Items, ReadOptions
 from judgesense.tasks import ERROR, NO_ORDER, UNCLEAR
 
 _TEMPLATES = re.compile(r"^.*#(?P<a>[^#]+?)-(?P<b>[^#-]+)$")

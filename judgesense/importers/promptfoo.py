@@ -16,8 +16,7 @@ from pydantic import Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record
-from judgesense.importers.items import Items
-from judgesense.importers.protocol import Importer, ReadOptions
+from judgesense.importers.importer import Importer, Items, ReadOptions
 
 LABELS = ("PASS", "FAIL")
 GRADED = (

@@ -1,14 +1,17 @@
-"""CSV, TSV, JSON lines and Parquet tables with one decision per row, under any column names."""
+"""CSV, TSV, JSON lines and Parquet tables under any column names.
+
+A row holds one decision, or one of each judge in a column of its own.
+"""
 
 from __future__ import annotations
 
-from judgesense.files.tables import SUFFIXES, read_table, read_table_rows
-from judgesense.importers.protocol import Importer
+from judgesense.files.tables import SUFFIXES, read_table_rows
+from judgesense.importers.importer import Importer
 
 IMPORTER = Importer(
     name="table",
-    summary="CSV, TSV, JSON lines or Parquet, one decision per row",
+    summary="CSV, TSV, JSON lines or Parquet; a decision per row, or a column per judge",
     patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
-    read=lambda path, options: read_table(path, options.encoding),
-    read_rows=lambda path, options: read_table_rows(path, options.encoding),
+    read=lambda path, options: read_table_rows(path, options.encoding),
+    by_column=True,
 )

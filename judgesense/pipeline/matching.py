@@ -88,7 +88,7 @@ def match_log(
     Raises:
         JudgeSenseError: for bad input, before a model is loaded.
     """
-    from judgesense.importers import parse_columns
+    from judgesense.importers.columns import parse_columns
 
     named = parse_columns(columns, TARGETS)
     read = read_rows(source, references, named, encoding)

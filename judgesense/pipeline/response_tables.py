@@ -153,25 +153,29 @@ class _References:
     """The references by item, or by item and template where the table names templates."""
 
     def __init__(self, path: Path, columns: Mapping[str, str], encoding: str) -> None:
-        from judgesense.files.tables import read_table
+        from judgesense.files.tables import read_table_rows
         from judgesense.importers.columns import ColumnMap
 
         self._path = path
         self._by_key: dict[tuple[str, str | None], dict[str, Any]] = {}
         mapping = ColumnMap(columns, {})
-        for record in read_table(path, encoding):
-            values = {name: mapping.get(record, name) for name in _OF_ITEMS}
-            _require_plain(values, record.place)
-            for name in ("item_id", "reference"):
-                if values[name] in (None, "", []):
-                    raise _absent(record, name)
-            template = values.pop("template_id")
-            key = (str(values.pop("item_id")), None if template is None else str(template))
-            if self._by_key.setdefault(key, values) != values:
-                raise JudgeSenseError(
-                    f"{record.place}: item {key[0]!r} has another reference, question or options "
-                    "in an earlier row; keep one row per item, or add a column template_id"
-                )
+        for rows in read_table_rows(path, encoding):
+            columns_of = [mapping.column(rows, name) or repeat(None) for name in _OF_ITEMS]
+            for record, *own in zip(rows.records(), *columns_of, strict=False):
+                self._add(record, dict(zip(_OF_ITEMS, own, strict=True)))
+
+    def _add(self, record: Any, values: dict[str, Any]) -> None:
+        _require_plain(values, record.place)
+        for name in ("item_id", "reference"):
+            if values[name] in (None, "", []):
+                raise _absent(record, name)
+        template = values.pop("template_id")
+        key = (str(values.pop("item_id")), None if template is None else str(template))
+        if self._by_key.setdefault(key, values) != values:
+            raise JudgeSenseError(
+                f"{record.place}: item {key[0]!r} has another reference, question or options in an "
+                "earlier row; keep one row per item, or add a column template_id"
+            )
 
     def of(self, values: Mapping[str, Any], place: str) -> dict[str, Any]:
         item, template = str(values["item_id"]), str(values["template_id"])

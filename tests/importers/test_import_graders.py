@@ -13,7 +13,7 @@ import pytest
 
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.importers import import_log
+from judgesense.importers.log import import_log
 
 DATA = Path(__file__).parent / "data"
 

@@ -15,7 +15,7 @@ import pytest
 from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.importers import import_log
+from judgesense.importers.log import import_log
 
 LM_EVAL_TASKS = {
     "judge_mc_one": """

@@ -9,11 +9,8 @@ import pytest
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files import tables as table_files
-from judgesense.files.tables import Record, in_rows
-from judgesense.importers import import_log, spool
-from judgesense.importers.bulk import block_of, block_of_rows
-from judgesense.importers.columns import ColumnMap
-from judgesense.importers.rows import row_of
+from judgesense.importers import build
+from judgesense.importers.log import import_log
 
 HEADER = "judge,task,item_id,template_id,raw_decision,raw_text,gold"
 
@@ -28,8 +25,8 @@ def _rows(n: int) -> list[str]:
 @pytest.fixture
 def chunked(monkeypatch) -> None:
     monkeypatch.setattr(table_files, "AT_ONCE", 3)
-    monkeypatch.setattr(spool, "_ROWS", 5)
-    monkeypatch.setattr(spool, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(build, "_ROWS", 5)
+    monkeypatch.setattr(build, "_IN_MEMORY", 1000)
 
 
 def _write(folder: Path, rows: list[str]) -> Path:
@@ -42,8 +39,8 @@ def test_a_log_in_chunks_is_the_log_in_one(tmp_path, monkeypatch) -> None:
     file = _write(tmp_path, _rows(24))
     whole = import_log(file, "table", tmp_path / "whole")
     monkeypatch.setattr(table_files, "AT_ONCE", 3)
-    monkeypatch.setattr(spool, "_ROWS", 5)
-    monkeypatch.setattr(spool, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(build, "_ROWS", 5)
+    monkeypatch.setattr(build, "_IN_MEMORY", 1000)
     found = import_log(file, "table", tmp_path / "parts")
     assert list(found["parts"].values()) == [5, 5, 5, 5, 4]
     assert read_log(tmp_path / "parts").equals(read_log(tmp_path / "whole"))
@@ -76,36 +73,11 @@ def test_parts_of_another_log_are_not_mixed_in(tmp_path) -> None:
     assert [path.name for path in parts.iterdir()] == ["part-00007.parquet"]
 
 
-_KEY = {"judge": "j", "task": "t", "item_id": 1, "template_id": "w"}
-
-
-def test_rows_by_column_are_the_rows_one_by_one() -> None:
-    told = [
-        {"raw_decision": "YES", "doc": {"id": 7}, "labels": ["YES", "NO"], "latency_s": 0.1},
-        {"raw_decision": 4.0, "doc": {"id": 8.0}, "prompt": "Which?", "gold_ab": "A"},
-        {"raw_decision": True, "doc": {"id": None}, "order": "BA", "gold_ab": "A", "gold": "B"},
-        {"raw_decision": " ", "doc": {"id": [1]}, "option_logprobs": {"A": -0.1, "B": -2.5}},
-        {"raw_text": "B\n", "doc": {"id": 1}, "option_logprobs": '{"A": -0.5}', "repeat": "2"},
-        {"raw_text": None, "doc": {"id": True}, "option_logprobs": [], "truncated": "TRUE"},
-        {"item_id": float("nan"), "doc": {"id": "x"}, "variant": "json", "cost_usd": "1e-3"},
-    ]
-    records = [
-        Record({**_KEY, "item_id": f"q{n}", **own}, f"f, row {n}") for n, own in enumerate(told)
-    ]
-    columns = ColumnMap({"system_id": "doc.id", "scoring": ":options"}, {"error": "doc.none"})
-    rows = [row_of(record, columns) for record in records[:-1]]
-    found = block_of(next(in_rows(records[:-1])), columns)
-    assert found is not None
-    assert found.batch().equals(block_of_rows(rows).batch())
-    assert list(found.some("space")) == [row["space"] for row in rows]
-    assert block_of(next(in_rows(records)), columns) is None  # the last has no item
-
-
 @pytest.mark.parametrize(
     ("second", "third", "error"),
     [
         ("j,t,2,w,YES,NEITHER", "j,t,1,w,NO,AB", r"row 2, order: 'NEITHER'"),
-        ("j,t,1,w,NO,AB", "j,t,2,w,NO,NEITHER", r"row 2: same judge, .* as .*log\.csv, row 1 "),
+        ("j,t,1,w,NO,AB", "j,t,2,w,NO,AB", r"row 2: same judge, .* as .*log\.csv, row 1 "),
         ("j,t,2,w,NO,AB", "j,t,3,w", r"row 3 \(line 4\): 4 cells, but the header has 6"),
         ("j,,2,w,NO,AB", "j,t,3,w", r"row 2: no task"),
     ],

@@ -1,4 +1,4 @@
-"""The pairs layout, flakyjudge's tables, and how stray answers are kept out of the labels."""
+"""The pairs layout, and how stray answers are kept out of the labels."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from judgesense.answers import parse
 from judgesense.decisions.log import read_log
-from judgesense.decisions.view import Stream, view
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
-from judgesense.importers import import_log
-from judgesense.run_folder.folder import read_run
+from judgesense.importers.log import import_log
 
 JUDGES = ("gpt-4o", "gpt-4o-mini", "claude-sonnet", "claude-haiku", "gemini-flash", "llama-8b")
 
@@ -192,109 +188,3 @@ def test_the_most_frequent_readings_are_told_with_both_ends_of_long_texts(tmp_pa
     assert long["text"].startswith("First some")
     assert long["text"].endswith("so: NO")
     assert short == {"text": "YES", "label": "YES", "count": 1}
-
-
-@pytest.fixture(scope="module")
-def flakyjudge(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """flakyjudge's folder, and the folder of its verdicts."""
-    out = tmp_path_factory.mktemp("flakyjudge") / "out"
-    import_log(shared / "logs/flakyjudge", "flakyjudge", out, pick="verdict")
-    return shared / "logs/flakyjudge", out
-
-
-def flips(stream: Stream, one: Any, two: Any) -> Any:
-    """Whether decided verdicts differ."""
-    raw, undecided = stream.log.raw, stream.log.undecided
-    decided = ~undecided[raw[one]] & ~undecided[raw[two]]
-    return (raw[one] != raw[two])[decided]
-
-
-def test_flakyjudges_published_flips_are_those_of_its_log(flakyjudge: tuple[Path, Path]) -> None:
-    folder, out = flakyjudge
-    published = json.loads((folder / "supplementary.json").read_text("utf-8"))
-    run = read_run(out)
-    streams = {stream.judge: stream for stream in view(run.log, None, run.record).judged}
-    assert set(streams) == {*JUDGES, *(f"{judge}@T=1" for judge in JUDGES)}
-    for judge in JUDGES:
-        stream = streams[judge]
-        assert stream.contrast is not None
-        assert stream.reruns is not None
-        base, contrast = stream.contrast
-        kind = np.array(stream.log.variants)[stream.log.variant[contrast]]
-        controls = [
-            flips(stream, base[kind == name], contrast[kind == name]).mean()
-            for name in ("control_negated", "control_swapped")
-        ]
-        one, two = stream.templates
-        assert stream.row_a is not None
-        assert stream.row_b is not None
-        rewordings = []
-        for name in ("lexical", "syntactic", "register_formal", "register_casual",
-                     "form_question", "form_imperative"):  # fmt: skip
-            used = stream.known & (
-                ((one == "original") & (two == name)) | ((one == name) & (two == "original"))
-            )
-            rewordings.append(flips(stream, stream.row_a[used], stream.row_b[used]).mean())
-        # Where the original has no score, the source counts it as failed: 1 item of haiku, 14 of
-        # sonnet. Here it is left out.
-        exact = judge not in ("claude-haiku", "claude-sonnet")
-        known = published["B_resolution"][judge]
-        slack = 1e-9 if exact else 0.003
-        assert np.mean(rewordings) == pytest.approx(known["per_variant_paraphrase"], abs=slack)
-        assert np.mean(controls) == pytest.approx(known["per_variant_control"], abs=slack)
-        floor = published["A_headline"][judge]["per_variant_floor"]
-        assert flips(stream, *stream.reruns).mean() == pytest.approx(
-            floor, abs=1e-9 if exact else 0.001
-        )
-
-
-def test_flakyjudges_experiments_share_one_answer_to_the_original(
-    flakyjudge: tuple[Path, Path],
-) -> None:
-    _, out = flakyjudge
-    log = read_log(out)
-    # 28,644 rows, of which 600 + 600 (e2), 900 (e3) and 900 (e4) repeat an answer of e1.
-    assert log.num_rows == 11976 + 7200 + 7584 + 1884 - 600 - 600 - 900 - 900
-    rated = {row["gold"] for row in log.select(["item_id", "gold"]).to_pylist()
-             if "/" in row["item_id"]}  # fmt: skip
-    assert rated == {None}
-    classes = log["variant_class"].value_counts().to_pylist()
-    assert {c["values"]: c["counts"] for c in classes} == {
-        "equivalent": 25644 - 5988 - 1800, "intervention": 5988, "contrast": 1800,
-    }  # fmt: skip
-
-
-def test_flakyjudges_scores_have_rounded_human_gold_and_clusters_by_query(
-    shared: Path, tmp_path: Path
-) -> None:
-    source = shared / "logs/flakyjudge/e3_scores.parquet"
-    record = import_log(source, "flakyjudge", tmp_path / "out")
-    assert record["tasks"]["criterion"]["labels"] == ["1", "2", "3", "4", "5"]
-    assert record["counts"] == {"criterion": {"ok": 7456, "unclear": 128}}
-    rows = read_log(tmp_path / "out").to_pylist()
-    assert len({row["cluster_id"] for row in rows}) == 90
-    table = pq.read_table(source).to_pylist()
-    assert [row["gold"] for row in rows] == [str(round(row["human_label"])) for row in table]
-    assert {row["template_id"] for row in rows if row["variant_class"] == "contrast"} == {
-        "original"
-    }
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"score_direct": 6.0}, "row 1, score_direct: 6.0 is not a score from 1 to 5"),
-        ({"experiment": "e9"}, "row 1: unknown experiment or condition .'e9', 'original'"),
-        ({"judge": None}, "row 1, judge: not a row of flakyjudge"),
-    ],
-)
-def test_a_row_of_flakyjudge_of_another_shape_is_named(
-    change: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    row = {"experiment": "e3", "item_id": "i", "judge": "j", "variant_type": "original",
-           "score_direct": 4.0, "human_label": 3.7}  # fmt: skip
-    pq.write_table(pa.Table.from_pylist([row | change]), tmp_path / "e3_scores.parquet")
-    with pytest.raises(JudgeSenseError, match=said):
-        import_log(tmp_path, "flakyjudge", tmp_path / "out")
-    with pytest.raises(JudgeSenseError, match="--pick: 'x' is neither score nor verdict"):
-        import_log(tmp_path, "flakyjudge", tmp_path / "out", pick="x")

@@ -14,8 +14,9 @@ import pytest
 from judgesense.answers import parse
 from judgesense.decisions.log import SCHEMA, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.formats import MODULES
-from judgesense.importers import FORMATS, import_log, parse_columns
+from judgesense.importers import MODULES
+from judgesense.importers.columns import parse_columns
+from judgesense.importers.log import FORMATS, import_log
 from judgesense.tasks import prompt_id
 
 MAP = parse_columns(["judge=model, item_id=id, template_id=prompt", "raw_decision=verdict"])
@@ -166,7 +167,7 @@ BAD_ROWS = [
     ({"status": "fine"}, r"line 2, status: 'fine' is not one of ok, unclear, refused, error"),
     ({"scoring": "vibes"}, r"line 2, scoring: 'vibes'"),
     ({"repeat": "x"}, r"line 2, repeat: 'x' is not an integer"),
-    ({"latency_s": "-1"}, r"line 2, latency_s: -1 must be finite and 0 or more"),
+    ({"latency_s": "-1"}, r"line 2, latency_s: '-1' must be finite and 0 or more"),
     ({"truncated": "often"}, r"line 2, truncated: 'often'"),
     ({"option_logprobs": "high"}, r"line 2, option_logprobs: expected an object"),
     ({"option_logprobs": {"YES": 0.5}}, r"line 2, option_logprobs: 0.5 for 'YES'"),

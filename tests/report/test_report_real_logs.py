@@ -9,18 +9,15 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
-from typer.testing import CliRunner
+from recipes import import_flakyjudge, import_llmbar
 
 import judgesense
-from judgesense.cli import app
 
 
 @pytest.fixture(scope="module")
 def llmbar(shared: Path, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("llmbar") / "run"
-    source = shared / "logs" / "llmbar" / "judgments.csv"
-    done = CliRunner().invoke(app, ["import", str(source), "--format", "llmbar", "--out", str(out)])
-    assert done.exit_code == 0, done.output
+    import_llmbar(shared / "logs" / "llmbar" / "judgments.csv", out)
     return out
 
 
@@ -88,11 +85,8 @@ def test_two_judges_of_llmbar_are_compared_on_the_same_pairs(llmbar: Path) -> No
 def test_the_judge_of_flakyjudge_that_ignores_the_criterion_is_told(
     shared: Path, tmp_path: Path
 ) -> None:
-    source, out = str(shared / "logs" / "flakyjudge"), str(tmp_path / "run")
-    asked = ["import", source, "--format", "flakyjudge", "--pick", "verdict", "--out", out]
-    done = CliRunner().invoke(app, asked)
-    assert done.exit_code == 0, done.output
-    cards = {card["judge"]: card for card in judgesense.report(out).trust}
+    import_flakyjudge(shared / "logs" / "flakyjudge", tmp_path / "run")
+    cards = {card["judge"]: card for card in judgesense.report(tmp_path / "run").trust}
     trust = {judge: card["trust"] for judge, card in cards.items() if "@" not in judge}
     assert trust == {
         "gpt-4o": "use",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recipes import import_llmbar
 
 import judgesense
 from judgesense.errors import JudgeSenseError
@@ -389,7 +390,7 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
 @pytest.mark.slow
 def test_llmbars_log_gives_a_page(shared: Path, tmp_path: Path) -> None:
     source = shared / "logs" / "llmbar" / "judgments.csv"
-    judgesense.import_log(source, "llmbar", tmp_path / "log")
+    import_llmbar(source, tmp_path / "log")
     result = judge_sensitivity(log=tmp_path / "log", out=tmp_path / "out")
     rows = {row["judge"]: row for row in result.table("table_1").rows}
     assert next(iter(rows)) == "GPT-4"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recipes import import_llmbar, import_rag_eval
 
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
@@ -317,12 +318,9 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
 
 @pytest.mark.slow
 def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shared: Path) -> None:
-    import judgesense
     from judgesense.studies.paraphrase_robustness.logs import measure_log
 
-    judgesense.import_log(
-        shared / "logs" / "llmbar" / "judgments.csv", "llmbar", tmp_path / "llmbar"
-    )
+    import_llmbar(shared / "logs" / "llmbar" / "judgments.csv", tmp_path / "llmbar")
     found = measure_log(tmp_path / "llmbar", by="set")
     by_judge = {row["judge"]: row["accuracy"] for row in found.table("judges").rows}
     assert max(by_judge, key=by_judge.__getitem__) == "GPT-4"
@@ -331,10 +329,8 @@ def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shar
     natural = cells["LLMBar/Natural", "GPT-4"]
     assert natural["n_templates"] == 10  # answered in both orders; the Rating ones are not
     assert "Rating" in natural["fewer_items"]
-    judgesense.import_log(
-        shared / "logs" / "rag_eval_9judges" / "trec-rag-2024_wide.csv", "rag-eval",
-        tmp_path / "rag",
-    )  # fmt: skip
+    rag = shared / "logs" / "rag_eval_9judges" / "trec-rag-2024_wide.csv"
+    import_rag_eval(rag, tmp_path / "rag")
     found = measure_log(tmp_path / "rag")
     panels = {row["strategy"].split(":")[0]: row["accuracy"] for row in found.table("panels").rows}
     assert panels["panel, median"] > panels["mean single judge"]

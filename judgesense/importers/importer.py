@@ -1,0 +1,108 @@
+"""What an importer is.
+
+To add a format, write a module with an `Importer` called ``IMPORTER`` and add its name and the
+module's to `judgesense.importers.MODULES`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Record, Rows, in_rows
+
+
+class Items:
+    """Tells a repeated judgement from a judgement of another answer to the same question.
+
+    >>> items = Items()
+    >>> items.name("q1", "Paris"), items.name("q1", "Rome"), items.name("q1", "Paris")
+    ('q1', 'q1/2', 'q1')
+    >>> items.repeat("judge", "q1"), items.repeat("judge", "q1"), items.repeat("judge", "q1/2")
+    (0, 1, 0)
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, dict[object, str]] = {}
+        self._judged: Counter[tuple[object, ...]] = Counter()
+
+    def name(self, question: str, judged: object) -> str:
+        """The item's name: the question for its first answer, ``question/2`` for its second."""
+        texts = self._texts.setdefault(question, {})
+        number = len(texts) + 1
+        return texts.setdefault(judged, question if number == 1 else f"{question}/{number}")
+
+    def repeat(self, *key: object) -> int:
+        """How often this was judged before."""
+        self._judged[key] += 1
+        return self._judged[key] - 1
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user can say about a log. An importer names the options that it reads.
+
+    ``labels`` is the decision space, ``pick`` the name of one of several readings of an answer
+    (lm-eval's filter, Inspect's scorer), ``custom_id`` the form of batch ids. ``items`` names the
+    items that the files of the import judge.
+    """
+
+    labels: tuple[str, ...] | None = None
+    pick: str | None = None
+    custom_id: str | None = None
+    encoding: str = "utf-8"
+    items: Items = field(default_factory=Items)
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A format of foreign logs.
+
+    ``read`` yields one record per decision of a file, or the same as `Rows`, with the names of the
+    decision log's columns or with names that ``columns`` maps to them; a value called ``labels`` is
+    the decision space of the record's task, if the file states it. It raises JudgeSenseError with
+    file, row and column. ``patterns`` are the names of the format's files, for a folder of them.
+    ``labels`` is the decision space where the format fixes it; ``notes`` go to ``run.json`` and to
+    the user.
+    """
+
+    name: str
+    summary: str
+    patterns: tuple[str, ...]
+    read: Callable[[Path, ReadOptions], Iterable[Record] | Iterable[Rows]]
+    options: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    labels: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    by_column: bool = False
+    """Whether ``read`` yields `Rows`."""
+
+    def rows(self, path: Path, options: ReadOptions) -> Iterator[Rows]:
+        """The decisions of a file, some at a time. Raises as ``read``."""
+        found: Iterable[Any] = self.read(path, options)
+        return iter(found) if self.by_column else in_rows(found)
+
+    def files(self, source: Path) -> list[Path]:
+        """``source`` itself, or the files of this format below the folder ``source``.
+
+        Raises JudgeSenseError if there are none.
+        """
+        if source.is_file():
+            return [source]
+        if not source.is_dir():
+            raise JudgeSenseError(f"no file or folder {source}")
+        try:
+            found = sorted({path for pattern in self.patterns for path in source.rglob(pattern)})
+        except OSError as error:
+            raise JudgeSenseError(
+                f"cannot search {source} ({error}); name the log itself"
+            ) from error
+        if not found:
+            raise JudgeSenseError(
+                f"{source} holds no {self.name} log ({', '.join(self.patterns)}: {self.summary})"
+            )
+        return found
