@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgesense.decisions import CONTRAST, INTERVENTION
+from judgesense.decisions.log import CONTRAST, INTERVENTION
 from judgesense.files.tables import read_table
 from judgesense.importers.log import import_log
 

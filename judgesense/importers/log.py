@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from judgesense.decisions import PARTS, part_files, write_part
+from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.importers import MODULES

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
-<<<<<<< HEAD
-from judgesense.decisions.log import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
-=======
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
->>>>>>> dd2aa4d (Import published logs as tables; read rows by column in one way)
+from judgesense.decisions.log import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import parse_json
 from judgesense.files.tables import Rows
