@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
