@@ -52,15 +52,11 @@ $(VENV)-vllm/.ready: constraints-vllm.txt
 	@$(VLLM_PIP) --no-deps --requirement constraints-vllm.txt --editable .
 	@touch $@
 
-# DeepEval and MLflow want other versions of what the developer tools use. The wheel of Every Eval
-# Ever, which needs Python 3.12, is for its schema alone. promptfoo is from npm.
+# DeepEval and MLflow want other versions of what the developer tools use. promptfoo is from npm.
 $(VENV)-integrations/.ready: constraints-integrations.txt
 	@test -x $(VENV)-integrations/bin/python || $(PYTHON) -m venv $(VENV)-integrations
 	@$(VENV)-integrations/bin/python -m pip install -qq --disable-pip-version-check \
 		--constraint constraints-integrations.txt --editable ".[deepeval,mlflow]"
-	@$(VENV)-integrations/bin/python -m pip download -qq --disable-pip-version-check --no-deps \
-		--python-version 3.12 --only-binary :all: --constraint constraints-integrations.txt \
-		--dest $(VENV)-integrations every-eval-ever
 	@touch $@
 
 PROMPTFOO := 0.121.20

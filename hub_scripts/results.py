@@ -9,14 +9,12 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import pyarrow as pa
 
-from hub_scripts.local_paths import name_only, without_paths
-from hub_scripts.publication import Content, Publication
-from hub_scripts.report_shape import check_lists
+from hub_scripts.hub import Content, Publication
 from judgesense.decisions.log import PARTS, encode_part, part_files, read_part, require_parts
 from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
@@ -25,6 +23,15 @@ from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
 from judgesense.run_folder.report import REPORT_FILE, load_report
+
+_WINDOWS = re.compile(r"(?:[A-Za-z]:[\\/]|\\\\)[^\n]*")
+_POSIX = re.compile(r"(?:file://)?(?:~|\.{1,2})?/[^\n]*")
+_INSIDE = re.compile(
+    r"""(?<![\w:/.<>~-])(?:file://)?~?(?:/[\w.+@%~-]+){2,}/?"""
+    r"""|(?<![\w])[A-Za-z]:(?:\\[\w.+@%~-]+)+"""
+)
+_STIMULUS = frozenset({"system_prompt", "prompt_head", "prompt_tail", "text", "instruction"})
+"""Keys whose values a judge saw; they stay as they are."""
 
 _PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text")
 
@@ -78,8 +85,7 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     decisions stay as they are, and with them every figure and signature.
 
     Raises JudgeSenseError for a run without decisions or without a report, a report of a newer
-    schema or with invalid cells, and a figure or signature that does not follow from the decisions
-    (the first is named).
+    schema, and a figure or signature that does not follow from the decisions (the first is named).
     """
     report = checked_report(run_dir)
     report |= {key: without_paths(report[key]) for key in ("runs", "notes")}
@@ -94,14 +100,14 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     if (run_dir / PAIRS_FILE).is_file():
         files[f"{name}/{PAIRS_FILE}"] = run_dir / PAIRS_FILE
     if (record := read_record(run_dir)) is not None:
-        told = without_paths(record)
-        if "digests" in told:
-            told["digests"] = {
+        record = without_paths(record)
+        if "digests" in record:
+            record["digests"] = {
                 path.removeprefix(f"{name}/"): _digest(content)
                 for path, content in files.items()
                 if path.endswith(".parquet")
             }
-        files[f"{name}/{RUN_FILE}"] = _json(told)
+        files[f"{name}/{RUN_FILE}"] = _json(record)
     return Publication(
         repo_id=repo_id,
         repo_type="dataset",
@@ -110,6 +116,7 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
         tag=name,
         owned=lambda remote: remote.startswith(f"{name}/"),
         only_if_absent=frozenset({"README.md"}),
+        shared=True,
     )
 
 
@@ -125,8 +132,9 @@ def checked_report(run_dir: Path) -> dict[str, Any]:
             f"{run_dir} has no {REPORT_FILE}; write it with: judgesense report {run_dir}"
         )
     report = load_report(run_dir)
-    check_lists(report, str(path), ["cells"])
     _refuse_differences(report, measure_run(run_dir), path)
+    if not all(isinstance(note, str) for note in report["notes"]):
+        raise JudgeSenseError(f"{path}: an entry of notes is not a text; {_AGAIN}")
     return report
 
 
@@ -138,9 +146,9 @@ def _fit_part(part: Path) -> Content:
     if fit == errors:
         return part
     column = table.schema.get_field_index("error")
-    told = table.set_column(column, table.schema.field(column), pa.array(fit, pa.string()))
+    changed = table.set_column(column, table.schema.field(column), pa.array(fit, pa.string()))
     written = io.BytesIO()
-    encode_part(told, written)
+    encode_part(changed, written)
     return written.getvalue()
 
 
@@ -164,16 +172,13 @@ def _refuse_differences(report: Mapping[str, Any], again: Mapping[str, Any], pat
     # A published run has no prompts, so the texts of its examples cannot be recomputed.
     has_prompts = path.with_name(PROMPTS_FILE).is_file()
     for key in sorted({*report, *computed} - set(_NOT_COMPARED)):
-        differing = _differences(report.get(key), computed.get(key), key)
-        found = next(
-            (each for each in differing if has_prompts or not _PROMPT_TEXT.fullmatch(each[0])), None
-        )
-        if found:
-            place, stated, right = found
-            raise JudgeSenseError(
-                f"{path} does not follow from its decisions: {place} is {stated!r}, but recomputed "
-                f"it is {right!r}; {_AGAIN}"
-            )
+        for place, stated, right in _differences(report.get(key), computed.get(key), key):
+            text = isinstance(stated, str) and _PROMPT_TEXT.fullmatch(place)
+            if has_prompts or not text:
+                raise JudgeSenseError(
+                    f"{path} does not follow from its decisions: {place} is {_short(stated)}, but "
+                    f"recomputed it is {_short(right)}; {_AGAIN}"
+                )
 
 
 def _differences(stated: Any, right: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
@@ -188,13 +193,13 @@ def _differences(stated: Any, right: Any, place: str) -> Iterator[tuple[str, Any
         if not math.isclose(stated, right, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             yield place, stated, right
     elif stated != right:
-        yield place, _short(stated), _short(right)
+        yield place, stated, right
 
 
-def _short(value: Any) -> Any:
+def _short(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return f"{type(value).__name__} of {len(value)}"
-    return value[:200] if isinstance(value, str) else value
+    return repr(value[:200] if isinstance(value, str) else value)
 
 
 def folder_name(report: Mapping[str, Any]) -> str:
@@ -204,3 +209,33 @@ def folder_name(report: Mapping[str, Any]) -> str:
     run_id = str(report["runs"][0].get("run_id") or "run")
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", run_id).strip(".-")[:80] or "run"
     return f"{safe}-{hashlib.sha256(judges.encode()).hexdigest()[:8]}"
+
+
+def without_paths(value: Any) -> Any:
+    """The same JSON value with every path, alone or in a message, reduced to its last name.
+
+    Text that a judge saw (system prompts, prompts) and URLs stay as they are.
+
+    >>> without_paths({"model": "/home/ann/models/mine", "text": "see /home/ann"})
+    {'model': 'mine', 'text': 'see /home/ann'}
+    """
+    if isinstance(value, Mapping):
+        return {
+            key: inner if key in _STIMULUS else without_paths(inner) for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [without_paths(inner) for inner in value]
+    return name_only(value) if isinstance(value, str) else value
+
+
+def name_only(text: str) -> str:
+    """The last name of a path, or a text in which every path is reduced to its last name."""
+    if _WINDOWS.fullmatch(text):
+        return PureWindowsPath(text).name or text
+    if _POSIX.fullmatch(text):
+        return PurePosixPath(text).name or text
+    return _INSIDE.sub(lambda found: _last(found[0]), text)
+
+
+def _last(path: str) -> str:
+    return PureWindowsPath(path).name if "\\" in path else PurePosixPath(path).name

@@ -20,7 +20,7 @@ def build(base: Path) -> None:
     """Write the good files of every reader under ``base``."""
     for write in (
         _tables, _pairs, _lm_eval, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
-        _check, _estimate, _studies, _submission,
+        _check, _estimate, _studies, _action,
     ):  # fmt: skip
         write(base)
 
@@ -342,14 +342,8 @@ def _studies(base: Path) -> None:
     )
 
 
-def _submission(base: Path) -> None:
-    run = base / "run"
-    (base / "submission").mkdir()
-    with zipfile.ZipFile(base / "submission" / "run.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(run.rglob("*")):
-            if path.suffix in (".json", ".parquet"):
-                archive.writestr(f"run/{path.relative_to(run)}", path.read_bytes())
-    _json(base / "submission" / "inputs.json", {
+def _action(base: Path) -> None:
+    _json(base / "action" / "inputs.json", {
         "rubric": "r.txt", "data": "d.csv", "judge": "gpt-4o", "repeats": "1", "threshold": "0.8",
         "answers": "A,B", "options": "A=x,B=y", "settings": "dtype=bfloat16", "max-cost": "1.5",
     })  # fmt: skip

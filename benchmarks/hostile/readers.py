@@ -80,11 +80,11 @@ def _check_log(name: str, pick: str, wording: str) -> Callable[[Path], object]:
 
 
 def _board(folder: Path) -> object:
-    from hub_scripts.leaderboard.ranking import standings
-    from hub_scripts.leaderboard.sources import open_results
+    from hub_scripts.leaderboard.runs import find_runs
+    from hub_scripts.leaderboard.site import write_site
 
-    board = open_results(str(folder)).board()
-    return [len(group) for group in standings(board.entries, "mapped")], dict(board.refused)
+    board = write_site(find_runs(str(folder)), folder / "site", note=str)
+    return board["rows"], board["left_out"]
 
 
 def _questions(folder: Path) -> object:
@@ -96,19 +96,6 @@ def _questions(folder: Path) -> object:
 
     found = respond(four, read_questions(folder / "questions.jsonl"), folder / "out", note=str)
     return found.num_rows
-
-
-def _submit(folder: Path) -> object:
-    """An uploaded run, unpacked and checked as the leaderboard's submit page does."""
-    from hub_scripts.leaderboard.checks import checks
-    from hub_scripts.leaderboard.unpack import unpack
-    from judgesense.errors import JudgeSenseError
-
-    run, _ = unpack([folder / "run.zip"], folder / "unpacked")
-    *_, last = checks(run, "me/results")
-    if not last.passed:
-        raise JudgeSenseError(last.said)
-    return last.tag
 
 
 def _action_inputs(folder: Path) -> object:
@@ -212,9 +199,6 @@ READERS = (
     Reader("batch output", "batch-run", ("output.jsonl",),
            ("run", "--judge", "gpt-4o-mini", "--tasks", "relevance", "--limit", "2", "--batch-in",
             "{dir}/output.jsonl", "--out", "{out}"), weight=0.3),
-    Reader("every-eval-ever", "run", ("report.json", "run.json"),
-           ("publish", "every-eval-ever", "{dir}", "--organization", "me", "--developer", "me",
-            "--out", "{out}/data"), weight=0.3),
     Reader("estimate run", "old-run", ("run.json",),
            ("estimate", "{dir}", "--judge", "hostile@callable", "--positive", "A"), weight=0.3),
     Reader("robustness log", "old-run", ("run.json",),
@@ -232,8 +216,7 @@ READERS = (
     Reader("rated texts", "essays", ("essays.jsonl",),
            ("study", "rater-kit", "--attributes", "organisation", "--source",
             "essays={dir}/essays.jsonl", "--out", "{out}"), weight=0.5),
-    Reader("submission", "submission", ("run.zip",), call=_submit),
-    Reader("action inputs", "submission", ("inputs.json",), call=_action_inputs, weight=0.5),
+    Reader("action inputs", "action", ("inputs.json",), call=_action_inputs, weight=0.5),
     Reader("estimate labels", "estimate", ("labels.csv", "label-studio.json"),
            ("estimate", "{dir}/verdicts.jsonl", "--labels", "{dir}/{file}", "--positive", "Y")),
 )  # fmt: skip

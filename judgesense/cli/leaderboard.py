@@ -1,53 +1,79 @@
-"""``judgesense leaderboard``: the site of the Space, served on this machine."""
+"""``judgesense leaderboard``: the leaderboard's pages, written and served on this machine."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import tempfile
+import webbrowser
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
+Results = Annotated[
+    str | None,
+    opt.option("DIR|REPO", "Folder of runs or results dataset; the embedded results by default."),
+]
+
 
 def leaderboard(
-    results: Annotated[
-        str | None,
-        opt.option(
-            "DIR|REPO", "Folder of runs or results dataset; the embedded results by default."
-        ),
+    results: Results = None,
+    out: Annotated[
+        Path | None, opt.option("DIR", "Write the pages here, and serve nothing.", "--out", "-o")
     ] = None,
     port: Annotated[int, opt.option("N", "Port on 127.0.0.1.", min=1, max=65535)] = 7860,
-    accept: Annotated[
-        bool, opt.option(None, "Let the submit page write to --results DIR.", "--accept")
-    ] = False,
     no_browser: Annotated[bool, opt.option(None, "Do not open a browser.", "--no-browser")] = False,
 ) -> None:
-    """Serve the leaderboard on this machine: judges ranked by JSS, and a page to submit runs.
+    """Rank judges on a page: written from runs, and served on this machine until Ctrl-C.
 
-    Listens on 127.0.0.1 only and loads nothing from the network. Stop it with Ctrl-C.
+    Every figure is recomputed from the decisions; a run whose report says something else is left
+    out. Listens on 127.0.0.1 only.
     """
-    from hub_scripts.leaderboard.sources import open_results
-
-    if accept and results is None:
-        raise JudgeSenseError("--accept needs a folder to write to: add --results DIR")
-    source = open_results(results, accept=accept)
-    _check_port(port)
-    from hub_scripts.leaderboard.site import build, launch
-
-    demo = build(source)
-    typer.echo(f"leaderboard at http://127.0.0.1:{port} (Ctrl-C stops it)")
-    launch(demo, server_name="127.0.0.1", server_port=port, inbrowser=not no_browser, quiet=True)
-
-
-def _check_port(port: int) -> None:
-    import socket
-
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if out is not None:
+        write(results, out)
+        typer.echo(f"open {out / 'index.html'}")
+        return
+    with tempfile.TemporaryDirectory() as folder, _server(Path(folder), port) as server:
+        write(results, Path(folder))
+        url = f"http://127.0.0.1:{port}"
+        typer.echo(f"leaderboard at {url} (Ctrl-C stops it)")
+        if not no_browser:
+            webbrowser.open(url)
         try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise JudgeSenseError(
-                f"cannot use port {port} ({error.strerror}); choose another --port"
-            ) from error
+            server.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("stopped")
+
+
+def write(results: str | None, out: Path) -> None:
+    """Write the pages of the runs that ``--results`` names into a folder."""
+    from hub_scripts.leaderboard.runs import find_runs
+    from hub_scripts.leaderboard.site import write_site
+
+    write_site(find_runs(results), out, note=partial(typer.echo, err=True))
+
+
+class _Pages(SimpleHTTPRequestHandler):
+    """The files of a folder; no listings, no log, and no connection is held longer than a while."""
+
+    timeout = 10
+
+    def list_directory(self, path: Any) -> None:
+        """Refuse a folder without an index.html."""
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def _server(folder: Path, port: int) -> ThreadingHTTPServer:
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", port), partial(_Pages, directory=str(folder)))
+    except OSError as error:
+        raise JudgeSenseError(
+            f"cannot use port {port} ({error.strerror}); choose another --port"
+        ) from error

@@ -7,16 +7,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judgesense.cli import options as opt
+from judgesense.cli.leaderboard import Results
+from judgesense.cli.leaderboard import write as write_leaderboard
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from hub_scripts.publication import Publication
-    from hub_scripts.publish import PublishOutcome
+    from hub_scripts.hub import Publication, PublishOutcome
 
 app = opt.App("Publish to the Hub, one commit per repository.")
 
@@ -39,23 +40,30 @@ def dataset(
     no_audit: Annotated[
         bool, opt.option(None, "Publish without the audit of all pairs.", "--no-audit")
     ] = False,
-    benchmark: Annotated[
-        str | None, opt.option("NAME", "Add an eval.yaml that makes it a benchmark of this name.")
-    ] = None,
     format: opt.Format = "text",
 ) -> None:
     """Publish a dataset folder. Refuses a folder with audit errors."""
-    from hub_scripts.dataset import dataset_publication
+    from hub_scripts.publications import dataset_publication
 
     _check_repo(repo)
-    publication = dataset_publication(folder, repo, audited=not no_audit, benchmark=benchmark)
+    publication = dataset_publication(folder, repo, audited=not no_audit)
     _publish([publication], private, dry_run, format)
 
 
 @app.command("results")
 def results(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
-    repo: Repo,
+    repo: Annotated[
+        str, opt.option("ORG/NAME", "Results dataset on the Hub.", "--repo")
+    ] = "judgesense/results",
+    pull_request: Annotated[
+        bool,
+        opt.option(
+            None,
+            "Open a pull request; done anyway where you may not write.",
+            "--pull-request",
+        ),
+    ] = False,
     private: Private = False,
     dry_run: DryRun = False,
     format: opt.Format = "text",
@@ -64,55 +72,8 @@ def results(
     from hub_scripts.results import results_publication
 
     _check_repo(repo)
-    _publish([results_publication(run_dir, repo)], private, dry_run, format)
-
-
-@app.command("eval-results")
-def eval_results(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
-    repo: Annotated[str, opt.option("ORG/MODEL", "The judge's own model repository.", "--repo")],
-    results: Annotated[
-        str | None, opt.option("ORG/NAME", "The results dataset with the run, to link to.")
-    ] = None,
-    dry_run: DryRun = False,
-    format: opt.Format = "text",
-) -> None:
-    """Offer a judge's scores to its model's page in a pull request.
-
-    The judge must have open weights on the Hub and have judged a whole Hub dataset.
-    """
-    from hub_scripts.eval_results import eval_results_publication
-
-    _check_repo(repo, "--repo ORG/MODEL")
-    if results is not None:
-        _check_repo(results, "--results ORG/NAME")
-    _publish([eval_results_publication(run_dir, repo, source=results)], False, dry_run, format)
-
-
-@app.command("every-eval-ever")
-def every_eval_ever(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
-    out: Annotated[Path, opt.option("DIR", "The datastore's folder `data`.", "--out", "-o")],
-    organization: Annotated[str, opt.option("NAME", "Who ran the evaluation.")],
-    relationship: Annotated[
-        Literal["first_party", "third_party", "collaborative", "other"],
-        opt.option(None, "The organisation's relation to the judge's model."),
-    ] = "third_party",
-    developer: Annotated[
-        str | None, opt.option("NAME", "Developer of a model that has no Hub id.")
-    ] = None,
-    format: opt.Format = "text",
-) -> None:
-    """Write a run's scores as records of Every Eval Ever, for a pull request to its datastore."""
-    from hub_scripts.every_eval_ever import every_eval_ever as write
-
-    files = [
-        str(path)
-        for path in write(
-            run_dir, out, organization=organization, relationship=relationship, developer=developer
-        )
-    ]
-    opt.output(format, lambda: {"files": files}, lambda: "\n".join(files))
+    publication = results_publication(run_dir, repo)
+    _publish([publication], private, dry_run, format, pull_request=pull_request)
 
 
 @app.command("metrics")
@@ -128,7 +89,7 @@ def metrics(
     format: opt.Format = "text",
 ) -> None:
     """Publish each metric as a Space that evaluate loads."""
-    from hub_scripts.spaces import metric_publications
+    from hub_scripts.publications import metric_publications
 
     _check_repo(f"{org}/jss", "--org ORG")
     with _wheel(wheel) as built:
@@ -139,23 +100,24 @@ def metrics(
 @app.command("space")
 def space(
     repo: Repo,
-    wheel: Wheel = None,
+    results: Results = None,
     private: Private = False,
     dry_run: DryRun = False,
     format: opt.Format = "text",
 ) -> None:
-    """Publish the leaderboard as a Space."""
-    from hub_scripts.spaces import space_publication
+    """Publish the leaderboard as a static Space. Leaves out runs whose figures do not follow."""
+    from hub_scripts.leaderboard.site import space_publication
 
     _check_repo(repo)
-    with _wheel(wheel) as built:
-        _publish([space_publication(repo, built, private=private)], private, dry_run, format)
+    with tempfile.TemporaryDirectory() as folder:
+        write_leaderboard(results, Path(folder))
+        _publish([space_publication(repo, Path(folder))], private, dry_run, format)
 
 
 @contextmanager
 def _wheel(given: Path | None) -> Iterator[Path]:
     """The given wheel, or one built from this checkout."""
-    from hub_scripts.spaces import build_wheel
+    from hub_scripts.publications import build_wheel
 
     if given is not None:
         yield given
@@ -169,12 +131,20 @@ def _check_repo(repo: str, option: str = "--repo ORG/NAME") -> None:
         raise JudgeSenseError(f"{repo!r} is not a name on the Hub; expected {option}")
 
 
-def _publish(publications: list[Publication], private: bool, dry_run: bool, format: str) -> None:
-    from hub_scripts.publish import publish
+def _publish(
+    publications: list[Publication],
+    private: bool,
+    dry_run: bool,
+    format: str,
+    pull_request: bool = False,
+) -> None:
+    from hub_scripts.hub import publish
 
     done = []
     for publication in publications:
-        done.append(publish(publication, private=private, dry_run=dry_run))
+        done.append(
+            publish(publication, private=private, dry_run=dry_run, pull_request=pull_request)
+        )
         if format != "json":
             _print(done[-1], dry_run)
     if format == "json":
@@ -196,8 +166,7 @@ def _print(outcome: PublishOutcome, dry_run: bool) -> None:
     if dry_run:
         typer.echo("  nothing was published (--dry-run)")
     elif outcome.commit:
-        done = "offered" if publication.offered else "published"
-        typer.echo(f"  {done} as commit {outcome.commit[:12]}")
+        typer.echo(f"  published as commit {outcome.commit[:12]}")
     else:
         typer.echo("  no changes: no commit")
     if outcome.pull_request:

@@ -110,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
         return self._error(404, f"no route {self.command} {path}")
 
     def _may(self, action: str) -> bool:
-        if action in ("validate_yaml", "paths_info"):
+        if action in ("validate_yaml", "paths_info", "batch"):
             return True
         if action == "upload":
             # The address itself is signed, as on the Hub's storage.

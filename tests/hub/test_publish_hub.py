@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 import zipfile
 
 import pytest
-from loopback_hub import READER, File
+from loopback_hub import READER, VISITOR, File
 from rule_run import make_run
 
-from hub_scripts.spaces import build_wheel
+from hub_scripts.publications import build_wheel
 from judgesense.reporting.report import write_report
 from judgesense.version import __version__
 from judgesense_dataset.build import build_dataset
@@ -145,6 +148,7 @@ def test_what_the_hub_refuses_is_told_in_one_line(hub, publish, run_dir, tmp_pat
     assert "no Hub token; log in with `hf auth login`" in told(publish(*command, **empty))
     assert "rejects the token" in told(publish(*command, HF_TOKEN="hf_unknown"))
     assert "may not write" in told(publish(*command, HF_TOKEN=READER))
+    assert "nothing to open a pull request in" in told(publish(*command, "--pull-request"))
     hub.fail("GET", "/api/datasets/org/results$", 429, times=20)
     assert "busy (429)" in told(publish(*command))
     hub.failures.clear()
@@ -185,6 +189,80 @@ def test_runs_lie_side_by_side_in_a_results_dataset(hub, publish, run_dir, tmp_p
     assert repo.files["README.md"].content.endswith(b"Ours.\n")
     assert len(repo.tags) == 2
     assert read_back(LOAD_RESULTS).split() == ["48", "24"]
+
+
+@pytest.mark.parametrize("client", ["installed", "major version 1"])
+def test_who_may_not_write_to_a_results_dataset_opens_one_pull_request(
+    hub, publish, tmp_path, request, client
+):
+    settings = {"HF_TOKEN": VISITOR}
+    if client != "installed":
+        settings |= request.getfixturevalue("older_client")
+    command = ("results", make_run(tmp_path / "run"))
+    repo = hub.create("dataset", "judgesense/results")
+    first = repo.head
+    out = done_well(publish(*command, **settings))
+    assert f"pull request {hub.url}/datasets/judgesense/results/discussions/1" in out
+    (pull,) = repo.pulls
+    assert (repo.head, repo.tags, pull.author) == (first, {}, "visitor")
+    assert pull.title.startswith("Publish the run by-rule-")
+    assert any(path.endswith("/report.json") for path in repo.commits[pull.head])
+    if client != "installed":
+        return
+
+    # Given again it opens no second one; changed decisions go into the one that is open.
+    offered = pull.head
+    assert "no changes: no commit" in done_well(publish(*command, **settings))
+    assert pull.head == offered
+    changed = make_run(tmp_path / "changed", always="YES")
+    assert "published as commit" in done_well(publish("results", changed, **settings))
+    assert (repo.pulls, pull.head != offered) == ([pull], True)
+    # Who may write can ask for one as well; merged, there is nothing left to offer.
+    repo.commit(repo.commits[pull.head], "merged")
+    pull.status = "merged"
+    again = publish("results", changed, "--pull-request")
+    assert "no changes: no commit" in done_well(again)
+    assert len(repo.pulls) == 1
+    other = publish("results", make_run(tmp_path / "other", "rule@2"), "--pull-request")
+    assert "discussions/2" in done_well(other)
+
+
+def test_the_leaderboard_of_a_results_dataset_becomes_a_static_space(
+    hub, publish, run_dir, tmp_path
+):
+    other = make_run(tmp_path / "other", "rule@0002")
+    for run in (run_dir, other):
+        done_well(publish("results", run, "--repo", "org/results"))
+    command = ("space", "--repo", "org/board", "--results", "org/results")
+    out = done_well(publish(*command))
+    assert "published as commit" in out
+    repo = hub.repos["space", "org/board"]
+    assert (repo.sdk, repo.tags, len(repo.log)) == ("static", {}, 2)
+    board = json.loads(repo.files["board.json"].content)
+    assert {row["judge"] for row in board["rows"]} == {"rule@0001", "rule@0002", "oracle"}
+    revision = hub.repos["dataset", "org/results"].head
+    page = next(path for path in repo.files if path.startswith("judges/"))
+    address = f"{hub.url}/datasets/org/results/tree/{revision}/by-rule-"
+    assert address in repo.files[page].content.decode()
+    assert "no changes: no commit" in done_well(publish(*command))
+
+    # A run whose figures were changed by hand goes from the board, with its pages.
+    results = hub.repos["dataset", "org/results"]
+    files = dict(results.files)
+    path = next(path for path in files if path.endswith("/report.json"))
+    report = json.loads(files[path].content)
+    report["cells"][0]["jss"] = 0.99
+    results.commit({**files, path: File(json.dumps(report).encode(), False)}, "by hand")
+    repo.commit({**repo.files, "notes.md": File(b"ours", False)}, "by hand")
+    done = publish(*command)
+    assert f"left out {path.split('/')[0]}: " in done.stderr
+    assert "jss is 0.99, but recomputed it is 0.83" in done.stderr
+    assert "- judges/rule" in done_well(done)
+    assert len([path for path in repo.files if path.startswith("judges/")]) == 1
+    assert "notes.md" in repo.files
+    for name in ("org/nothing", "org/pairs"):
+        line = told(publish("space", "--repo", "org/board", "--results", name))
+        assert f"cannot read the results dataset {name} (RepositoryNotFound" in line
 
 
 def test_a_metric_becomes_a_space_that_evaluate_loads(hub, publish, read_back):
@@ -264,3 +342,66 @@ def test_outside_a_checkout_the_wheel_has_to_be_given(publish, tmp_path):
     command = ("metrics", "--org", "org", "jss", "--dry-run")
     assert "installed wheel" in told(publish(*command, **there))
     assert f"+ {wheel.name}" in done_well(publish(*command, "--wheel", wheel, **there))
+
+
+def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_published(
+    hub, publish, env, tmp_path
+):
+    pytest.importorskip("transformers")
+    rows = [
+        {
+            "query": f"How high is hill {n}?",
+            "passage_a": f"Hill {n} is {37 * n % 91} metres high.",
+            "passage_b": f"Hill {n} lies {53 * n % 97} miles from the sea.",
+            "gold": "A",
+        }
+        for n in range(12)
+    ]
+    items = tmp_path / "hills.jsonl"
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    own = OwnData(path=items, license="cc0-1.0")
+    folder = tmp_path / "pairs"
+    build_dataset(["own"], folder, own=own, own_task="relevance", items=None, verdicts=False)
+    done_well(publish("dataset", folder, "--repo", "org/pairs", "--no-audit"))
+    model = hub.create("model", "org/model")
+    files = {path.name: File(path.read_bytes(), True) for path in small_model(tmp_path / "model")}
+    model.commit({**model.files, **files}, "weights")
+    run = [sys.executable, "-m", "judgesense", "run", "--judge", "org/model", "--dataset"]
+    run += ["org/pairs", "--scoring", "options", "--out", str(tmp_path / "run")]
+    settings = {**env, "JUDGESENSE_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        run, env=settings, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    record = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert record["judges"][0]["describe"]["weights"] == f"org/model@{model.head}"
+    assert record["dataset"]["revision"] == hub.repos["dataset", "org/pairs"].head
+    done_well(publish("results", tmp_path / "run", "--repo", "org/results"))
+
+
+def small_model(folder):
+    """A model of large random weights over bytes, so that its choice changes with the text."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    torch.manual_seed(1)
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {letter: number for number, letter in enumerate(["<end>", *letters])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    config = transformers.LlamaConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        initializer_range=0.7,
+        bos_token_id=None,
+        eos_token_id=0,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>")
+    fast.save_pretrained(folder)
+    return sorted(path for path in folder.iterdir() if os.path.getsize(path))

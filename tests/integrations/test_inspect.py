@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from loopback import Loopback, factual, serving, stable_file
 
 from judgesense.errors import MissingExtraError
@@ -145,58 +144,6 @@ def test_the_benchmark_judges_the_evaluated_model(inspect: Callable[..., Any]) -
     assert {"accuracy", "jss", "delta_jss", "use"} <= told.keys()
     # It says YES to everything, so rewording and asking again change nothing.
     assert (told["jss"], told["delta_jss"]) == (1.0, 0.0)
-
-
-def test_a_published_dataset_is_a_task_of_inspect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import huggingface_hub
-    from inspect_ai import eval as inspect_eval
-    from inspect_ai._eval.task import hf
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
-
-    from hub_scripts.dataset import dataset_publication
-    from judgesense.integrations.inspect import verdict
-    from judgesense_dataset.build import build_dataset
-    from judgesense_dataset.sources.own import OwnData
-
-    folder = tmp_path / "org" / "pairs"
-    items = ROOT / "judgesense_dataset" / "data" / "factuality.jsonl"
-    own = OwnData(path=items, license="cc-by-4.0")
-    build_dataset(["own"], folder, own=own, own_task="factuality", items=12, verdicts=False)
-    publication = dataset_publication(folder, "org/pairs", benchmark="Pairs", audited=False)
-    (folder / "eval.yaml").write_bytes(publication.files["eval.yaml"])
-    tasks = yaml.safe_load((folder / "eval.yaml").read_text("utf-8"))["tasks"]
-    assert [each["id"] for each in tasks] == ["factuality"]
-    # The loader is Inspect's own; only the Hub is this folder.
-    monkeypatch.setattr(
-        huggingface_hub, "hf_hub_download", lambda *_, filename, **__: folder / filename
-    )
-    real = hf.hf_dataset
-    monkeypatch.setattr(hf, "hf_dataset", lambda path, revision, **more: real(str(folder), **more))
-
-    def yes(*_: Any) -> ModelOutput:
-        output = ModelOutput.from_content("mockllm/yes", "YES.")
-        output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
-        return output
-
-    (made,) = hf.task_create_from_hf("hf/org/pairs")
-    made.scorer = [*made.scorer, verdict()]
-    model = get_model("mockllm/yes", custom_outputs=yes, memoize=False)
-    (log,) = inspect_eval(
-        made, model=model, log_dir=str(tmp_path / "logs"), display="none", limit=60
-    )
-    assert log.status == "success", log.error
-    right = [sample.target == "YES" for sample in log.samples]
-    by_name: dict[str, dict[str, Any]] = {}
-    for found in log.results.scores:
-        by_name.setdefault(found.name, {}).update(found.metrics)
-    assert by_name["pattern"]["accuracy"].value == pytest.approx(sum(right) / len(right))
-    assert by_name["verdict"]["accuracy"].value == pytest.approx(sum(right) / len(right))
-    assert "jss" in by_name["verdict"]
-    inverted = [s for s in log.samples if json.loads(s.metadata["label_map_a"])["YES"] == "NO"]
-    assert inverted
-    assert all((s.target == "YES") == (s.metadata["ground_truth_label"] == "NO") for s in inverted)
 
 
 def test_two_answers_are_compared_in_both_orders(tmp_path: Path) -> None:

@@ -155,7 +155,6 @@ def test_pytest_and_inspect_find_the_plugins(home):
 
 
 def test_the_leaderboard_starts_answers_and_stops(start):
-    pytest.importorskip("gradio")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,1 +1,0 @@
-"""The leaderboard's pages, a module each: what a page shows, and how it is put together."""

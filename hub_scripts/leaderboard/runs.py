@@ -1,0 +1,112 @@
+"""Where runs come from: a folder, a results dataset on the Hub, or the package itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hub_scripts.hub import hub_client, transport_errors
+from hub_scripts.results import checked_report
+from judgesense.decisions.log import PARTS, part_files
+from judgesense.errors import JudgeSenseError
+from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE
+from judgesense.run_folder.report import REPORT_FILE, saved_report
+
+EMBEDDED = Path(__file__).parent / "data"
+"""Two measured judges: the decisions, pairs and records of their runs."""
+
+LARGEST_RUN = 256 << 20
+"""Bytes of a run that are downloaded from the Hub."""
+
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_PURPOSE = "a results dataset on the Hub"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Folders of runs by name. ``left_out`` are others with the reason, ``address`` the web page
+    of the dataset that they come from, as of the revision that was read."""
+
+    where: str
+    folders: Mapping[str, Path]
+    left_out: tuple[tuple[str, str], ...] = ()
+    address: str | None = None
+
+
+def find_runs(results: str | None) -> Runs:
+    """The runs that ``--results`` names: a folder, ORG/NAME, or None for the embedded ones.
+
+    Raises JudgeSenseError for anything else, a folder without runs, and a dataset that cannot be
+    read.
+    """
+    if not results:
+        return Runs("the package", _folders(EMBEDDED.iterdir()))
+    path = Path(results).expanduser()
+    # Unlike pathlib, false for a name that is too long for the file system.
+    if os.path.isdir(path):
+        folders = _folders([path]) or _folders(path.iterdir())
+        if not folders:
+            raise JudgeSenseError(
+                f"{path} holds no run with a {REPORT_FILE}; name the --out folder of a run, or a "
+                "folder of such folders"
+            )
+        return Runs(path.resolve().name, folders)
+    if _REPO.fullmatch(results):
+        try:
+            return _from_hub(results)
+        except (OSError, *transport_errors()) as error:
+            first = (str(error).strip().splitlines() or [""])[0][:200]
+            raise JudgeSenseError(
+                f"cannot read the results dataset {results} ({type(error).__name__}: {first}); "
+                "check the name, the network and the token"
+            ) from error
+    raise JudgeSenseError(f"no folder {results}, and not a name on the Hub (ORG/NAME) either")
+
+
+def _folders(paths: Iterable[Path]) -> dict[str, Path]:
+    return {
+        path.resolve().name: path
+        for path in sorted(paths)
+        if (path / REPORT_FILE).is_file() or part_files(path)
+    }
+
+
+def _from_hub(repo_id: str) -> Runs:
+    hub = hub_client(_PURPOSE)
+    api = hub.HfApi(library_name="judgesense")
+    where = {"repo_id": repo_id, "repo_type": "dataset"}
+    revision = api.repo_info(**where).sha
+    sizes: dict[str, int] = {}
+    for entry in api.list_repo_tree(**where, recursive=True, revision=revision):
+        run, _, rest = getattr(entry, "path", "").partition("/")
+        if rest in (REPORT_FILE, RUN_FILE, PAIRS_FILE) or rest.startswith(f"{PARTS}/part-"):
+            sizes[run] = sizes.get(run, 0) + entry.size
+    large = {run: size for run, size in sizes.items() if size > LARGEST_RUN}
+    files = (REPORT_FILE, RUN_FILE, PAIRS_FILE, f"{PARTS}/part-*")
+    wanted = [f"{run}/{file}" for run in sizes if run not in large for file in files]
+    folder = Path()
+    if wanted:
+        folder = Path(hub.snapshot_download(**where, revision=revision, allow_patterns=wanted))
+    return Runs(
+        f"{repo_id} at {revision[:8]}",
+        {run: folder / run for run in sorted(sizes) if run not in large},
+        tuple((run, f"its files are too large ({size:,} bytes)") for run, size in large.items()),
+        f"{hub.constants.ENDPOINT}/datasets/{repo_id}/tree/{revision}",
+    )
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    """The report of a run, every figure of which follows from its decisions.
+
+    A run without a report, or with one of an earlier JudgeSense, is measured. Raises
+    JudgeSenseError for a run without decisions, and for a report with other figures.
+    """
+    from judgesense.reporting.report import measure_run
+
+    if part_files(folder) and saved_report(folder) is None:
+        return measure_run(folder)
+    return checked_report(folder)
