@@ -25,8 +25,9 @@ from judgesense.run_folder.folder import read_run
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
+from judgesense.trust.fitting import Remedy
 from judgesense.trust.grid import NOT_ASKED, grid_of
-from judgesense.trust.remedies import Remedy, units_of
+from judgesense.trust.remedies import units_of
 from judgesense.trust.wordings import Wordings
 from judgesense_dataset.templates import DATA
 

@@ -22,16 +22,9 @@ from judgesense.run_folder.folder import read_run
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import join, number, percent, short_names
+from judgesense.trust.fitting import Remedy, crossfitted, decide, fit, order_groups
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
-from judgesense.trust.remedies import (
-    Remedy,
-    cheapest_that_passes,
-    crossfitted,
-    decide,
-    fit,
-    order_groups,
-    remedies,
-)
+from judgesense.trust.remedies import cheapest_that_passes, remedies
 from judgesense.trust.wordings import Wordings
 
 FIXED = ("as asked", "calibrated", "both orders", "calibrated, expected score")

@@ -21,16 +21,9 @@ from judgesense.statistics.calibration import (
     most_probable,
 )
 from judgesense.statistics.selection import folds_of
+from judgesense.trust.fitting import Remedy, best_wording, decide, fit, order_groups, panels
 from judgesense.trust.grid import Grid, Wording
-from judgesense.trust.remedies import (
-    Remedy,
-    best_wording,
-    decide,
-    fit,
-    measured,
-    order_groups,
-    panels,
-)
+from judgesense.trust.remedies import measured
 
 REMEDIES = (
     Remedy(both=True),

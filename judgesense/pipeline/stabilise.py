@@ -18,20 +18,19 @@ from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
-from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
-from judgesense.trust.remedies import (
+from judgesense.trust.fitting import (
     Remedy,
     best_wording,
-    cheapest_that_passes,
     crossfitted,
     decide,
     fit,
     order_groups,
-    remedies,
     remedy_named,
 )
+from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
+from judgesense.trust.remedies import cheapest_that_passes, remedies
 from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, TIE, Rule
-from judgesense.trust.thresholds import Thresholds
+from judgesense.trust.thresholds import FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.trust.wordings import Wordings, wordings
 from local_judges.stabilised_file import Stabilised, digest_of
 
@@ -161,7 +160,9 @@ def _stream(run: Run, judge: str | None, task: str | None, scoring: str | None) 
 
 def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> Remedy:
     if not rows:
-        raise JudgeSenseError("too few items for a remedy: it needs at least two clusters of items")
+        raise JudgeSenseError(
+            f"too few items for a remedy: it needs {FEWEST_FOR_REMEDIES} independent ones"
+        )
     if name is not None:
         try:
             found = remedy_named(name, grid)

@@ -5,25 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.log import CONTRAST, EQUIVALENT, SCHEMA
-from judgesense.decisions.view import Stream, view
+from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.rows import Log, TaskWords, pairs_of, with_variants
+from judgesense.decisions.view import Stream, stream_of
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED, majority
 from judgesense.statistics.comparison import Gain, paired_gain
 from judgesense.statistics.selection import choice_error, folds_of
-from judgesense.tasks import UNCLEAR
+from judgesense.tasks import UNCLEAR, is_scale
+from judgesense.tasks import UNDECIDED as UNDECIDED_LABELS
 from judgesense.text import number, percent, s
 from judgesense.trust.card import CHECKS, TRUST, TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import (
     Remedy,
     best_of,
-    best_wording,
     candidates,
     crossfitted,
     decide,
@@ -31,12 +33,11 @@ from judgesense.trust.fitting import (
     n_disjoint,
     order_groups,
     panels,
-    remedy_named,
     verdicts_by_wording,
 )
-from judgesense.trust.grid import NOT_ASKED, Grid, Wording, grid_of
+from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.rules import TIE
-from judgesense.trust.thresholds import DEFAULTS, Thresholds
+from judgesense.trust.thresholds import DEFAULTS, FEWEST_FOR_REMEDIES, Thresholds
 
 
 @dataclass(frozen=True)
@@ -57,81 +58,70 @@ class Unit:
     tied: Bools | None = None
 
 
-def _declared(wording: Wording | None, contrast: bool) -> tuple[str | None, str | None]:
-    """The variant of a unit and its class."""
-    if wording is None:
-        return None, None
-    return (wording.variant or "contrast", CONTRAST) if contrast else (
-        wording.variant, wording.variant_class
-    )  # fmt: skip
-
-
-def stream_of(grid: Grid, units: list[Unit]) -> Stream | None:
+def _as_stream(grid: Grid, units: list[Unit]) -> Stream | None:
     """The verdicts of units as a stream, which the trust card's checks take; None without any."""
-    n, tables = len(grid), []
-    labels = np.array([*grid.labels, UNCLEAR], dtype=object)
-    flip = np.arange(len(grid.labels) + 1)
-    flip[:2] = [1, 0]
-    items = pa.array(grid.items.tolist(), pa.string())
-    clusters = pa.array([str(code) for code in grid.clusters.tolist()], pa.string())
+    words = list(dict.fromkeys([*UNDECIDED_LABELS, *grid.labels, *chain(*grid.raw)]))
+    label_of = np.array([words.index(label) for label in (*grid.labels, UNCLEAR)])
+    bases: dict[str, int] = {}
+    variants: dict[str, int] = {}
+    orders: dict[str, int] = {}
+    parts = []
     for unit in units:
-        known = np.flatnonzero(unit.codes != NOT_ASKED)
-        if not len(known):
-            continue
-        wording = grid.wordings[unit.wording] if unit.wording is not None else None
-        raws = np.array(
-            [*(grid.raw[unit.wording] if unit.wording is not None else grid.labels), UNCLEAR],
-            dtype=object,
-        )
-        variant, variant_class = _declared(wording, unit.contrast)
-        for order in unit.orders:
-            turned = flip if order == "BA" else np.arange(len(flip))
-            codes = turned[unit.codes[known]]
-            gold = grid.gold[known]
-            shown = np.where(gold >= 0, turned[gold], UNDECIDED)
-            m = len(known)
-            at = pa.array(known)
-            columns = {
-                "judge": pa.repeat(grid.judge, m),
-                "task": pa.repeat(grid.task, m),
-                "scoring": pa.repeat(grid.scoring, m),
-                "prompt_id": pa.repeat(f"{unit.name}:{order}", m),
-                "item_id": items.take(at),
-                "cluster_id": clusters.take(at),
-                "template_id": pa.repeat(wording.template if wording else unit.name, m),
-                "order": pa.repeat(order, m),
-                "repeat": pa.repeat(pa.scalar(0, pa.int32()), m),
-                "raw_decision": pa.array(raws[codes].tolist(), pa.string()),
-                "decision": pa.array(labels[codes].tolist(), pa.string()),
-                "status": pa.array(
-                    ["unclear" if c < 0 else "ok" for c in unit.codes[known].tolist()], pa.string()
-                ),
-                "gold": pa.array(
-                    [grid.labels[c] if c >= 0 else None for c in shown.tolist()], pa.string()
-                ),
-                "variant": pa.repeat(pa.scalar(variant, pa.string()), m),
-                "variant_class": pa.repeat(pa.scalar(variant_class, pa.string()), m),
-            }
-            tables.append(
-                pa.table(
-                    {
-                        name: columns.get(name, pa.nulls(m, SCHEMA.field(name).type))
-                        for name in SCHEMA.names
-                    },
-                    schema=SCHEMA,
-                )
+        items = np.flatnonzero(unit.codes != NOT_ASKED)
+        wording = None if unit.wording is None else grid.wordings[unit.wording]
+        raw = grid.labels if unit.wording is None else grid.raw[unit.wording]
+        raw_of = np.array([words.index(label) for label in (*raw, UNCLEAR)])
+        base, variant, variant_class = unit.name, REWORDING, EQUIVALENT
+        if wording is not None:
+            base, variant_class = wording.template, wording.variant_class
+            variant = wording.variant or REWORDING
+            if unit.contrast:
+                variant, variant_class = wording.variant or CONTRAST, CONTRAST
+        for order in unit.orders if len(items) else ():
+            turned = np.arange(len(label_of))
+            if order == "BA":
+                turned[:2] = [1, 0]
+            codes, gold = turned[unit.codes[items]], grid.gold[items]
+            same = (
+                bases.setdefault(base, len(bases)),
+                variants.setdefault(variant, len(variants)),
+                VARIANT_CLASSES.index(variant_class),
+                orders.setdefault(order, len(orders)),
             )
-    if not tables or not n:
+            parts.append([
+                items, raw_of[codes], label_of[codes],
+                np.where(gold >= 0, label_of[turned[gold]], UNDECIDED),
+                *(np.full(len(items), code) for code in same),
+            ])  # fmt: skip
+    if not parts:
         return None
-    record = {"tasks": {grid.task: {"labels": list(grid.labels), "comparative": grid.comparative}}}
-    judged = view(pa.concat_tables(tables), None, record).judged
-    return judged[0] if judged else None
-
-
-__all__ = [
-    "Measured", "Remedy", "best_wording", "candidates", "crossfitted", "decide", "fit",
-    "measured", "n_disjoint", "order_groups", "panels", "remedied", "remedy_named", "units_of",
-]  # fmt: skip
+    item, raw_code, decision, gold, base_code, variant_code, kind, order_code = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    n, zeros = len(item), np.zeros(len(item), np.int64)
+    template, templates = with_variants(base_code, list(bases), variant_code, list(variants))
+    key = (item * len(orders) + order_code) * len(templates) + template
+    prompts, stimulus = np.unique(key, return_inverse=True)
+    log = Log(
+        pa.table({"prompt_id": pa.nulls(n, pa.string())}),
+        zeros, [grid.judge], zeros, [grid.task], zeros, [grid.scoring],
+        order_code, list(orders), template, templates, item, grid.items.tolist(),
+        cluster=grid.clusters[item],
+        repeat=zeros,
+        raw=raw_code,
+        decision=decision,
+        gold=gold,
+        labels=np.array(words, dtype=object),
+        stimulus=stimulus,
+        n_stimuli=len(prompts),
+        variant=variant_code,
+        variants=list(variants),
+        variant_class=kind,
+        base=base_code,
+        bases=list(bases),
+    )  # fmt: skip
+    task = TaskWords(grid.task, grid.labels, grid.comparative, is_scale(grid.labels))
+    return stream_of(log, task, pairs_of(log, 0), np.arange(n))
 
 
 @dataclass(frozen=True)
@@ -261,22 +251,6 @@ def _inverted(grid: Grid, wording: int) -> bool:
     )
 
 
-def remedied(grid: Grid, remedy: Remedy, folds: Codes) -> Stream | None:
-    """The cross-fitted verdicts as a stream that the trust card's checks take.
-
-    Wordings are the single wordings, or disjoint panels. With both orders averaged, the verdict
-    holds for both by construction. None if nothing was asked.
-    """
-    return _stream(grid, remedy, folds, units_of(grid, remedy, folds))
-
-
-def _stream(grid: Grid, remedy: Remedy, folds: Codes, units: list[Unit]) -> Stream | None:
-    if remedy.panel > 1:
-        names = list(dict.fromkeys(unit.name for unit in units))[: n_disjoint(grid, remedy)]
-        units = [unit for unit in units if unit.name in names]
-    return stream_of(grid, [*units, *_contrasts(grid, remedy, folds)])
-
-
 def measured(
     grid: Grid,
     remedy: Remedy,
@@ -297,40 +271,30 @@ def measured(
     asked = told != NOT_ASKED
     found = None
     if card and not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
-        stream = _stream(grid, remedy, folds, after)
+        compared = after
+        if remedy.panel > 1:
+            names = list(dict.fromkeys(unit.name for unit in after))[: n_disjoint(grid, remedy)]
+            compared = [unit for unit in after if unit.name in names]
+        stream = _as_stream(grid, [*compared, *_contrasts(grid, remedy, folds)])
         found = None if stream is None else trust_card(stream, thresholds=thresholds)
-    gain = _gain(grid, before, after)
+    shares = [_share_right(grid, units) for units in (before, after)]
+    both = ~np.isnan(shares[0]) & ~np.isnan(shares[1])
+    gain = None
+    if both.any():
+        gain = paired_gain(shares[0][both], shares[1][both], grid.clusters[both])
+    if remedy.chosen:
+        gain = _widened(grid, remedy, folds, gain)
+    given = (told >= 0) & (grid.gold >= 0)[:, None]
+    ties = [unit.tied[unit.codes >= 0] for unit in after if unit.tied is not None]
     return Measured(
         remedy,
-        _widened(grid, remedy, folds, gain) if remedy.chosen else gain,
+        gain,
         found,
         float((told[asked] >= 0).mean()) if asked.any() else None,
         int(asked.any(axis=1).sum()),
-        _decided_accuracy(grid, told),
-        _ties(after),
+        float((told == grid.gold[:, None])[given].mean()) if given.any() else None,
+        float(np.concatenate(ties).mean()) if ties and sum(map(len, ties)) else None,
     )
-
-
-def _ties(units: list[Unit]) -> float | None:
-    """The share of verdicts that are ties, among those read from probabilities."""
-    given = sum(int((unit.codes >= 0).sum()) for unit in units if unit.tied is not None)
-    tied = sum(int(unit.tied.sum()) for unit in units if unit.tied is not None)
-    return tied / given if given else None
-
-
-def _decided_accuracy(grid: Grid, told: Codes) -> float | None:
-    """The share of right verdicts among those that were given, on items with gold."""
-    given = (told >= 0) & (grid.gold >= 0)[:, None]
-    return float((told == grid.gold[:, None])[given].mean()) if given.any() else None
-
-
-def _gain(grid: Grid, before: list[Unit], after: list[Unit]) -> Gain | None:
-    """The mean share of right verdicts per item, on items with gold and verdicts of both."""
-    shares = [_right(grid, units) for units in (before, after)]
-    known = ~np.isnan(shares[0]) & ~np.isnan(shares[1])
-    if not known.any():
-        return None
-    return paired_gain(shares[0][known], shares[1][known], grid.clusters[known])
 
 
 def _widened(grid: Grid, remedy: Remedy, folds: Codes, gain: Gain | None) -> Gain | None:
@@ -355,7 +319,8 @@ def _widened(grid: Grid, remedy: Remedy, folds: Codes, gain: Gain | None) -> Gai
     )
 
 
-def _right(grid: Grid, units: list[Unit]) -> Floats:
+def _share_right(grid: Grid, units: list[Unit]) -> Floats:
+    """The share of right verdicts of each item, shape (n,); NaN without gold or verdicts."""
     codes = np.stack([unit.codes for unit in units], axis=1)
     asked = (codes != NOT_ASKED) & (grid.gold >= 0)[:, None]
     hits = ((codes == grid.gold[:, None]) & asked).sum(axis=1).astype(float)
@@ -397,44 +362,51 @@ def remedies(
     """
     if len(stream.task.labels) < 2:
         return []
-    grid = _sampled(grid_of(stream, frozenset(mislabelled)))
-    if not grid.of(EQUIVALENT) or len(np.unique(grid.clusters)) < 2:
+    grid = grid_of(stream, frozenset(mislabelled))
+    if len(np.unique(grid.clusters)) < FEWEST_FOR_REMEDIES or (grid.verdicts == NOT_ASKED).all():
         return []
-    if (grid.verdicts == NOT_ASKED).all():
+    if not grid.of(EQUIVALENT):
         return []
+    if len(grid) > MOST_ITEMS:
+        rng = np.random.default_rng(0)
+        grid = grid.take(np.sort(rng.choice(len(grid), MOST_ITEMS, replace=False)))
     folds = folds_of(grid.clusters)
     before = units_of(grid, Remedy(), folds)
     plain = measured(grid, Remedy(), folds, thresholds, before)
     rows = [_row(grid, plain, plain)]
-    rows += [
-        _row(grid, measured(grid, remedy, folds, thresholds, before), plain)
-        for remedy in candidates(grid)
-    ]
-    return rows + [_unmeasured(*absent) for absent in _absent(grid)]
-
-
-def _sampled(grid: Grid) -> Grid:
-    if len(grid) <= MOST_ITEMS:
-        return grid
-    rng = np.random.default_rng(0)
-    return grid.take(np.sort(rng.choice(len(grid), MOST_ITEMS, replace=False)))
+    for remedy in candidates(grid):
+        rows.append(_row(grid, measured(grid, remedy, folds, thresholds, before), plain))
+    absent = {}
+    if grid.comparative and not grid.both_orders:
+        absent["both orders"] = "add --orders AB,BA"
+    if not grid.has_probabilities:
+        absent["calibrated"] = "add --scoring options, with a judge that gives probabilities"
+    if len(grid.of(EQUIVALENT)) < 2:
+        absent["panel of 3"] = "judge the items under three wordings or more"
+    for name, run in absent.items():
+        row: dict[str, Any] = {
+            **dict.fromkeys(rows[0]),
+            "remedy": name,
+            "n_items": 0,
+            "because": [],
+        }
+        rows.append({**row, "text": f"{name}: not measured; {run}"})
+    return rows
 
 
 def _row(grid: Grid, found: Measured, plain: Measured) -> dict[str, Any]:
-    gain, remedy = found.gain, found.remedy
-    card = found.card
-    changed = remedy != Remedy()
-    cost = None if grid.mean_cost is None else grid.mean_cost * remedy.prompts
+    gain, remedy, card = found.gain, found.remedy, found.card
+    change = gain if remedy != Remedy() else None
     return {
         "remedy": remedy.name,
         "prompts_per_item": remedy.prompts,
-        "usd_per_item": cost,
+        "usd_per_item": None if grid.mean_cost is None else grid.mean_cost * remedy.prompts,
         "accuracy_before": gain.before if gain else None,
         "accuracy": gain.after if gain else None,
         "accuracy_decided": found.accuracy_decided,
-        "gain": gain.gain if gain and changed else None,
-        "gain_ci_low": gain.ci_low if gain and changed else None,
-        "gain_ci_high": gain.ci_high if gain and changed else None,
+        "gain": change.gain if change else None,
+        "gain_ci_low": change.ci_low if change else None,
+        "gain_ci_high": change.ci_high if change else None,
         "jss_before": plain.figure("steady"),
         "jss": found.figure("steady"),
         "same_choice_before": plain.figure("fair"),
@@ -484,35 +456,6 @@ def _text(found: Measured, plain: Measured) -> str:
 def _points(share: float) -> str:
     """A difference of shares in percentage points, with its sign."""
     return f"{100 * share:+.1f}".replace("-", "−")
-
-
-def _absent(grid: Grid) -> list[tuple[str, str]]:
-    """Remedies that the log cannot measure, and what to run."""
-    found = []
-    if grid.comparative and not grid.both_orders:
-        found.append(("both orders", "add --orders AB,BA"))
-    if not grid.has_probabilities:
-        found.append(("calibrated", "add --scoring options, with a judge that gives probabilities"))
-    if len(grid.of(EQUIVALENT)) < 2:
-        found.append(("panel of 3", "judge the items under three wordings or more"))
-    return found
-
-
-def _unmeasured(remedy: str, run: str) -> dict[str, Any]:
-    empty = dict.fromkeys((
-        "prompts_per_item", "usd_per_item", "accuracy_before", "accuracy", "accuracy_decided",
-        "gain", "gain_ci_low", "gain_ci_high", "jss_before", "jss", "same_choice_before",
-        "same_choice", "readable", "ties",
-    ))  # fmt: skip
-    return {
-        "remedy": remedy,
-        **empty,
-        "n_items": 0,
-        "trust": None,
-        "because": [],
-        "checks": None,
-        "text": f"{remedy}: not measured; {run}",
-    }
 
 
 def passes(row: Mapping[str, Any]) -> bool:

@@ -120,7 +120,7 @@ def test_kappas_variance_is_that_of_simulated_judges() -> None:
 
 
 def test_assumed_figures_out_of_range_are_refused() -> None:
-    with pytest.raises(JudgeSenseError, match=r"share is 1\.5"):
+    with pytest.raises(JudgeSenseError, match=r"jss is 1\.5"):
         plan_assumed(jss=1.5)
     with pytest.raises(JudgeSenseError, match=r"base plus difference is 1\.05"):
         plan_assumed(difference=0.2)

@@ -9,17 +9,9 @@ import pytest
 from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
+from judgesense.trust.fitting import Remedy, candidates, fit, order_groups, remedy_named
 from judgesense.trust.grid import grid_of
-from judgesense.trust.remedies import (
-    Remedy,
-    candidates,
-    cheapest_that_passes,
-    first_line,
-    fit,
-    order_groups,
-    remedies,
-    remedy_named,
-)
+from judgesense.trust.remedies import cheapest_that_passes, first_line, remedies
 from judgesense.trust.rules import Rule
 
 ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}
