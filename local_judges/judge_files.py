@@ -6,16 +6,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
-from local_judges.options import ENGINES, check, suggest, table
+from local_judges.options import (
+    ENGINES,
+    OWN_KEYS,
+    ApiOptions,
+    Declared,
+    NotNegative,
+    Variable,
+    checked,
+    near,
+)
 
 VARIABLE = "JUDGESENSE_JUDGES"
 """The environment variable that names your own judge file."""
@@ -46,16 +57,46 @@ class JudgeEntry:
     file: str = ""
 
 
-_ENDPOINT_KEYS: Mapping[str, Any] = {
-    "base_url": str, "provider": str, "key_variable": str, "options": Mapping[str, Any],
-    "style": Mapping[str, Any],
-}  # fmt: skip
-_JUDGE_KEYS: Mapping[str, Any] = {
-    "summary": str, "engine": str, "endpoint": str, "model": str, "floating": bool,
-    "options": Mapping[str, Any], "style": Mapping[str, Any], "price": Mapping[str, Any],
-    "papers": Mapping[str, Any], "notes": list[str],
-}  # fmt: skip
-_PRICE_KEYS: Mapping[str, Any] = {"input": float, "output": float, "source": Any, "date": Any}
+def _judge_name(name: str) -> str:
+    if not name or set(name) & set("/@,") or name != name.strip():
+        raise ValueError("must be text without '/', '@' and ',' (quote numbers)")
+    return name
+
+
+_Name = Annotated[str, AfterValidator(_judge_name)]
+
+
+class _PriceKeys(Declared):
+    input: NotNegative
+    output: NotNegative
+    source: Any
+    date: Any
+
+
+class _EndpointKeys(Declared):
+    base_url: str | None = None
+    provider: str | None = None
+    key_variable: Variable | None = None
+    options: dict[str, Any] = Field({})
+    style: dict[str, Any] = Field({})
+
+
+class _JudgeKeys(Declared):
+    summary: str = ""
+    engine: str | None = None
+    endpoint: str | None = None
+    model: str | None = None
+    floating: bool = False
+    options: dict[str, Any] = Field({})
+    style: dict[str, Any] = Field({})
+    price: _PriceKeys | None = None
+    papers: dict[str, str] = Field({})
+    notes: list[str] = Field([])
+
+
+class _JudgeFile(Declared):
+    endpoints: dict[_Name, dict[str, Any]] = Field({})
+    judges: dict[_Name, dict[str, Any]] = Field({})
 
 
 def user_file() -> Path | None:
@@ -94,9 +135,7 @@ def endpoints() -> Mapping[str, Mapping[str, Any]]:
 
 def _files() -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, JudgeEntry]]:
     path = user_file()
-    if path is None:
-        return _read((_BUILT_IN, 0))
-    return _read((_BUILT_IN, 0), (path, path.stat().st_mtime_ns))
+    return _read(*[(_BUILT_IN, 0)], *([(path, path.stat().st_mtime_ns)] if path else []))
 
 
 @cache
@@ -107,107 +146,72 @@ def _read(
     endpoints: dict[str, dict[str, Any]] = {}
     judges: dict[str, JudgeEntry] = {}
     for path, _ in files:
-        content = _load(path)
-        for section, known in (("endpoints", endpoints), ("judges", judges)):
-            for name, values in _section(content, section, path):
-                place = f"{path}, {section}.{name}"
-                if name in known:
-                    raise JudgeSenseError(f"{place}: the name is taken; choose another")
-                if section == "endpoints":
-                    endpoints[name] = _endpoint(values, place)
-                else:
-                    judges[name] = _judge(name, values, endpoints, path)
+        content = checked(_JudgeFile, read_yaml(path), f"{path}, ", "key")
+        for section, names, known in (("endpoints", content.endpoints, endpoints),
+                                      ("judges", content.judges, judges)):  # fmt: skip
+            if taken := [name for name in names if name in known]:
+                raise JudgeSenseError(
+                    f"{path}, {section}.{taken[0]}: the name is taken; choose another"
+                )
+        for name, values in content.endpoints.items():
+            place = f"{path}, endpoints.{name}"
+            keys = checked(_EndpointKeys, values, f"{place}.", "key")
+            if (keys.base_url is None) == (keys.provider is None):
+                raise JudgeSenseError(f"{place}: needs either base_url or provider")
+            own = keys.model_dump(exclude={"options", "style"}, exclude_none=True)
+            endpoints[name] = {**_options(keys, "api", place), **own}
+        for name, values in content.judges.items():
+            judges[name] = _entry(name, values, endpoints, path)
     return MappingProxyType(endpoints), MappingProxyType(judges)
 
 
-def _load(path: Path) -> Mapping[str, Any]:
-    content = read_yaml(path)
-    if not isinstance(content, dict) or not set(content) <= {"endpoints", "judges"}:
-        raise JudgeSenseError(f"{path}: a judge file has the keys judges and endpoints, no others")
-    return content
-
-
-def _section(
-    content: Mapping[str, Any], section: str, path: Path
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    found = content.get(section, {})
-    if not isinstance(found, dict):
-        raise JudgeSenseError(f"{path}, {section}: must be a mapping of names")
-    for name, values in found.items():
-        if not isinstance(name, str) or not name or set(name) & set("/@,") or name != name.strip():
-            raise JudgeSenseError(
-                f"{path}, {section}: {name!r} is not a valid name; use text without '/', '@' and "
-                "',' (quote numbers)"
-            )
-        if not isinstance(values, dict):
-            raise JudgeSenseError(f"{path}, {section}.{name}: must be a mapping of keys")
-        yield name, values
-
-
-def _endpoint(values: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """An endpoint as options of the API judge."""
-    check(_ENDPOINT_KEYS, values, f"{place}.")
-    if ("base_url" in values) == ("provider" in values):
-        raise JudgeSenseError(f"{place}: needs either base_url or provider")
-    own = {key: value for key, value in values.items() if key not in ("options", "style")}
-    return {**_options(values, "api", place), **own}
-
-
-def _judge(
-    name: str, values: Mapping[str, Any], endpoints: Mapping[str, dict[str, Any]], path: Path
+def _entry(
+    name: str, values: dict[str, Any], endpoints: Mapping[str, dict[str, Any]], path: Path
 ) -> JudgeEntry:
     place = f"{path}, judges.{name}"
-    check(_JUDGE_KEYS, values, f"{place}.")
-    endpoint = values.get("endpoint")
-    engine = values.get("engine", "api" if endpoint else None)
+    keys = checked(_JudgeKeys, values, f"{place}.", "key")
+    engine = keys.engine or ("api" if keys.endpoint else None)
     if engine not in ENGINES:
-        said = "needs an engine or an endpoint" if engine is None else f"unknown engine {engine!r}"
-        raise JudgeSenseError(f"{place}.engine: {said}; {suggest(str(engine), ENGINES)}")
-    if endpoint is not None and endpoint not in endpoints:
+        what = f"unknown engine {engine!r}" if engine else "needs an engine or an endpoint"
+        raise JudgeSenseError(f"{place}.engine: {what}; the engines are {', '.join(ENGINES)}")
+    if keys.endpoint is not None and keys.endpoint not in endpoints:
         raise JudgeSenseError(
-            f"{place}.endpoint: unknown endpoint {endpoint!r}; {suggest(endpoint, endpoints)}"
+            f"{place}.endpoint: unknown endpoint {keys.endpoint!r}{near(keys.endpoint, endpoints)}"
         )
     for key in ("endpoint", "floating", "price", "style"):
-        if key in values and engine != "api":
+        if engine != "api" and key in keys.model_fields_set:
             raise JudgeSenseError(f"{place}.{key}: the engine {engine} has no such key")
-    options = _options(values, engine, place)
-    inherited = endpoints.get(endpoint or "", {})
+    options, inherited = _options(keys, engine, place), endpoints.get(keys.endpoint or "", {})
     if style := {**inherited.get("style", {}), **options.get("style", {})}:
         options["style"] = style
     options = {**inherited, **options}
-    price = values.get("price")
-    if price is not None:
-        check(_PRICE_KEYS, price, f"{place}.price.")
-        if absent := [key for key in _PRICE_KEYS if key not in price]:
-            raise JudgeSenseError(f"{place}.price: {', '.join(absent)} missing")
-        options["price"] = (float(price["input"]), float(price["output"]))
-        check(ENGINES[engine], {"price": options["price"]}, f"{place}.")
-    if floating := values.get("floating", False):
+    if keys.price is not None:
+        options["price"] = (float(keys.price.input), float(keys.price.output))
+    if keys.floating:
         options["floating"] = True
-    papers = values.get("papers", {})
-    check(dict.fromkeys(papers, str), papers, f"{place}.papers.")
+    checked(ENGINES[engine], options, f"{place}.")
     return JudgeEntry(
         name=name,
         engine=engine,
-        model=values.get("model"),
-        summary=values.get("summary", ""),
+        model=keys.model,
+        summary=keys.summary,
         options=options,
-        endpoint=endpoint,
-        floating=floating,
-        price=price,
-        papers=dict(papers),
-        notes=tuple(values.get("notes", [])),
+        endpoint=keys.endpoint,
+        floating=keys.floating,
+        price=None if keys.price is None else keys.price.model_dump(),
+        papers=keys.papers,
+        notes=tuple(keys.notes),
         file="" if path == _BUILT_IN else str(path),
     )
 
 
-def _options(values: Mapping[str, Any], engine: str, place: str) -> dict[str, Any]:
+def _options(keys: _EndpointKeys | _JudgeKeys, engine: str, place: str) -> dict[str, Any]:
     """``options`` and ``style`` of an entry, checked."""
-    options, style = dict(values.get("options", {})), values.get("style", {})
-    known = table(ENGINES[engine])
-    for key in options:
-        if key in known and known[key][0].metadata["own_key"]:
-            raise JudgeSenseError(f"{place}.options.{key}: write it outside options")
-    check(ENGINES[engine], options, f"{place}.options.", f"option of the engine {engine}")
-    check(ENGINES["api"], {"style": style}, f"{place}.")
-    return {**options, "style": dict(style)} if style else options
+    if wrong := OWN_KEYS & keys.options.keys():
+        raise JudgeSenseError(f"{place}.options.{min(wrong)}: write it outside options")
+    what = f"option of the engine {engine}"
+    checked(ENGINES[engine], keys.options, f"{place}.options.", what)
+    if not keys.style:
+        return dict(keys.options)
+    checked(ApiOptions, {"style": keys.style}, f"{place}.", "key")
+    return {**keys.options, "style": dict(keys.style)}

@@ -28,14 +28,28 @@ def options_of(label_map: str) -> tuple[str, ...]:
     return tuple(load_label_map(label_map)) if label_map else ()
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of the decision log: whole batches of one repeat."""
+
+    name: str
+    repeat: int
+    batches: tuple[Sequence[int], ...]
+
+    @property
+    def requests(self) -> Iterator[int]:
+        """The indices of the requests, in the order of the part's rows."""
+        for batch in self.batches:
+            yield from batch
+
+
 class Requests(Sequence[Request]):
     """The distinct prompts of a benchmark, in order of first appearance.
 
     A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
-    prompts need not be a million objects. ``rows(i)`` are the rows of the table that the answer to
-    request ``i`` is for. The columns ``system``, ``effort`` and ``reply_form`` are read if the
-    table has them. ``again`` are the requests that are asked twice in a run that asks each
-    once: those with a true ``again`` in the table, if it has that column.
+    prompts need not be a million objects. The columns ``system``, ``effort`` and ``reply_form`` are
+    read if the table has them. ``again`` are the requests that are asked twice in a run that asks
+    each once: those with a true ``again`` in the table, if it has that column.
     """
 
     def __init__(self, prompts: pa.Table) -> None:
@@ -84,27 +98,21 @@ class Requests(Sequence[Request]):
         lengths: Indices = pc.utf8_length(self._table["text"]).to_numpy().astype(np.int64)
         return lengths[self._first]
 
-    def rows(self, index: int) -> Indices:
-        """The rows of the prompts table that share this request."""
-        return self._by_request[self._starts[index] : self._starts[index + 1]]
-
     def require_same_options(self) -> None:
         """Raise JudgeSenseError if rows that share a message allow different options, whose
         log-probabilities are requested only once. The order of the options may differ."""
         maps = self._table["label_map"].combine_chunks().dictionary_encode()
         codes = maps.indices.to_numpy(zero_copy_only=False)
         first = np.repeat(self._first, np.diff(self._starts))
-        differing = np.flatnonzero(codes[first] != codes[self._by_request])
         options = [options_of(text) for text in maps.dictionary.to_pylist()]
-        for at in differing.tolist():
-            asked, own = options[codes[first[at]]], options[codes[self._by_request[at]]]
-            if set(asked) != set(own):
+        for at in np.flatnonzero(codes[first] != codes[self._by_request]).tolist():
+            one, other = options[codes[first[at]]], options[codes[self._by_request[at]]]
+            if set(one) != set(other):
                 identity = self._table["prompt_id"][int(first[at])].as_py()
                 raise JudgeSenseError(
-                    f"prompt {identity}: the same message allows "
-                    f"{', '.join(asked) or 'any text'} in one template and "
-                    f"{', '.join(own) or 'any text'} in another; reword one of them, or use "
-                    "--scoring generate"
+                    f"prompt {identity}: the same message allows {', '.join(one) or 'any text'} in "
+                    f"one template and {', '.join(other) or 'any text'} in another; reword one of "
+                    "them, or use --scoring generate"
                 )
 
     def prompt_ids(self, part: Part) -> npt.NDArray[np.object_]:
@@ -114,30 +122,13 @@ class Requests(Sequence[Request]):
 
     def rows_of(self, part: Part) -> tuple[Indices, Indices]:
         """The rows of a part in its order, and for each the position of its request in the part."""
-        asked = np.fromiter(part.requests, dtype=np.int64)
-        starts, counts = self._starts[asked], self._starts[asked + 1] - self._starts[asked]
+        planned = np.fromiter(part.requests, dtype=np.int64)
+        starts, counts = self._starts[planned], self._starts[planned + 1] - self._starts[planned]
         # The row number that each row would have if the requests were consecutive.
         before = np.cumsum(counts) - counts
         places = np.repeat(starts - before, counts)
         rows = self._by_request[places + np.arange(len(places))]
-        return rows, np.repeat(np.arange(len(asked)), counts)
-
-
-def without_effort(
-    prompts: pa.Table, *, takes_effort: bool = False, takes_thinking: bool = False
-) -> pa.Table:
-    """The prompts without a reasoning effort, or without a cap on thinking, unless a judge takes
-    it."""
-    if "effort" not in prompts.column_names or (takes_effort and takes_thinking):
-        return prompts
-    asked = prompts["effort"]
-    caps = pc.fill_null(pc.utf8_is_decimal(asked), False)
-    kept = pc.is_null(asked)
-    if takes_thinking:
-        kept = pc.or_(kept, caps)
-    if takes_effort:
-        kept = pc.or_(kept, pc.invert(caps))
-    return prompts.filter(kept)
+        return rows, np.repeat(np.arange(len(planned)), counts)
 
 
 def take_rows(table: pa.Table, rows: Indices) -> pa.Table:
@@ -159,21 +150,6 @@ def take_rows(table: pa.Table, rows: Indices) -> pa.Table:
     back = np.empty_like(by_chunk)
     back[by_chunk] = np.arange(len(by_chunk))
     return taken.take(pa.array(back))
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One file of the decision log: whole batches of one repeat."""
-
-    name: str
-    repeat: int
-    batches: tuple[Sequence[int], ...]
-
-    @property
-    def requests(self) -> Iterator[int]:
-        """The indices of the requests, in the order of the part's rows."""
-        for batch in self.batches:
-            yield from batch
 
 
 def plan_parts(
@@ -200,7 +176,10 @@ def plan_parts(
     parts: list[Part] = []
     again = np.arange(len(requests)) if repeats > 1 else requests.again
     for repeat in range(max(repeats, 2) if len(requests.again) else repeats):
-        batches = _batches(judge, requests, scorings, repeat, seed, again)
+        if repeat == 0 or len(requests) < 2:
+            batches = judge.plan(requests, scorings)
+        else:
+            batches = _shuffled(judge, requests, scorings, again, (seed, repeat))
         held: list[Sequence[int]] = []
         count = 0
         for number, batch in enumerate(batches):
@@ -213,17 +192,16 @@ def plan_parts(
     return parts
 
 
-def _batches(
-    judge: Judge, requests: Requests, scorings: frozenset[str], repeat: int, seed: int,
+def _shuffled(
+    judge: Judge,
+    requests: Requests,
+    scorings: frozenset[str],
     again: Indices,
-) -> list[Sequence[int]]:  # fmt: skip
-    """The batches of a repeat; those after the first ask the requests ``again``."""
-    if repeat == 0:
-        return judge.plan(requests, scorings)
-    rng = np.random.default_rng((seed, repeat))
+    seed: tuple[int, int],
+) -> list[Sequence[int]]:
+    """The batches of a later repeat of the requests ``again``."""
+    rng = np.random.default_rng(seed)
     order = rng.permutation(again)
-    if len(requests) < 2:
-        return judge.plan(requests, scorings)
     n_cuts = min(len(order) - 1, 3 + int(np.sqrt(len(order))) // 8)
     cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1)
     batches: list[Sequence[int]] = []

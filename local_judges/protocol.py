@@ -35,11 +35,7 @@ class Request:
 
     @property
     def thinking(self) -> int:
-        """The most tokens of thinking before the answer; 0 if the request sets none.
-
-        >>> Request("1", "Is it?", ("YES", "NO"), effort="64").thinking
-        64
-        """
+        """The most tokens of thinking before the answer; 0 if the request sets none."""
         return int(self.effort) if self.effort.isdecimal() else 0
 
     @property
@@ -124,6 +120,27 @@ class Judge(Protocol):
 
     def close(self) -> None:
         """Free the engine (memory, connections)."""
+        ...
+
+
+@runtime_checkable
+class ResolvedJudge(Protocol):
+    """A judge as asked for, not loaded yet: what `local_judges.registry.resolve` returns."""
+
+    name: str
+    engine: str
+    options: Mapping[str, Any]
+
+    def identity(self) -> dict[str, Any]:
+        """The judge as JSON values; a run can be resumed only if they are the same."""
+        ...
+
+    def seeded(self, seed: int) -> ResolvedJudge:
+        """The same judge; one with a temperature above 0 samples by this seed."""
+        ...
+
+    def load(self) -> Judge:
+        """Load the judge."""
         ...
 
 

@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from local_judges.api.endpoint import is_here, require_loggable
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import (
     ENGINES,
     KEY_VARIABLE,
     ApiOptions,
-    check,
+    checked,
+    fixes_answers,
     made,
+    near,
     require_grammar,
-    suggest,
-    table,
-)  # fmt: skip
+)
 from local_judges.protocol import Judge
 from local_judges.stabilised_file import Stabilised, read_stabilised
 
@@ -45,16 +44,16 @@ class JudgeSpec:
 
         Prices, limits, concurrency and GPUs may differ: they do not change an answer.
         """
-        known = table(ENGINES[self.engine])
+        known = ENGINES[self.engine].model_fields
         options = {
             key: value
             for key, value in sorted(self.options.items())
-            if value is not None and known[key][0].metadata["fixes_answers"]
+            if value is not None and fixes_answers(known[key])
         }
-        asked = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
+        stated = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
         if self.stabilised is not None:
-            asked["stabilised"] = self.stabilised.digest
-        normalised: dict[str, Any] = json.loads(json.dumps(asked))
+            stated["stabilised"] = self.stabilised.digest
+        normalised: dict[str, Any] = json.loads(json.dumps(stated))
         return normalised
 
     @property
@@ -72,6 +71,13 @@ class JudgeSpec:
         if self.engine == "api":
             return made(ApiOptions, self.options).style.thinking_parameter is not None
         return self.engine == "transformers"
+
+    def seeded(self, seed: int) -> JudgeSpec:
+        """The same judge; one with a temperature above 0 samples by this seed. 0 is the default of
+        all judges."""
+        if seed and self.options.get("temperature"):
+            return replace(self, options={**self.options, "seed": seed})
+        return self
 
     def load(self) -> Judge:
         """Load the judge.
@@ -104,11 +110,18 @@ class JudgeSpec:
 
 
 def entry(name: str) -> JudgeEntry:
-    """The judge of that name. Raises JudgeSenseError that lists the names, near ones first."""
+    """The judge of that name. Raises JudgeSenseError that names those that are like it."""
     named = entries()
     if name not in named:
-        raise JudgeSenseError(f"unknown judge {name!r}; {_names(name)}")
+        raise _unknown(name)
     return named[name]
+
+
+def _unknown(name: str, what: str = "") -> JudgeSenseError:
+    return JudgeSenseError(
+        f"unknown judge {name!r}{what}{near(name, entries())} (judgesense judges list shows all "
+        f"names; {VARIABLE}=FILE adds yours)"
+    )
 
 
 def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSpec:
@@ -118,33 +131,33 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
     means the engine ``api``; ``model`` among the options is the endpoint's name of the model. A
     YAML file is a stabilised judge.
 
-    Raises JudgeSenseError for an unknown judge (lists the names, near ones first), an unknown
-    option or a value of the wrong type, and a named judge whose model id no source states, unless
-    you give one.
+    Raises JudgeSenseError for an unknown judge or option (names those that are like it), a value
+    of the wrong type, and a named judge whose model id no source states, unless you give one.
     """
     if engine is not None and engine not in ENGINES:
-        raise JudgeSenseError(f"unknown engine {engine!r}; {suggest(engine, ENGINES)}")
+        raise JudgeSenseError(f"unknown engine {engine!r}; the engines are {', '.join(ENGINES)}")
     given = {key: value for key, value in options.items() if value is not None}
+    if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
+        return _stabilised(path, engine, given)
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
         engine = "api"
-    if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
-        return _of_stabilised(path, engine, model, given)
-    named = entries().get(judge)
-    if named is not None:
-        spec = _of_entry(named, engine, model, given)
+    if (named := entries().get(judge)) is not None:
+        spec = _named(named, engine or named.engine, model, given)
     elif engine == "api":
         spec = JudgeSpec(judge, "api", model or judge, given)
+    elif model is not None:
+        raise JudgeSenseError(
+            f"--model {model} names a model at an endpoint (--engine api); {judge} is a model"
+        )
     else:
-        spec = _of_path_or_id(judge, engine or "transformers", given)
-        if model is not None:
-            raise JudgeSenseError(
-                f"--model {model} names a model at an endpoint (--engine api); {judge} is a model"
-            )
+        spec = _local(judge, engine or "transformers", given)
     what = f"option of the engine {spec.engine}"
-    check(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
+    checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
     require_grammar(spec.engine, spec.options)
     if spec.engine == "api" and (url := spec.options.get("base_url")):
+        from local_judges.api.endpoint import require_loggable
+
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable") or KEY_VARIABLE))
     return spec
@@ -157,7 +170,7 @@ def resolve_each(
 
     Raises JudgeSenseError as :func:`resolve` does, and for a repeated cap.
     """
-    if not isinstance(max_tokens, Sequence):
+    if not isinstance(max_tokens, (list, tuple)):
         return [resolve(judge, max_tokens=max_tokens, **options)]
     if not max_tokens or len(set(max_tokens)) < len(max_tokens):
         raise JudgeSenseError(f"max_tokens: the caps must differ, got {list(max_tokens)}")
@@ -168,47 +181,41 @@ def resolve_each(
     return [replace(spec, name=f"{spec.name}-max{cap}") for spec, cap in caps]
 
 
-def seeded(judge: Any, seed: int) -> Any:
-    """A resolved judge with a temperature above 0, sampling by this seed; any other is unchanged,
-    and so is every judge where the seed is 0, the default of all."""
-    if isinstance(judge, JudgeSpec) and seed and judge.options.get("temperature"):
-        return replace(judge, options={**judge.options, "seed": seed})
-    return judge
-
-
-def _of_entry(
-    named: JudgeEntry, engine: str | None, model: str | None, given: Mapping[str, Any]
+def _named(
+    named: JudgeEntry, engine: str, model: str | None, given: Mapping[str, Any]
 ) -> JudgeSpec:
-    engine = engine or named.engine
+    """A named judge with the options given on top of its own."""
     if engine != named.engine and named.engine == "api":
         raise JudgeSenseError(
             f"judge {named.name} is at an endpoint; with --engine {engine}, give a Hub id or a "
             "folder as --judge"
         )
-    # An option that another engine lacks (a device) is about this machine, not about the judge.
-    known = table(ENGINES[engine])
-    own = {key: value for key, value in named.options.items() if key in known}
-    options: dict[str, Any] = {**own, **given}
-    if isinstance(own.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
-        options["style"] = {**own["style"], **given["style"]}
     if model is not None and engine != "api":
         raise JudgeSenseError(
             f"--model {model} names a model at an endpoint; judge {named.name} runs {named.model}"
         )
+    # An option that another engine lacks (a device) is about this machine, not about the judge.
+    known = ENGINES[engine].model_fields
+    own = {key: value for key, value in named.options.items() if key in known}
+    options: dict[str, Any] = {**own, **given}
+    if isinstance(own.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
+        options["style"] = {**own["style"], **given["style"]}
     chosen = model or named.model
     absent = [] if chosen else ["--model ID"]
     if engine == "api" and not (options.get("base_url") or options.get("provider")):
         absent.append("--base-url URL")
-    if "base_url" in given:
-        options.pop("provider", None)
-        if is_here(given["base_url"]) and "key_variable" not in given:
-            # The key is the endpoint's, and this is another.
-            options.pop("key_variable", None)
     if absent:
         raise JudgeSenseError(
             f"judge {named.name} needs {' and '.join(absent)}, which no source states "
             f"(judgesense judges show {named.name})"
         )
+    if "base_url" in given:
+        from local_judges.api.endpoint import is_here
+
+        options.pop("provider", None)
+        if is_here(given["base_url"]) and "key_variable" not in given:
+            # The key is the endpoint's, and this is another.
+            options.pop("key_variable", None)
     if model is not None and model != named.model:
         options.pop("floating", None)
         if "price" not in given:
@@ -216,7 +223,8 @@ def _of_entry(
     return JudgeSpec(named.name, engine, str(chosen), options)
 
 
-def _of_path_or_id(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
+def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
+    """A model folder, a GGUF file or a Hub id."""
     path = Path(judge).expanduser()
     # Unlike pathlib, false for a name that is too long for the file system.
     if os.path.exists(path):
@@ -230,15 +238,10 @@ def _of_path_or_id(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSp
         return JudgeSpec(judge, engine, judge, given)
     if "/" in judge:
         raise JudgeSenseError(f"unknown judge {judge!r}: no such folder or file")
-    raise JudgeSenseError(
-        f"unknown judge {judge!r}: not a name, a folder, a file or a Hub id (org/name); "
-        f"{_names(judge)}"
-    )
+    raise _unknown(judge, ": not a name, a folder, a file or a Hub id (org/name)")
 
 
-def _of_stabilised(
-    path: Path, engine: str | None, model: str | None, given: Mapping[str, Any]
-) -> JudgeSpec:
+def _stabilised(path: Path, engine: str | None, given: Mapping[str, Any]) -> JudgeSpec:
     """The judge that a stabilised judge's file names, with the file's rule.
 
     Another engine, model or option makes it another judge than the one that was stabilised.
@@ -250,44 +253,29 @@ def _of_stabilised(
             f"{path}: its judge {own['name']} is a Python function or comes from an imported log; "
             "pass the judge itself: judgesense.load_judge(FILE, judge=JUDGE)"
         )
-    stated = {**own.get("options", {}), "engine": own["engine"], "model": own.get("model")}
-    asked = {**given, "engine": engine, "model": model}
-    changed = {key for key, value in asked.items() if value not in (None, stated.get(key))}
+    stated = {**own.get("options", {}), "model": own.get("model")}
     kind = str(engine or own["engine"])
+    changed = {key for key, value in given.items() if value != stated.get(key)}
     if kind != own["engine"]:
-        stated = {}
-    values = {**stated, **{key: value for key, value in asked.items() if value is not None}}
-    values["engine"] = kind
-    named = str(own.get("judge") or own["name"]).split("@")[0]
+        stated, changed = {}, {*changed, "engine"}
+    values = {**stated, **given}
+    name = str(own.get("judge") or own["name"]).split("@")[0]
     if kind != "api":
-        named = str(values.pop("model", None) or own.get("model") or named)
+        name = str(values.pop("model", None) or own.get("model") or name)
     try:
-        spec = resolve(named, **values)
+        spec = resolve(name, engine=kind, **values)
     except JudgeSenseError as error:
         raise JudgeSenseError(f"{path}, key judge: {error}") from error
-    _require_probabilities(stabilised, spec)
-    limits = {
-        key for key, (each, _) in table(ENGINES[kind]).items() if not each.metadata["fixes_answers"]
-    }
-    own_name = str(own.get("judge") or spec.name)
-    return replace(spec, name=own_name, stabilised=stabilised, same_judge=not (changed - limits))
-
-
-def _require_probabilities(stabilised: Stabilised, spec: JudgeSpec) -> None:
-    """Raise JudgeSenseError if the rule needs log-probabilities and the endpoint gives none."""
-    if spec.engine != "api" or not stabilised.rule.needs_probabilities:
-        return
-    absent = spec.options.get("answer_format") or not spec.options.get("logprobs", True)
-    if absent:
+    format, logprobs = spec.options.get("answer_format"), spec.options.get("logprobs", True)
+    if kind == "api" and stabilised.rule.needs_probabilities and (format or not logprobs):
         raise JudgeSenseError(
-            f"{stabilised.where} needs log-probabilities, and judge {spec.name} gives none "
-            f"({'answer_format is set' if spec.options.get('answer_format') else 'logprobs=false'})"
+            f"{path} needs log-probabilities, and judge {spec.name} gives none "
+            f"({'answer_format is set' if format else 'logprobs=false'})"
         )
-
-
-def _names(wanted: str) -> str:
-    """All names, those like ``wanted`` first."""
-    return f"{suggest(wanted, entries())} (add yours in a judge file: {VARIABLE}=FILE)"
+    known = ENGINES[kind].model_fields
+    same = not any(key not in known or fixes_answers(known[key]) for key in changed)
+    named = str(own.get("judge") or spec.name)
+    return replace(spec, name=named, stabilised=stabilised, same_judge=same)
 
 
 def load_judge(

@@ -26,16 +26,17 @@ from judgesense.run_folder.storage import Place
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
+from local_judges.judge_files import entries
 from local_judges.pace import Pace
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
-from local_judges.registry import JudgeSpec, entries, resolve
+from local_judges.registry import JudgeSpec, resolve
 from local_judges.rows import PartLog, logprob_column
 from local_judges.runner import (
     JudgeOutcome,
     ask_parts,
-    leave_planned,
     require_scorings,
+    set_aside_unplanned,
     together,
 )
 
@@ -245,8 +246,8 @@ def _ask(
         table_of = partial(_part_table, model=responder.name, questions=rows, requests=requests)
         log = PartLog(run.place.parts, 1, conform_responses, table_of)
         run.begin()
-        leave_planned(log.parts, [part.name for part in parts], index, note)
-        pace = Pace(identity, scorings, note)
+        set_aside_unplanned(log.parts, parts, index, note)
+        pace = None if identity is None else Pace(identity, scorings, note)
         outcomes.append(ask_parts(responder, requests, parts, scorings, log, note, pace))
     return together(outcomes)
 

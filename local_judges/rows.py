@@ -92,7 +92,10 @@ def part_table(
         columns = {**constant, **decided, **dict(zip(spread.column_names, spread, strict=True))}
         if scoring == "options":
             columns["option_logprobs"] = logprob_column(ordered, answer_of, label_maps)
-        tables.append(pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA))
+        absent = pa.nulls(len(rows))
+        tables.append(
+            pa.table({name: columns.get(name, absent) for name in SCHEMA.names}, schema=SCHEMA)
+        )
     if len(tables) == 1:
         return tables[0]
     interleaved = np.arange(len(rows) * len(tables)).reshape(len(tables), -1).T.ravel()
@@ -101,28 +104,19 @@ def part_table(
 
 def _answer_columns(answers: Sequence[Answer], scoring: str) -> pa.Table:
     """The columns that depend on the answer alone, one row per answer."""
-    n = len(answers)
-    columns: dict[str, Sequence[object]] = {
-        "input_tokens": [answer.input_tokens for answer in answers],
-        "latency_s": [answer.latency_s for answer in answers],
-        "cost_usd": [answer.cost_usd for answer in answers],
-        "error": [answer.error for answer in answers],
-    }
+    names = ["input_tokens", "latency_s", "cost_usd", "error"]
     if scoring == "generate":
-        columns["raw_text"] = [answer.text for answer in answers]
-        columns["output_tokens"] = [answer.output_tokens for answer in answers]
-        columns["truncated"] = [answer.truncated for answer in answers]
-        columns["option_mass"] = columns["margin"] = columns["option_logprobs"] = [None] * n
+        columns: dict[str, list[object]] = {"raw_text": [answer.text for answer in answers]}
+        names += ["output_tokens", "truncated"]
     else:
-        scored = [answer.option_logprobs for answer in answers]
-        columns["option_mass"] = [
-            answer.option_mass if answer.option_logprobs else None for answer in answers
-        ]
-        columns["margin"] = [_margin(values) if values else None for values in scored]
-        columns["raw_text"] = columns["output_tokens"] = [None] * n
-        columns["truncated"] = [False] * n
-    fields = {name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()}
-    return pa.table(fields)
+        logprobs = [answer.option_logprobs for answer in answers]
+        columns = {
+            "truncated": [False] * len(answers),
+            "option_mass": [a.option_mass if a.option_logprobs else None for a in answers],
+            "margin": [_margin(values) if values else None for values in logprobs],
+        }
+    columns |= {name: [getattr(answer, name) for answer in answers] for name in names}
+    return pa.table({n: pa.array(v, SCHEMA.field(n).type) for n, v in columns.items()})
 
 
 def _margin(logprobs: Sequence[float]) -> float:

@@ -8,8 +8,8 @@ time and resumed.
 
 from __future__ import annotations
 
-import hashlib
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +29,18 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import cannot_write
 from judgesense.files.tables import UNREADABLE
 from judgesense.run_folder.storage import PartFolder
-from local_judges.distributed.ranks import Ranks
-from local_judges.pace import Pace
+from judgesense.text import duration
 from local_judges.plan import Part, Requests, plan_parts
-from local_judges.progress import Progress
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.rows import PartLog, decision_log
+
+if TYPE_CHECKING:
+    from local_judges.pace import Pace
+    from local_judges.ranks import Ranks
+
+Note = Callable[[str], None]
+
+_LINE_EVERY_S = 15.0
 
 
 class Interrupted(JudgeSenseError):
@@ -73,9 +80,9 @@ def run_judge(
     judge_index: int = 0,
     repeats: int = 1,
     seed: int = 0,
-    ranks: Ranks = Ranks(),  # noqa: B008  (frozen)
+    ranks: Ranks | None = None,
     begin: Callable[[], None] = lambda: None,
-    note: Callable[[str], None] = lambda _: None,
+    note: Note = lambda _: None,
     pace: Pace | None = None,
 ) -> JudgeOutcome:
     """Judge the prompts of a benchmark that are not judged yet, and write the decision log.
@@ -88,7 +95,7 @@ def run_judge(
         judge_index: the position of the judge among the judges of the run.
         repeats: how often each prompt is asked.
         seed: shuffles the batches of the later repeats.
-        ranks: the processes that share the run; each judges its share of the parts.
+        ranks: the processes that share the run, if several do; each judges its share of the parts.
         begin: called once the parts are planned, before the first prompt is asked.
         note: receives messages for the user, such as a part that was set aside.
         pace: tells how long judging takes.
@@ -110,42 +117,31 @@ def run_judge(
     >>> outcome.judged, outcome.failed
     (20, [])
     """
-    asked = frozenset(scorings)
-    require_scorings(judge.name, judge.scorings, asked)
+    wanted = frozenset(scorings)
+    require_scorings(judge.name, judge.scorings, wanted)
     requests = Requests(benchmark.prompts)
-    parts = plan_parts(judge, requests, asked, judge_index=judge_index, repeats=repeats, seed=seed)
-    log = decision_log(
-        PartFolder(out / PARTS) if isinstance(out, Path) else out,
-        judge.name,
-        requests,
-        benchmark.prompts,
-        scorings,
-        benchmark.aliases,
-    )
-    if others := set(ranks.gather(judge.name)) - {judge.name}:
-        raise JudgeSenseError(
-            f"the processes run different judges, {judge.name} and {others.pop()}; use machines "
-            "with the same weights and the same kind of device"
-        )
-    names = [part.name for part in parts]
-    if len(set(ranks.gather(digest_of(parts)))) > 1:
-        raise JudgeSenseError(
-            "the processes plan different batches; use machines with the same kind of device"
-        )
+    parts = plan_parts(judge, requests, wanted, judge_index=judge_index, repeats=repeats, seed=seed)
+    folder = PartFolder(out / PARTS) if isinstance(out, Path) else out
+    log = decision_log(folder, judge.name, requests, benchmark.prompts, scorings, benchmark.aliases)
+    if ranks is not None:
+        ranks.require_same(judge.name, parts)
     begin()
-    if ranks.first:
-        leave_planned(log.parts, names, judge_index, note)
-    mine = parts[ranks.rank :: ranks.size]
-    pace = pace if ranks.first else None
-    shares = ranks.gather(ask_parts(judge, requests, mine, asked, log, note, pace))
-    whole = together(shares)
-    whole.seconds = max(share.seconds for share in shares)
-    return whole
+    first = ranks is None or ranks.rank == 0
+    if first:
+        set_aside_unplanned(folder, parts, judge_index, note)
+    mine = parts if ranks is None else parts[ranks.rank :: ranks.size]
+    outcome = ask_parts(judge, requests, mine, wanted, log, note, pace if first else None)
+    if ranks is None:
+        return outcome
+    shares = ranks.gather(outcome)
+    outcome = together(shares)
+    outcome.seconds = max(share.seconds for share in shares)
+    return outcome
 
 
-def require_scorings(judge: str, offered: Collection[str], asked: Collection[str]) -> None:
+def require_scorings(judge: str, offered: Collection[str], wanted: Collection[str]) -> None:
     """Raise JudgeSenseError if the judge of that name lacks one of the scorings."""
-    if lacking := sorted(set(asked) - set(offered)):
+    if lacking := sorted(set(wanted) - set(offered)):
         raise JudgeSenseError(
             f"judge {judge} does not support {', '.join(lacking)} scoring; it supports "
             f"{', '.join(sorted(offered))}"
@@ -174,29 +170,17 @@ def ask_all(judge: Judge, requests: Sequence[Request], scorings: Collection[str]
     return [answers[index] for index in range(len(requests))]
 
 
-def digest_of(parts: Sequence[Part]) -> str:
-    """A hash of the prompts of each part, in their order."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part.name.encode())
-        for batch in part.batches:
-            digest.update(np.asarray(batch, dtype=np.int64).tobytes())
-    return digest.hexdigest()
-
-
-def leave_planned(
-    parts: PartFolder, planned: Collection[str], judge_index: int, note: Callable[[str], None]
+def set_aside_unplanned(
+    folder: PartFolder, parts: Sequence[Part], judge_index: int, note: Note
 ) -> None:
     """Rename the parts of a judge that the plan does not contain.
 
     Another device or batch size leads to other parts; the parts of an earlier start would then
     repeat rows of the log.
     """
-    foreign = set(parts.names()) - set(planned)
-    for name in sorted(foreign):
+    for name in sorted(set(folder.names()) - {part.name for part in parts}):
         if name.startswith(f"part-{judge_index:02d}-"):
-            aside = parts.set_aside(name)
-            note(f"{name} is not in this run's plan; renamed to {aside}")
+            note(f"{name} is not in this run's plan; renamed to {folder.set_aside(name)}")
 
 
 def together(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
@@ -218,7 +202,7 @@ def ask_parts(
     parts: Sequence[Part],
     scorings: frozenset[str],
     log: PartLog,
-    note: Callable[[str], None],
+    note: Note,
     pace: Pace | None = None,
 ) -> JudgeOutcome:
     """Ask the planned parts that are not in the log yet, and write them.
@@ -227,30 +211,34 @@ def ask_parts(
     written; JudgeSenseError if the folder cannot be written.
     """
     outcome = JudgeOutcome(judge.name, planned=sum(len(b) for part in parts for b in part.batches))
+    budgeted = judge if isinstance(judge, Budgeted) else None
     todo = []
     for part in parts:
         rows = _stored(log, part, requests, note)
         if rows is None:
             todo.append(part)
-        else:
-            outcome.kept += sum(map(len, part.batches))
-            outcome.failed += _failures(rows)
-            if isinstance(judge, Budgeted):
-                judge.spent += _spent(rows)
-    if isinstance(judge, Budgeted):
-        _note_cost(judge, todo, requests, note)
+            continue
+        outcome.kept += sum(map(len, part.batches))
+        outcome.failed += _failures(rows)
+        if budgeted is not None:
+            budgeted.spent += _spent(rows)
+    if budgeted is not None:
+        _note_cost(budgeted, todo, requests, note)
     if pace is not None:
         pace.start(judge, todo, requests)
     started = time.perf_counter()
-    with Progress(judge.name, outcome.planned, done=outcome.kept) as progress, _ctrl_c() as stop:
-        halt = _Halt(stop, judge)
+    reason: str | None = None
+    with progress(judge.name, outcome.planned, outcome.kept) as advance, _ctrl_c() as stop:
 
-        def seen(batch: Sequence[int]) -> None:
-            progress.advance(len(batch))
-            if pace is not None:
-                pace.saw(requests, batch)
+        def stops_before(part: Part) -> bool:
+            nonlocal reason
+            if budgeted is not None and not stop.is_set():
+                reason = budgeted.admit(requests.take(list(part.requests)))
+            return stop.is_set() or reason is not None
 
-        for part, answers in _answered(judge, todo, requests, scorings, halt, seen):
+        for part, answers in _answered(
+            judge, todo, requests, scorings, stops_before, advance, pace
+        ):
             table = log.table_of(part, answers)
             try:
                 log.parts.write(table, part.name)
@@ -264,23 +252,10 @@ def ask_parts(
     outcome.seconds = time.perf_counter() - started
     if pace is not None:
         pace.keep()
-    if (halt.reason or stop.is_set()) and outcome.judged + outcome.kept < outcome.planned:
-        raise Interrupted(outcome.judged + outcome.kept, outcome.planned, halt.reason)
+    done = outcome.judged + outcome.kept
+    if (reason or stop.is_set()) and done < outcome.planned:
+        raise Interrupted(done, outcome.planned, reason)
     return outcome
-
-
-class _Halt:
-    """Decides whether to stop before the next part: after Ctrl-C, or if the budget is spent."""
-
-    def __init__(self, stop: threading.Event, judge: Judge) -> None:
-        self._stop, self._judge = stop, judge
-        self.reason: str | None = None
-
-    def before(self, part: Part, requests: Requests) -> bool:
-        """Whether to stop before this part; sets ``reason`` if the budget is why."""
-        if not self._stop.is_set() and isinstance(self._judge, Budgeted):
-            self.reason = self._judge.admit(requests.take(list(part.requests)))
-        return self._stop.is_set() or self.reason is not None
 
 
 def _answered(
@@ -288,25 +263,24 @@ def _answered(
     parts: Sequence[Part],
     requests: Requests,
     scorings: frozenset[str],
-    halt: _Halt,
-    seen: Callable[[Sequence[int]], None],
+    stops_before: Callable[[Part], bool],
+    advance: Callable[[int], None],
+    pace: Pace | None,
 ) -> Iterator[tuple[Part, dict[int, Answer]]]:
     """Feed the batches of the parts to the judge; yield each part once it is complete.
 
-    Batches may return in any order, so several parts can be open at once. After Ctrl-C the open
-    parts are completed and no other part is started.
+    Batches may return in any order, so several parts can be open at once. When the run stops, the
+    open parts are completed and no other part is started.
     """
-    batches: list[tuple[int, Sequence[int]]] = [
-        (number, batch) for number, part in enumerate(parts) for batch in part.batches
-    ]
-    waiting = {number: len(part.batches) for number, part in enumerate(parts)}
+    batches = [(number, batch) for number, part in enumerate(parts) for batch in part.batches]
+    waiting = [len(part.batches) for part in parts]
     gathered: dict[int, dict[int, Answer]] = {}
     begun: set[int] = set()
 
     def feed() -> Iterator[tuple[int, list[Request]]]:
         for index, (number, batch) in enumerate(batches):
             if number not in begun:
-                if halt.before(parts[number], requests):
+                if stops_before(parts[number]):
                     return
                 begun.add(number)
             yield index, requests.take(batch, parts[number].repeat)
@@ -318,24 +292,23 @@ def _answered(
                 f"judge {judge.name} returned {len(answers)} answers to a batch of {len(batch)}"
             )
         gathered.setdefault(number, {}).update(zip(batch, answers, strict=True))
-        seen(batch)
+        advance(len(batch))
+        if pace is not None:
+            pace.saw(requests, batch)
         waiting[number] -= 1
         if waiting[number] == 0:
             yield parts[number], gathered.pop(number)
 
 
-def _stored(
-    log: PartLog, part: Part, requests: Requests, note: Callable[[str], None]
-) -> pa.Table | None:
+def _stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Table | None:
     """The part as stored, or None. One that is damaged or holds other prompts is renamed."""
     try:
         table = log.parts.read(part.name)
         if table is None:
             return None
         table = log.conform(table, part.name)
-        if np.array_equal(
-            table["prompt_id"].to_numpy(), np.repeat(requests.prompt_ids(part), log.copies)
-        ):
+        planned = np.repeat(requests.prompt_ids(part), log.copies)
+        if np.array_equal(table["prompt_id"].to_numpy(), planned):
             return table
         reason = "it holds other prompts than this run plans for it"
     except ConnectionError as error:
@@ -347,20 +320,15 @@ def _stored(
     return None
 
 
-def _note_cost(
-    judge: Budgeted,
-    parts: Sequence[Part],
-    requests: Requests,
-    note: Callable[[str], None],
-) -> None:
-    cost = 0.0
+def _note_cost(judge: Budgeted, parts: Sequence[Part], requests: Requests, note: Note) -> None:
+    cost, prompts = 0.0, 0
     for part in parts:
-        estimate = judge.estimate(requests.take(list(part.requests)))
-        if estimate is None:
+        wanted = requests.take(list(part.requests))
+        if (estimate := judge.estimate(wanted)) is None:
             return
-        cost += estimate
+        cost, prompts = cost + estimate, prompts + len(wanted)
     if parts:
-        note(f"at most ${cost:.2f} for {sum(sum(map(len, p.batches)) for p in parts)} prompts")
+        note(f"at most ${cost:.2f} for {prompts} prompts")
 
 
 def _spent(table: pa.Table) -> float:
@@ -399,3 +367,45 @@ def _ctrl_c() -> Iterator[threading.Event]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def progress(name: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    """A function that counts prompts as judged and shows them on stderr.
+
+    A bar on a terminal, otherwise a line every 15 seconds and at the end; stdout is for results.
+    """
+    if sys.stderr.isatty() and done < total:
+        from rich.console import Console
+        from rich.progress import MofNCompleteColumn, Progress, TextColumn
+
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TextColumn("prompts"))
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task(name, total=total, completed=done)
+            yield lambda count: bar.advance(task, count)
+        return
+    first = shown = done
+    started = shown_at = time.monotonic()
+
+    def show() -> None:
+        nonlocal shown, shown_at
+        shown, shown_at = done, time.monotonic()
+        rate = (done - first) / max(shown_at - started, 1e-9)
+        left = f"about {duration((total - done) / rate)} left" if done < total else "done"
+        print(
+            f"{name}: {done}/{total} prompts, {rate:.1f} prompts/s, {left}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        if time.monotonic() - shown_at > _LINE_EVERY_S:
+            show()
+
+    try:
+        yield advance
+    finally:
+        if shown != done:
+            show()

@@ -7,26 +7,179 @@ actors, in resumed runs.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from re import Pattern
 from typing import Any
 
 import numpy as np
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import Template
+from judgesense.tasks import Item, Prompt, Template, prompt_id, render
 from judgesense.trust.grid import log_of_shares
 from judgesense.trust.rules import AS_ASKED, Decided, Rule
+from judgesense_dataset.templates import layout_patterns, patterns_of
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.stabilised_file import Stabilised
-from local_judges.stabilised_messages import Asked, Messages, key_of
 
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 128
 """Messages per batch: their prompts are asked together."""
+
+_ITEM = "judgesense_item"
+"""The key of a message that holds an item's fields as JSON."""
+
+_WORDING = "_wording"
+"""The field that holds a wording which the file does not have."""
+
+_AMBIGUOUS = (
+    "a field of the item contains text that looks like the layout, so the message cannot be taken "
+    "apart; change that text"
+)
+
+
+@dataclass(frozen=True)
+class Members:
+    """What one message stands for: the requests behind its verdict, by wording and order."""
+
+    requests: tuple[tuple[Request, ...], ...]
+    templates: tuple[Template, ...]
+    template: Template
+    rule: Rule
+
+    @cached_property
+    def by_key(self) -> dict[str, Request]:
+        """The distinct requests: the same prompt with the same options is asked once."""
+        return {_key(request): request for row in self.requests for request in row}
+
+
+def _key(request: Request) -> str:
+    return f"{request.prompt_id} {request.options} {request.repeat}"
+
+
+class Messages:
+    """Takes messages apart, and renders the prompts of the rule from their fields.
+
+    A message is one of the file's wordings, or another wording in one of its layouts.
+    """
+
+    def __init__(self, stabilised: Stabilised) -> None:
+        self.stabilised = stabilised
+        self.by_id = {template.template_id: template for template in stabilised.entry.templates}
+        self.base = self.by_id[stabilised.rule.wordings[0]]
+        """The template that items are rendered with."""
+
+    def of_item(self, item: Item) -> Prompt:
+        """The message for an item: the rule's first wording.
+
+        Where that cannot be taken apart because a field looks like the layout, the message is the
+        fields as JSON, which stands for the same prompts.
+
+        Raises JudgeSenseError if the item lacks a field.
+        """
+        task = self.stabilised.entry.task
+        prompt = render(task, self.base, item, task.orders[0])
+        request = Request(prompt.prompt_id, prompt.text, tuple(self.base.label_map))
+        if isinstance(self.members(request), Members):
+            return prompt
+        shown = {name: item.fields[name] for name in sorted(self.stabilised.fields)}
+        text = json.dumps({_ITEM: shown}, ensure_ascii=False)
+        return replace(prompt, text=text, prompt_id=prompt_id(text))
+
+    def members(self, request: Request) -> Members | str:
+        """The prompts behind a message, or why it cannot be judged."""
+        task, rule, where = self.stabilised.entry.task, self.stabilised.rule, self.stabilised.where
+        known = [set(task.labels), *(set(t.label_map) for t in self.by_id.values())]
+        if set(request.options) not in known:
+            return (
+                f"the message allows {', '.join(request.options)}, and the task {task.name} of "
+                f"{where} has the labels {', '.join(task.labels)}"
+            )
+        taken = self._taken_apart(request)
+        if isinstance(taken, str):
+            return taken
+        template, readings = taken
+        templates: tuple[Template, ...] = (template,)
+        if len(rule.wordings) > 1:
+            templates = tuple(self.by_id[wording] for wording in rule.wordings)
+            if lacking := sorted(self.stabilised.fields - set(readings[0])):
+                return f"the message does not show {lacking[0]}, which the panel's wordings show"
+        rendered = []
+        for fields in readings:
+            # The message shows its options in the order that counts as AB here.
+            item = Item("message", task.name, fields)
+            texts = [[render(task, each, item, order).text for order in rule.orders]
+                     for each in templates]  # fmt: skip
+            rendered.append(texts)
+        # Fields can be split in two ways that give the same prompts.
+        if any(other != rendered[0] for other in rendered):
+            return _AMBIGUOUS
+        requests = tuple(
+            tuple(Request(prompt_id(text), text, tuple(each.label_map), request.repeat)
+                  for text in row)
+            for each, row in zip(templates, rendered[0], strict=True)
+        )  # fmt: skip
+        names = tuple(each.template_id for each in templates)
+        if names != rule.wordings:
+            offsets = {name: rule.offsets_for(name) for name in names} if rule.offsets else {}
+            rule = replace(rule, wordings=names, offsets=offsets)
+        return Members(requests, templates, template, rule)
+
+    def _taken_apart(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
+        """The template of a message and the item's fields in it, in every way they can be split."""
+        if (fields := self._as_json(request.text)) is not None:
+            return self.base, [fields]
+        for template, patterns in self._patterns:
+            matches = [pattern.fullmatch(request.message) for pattern in patterns]
+            if matches[0] is None or set(request.options) != set(template.label_map):
+                continue
+            readings = [match.groupdict() for match in matches if match is not None]
+            if "instruction" not in readings[0]:
+                return template, readings
+            wording, *others = {reading.pop("instruction") for reading in readings}
+            if others:
+                return _AMBIGUOUS
+            if set(request.options) != set(template.label_map.values()):
+                return "a wording that the file does not have must allow the task's own labels"
+            # As a field, so that braces in the wording are not read as placeholders.
+            name = f"wording {prompt_id(wording)}"
+            template = replace(template, template_id=name, text=f"{{{_WORDING}}}")
+            return template, [{**reading, _WORDING: wording} for reading in readings]
+        return (
+            f"the message is not laid out as the templates of {self.stabilised.where}; judge items "
+            f"of the task {self.stabilised.entry.task.name}"
+        )
+
+    def _as_json(self, text: str) -> dict[str, str] | None:
+        """The fields of a message of :meth:`of_item` in JSON; None for any other message."""
+        if not text.startswith(f'{{"{_ITEM}": '):
+            return None
+        try:
+            held = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        fields = held[_ITEM] if held.keys() == {_ITEM} else None
+        if not isinstance(fields, dict) or fields.keys() != self.stabilised.fields:
+            return None
+        return {name: str(value) for name, value in fields.items()}
+
+    @cached_property
+    def _patterns(self) -> list[tuple[Template, tuple[Pattern[str], Pattern[str]]]]:
+        """The file's wordings as patterns, then their layouts with any wording.
+
+        Each is there twice, matching as little and as much as possible per field: where the two
+        differ, a field's text looks like the layout.
+        """
+        own = [(template, patterns_of(template)) for template in self.by_id.values()]
+        layouts = {t.layout: t for t in self.by_id.values() if not t.inverted}
+        return own + [(t, layout_patterns(layout)) for layout, t in layouts.items()]
 
 
 class StabilisedJudge:
@@ -78,13 +231,13 @@ class StabilisedJudge:
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
         """Batches in which messages that share prompts (both orders of an item) lie together."""
-        place: dict[str, int] = {}
+        first_with: dict[str, int] = {}
         first = []
         for number, request in enumerate(requests):
             keys = [member.prompt_id for member in self._prompts([request])]
-            at = min((place[key] for key in keys if key in place), default=number)
+            at = min((first_with[key] for key in keys if key in first_with), default=number)
             for key in keys:
-                place.setdefault(key, at)
+                first_with.setdefault(key, at)
             first.append(at)
         order = sorted(range(len(first)), key=lambda number: (first[number], number))
         return [order[at : at + _AT_ONCE] for at in range(0, len(order), _AT_ONCE)]
@@ -94,24 +247,23 @@ class StabilisedJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all its prompts."""
         for index, requests in batches:
-            told = self._told(self._prompts(requests), self.stabilised.scoring)
+            replies = self._ask(self._prompts(requests), self.stabilised.scoring)
             # Without options it is no verdict: a request for a paraphrase, say.
-            told |= self._told([request for request in requests if not request.options], "generate")
+            plain = [request for request in requests if not request.options]
+            replies |= self._ask(plain, "generate")
             counted: set[str] = set()
-            yield index, [self._answer(request, told, counted) for request in requests]
+            yield index, [self._answer(request, replies, counted) for request in requests]
 
-    def _told(self, prompts: Sequence[Request], scoring: str) -> dict[str, Answer]:
+    def _ask(self, prompts: Sequence[Request], scoring: str) -> dict[str, Answer]:
         """The answers of the judge that is asked."""
-        told: dict[str, Answer] = {}
-        if not prompts:
-            return told
-        how = frozenset({scoring})
-        plan = self.inner.plan(prompts, how)
-        asked = ((n, [prompts[at] for at in batch]) for n, batch in enumerate(plan))
-        for number, answers in self.inner.judge(asked, how):
+        replies: dict[str, Answer] = {}
+        scorings = frozenset({scoring})
+        plan = self.inner.plan(prompts, scorings) if prompts else []
+        batches = ((n, [prompts[at] for at in batch]) for n, batch in enumerate(plan))
+        for number, answers in self.inner.judge(batches, scorings) if plan else ():
             for at, answer in zip(plan[number], answers, strict=True):
-                told[key_of(prompts[at])] = answer
-        return told
+                replies[_key(prompts[at])] = answer
+        return replies
 
     def close(self) -> None:
         """Free the judge that is asked."""
@@ -119,29 +271,25 @@ class StabilisedJudge:
 
     def _prompts(self, requests: Sequence[Request]) -> list[Request]:
         """The distinct prompts behind some messages."""
-        found: dict[str, Request] = {}
+        distinct: dict[str, Request] = {}
         for request in requests:
-            asked = self.asked(request)
-            if isinstance(asked, Asked):
-                found.update((key_of(m), m) for row in asked.members for m in row)
-        return list(found.values())
+            members = self._messages.members(request)
+            if isinstance(members, Members):
+                distinct.update(members.by_key)
+        return list(distinct.values())
 
-    def asked(self, request: Request) -> Asked | str:
-        """The prompts behind a message, or why it cannot be judged."""
-        return self._messages.asked(request)
-
-    def _answer(self, request: Request, told: Mapping[str, Answer], counted: set[str]) -> Answer:
+    def _answer(self, request: Request, replies: Mapping[str, Answer], counted: set[str]) -> Answer:
+        """The verdict on a message from the answers behind it; ``counted`` are the prompts whose
+        cost is in another message's verdict."""
         if not request.options:
-            return told[key_of(request)]
-        asked = self.asked(request)
-        if isinstance(asked, str):
-            return Answer(error=asked)
-        rows = [[told[key_of(member)] for member in row] for row in asked.members]
+            return replies[_key(request)]
+        members = self._messages.members(request)
+        if isinstance(members, str):
+            return Answer(error=members)
+        rows = [[replies[_key(member)] for member in row] for row in members.requests]
         answers = [answer for row in rows for answer in row]
-        # Several messages share prompts: each prompt's cost counts once.
-        new = {key_of(m): told[key_of(m)] for row in asked.members for m in row}
-        fresh = [answer for key, answer in new.items() if key not in counted]
-        counted.update(new)
+        fresh = [replies[key] for key in members.by_key if key not in counted]
+        counted.update(members.by_key)
         common: dict[str, Any] = {
             "input_tokens": _total(answer.input_tokens for answer in fresh),
             "output_tokens": _total(answer.output_tokens for answer in fresh),
@@ -152,20 +300,20 @@ class StabilisedJudge:
             return Answer(error=failed[0], **common)
         if all(answer.refused for answer in answers):
             return Answer(refused=True, **common)
-        told_by = _told(rows, asked, self.stabilised.rule)
-        decided = asked.rule.decide(told_by)
-        own = _as_raw(decided, asked.template, self.stabilised.rule.labels, request.options)
-        if own is None:
+        logprobs = _logprobs(rows, members, self.stabilised.rule)
+        decided = members.rule.decide(logprobs)
+        values = _as_options(decided, members.template, members.rule.labels, request.options)
+        if values is None:
             return Answer(text="", **common)
         masses = [answer.option_mass for answer in answers if answer.option_mass is not None]
-        said = ""
+        text = ""
         if decided.codes[0] >= 0:
-            said = request.options[int(np.argmax(own))]
-            if asked.rule.read == "vote" and len(answers) > 1:
-                said += _votes(decided, told_by, asked.template, asked.rule.labels)
+            text = request.options[int(np.argmax(values))]
+            if members.rule.read == "vote" and len(answers) > 1:
+                text += _votes(decided, logprobs, members)
         return Answer(
-            text=said,
-            option_logprobs=own if "options" in self.scorings else None,
+            text=text,
+            option_logprobs=values if "options" in self.scorings else None,
             option_mass=float(np.mean(masses)) if masses else None,
             **common,
         )
@@ -192,13 +340,13 @@ class BudgetedStabilisedJudge(StabilisedJudge):
 
     def estimate(self, requests: Sequence[Request]) -> float | None:
         """The highest possible cost of these messages in US dollars; None without a price."""
-        found: float | None = self.inner.estimate(self._prompts(requests))
-        return found
+        cost: float | None = self.inner.estimate(self._prompts(requests))
+        return cost
 
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why the budget does not allow these messages; None if it does."""
-        found: str | None = self.inner.admit(self._prompts(requests))
-        return found
+        reason: str | None = self.inner.admit(self._prompts(requests))
+        return reason
 
 
 def stabilised_judge(
@@ -215,34 +363,52 @@ def _total(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _told(rows: list[list[Answer]], asked: Asked, rule: Rule) -> np.ndarray:
+def _logprobs(rows: list[list[Answer]], members: Members, rule: Rule) -> np.ndarray:
     """The answers as log-probabilities of the labels as shown, shape (1, wordings, orders, L)."""
-    told = np.full((1, len(rows), len(rule.orders), len(rule.labels)), np.nan)
-    for w, (row, template) in enumerate(zip(rows, asked.templates, strict=True)):
+    values = np.full((1, len(rows), len(rule.orders), len(rule.labels)), np.nan)
+    for w, (row, template) in enumerate(zip(rows, members.templates, strict=True)):
         options = tuple(template.label_map)
         for o, answer in enumerate(row):
             if rule.read == "vote":
-                said = template.label_map.get(parse(answer.text or "", options, template.aliases))
-                if said is not None and not answer.refused:
-                    told[0, w, o] = -np.inf
-                    told[0, w, o, rule.labels.index(said)] = 0.0
+                raw = parse(answer.text or "", options, template.aliases)
+                label = template.label_map.get(raw)
+                if label is not None and not answer.refused:
+                    values[0, w, o] = -np.inf
+                    values[0, w, o, rule.labels.index(label)] = 0.0
             elif answer.option_logprobs is not None:
                 shares = np.zeros(len(rule.labels))
-                values = np.array(answer.option_logprobs)
-                for option, share in zip(options, np.exp(values - values.max()), strict=True):
+                logprobs = np.array(answer.option_logprobs)
+                for option, share in zip(options, np.exp(logprobs - logprobs.max()), strict=True):
                     shares[rule.labels.index(template.label_map[option])] += share
-                told[0, w, o] = log_of_shares(shares[None])[0]
-    return told
+                values[0, w, o] = log_of_shares(shares[None])[0]
+    return values
 
 
-def _votes(decided: Decided, told: np.ndarray, template: Template, labels: tuple[str, ...]) -> str:
+def _as_options(
+    decided: Decided, template: Template, labels: tuple[str, ...], options: tuple[str, ...]
+) -> tuple[float, ...] | None:
+    """The labels' log-probabilities as those of the message's options; None if undecided.
+
+    Several options of one label share its probability; the runner takes the first of a tie.
+    """
+    values = decided.logprobs[0]
+    if np.isnan(values).any():
+        return None
+    sharing = Counter(template.label_map.values())
+    by_option = []
+    for option in options:
+        label = template.label_map[option]
+        by_option.append(float(values[labels.index(label)] - np.log(sharing[label])))
+    return tuple(max(value, -700.0) for value in by_option)
+
+
+def _votes(decided: Decided, logprobs: np.ndarray, members: Members) -> str:
     """The readable votes by option, in a verdict's text: what :func:`margin_of_votes` reads."""
-    readable = int((~np.isnan(told[..., 0])).sum())
+    readable = int((~np.isnan(logprobs[..., 0])).sum())
     counts = np.rint(decided.shares[0] * readable).astype(int)
-    told_by = [
-        f"{option} {counts[labels.index(label)]}" for option, label in template.label_map.items()
-    ]
-    return f"\n\nvotes: {', '.join(told_by)}"
+    labels, options = members.rule.labels, members.template.label_map.items()
+    listed = [f"{option} {counts[labels.index(label)]}" for option, label in options]
+    return f"\n\nvotes: {', '.join(listed)}"
 
 
 def margin_of_votes(text: str, template: Template) -> float:
@@ -261,23 +427,3 @@ def margin_of_votes(text: str, template: Template) -> float:
             counts[label] = int(match.group(1))
     ranked = sorted(counts.values(), reverse=True)
     return (ranked[0] - ranked[1]) / sum(ranked)
-
-
-def _as_raw(
-    decided: Decided, template: Template, labels: tuple[str, ...], options: tuple[str, ...]
-) -> tuple[float, ...] | None:
-    """The labels' log-probabilities as those of the message's options; None if undecided.
-
-    Several options of one label share its probability; the runner takes the first of a tie.
-    """
-    values = decided.logprobs[0]
-    if np.isnan(values).any():
-        return None
-    count: dict[str, int] = {}
-    for label in template.label_map.values():
-        count[label] = count.get(label, 0) + 1
-    found = []
-    for option in options:
-        label = template.label_map[option]
-        found.append(float(values[labels.index(label)] - np.log(count[label])))
-    return tuple(max(value, -700.0) for value in found)

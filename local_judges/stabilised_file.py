@@ -8,19 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import ConfigDict, Field, FiniteFloat
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, write_text
 from judgesense.files.documents import YamlNode, parse_nodes, parse_yaml
-from judgesense.trust.rules import OTHER_WORDINGS, Rule
+from judgesense.trust.rules import OTHER_WORDINGS, Read, Rule
 from judgesense_dataset.templates import TaskTemplates, read_tasks
+from local_judges.options import Declared, NotNegative, checked
 
 log = logging.getLogger(__name__)
 
@@ -30,15 +31,49 @@ VERSION = 1
 MARK = "judgesense_stabilised"
 """The key that every such file begins with; its value is the version."""
 
-_KEYS = {MARK, "judge", "tasks", "rule", "ask_person", "expected", "data", "card"}
-_RULE_KEYS = {"remedy", "wordings", "orders", "read", "offsets"}
-_JUDGE_KEYS = {"name", "judge", "engine", "model", "options"}
-_ASK_KEYS = {
-    "max_error", "threshold", "answered", "error", "error_bound", "confidence", "verdicts",
-    "needed",
-}  # fmt: skip
-
 Plain = Mapping[str, Any]
+
+_Share = Annotated[NotNegative, Field(le=1)] | None
+
+
+class _JudgeKeys(Declared):
+    name: str
+    judge: str | None = None
+    engine: str | None = None
+    model: str | None = None
+    options: dict[str, Any] = Field({})
+
+
+class _RuleKeys(Declared):
+    # From text, so that a label such as YES is no boolean.
+    model_config = ConfigDict(strict=False)
+
+    remedy: str
+    wordings: list[str]
+    orders: list[str]
+    read: Read
+    offsets: dict[str, dict[str, FiniteFloat]] = Field({})
+
+
+class _AskPersonKeys(Declared):
+    max_error: _Share = None
+    threshold: NotNegative | None = None
+    answered: _Share = None
+    error: _Share = None
+    error_bound: _Share = None
+    confidence: _Share = None
+    verdicts: int | None = None
+    needed: int | None = None
+
+
+class _FileKeys(Declared):
+    judge: _JudgeKeys
+    tasks: Any
+    rule: _RuleKeys
+    ask_person: _AskPersonKeys | None = None
+    expected: dict[str, Any] | None = None
+    data: dict[str, Any] | None = None
+    card: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,27 +99,22 @@ class Stabilised:
 
     def __post_init__(self) -> None:
         task, rule = self.entry.task, self.rule
-        known = {template.template_id for template in self.entry.templates}
+        templates = [template.template_id for template in self.entry.templates]
         if rule.labels != task.labels:
             raise JudgeSenseError(
                 f"{self.where}: the rule is for the labels {', '.join(rule.labels)}, and the task "
                 f"{task.name} has {', '.join(task.labels)}"
             )
-        if absent := [wording for wording in rule.wordings if wording not in known]:
-            raise JudgeSenseError(
-                f"{self.where}: the rule asks the wording {absent[0]!r}, which is not among the "
-                f"templates {', '.join(sorted(known))}"
-            )
-        if absent := [key for key in rule.offsets if key not in known | {OTHER_WORDINGS}]:
-            raise JudgeSenseError(
-                f"{self.where}: the rule has offsets for the wording {absent[0]!r}, which is not "
-                f"among the templates {', '.join(sorted(known))}"
-            )
-        if absent := [order for order in rule.orders if order not in task.orders]:
-            raise JudgeSenseError(
-                f"{self.where}: the task {task.name} has the orders {', '.join(task.orders)}, "
-                f"and the rule asks in {absent[0]}"
-            )
+        for what, used, known in (
+            ("asks the wording", rule.wordings, templates),
+            ("has offsets for the wording", rule.offsets, [*templates, OTHER_WORDINGS]),
+            ("asks in the order", rule.orders, task.orders),
+        ):
+            if absent := [name for name in used if name not in known]:
+                raise JudgeSenseError(
+                    f"{self.where}: the rule {what} {absent[0]!r}, which is not among those of the "
+                    f"task {task.name}: {', '.join(known)}"
+                )
 
     @property
     def digest(self) -> str:
@@ -187,37 +217,26 @@ _HEAD = """\
 class _Dumper(yaml.SafeDumper):
     """YAML for people: short lists and mappings on one line, long texts as they read."""
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
-
 
 def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     style = "|" if "\n" in value else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-def _short(values: Any) -> bool:
-    return not any(isinstance(each, (dict, list)) for each in values) and len(str(values)) < 90
-
-
 def _represent_mapping(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.Node:
-    flow = _short(list(value.values())) and len(str(value)) < 120 and "text" not in value
+    nested = any(isinstance(each, (dict, list)) for each in value.values())
+    flow = not nested and len(str(value)) < 120 and "text" not in value
     return dumper.represent_mapping("tag:yaml.org,2002:map", value, flow_style=flow)
-
-
-def _represent_list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=_short(value))
 
 
 _Dumper.add_representer(str, _represent_text)
 _Dumper.add_representer(dict, _represent_mapping)
-_Dumper.add_representer(list, _represent_list)
 
 
 def read_stabilised(path: str | Path) -> Stabilised:
     """Read and check the file of a stabilised judge; warn of one that was edited by hand.
 
-    Raises JudgeSenseError naming the file, the line and what differs: another version, a missing or
+    Raises JudgeSenseError naming the file and the key or line: another version, a missing or
     unknown key, labels of the offsets that are not the task's, a wording that is not there, a
     number out of range.
     """
@@ -234,104 +253,41 @@ def read_stabilised(path: str | Path) -> Stabilised:
 def parse_stabilised(text: str, where: str) -> Stabilised:
     """The stabilised judge in the text of a file; ``where`` names it. Raises as
     :func:`read_stabilised`."""
-    root = parse_nodes(text, where)
-    if not isinstance(root.value, dict) or MARK not in root.value:
+    plain = parse_yaml(text, where)
+    if not isinstance(plain, dict) or MARK not in plain:
         raise JudgeSenseError(
             f"{where} is not a stabilised judge: it lacks the key {MARK}; make one with "
             "judgesense stabilise DIR --judge J --task T --out FILE.yaml"
         )
-    version = root.value[MARK]
-    if version.value != str(VERSION):
-        raise version.fail(
-            f"this is version {version.value} of the file, and this JudgeSense reads version "
+    if (version := plain.pop(MARK)) != VERSION:
+        raise JudgeSenseError(
+            f"{where}: this is version {version} of the file, and this JudgeSense reads version "
             f"{VERSION}; make the file again with judgesense stabilise"
         )
-    nodes = root.mapping("a stabilised judge", _KEYS)
-    for key in ("judge", "tasks", "rule"):
-        if key not in nodes:
-            raise root.fail(f"missing key {key!r} in a stabilised judge")
+    nodes = parse_nodes(text, where).value
+    if "rule" in nodes:
+        plain["rule"] = _texts(nodes["rule"])
+    keys = checked(_FileKeys, plain, f"{where}, ", "key")
     tasks = read_tasks(nodes["tasks"], at_least=1)
     if len(tasks) != 1:
         raise nodes["tasks"].fail(f"a stabilised judge has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()
-    plain = parse_yaml(text, where)
-    nodes["judge"].mapping("judge", _JUDGE_KEYS)
-    judge = plain["judge"]
-    if not isinstance(judge.get("name"), str) or not isinstance(judge.get("options", {}), dict):
-        raise nodes["judge"].fail("judge needs a name (text), and its options are a mapping")
+    stated = keys.rule
+    try:
+        rule = Rule(stated.remedy, tuple(stated.wordings), tuple(stated.orders), entry.task.labels,
+                    stated.read, stated.offsets)  # fmt: skip
+    except JudgeSenseError as error:
+        raise nodes["rule"].fail(str(error)) from error
+    more = ("ask_person", "expected", "data", "card")
     return Stabilised(
-        judge=judge,
-        entry=entry,
-        rule=_rule(nodes["rule"], entry),
-        ask_person=_ask(nodes.get("ask_person"), plain.get("ask_person") or {}),
-        expected=_mapping(plain, "expected", nodes),
-        data=_mapping(plain, "data", nodes),
-        card=_mapping(plain, "card", nodes),
-        where=where,
+        plain["judge"], entry, rule, **{key: plain.get(key) or {} for key in more}, where=where
     )
 
 
-def _rule(node: YamlNode, entry: TaskTemplates) -> Rule:
-    entries = node.mapping("rule", _RULE_KEYS)
-    for key in ("remedy", "wordings", "orders", "read"):
-        if key not in entries:
-            raise node.fail(f"missing key {key!r} in rule")
-    offsets: dict[str, dict[str, float]] = {}
-    if "offsets" in entries and entries["offsets"].value:
-        for wording, row in entries["offsets"].mapping("offsets").items():
-            offsets[wording] = {
-                label: _number(value, f"the offset of {label!r}")
-                for label, value in row.mapping(f"the offsets of {wording!r}").items()
-            }
-    try:
-        return Rule(
-            remedy=entries["remedy"].text("remedy"),
-            wordings=tuple(w.text("a wording") for w in entries["wordings"].sequence("wordings")),
-            orders=tuple(o.text("an order") for o in entries["orders"].sequence("orders")),
-            labels=entry.task.labels,
-            read=entries["read"].text("read"),  # type: ignore[arg-type]
-            offsets=offsets,
-        )
-    except JudgeSenseError as error:
-        if str(error).startswith("the rule"):
-            raise node.fail(str(error)) from error
-        raise
-
-
-def _number(node: YamlNode, what: str) -> float:
-    try:
-        value = float(node.value)
-    except (TypeError, ValueError):
-        raise node.fail(f"{what} must be a number, got {node.value!r}") from None
-    if not math.isfinite(value):
-        raise node.fail(f"{what} must be finite, got {node.value}")
-    return value
-
-
-def _ask(node: YamlNode | None, plain: Plain) -> Plain:
-    if node is None or not plain:
-        return {}
-    node.mapping("ask_person", _ASK_KEYS)
-    for key, low, high in (
-        ("max_error", 0, 1), ("threshold", 0, math.inf), ("answered", 0, 1), ("error", 0, 1),
-        ("error_bound", 0, 1), ("confidence", 0, 1),
-    ):  # fmt: skip
-        value = plain.get(key)
-        if value is None:
-            continue
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or not low <= value <= high
-        ):
-            raise node.fail(
-                f"ask_person.{key} must be a number from {low} to {high}, got {value!r}"
-            )
-    return plain
-
-
-def _mapping(plain: Plain, key: str, nodes: Mapping[str, YamlNode]) -> Plain:
-    value = plain.get(key) or {}
-    if not isinstance(value, dict):
-        raise nodes[key].fail(f"{key} must be a mapping")
-    return value
+def _texts(node: YamlNode) -> Any:
+    """The value of a node with every scalar as text; an empty one is left out of a mapping."""
+    if isinstance(node.value, dict):
+        return {key: _texts(child) for key, child in node.value.items() if child.value != ""}
+    if isinstance(node.value, list):
+        return [_texts(child) for child in node.value]
+    return node.value

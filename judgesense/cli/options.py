@@ -277,7 +277,7 @@ def pairs(texts: Sequence[str] | str | None, option: str) -> dict[str, str]:
 def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
     """The options of a judge: its flags that were given, and the values of ``--set``, as YAML."""
     from judgesense.files.documents import parse_yaml
-    from local_judges.options import takes_several
+    from local_judges.options import SEVERAL
 
     found: dict[str, Any] = {}
     for text in settings or ():
@@ -286,7 +286,7 @@ def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any
             raise JudgeSenseError(f"--set {text}: expected KEY=VALUE")
         if key in found:
             raise JudgeSenseError(f"--set {text}: {key} is set twice")
-        if "," in value and takes_several(key) and not value.startswith("["):
+        if "," in value and key in SEVERAL and not value.startswith("["):
             value = f"[{value}]"
         found[key] = parse_yaml(value, f"--set {text:.80}")
     return {**{key: value for key, value in flags.items() if value is not None}, **found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -62,27 +63,27 @@ def run(
     from judgesense.pipeline.batches import from_batches, write_batches
     from judgesense.pipeline.data import data_reference
     from judgesense.pipeline.dry_run import describe
-    from judgesense.pipeline.dry_run import dry_run as described
+    from judgesense.pipeline.dry_run import dry_run as planned
     from judgesense.reporting.terminal import print_report
-    from local_judges.distributed.ranks import keeps_the_record
 
     if batch and batch_in:
         raise JudgeSenseError("give either --batch (write) or --batch-in (read)")
-    asked = prepare(
-        judge,
-        data_reference(dataset, templates, items, opt.names(variants)),
-        Settings.of(
-            scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit, content_free
-        ),
-        opt.judge_options(
-            settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
-        ),
+    data = data_reference(dataset, templates, items, opt.names(variants))
+    terms = Settings.of(
+        scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit, content_free
     )
+    options = opt.judge_options(
+        settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
+    )
+    judges, cluster = prepare(judge, terms, options)
     if dry_run:
-        opt.output(format, lambda: described(asked), lambda: "\n".join(describe(asked)))
+        plan = planned(judges, data, terms)
+        opt.output(format, lambda: plan, lambda: "\n".join(describe(plan)))
         return
+    if (batch or batch_in) and cluster is not None:
+        raise JudgeSenseError("the provider runs a batch; leave out --engine ray")
     if batch:
-        files = write_batches(asked, Path(out))
+        files = write_batches(judges, data, terms, Path(out))
         if format == "json":
             listed = [{**vars(file), "path": str(file.path)} for file in files]
             opt.print_json({"batch_files": listed})
@@ -96,10 +97,11 @@ def run(
         )
         return
     if batch_in:
-        asked = from_batches(asked, batch_in)
-    report = execute(asked.judges, asked.data, asked.settings, out, opt.note, asked.cluster)
-    if not keeps_the_record():
-        return
+        answers, data = from_batches(judges, data, terms, batch_in)
+        judges = [answers]
+    report = execute(judges, data, terms, out, opt.note, cluster)
+    if os.environ.get("RANK", "0") != "0":
+        return  # The first process of several reports.
     if format == "json":
         opt.print_json(report)
     else:

@@ -45,17 +45,16 @@ class DataReference:
 
         Raises JudgeSenseError for data or variants that cannot be read or used.
         """
-        whole = self._varied(settings)
+        whole = self.load().select(settings.tasks, settings.orders, settings.limit)
+        if self.variants:
+            whole = self._varied(whole, settings)
         if not settings.content_free:
             return whole
         from judgesense.pipeline.content_free import with_content_free
 
         return with_content_free(whole)
 
-    def _varied(self, settings: Settings) -> Benchmark:
-        chosen = self.load().select(settings.tasks, settings.orders, settings.limit)
-        if not self.variants:
-            return chosen
+    def _varied(self, chosen: Benchmark, settings: Settings) -> Benchmark:
         from judgesense_dataset.recognition import language_of
         from judgesense_dataset.variant_design import with_variants
         from judgesense_dataset.variants import chosen_variants
@@ -84,12 +83,10 @@ class DataReference:
         )
         if self.twice:
             return whole
-        return replace(whole, prompts=_once(whole.prompts))
-
-
-def _once(prompts: pa.Table) -> pa.Table:
-    place = prompts.column_names.index("again")
-    return prompts.set_column(place, "again", pa.array([False] * prompts.num_rows, pa.bool_()))
+        prompts = whole.prompts
+        once = pa.array([False] * prompts.num_rows, pa.bool_())
+        place = prompts.column_names.index("again")
+        return replace(whole, prompts=prompts.set_column(place, "again", once))
 
 
 def data_reference(
@@ -101,7 +98,8 @@ def data_reference(
     """The benchmark of that name, or of these two files; nothing is loaded yet.
 
     ``variants`` are ``all``, groups, names of variants or YAML files
-    (:func:`judgesense_dataset.variants.chosen_variants`).
+    (:func:`judgesense_dataset.variants.chosen_variants`); with them, ``templates`` may be those of
+    a dataset.
 
     Raises JudgeSenseError for one file without the other, both kinds at once, a missing file and
     an unknown variant.
@@ -109,46 +107,41 @@ def data_reference(
     >>> data_reference(None, None, None).identity["dataset"]
     'embedded'
     """
-    return varied(_reference(dataset, templates, items, variants), variants)
+    files = {"templates": templates, "items": items}
+    paths = {name: _existing(path) for name, path in files.items() if path is not None}
+    identity = {name: {"path": str(path.resolve()), "sha256": sha256_of(path)}
+                for name, path in paths.items()}  # fmt: skip
+    if not paths:
+        found = _named(dataset)
+    elif dataset is not None and list(paths) == ["templates"] and variants:
+        named = _named(dataset)
+        parts = partial(_recovered, named.load, paths["templates"])
+        found = replace(named, identity={**named.identity, **identity}, parts=parts)
+    elif len(paths) == 1:
+        (given,), (absent,) = paths, files.keys() - paths
+        raise JudgeSenseError(f"--{given} needs --{absent}: give templates and items together")
+    elif dataset is not None:
+        raise JudgeSenseError("give either --dataset or --templates and --items")
+    else:
+        from judgesense_dataset.pairing import build_from_files, read_files
+
+        both = paths["templates"], paths["items"]
+        found = DataReference(
+            identity, partial(build_from_files, *both), partial(read_files, *both)
+        )
+    return varied(found, variants)
 
 
-def varied(found: DataReference, variants: Sequence[str] | None) -> DataReference:
+def varied(data: DataReference, variants: Sequence[str] | None) -> DataReference:
     """The same data with variants, as in :func:`data_reference`; without any, as it was."""
     if not variants:
-        return found
+        return data
     from judgesense_dataset.variants import chosen_variants, variant_files
 
     chosen_variants(variants)
     files = {name: sha256_of(Path(name)) for name in variant_files(variants)}
-    asked = {"variants": list(variants), **({"variant_files": files} if files else {})}
-    return replace(found, identity={**found.identity, **asked}, variants=tuple(variants))
-
-
-def _reference(
-    dataset: str | Path | None,
-    templates: str | Path | None,
-    items: str | Path | None,
-    variants: Sequence[str] | None,
-) -> DataReference:
-    if templates is None and items is None:
-        return _named(dataset)
-    if dataset is not None and templates is not None and items is None and variants:
-        own, found = _existing(templates), _named(dataset)
-        return replace(
-            found,
-            identity={**found.identity, "templates": _file(own)},
-            parts=partial(_recovered, found.load, own),
-        )
-    if templates is None or items is None:
-        given, absent = ("--templates", "--items") if items is None else ("--items", "--templates")
-        raise JudgeSenseError(f"{given} needs {absent}: give templates and items together")
-    if dataset is not None:
-        raise JudgeSenseError("give either --dataset or --templates and --items")
-    from judgesense_dataset.pairing import build_from_files, read_files
-
-    files = _existing(templates), _existing(items)
-    identity = {"templates": _file(files[0]), "items": _file(files[1])}
-    return DataReference(identity, partial(build_from_files, *files), partial(read_files, *files))
+    stated = {"variants": list(variants), **({"variant_files": files} if files else {})}
+    return replace(data, identity={**data.identity, **stated}, variants=tuple(variants))
 
 
 def _named(dataset: str | Path | None) -> DataReference:
@@ -179,10 +172,9 @@ def _named(dataset: str | Path | None) -> DataReference:
 
 
 def _existing(path: str | Path) -> Path:
-    found = Path(path)
-    if not found.is_file():
-        raise JudgeSenseError(f"no file {found}")
-    return found
+    if not Path(path).is_file():
+        raise JudgeSenseError(f"no file {path}")
+    return Path(path)
 
 
 def _recovered(
@@ -191,7 +183,3 @@ def _recovered(
     from judgesense_dataset.recognition import recover_parts
 
     return recover_parts(load(), templates)
-
-
-def _file(path: Path) -> dict[str, str]:
-    return {"path": str(path.resolve()), "sha256": sha256_of(path)}

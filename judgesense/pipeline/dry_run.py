@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judgesense.pipeline.execution import RunRequest
+from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.fitting import answerable
+from judgesense.pipeline.settings import Settings
 from judgesense.text import duration
 
 
-def dry_run(request: RunRequest) -> dict[str, Any]:
+def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> dict[str, Any]:
     """Items, pairs and distinct prompts per task; per judge its prompts, highest cost and time.
 
     ``asked_twice`` is the number of prompts that are asked again, ``input_tokens`` an estimate from
@@ -24,26 +25,25 @@ def dry_run(request: RunRequest) -> dict[str, Any]:
     from local_judges.api.judge import most_cost
     from local_judges.pace import MARGIN, stored
     from local_judges.plan import Requests
-    from local_judges.registry import seeded
 
-    benchmark, settings = request.benchmark(), request.settings
-    found: dict[str, Any] = {"tasks": {}, "judges": []}
+    benchmark = data.selected(settings)
+    plan: dict[str, Any] = {"tasks": {}, "judges": []}
     for name in benchmark.tasks:
         prompts = benchmark.prompts.filter(pc.equal(benchmark.prompts["task"], name))
         pairs = benchmark.pairs.filter(pc.equal(benchmark.pairs["task"], name))
-        found["tasks"][name] = {
+        plan["tasks"][name] = {
             "items": len(pc.unique(prompts["item_id"])),
             "pairs": pairs.num_rows,
             "prompts": len(pc.unique(prompts["prompt_id"])),
         }
-    for spec in request.judges:
+    for spec in judges:
         requests = Requests(answerable(spec, benchmark).prompts)
         twice = requests.take(requests.again) if settings.repeats == 1 else []
-        asked = [*requests, *twice]
-        characters = settings.repeats * sum(len(each.message) for each in asked)
-        pace = stored(seeded(spec, settings.seed).identity(), settings.scorings)
-        cost = most_cost(asked, spec.options) if spec.engine == "api" else None
-        found["judges"].append(
+        everything = [*requests, *twice]
+        characters = settings.repeats * sum(len(request.message) for request in everything)
+        pace = stored(spec.seeded(settings.seed).identity(), settings.scorings)
+        cost = most_cost(everything, spec.options) if spec.engine == "api" else None
+        plan["judges"].append(
             {
                 "name": spec.name,
                 "engine": spec.engine,
@@ -56,18 +56,17 @@ def dry_run(request: RunRequest) -> dict[str, Any]:
                 "max_cost_usd": None if cost is None else settings.repeats * cost,
             }
         )
-    return found
+    return plan
 
 
-def describe(request: RunRequest) -> Iterator[str]:
+def describe(plan: dict[str, Any]) -> Iterator[str]:
     """`dry_run` in lines."""
-    found = dry_run(request)
-    for name, counts in found["tasks"].items():
+    for name, counts in plan["tasks"].items():
         yield (
             f"{name}: {counts['items']} items, {counts['pairs']} pairs, "
             f"{counts['prompts']} distinct prompts"
         )
-    for judge in found["judges"]:
+    for judge in plan["judges"]:
         times = f" {judge['repeats']} times" if judge["repeats"] > 1 else ""
         times = f", {judge['asked_twice']} of them twice" if judge["asked_twice"] else times
         yield (

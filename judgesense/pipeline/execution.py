@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,40 +20,8 @@ from judgesense.run_folder.storage import opened
 
 if TYPE_CHECKING:
     from judgesense.reporting.report import Report
-    from local_judges.distributed.ranks import Ranks
-    from local_judges.distributed.ray_cluster import RayCluster
-    from local_judges.pace import Pace
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """A run as asked for: judges resolved but not loaded, data named but not read."""
-
-    judges: tuple[Any, ...]
-    data: DataReference
-    settings: Settings
-    cluster: RayCluster | None = None
-
-    def benchmark(self) -> Benchmark:
-        """The prompts and pairs to judge. Raises JudgeSenseError for data that cannot be read."""
-        return self.data.selected(self.settings)
-
-
-def prepare(
-    judge: Any, data: DataReference, settings: Settings, options: Mapping[str, Any]
-) -> RunRequest:
-    """Check what :func:`run` is asked for; ``options`` are its ``judge_options``.
-
-    Raises JudgeSenseError for an unknown judge or option.
-    """
-    from local_judges.distributed.ray_cluster import cluster_of
-
-    judges = list(judge) if isinstance(judge, (list, tuple)) else [judge]
-    cluster, own = cluster_of(options)
-    if own.get("temperature") is not None:
-        own["seed"] = settings.seed
-    scoring = settings.scorings[0] if len(settings.scorings) == 1 else None
-    return RunRequest(tuple(resolve_all(judges, scoring, own)), data, settings, cluster)
+    from local_judges.ranks import Ranks
+    from local_judges.ray_runner import RayCluster
 
 
 def run(
@@ -122,11 +90,28 @@ def run(
 
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit, content_free)
     data = data_reference(dataset, templates, items, variants)
-    asked = prepare(judge, data, settings, judge_options)
-    return Report.of(
-        execute(asked.judges, asked.data, asked.settings, out, note or to_stderr, asked.cluster),
-        out,
-    )
+    judges, cluster = prepare(judge, settings, judge_options)
+    return Report.of(execute(judges, data, settings, out, note or to_stderr, cluster), out)
+
+
+def prepare(
+    judge: Any, settings: Settings, options: Mapping[str, Any]
+) -> tuple[list[Any], RayCluster | None]:
+    """The judges of :func:`run` as :func:`execute` takes them, and the Ray cluster to run on.
+
+    ``options`` are the ``judge_options``. Raises JudgeSenseError for an unknown judge or option.
+    """
+    cluster: RayCluster | None = None
+    options = dict(options)
+    if options.get("engine") == "ray" or any(k.startswith(("ray_", "actor_")) for k in options):
+        from local_judges.ray_runner import cluster_of
+
+        cluster, options = cluster_of(options)
+    if options.get("temperature") is not None:
+        options["seed"] = settings.seed
+    scoring = settings.scorings[0] if len(settings.scorings) == 1 else None
+    judges = judge if isinstance(judge, (list, tuple)) else [judge]
+    return resolve_all(judges, scoring, options), cluster
 
 
 def resolve_all(
@@ -137,56 +122,53 @@ def resolve_all(
     Raises JudgeSenseError without a judge, and for an unknown judge or option.
     """
     from local_judges.callable_judge import CallableJudge
-    from local_judges.registry import resolve_each
+    from local_judges.protocol import Judge
 
     if not judges:
         raise JudgeSenseError("no judge; name at least one")
-    found: list[Any] = []
+    resolved: list[Any] = []
     for given in judges:
         # What `load_judge` returns takes items; a run asks the judge of prompts behind it.
-        each = getattr(given, "prompt_judge", given)
-        if isinstance(each, (str, Path)):
-            found += resolve_each(str(each), **options)
-        elif _is_function(each):
-            found.append(CallableJudge(each, scoring=scoring or "generate", **options))
+        judge = getattr(given, "prompt_judge", given)
+        if isinstance(judge, (str, Path)):
+            from local_judges.registry import resolve_each
+
+            resolved += resolve_each(str(judge), **options)
+        elif callable(judge) and not isinstance(judge, Judge):
+            resolved.append(CallableJudge(judge, scoring=scoring or "generate", **options))
         else:
-            found.append(each)
-    return found
+            resolved.append(judge)
+    return resolved
 
 
 def identity_of(judge: Any) -> dict[str, Any]:
     """A judge as a run's record has it: a resolved name's settings, or a loaded judge's name."""
-    from local_judges.registry import JudgeSpec
-
-    return judge.identity() if isinstance(judge, JudgeSpec) else {"judge": name_of(judge)}
+    if hasattr(judge, "identity"):
+        identity: dict[str, Any] = judge.identity()
+        return identity
+    return {"judge": name_of(judge)}
 
 
 def execute(
-    specs: Sequence[Any],
+    judges: Sequence[Any],
     data: DataReference,
     settings: Settings,
     out: str | Path,
     note: Note,
     cluster: RayCluster | None = None,
     spent: float = 0.0,
-    quicker: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Judge what is not judged yet, then measure; a finished run returns its report at once.
 
     ``spent`` US dollars and the spending of all judges of the run count together against each
-    judge's ``max_cost``. ``quicker`` are the command's flags that make a long run shorter; by
-    default those of ``judgesense run``. Several processes may share a run (see
-    :mod:`local_judges.distributed.ranks`); each returns the report.
+    judge's ``max_cost``. Several processes may share a run (see :mod:`local_judges.ranks`); each
+    returns the report.
 
     Raises JudgeSenseError for a judge given twice and a folder that holds another run.
     """
-    from judgesense.reporting.report import write_report
-    from local_judges.distributed.ranks import joined
-    from local_judges.registry import seeded
-
-    specs = [seeded(spec, settings.seed) for spec in specs]
+    judges = [j.seeded(settings.seed) if hasattr(j, "seeded") else j for j in judges]
     asked: dict[str, Any] = {
-        "judges": [identity_of(spec) for spec in specs],
+        "judges": [identity_of(judge) for judge in judges],
         "data": dict(data.identity),
         "settings": settings.identity,
     }
@@ -195,65 +177,69 @@ def execute(
             f"the judge {twice[0]['judge']!r} is given twice, and the log could not tell the two "
             "apart. Name each function: CallableJudge(function, name=...)"
         )
-    with (
-        joined() as ranks,
-        opened(out) as place,
-        claimed(place) if ranks.first else nullcontext(),
-    ):
-        if cluster is not None and ranks.size > 1:
+    with ExitStack() as stack:
+        ranks: Ranks | None = None
+        if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+            from local_judges.ranks import joined
+
+            ranks = stack.enter_context(joined())
+        if cluster is not None and ranks is not None:
             raise JudgeSenseError("--engine ray starts its own processes; start only one")
-        folder = place.folder
-        run = RunFolder(place, asked, writes=ranks.first)
+        first = ranks is None or ranks.rank == 0
+        place = stack.enter_context(opened(out))
+        if first:
+            stack.enter_context(claimed(place))
+        run = RunFolder(place, asked, writes=first)
+        finished = run.is_finished()
         # No process writes before all have read the state of the run.
-        if all(ranks.gather(run.is_finished())):
-            report = saved_report(folder)
-            if report is None and ranks.first:
-                place.fetch_parts()
-                report = write_report(folder)
-                place.save()
-        else:
+        finished = finished if ranks is None else all(ranks.gather(finished))
+        report = saved_report(place.folder) if finished else None
+        if not finished:
             run.repair(note)
-            work = _Work(settings, run, note, ranks, cluster, spent, quicker)
-            with cluster.connected() if cluster else nullcontext():
-                _judge_all(work, specs, data)
-            report = None
-            if ranks.first:
+            if cluster is not None:
+                stack.enter_context(cluster.connected())
+            benchmark = data.selected(settings)
+            _describe(run, benchmark, settings)
+            run.record["hardware"]["processes"] = 1 if ranks is None else ranks.size
+            for judge in judges:
+                require_fitting(judge, benchmark, settings)
+                require_effort(judge, benchmark, data)
+            run.write_data(benchmark.pairs, benchmark.prompts)
+            for index, judge in enumerate(judges):
+                spent = _judge(run, judge, index, benchmark, settings, note, spent, ranks, cluster)
+            if first:
                 run.finish()
-                report = write_report(folder)
-                place.save()
-        reported: dict[str, Any] = ranks.gather(report)[0]
-        return reported
+        elif report is None and first:
+            place.fetch_parts()
+        if report is None and first:
+            from judgesense.reporting.report import write_report
+
+            report = write_report(place.folder)
+            place.save()
+        if ranks is not None:
+            report = ranks.gather(report)[0]
+        assert report is not None
+        return report
 
 
-@dataclass
-class _Work:
-    """The state of a run in progress; ``spent`` is in US dollars."""
+def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
+    """Record what the run is about.
 
-    settings: Settings
-    run: RunFolder
-    note: Note
-    ranks: Ranks
-    cluster: RayCluster | None
-    spent: float
-    quicker: Sequence[str] | None
-
-
-def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
-    """Describe the run and judge with one judge after another."""
-    settings, run = work.settings, work.run
-    benchmark = data.selected(settings)
+    Raises JudgeSenseError if it was begun with other aliases.
+    """
     aliases = json.loads(json.dumps({k: dict(v) for k, v in benchmark.aliases.items()}))
     if "data_hash" in run.record and run.record.get("aliases", {}) != aliases:
         raise JudgeSenseError(
             f"{run.place.folder} was read with other aliases in the templates, and decisions read "
             "with both cannot be told apart. Use another --out, or the same aliases"
         )
+    forms = benchmark.reply_forms
     run.describe(
         run_id=f"{run.place.folder.resolve().name}-{benchmark.data_hash}",
         dataset=dict(benchmark.source),
         data_hash=benchmark.data_hash,
         **({"aliases": aliases} if aliases else {}),
-        **({"reply_forms": forms} if (forms := benchmark.reply_forms) else {}),
+        **({"reply_forms": forms} if forms else {}),
         tasks={
             name: {
                 "labels": list(task.labels),
@@ -270,122 +256,101 @@ def _judge_all(work: _Work, specs: Sequence[Any], data: DataReference) -> None:
         repeats=settings.repeats,
         seed=settings.seed,
     )
-    run.record["hardware"]["processes"] = work.ranks.size
-    for spec in specs:
-        require_fitting(spec, benchmark, settings)
-        require_effort(spec, benchmark, data)
-    run.write_data(benchmark.pairs, benchmark.prompts)
-    for index, spec in enumerate(specs):
-        _judge_one(work, spec, index, benchmark)
 
 
-def _judge_one(work: _Work, spec: Any, index: int, benchmark: Benchmark) -> None:
-    """Load one judge, judge what it has not judged yet, and record it."""
-    from local_judges.api.judge import UNREACHED
-    from local_judges.distributed.ray_runner import RayJudge
+def _judge(
+    run: RunFolder,
+    given: Any,
+    index: int,
+    benchmark: Benchmark,
+    settings: Settings,
+    note: Note,
+    spent: float,
+    ranks: Ranks | None,
+    cluster: RayCluster | None,
+) -> float:
+    """Load one judge, judge what it has not judged yet, and record it.
+
+    Returns the US dollars that the run has spent; ``spent`` are those before this judge.
+    """
     from local_judges.protocol import Budgeted
-    from local_judges.registry import JudgeSpec
     from local_judges.runner import run_judge
 
-    settings, run, whole = work.settings, work.run, benchmark.prompts.num_rows
-    benchmark = answerable(spec, benchmark)
+    whole = benchmark.prompts.num_rows
+    benchmark = answerable(given, benchmark)
     if left_out := whole - benchmark.prompts.num_rows:
-        work.note(
-            f"{name_of(spec)} takes no such effort or thinking: {left_out} prompts are left out"
-        )
-    judge = (
-        RayJudge(work.cluster, spec, run.place.parts, beside=PROMPTS_FILE, note=work.note)
-        if work.cluster is not None
-        else spec.load()
-        if isinstance(spec, JudgeSpec)
-        else spec
-    )
+        note(f"{name_of(given)} takes no such effort or thinking: {left_out} prompts are left out")
+    judge: Any
+    if cluster is not None:
+        from local_judges.ray_runner import RayJudge
+
+        judge = RayJudge(cluster, given, run.place.parts, beside=PROMPTS_FILE, note=note)
+    else:
+        judge = given.load() if hasattr(given, "load") else given
     try:
         facts: dict[str, Any] = {"describe": dict(judge.describe())}
-        if price := spec.options.get("price") if isinstance(spec, JudgeSpec) else _price_of(spec):
+        if price := getattr(judge, "price", None):
             facts["price"] = {"input": price[0], "output": price[1]}
         run.enter(judge.name, **facts)
-        stabilised = getattr(spec, "stabilised", None)
-        scorings = (
-            (stabilised.scoring,)
-            if stabilised is not None and not settings.strict
-            else _scorings_for(judge, settings, work.note)
-        )
-        if settings.content_free and "options" not in scorings:
-            raise JudgeSenseError(
-                f"--content-free reads option probabilities, and judge {judge.name} offers "
-                f"{' and '.join(scorings)} scoring only: leave it out"
-            )
+        stabilised = getattr(given, "stabilised", None)
+        scorings = _scorings(judge, stabilised, settings, note)
         if "options" in scorings and (reading := facts["describe"].get("options")):
+            from local_judges.api.judge import UNREACHED
+
             run.require_same_reading(reading, UNREACHED)
-            work.note(f"{judge.name} reads option probabilities from {reading}")
-        asked: dict[str, Any] = {
-            "judge_index": index,
-            "repeats": settings.repeats,
-            "seed": settings.seed,
-            "begin": run.begin,
-        }
+            note(f"{judge.name} reads option probabilities from {reading}")
         if stabilised is not None and len(stabilised.rule.wordings) > 1 and len(benchmark.pairs):
-            work.note(
+            note(
                 f"{judge.name} asks its own {len(stabilised.rule.wordings)} wordings whatever the "
                 "wording of the run, so it is steady by construction"
             )
+        plan: dict[str, Any] = {
+            "judge_index": index, "repeats": settings.repeats, "seed": settings.seed,
+        }  # fmt: skip
+        earlier = 0.0
         if isinstance(judge, Budgeted):
-            before, judge.spent = judge.spent, judge.spent + work.spent
-        if isinstance(judge, RayJudge):
-            outcome = judge.run(benchmark, scorings, **asked)
+            earlier, judge.spent = judge.spent, judge.spent + spent
+        if cluster is not None:
+            outcome = judge.run(benchmark, scorings, begin=run.begin, **plan)
         else:
+            pace = None
+            if hasattr(given, "identity"):
+                from local_judges.pace import Pace
+
+                # An API's answers cost money, and vLLM is only fast with many prompts at once.
+                sample = given.engine == "transformers"
+                pace = Pace(given.identity(), scorings, note, sample=sample)
             outcome = run_judge(
-                judge,
-                benchmark,
-                run.place.parts,
-                scorings,
-                ranks=work.ranks,
-                note=work.note,
-                pace=_pace_of(spec, scorings, work),
-                **asked,
-            )
+                judge, benchmark, run.place.parts, scorings, ranks=ranks, begin=run.begin,
+                note=note, pace=pace, **plan,
+            )  # fmt: skip
         if isinstance(judge, Budgeted):
-            work.spent = judge.spent - before
+            spent = judge.spent - earlier
     finally:
         judge.close()
     run.leave(outcome.seconds, outcome.counts, outcome.failed)
+    return spent
 
 
-def _pace_of(spec: Any, scorings: Sequence[str], work: _Work) -> Pace:
-    from local_judges.pace import WAYS, Pace
-    from local_judges.registry import JudgeSpec
+def _scorings(judge: Any, stabilised: Any, settings: Settings, note: Note) -> tuple[str, ...]:
+    """The scorings of the settings that the judge offers.
 
-    named = isinstance(spec, JudgeSpec)
-    return Pace(
-        spec.identity() if named else None,
-        scorings,
-        work.note,
-        # An API's answers cost money, and vLLM is only fast with many prompts at once.
-        sample=named and spec.engine == "transformers",
-        repeats=work.settings.repeats,
-        ways=WAYS if work.quicker is None else work.quicker,
-    )
-
-
-def _scorings_for(judge: Any, settings: Settings, note: Note) -> tuple[str, ...]:
-    offered = tuple(scoring for scoring in settings.scorings if scoring in judge.scorings)
-    if settings.strict or offered == settings.scorings or not offered:
-        return settings.scorings
-    note(f"{judge.name} offers {' and '.join(offered)} scoring only")
-    return offered
-
-
-def _is_function(judge: Any) -> bool:
-    from local_judges.protocol import Judge
-
-    return callable(judge) and not isinstance(judge, Judge)
-
-
-def _price_of(judge: Any) -> tuple[float, float] | None:
-    """A loaded judge's price, in US dollars per million (input, output) tokens."""
-    price: tuple[float, float] | None = getattr(judge, "price", None)
-    return price
+    Raises JudgeSenseError if content-free prompts are asked of a judge without probabilities.
+    """
+    scorings = settings.scorings
+    if not settings.strict and stabilised is not None:
+        scorings = (stabilised.scoring,)
+    elif not settings.strict:
+        offered = tuple(scoring for scoring in scorings if scoring in judge.scorings)
+        if offered and offered != scorings:
+            note(f"{judge.name} offers {' and '.join(offered)} scoring only")
+        scorings = offered or scorings
+    if settings.content_free and "options" not in scorings:
+        raise JudgeSenseError(
+            f"--content-free reads option probabilities, and judge {judge.name} offers "
+            f"{' and '.join(scorings)} scoring only: leave it out"
+        )
+    return scorings
 
 
 def failed_prompts(out: str | Path) -> list[str]:

@@ -54,11 +54,22 @@ def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None
 
 
 def answerable(judge: Any, benchmark: Benchmark) -> Benchmark:
-    """The benchmark without the prompts that the judge, or the spec of one, cannot be asked."""
-    from local_judges.plan import without_effort
+    """The benchmark without the prompts that the judge, or the spec of one, cannot be asked: those
+    with a reasoning effort or a cap on thinking, unless it takes one."""
+    prompts = benchmark.prompts
+    effort, thinking = (getattr(judge, f"takes_{what}", False) for what in ("effort", "thinking"))
+    if "effort" not in prompts.column_names or (effort and thinking):
+        return benchmark
+    import pyarrow.compute as pc
 
-    takes = {name: getattr(judge, name, False) for name in ("takes_effort", "takes_thinking")}
-    return replace(benchmark, prompts=without_effort(benchmark.prompts, **takes))
+    asked = prompts["effort"]
+    caps = pc.fill_null(pc.utf8_is_decimal(asked), False)
+    kept = pc.is_null(asked)
+    if thinking:
+        kept = pc.or_(kept, caps)
+    if effort:
+        kept = pc.or_(kept, pc.invert(caps))
+    return replace(benchmark, prompts=prompts.filter(kept))
 
 
 def name_of(judge: Any) -> str:

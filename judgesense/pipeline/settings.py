@@ -10,8 +10,7 @@ from typing import Any
 
 from judgesense.decisions.log import SCORINGS
 from judgesense.errors import JudgeSenseError
-
-ORDERS = ("AB", "BA")
+from judgesense.tasks import ORDERS
 
 Note = Callable[[str], None]
 
@@ -56,9 +55,27 @@ class Settings:
         content_free: bool = False,
     ) -> Settings:
         """The settings as people write them: ``scoring`` is generate, options, both, or None for
-        what each judge offers."""
+        what each judge offers.
+
+        Raises JudgeSenseError for an unknown name and a number out of range.
+        """
+        scorings = SCORINGS if scoring in (None, "both") else (str(scoring),)
+        for what, given, known in (("scoring", scorings, SCORINGS), ("order", orders, ORDERS)):
+            if unknown := [name for name in given or () if name not in known]:
+                choices = (*known, "both") if what == "scoring" else known
+                raise JudgeSenseError(
+                    f"unknown {what} {unknown[0]!r}; choose one of {', '.join(choices)}"
+                )
+        if content_free and "options" not in scorings:
+            raise JudgeSenseError(
+                "--content-free reads option probabilities: add --scoring options or both"
+            )
+        if not 1 <= repeats <= _MOST_REPEATS:
+            raise JudgeSenseError(f"repeats must be from 1 to {_MOST_REPEATS:,}")
+        if limit is not None and limit < 1:
+            raise JudgeSenseError(f"limit must be at least 1, got {limit}")
         return cls(
-            scorings=SCORINGS if scoring in (None, "both") else (scoring,),
+            scorings=scorings,
             strict=scoring is not None,
             tasks=tuple(tasks) if tasks is not None else None,
             orders=tuple(orders) if orders is not None else None,
@@ -76,24 +93,3 @@ class Settings:
         if not self.content_free:
             del found["content_free"]
         return found
-
-    def __post_init__(self) -> None:
-        if unknown := [scoring for scoring in self.scorings if scoring not in SCORINGS]:
-            raise JudgeSenseError(
-                f"unknown scoring {unknown[0]!r}; choose one of {', '.join(SCORINGS)}, both"
-            )
-        if not self.scorings:
-            raise JudgeSenseError(f"no scoring; choose one of {', '.join(SCORINGS)}, both")
-        if unknown := [order for order in self.orders or () if order not in ORDERS]:
-            raise JudgeSenseError(
-                f"unknown order {unknown[0]!r}; choose one of {', '.join(ORDERS)}"
-            )
-        if self.content_free and "options" not in self.scorings:
-            raise JudgeSenseError(
-                "--content-free reads option probabilities: add --scoring options or both"
-            )
-        for name, value in (("repeats", self.repeats), ("limit", self.limit)):
-            if value is not None and value < 1:
-                raise JudgeSenseError(f"{name} must be at least 1, got {value}")
-        if self.repeats > _MOST_REPEATS:
-            raise JudgeSenseError(f"repeats must be at most {_MOST_REPEATS:,}, got more")

@@ -28,9 +28,8 @@ from local_judges.protocol import Answer, Judge, Request
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decide
 from local_judges.runner import ask_all
-from local_judges.stabilised import margin_of_votes
+from local_judges.stabilised import Messages, margin_of_votes
 from local_judges.stabilised_file import Stabilised, read_stabilised
-from local_judges.stabilised_messages import Messages
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def judge_items(
     ...     print(out.read_text().splitlines()[1])
     relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,
     """
-    from local_judges.distributed.ray_cluster import cluster_of
+    from local_judges.ray_runner import cluster_of
 
     target = Path(out)
     if target.suffix not in FORMATS:
@@ -117,7 +116,7 @@ def judge_items(
     )
     folder = target.with_name(f"{target.name}.run")
     settings = Settings.of(stabilised.scoring)
-    execute([spec], data, settings, folder, note or to_stderr, cluster, quicker=())
+    execute([spec], data, settings, folder, note or to_stderr, cluster)
     found = verdicts_of(read_log(folder), stabilised, read)
     write_verdicts(found, target)
     asked = [v.ask_person for v in found if v.ask_person is not None]

@@ -220,7 +220,7 @@ def run_plan(plan: CustomPlan, out: Path, note: Callable[[str], None] = to_stder
     benchmark = build(plan.templates, rows, plan.design, plan.pairs, plan.settings.seed)
     report = judged(
         plan.judges, benchmark, plan.identity, plan.settings, out / "run", note,
-        variants=plan.variants, parts=lambda: (plan.templates, rows), quicker=(),
+        variants=plan.variants, parts=lambda: (plan.templates, rows),
     )  # fmt: skip
     log = read_log(out / "run")
     result = Result(

@@ -14,10 +14,10 @@ from local_judges.answer_format import instruction_of, schema_of
 from local_judges.api.endpoint import Endpoint, scorings_of
 from local_judges.api.retry import FatalError, Retry
 from local_judges.api.session import Session, event_loop
-from local_judges.distributed.ranks import processes
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
+from local_judges.ranks import processes
 
 TOP_TOKENS = "the first token's best 20 alternatives; option_mass is a lower bound"
 WHOLE_OPTIONS = "each option's whole token sequence, by token id"

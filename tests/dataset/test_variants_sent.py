@@ -15,7 +15,7 @@ import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import prepare
 from judgesense.pipeline.data import data_reference
-from judgesense.pipeline.dry_run import describe
+from judgesense.pipeline.dry_run import describe, dry_run
 from judgesense.pipeline.fitting import answerable
 from judgesense.pipeline.settings import Settings
 from judgesense_dataset.embedded import embedded_items
@@ -113,7 +113,8 @@ def test_a_dry_run_counts_what_is_asked_twice() -> None:
 
     def told(names: list[str] | None) -> list[str]:
         data = data_reference(None, None, None, names)
-        return list(describe(prepare("model", data, settings, options)))
+        judges, _ = prepare("model", settings, options)
+        return list(describe(dry_run(judges, data, settings)))
 
     assert "6 of them twice" in told(["json"])[1]
     costs = [float(told(names)[2].partition("$")[2].partition(",")[0]) for names in (["json"], [])]

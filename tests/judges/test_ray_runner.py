@@ -24,9 +24,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.storage import PartFolder, opened
 from judgesense_dataset.embedded import embedded_items
 from local_judges.api.judge import ApiJudge
-from local_judges.distributed.ranks import joined, take_a_gpu
-from local_judges.distributed.ray_cluster import RayCluster, cluster_of
-from local_judges.distributed.ray_runner import RayJudge
+from local_judges.ranks import joined, take_a_gpu
+from local_judges.ray_runner import RayCluster, RayJudge, cluster_of
 from local_judges.registry import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -302,7 +301,7 @@ def test_a_loaded_judge_with_a_key_is_not_sent_to_a_cluster(
 def test_the_actors_engine_is_that_of_the_judge() -> None:
     given = {"engine": "ray", "actor_engine": "api", "ray_gpus": 0.5, "base_url": "http://x/v1"}
     cluster, left = cluster_of(given)
-    assert cluster == RayCluster(gpus=0.5)
+    assert cluster == RayCluster(actor_engine="api", ray_gpus=0.5)
     assert left == {"engine": "api", "base_url": "http://x/v1"}
     assert cluster_of({"engine": "ray"})[1] == {}
 
@@ -318,7 +317,7 @@ def test_the_actors_engine_is_that_of_the_judge() -> None:
 def test_an_address_without_a_cluster_is_refused_before_ray_is_loaded(
     address: str, said: str
 ) -> None:
-    with pytest.raises(JudgeSenseError, match=said), RayCluster(address=address).connected():
+    with pytest.raises(JudgeSenseError, match=said), RayCluster(ray_address=address).connected():
         pass
 
 

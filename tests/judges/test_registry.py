@@ -17,7 +17,7 @@ from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.published import papers
 from local_judges.judge_files import entries
-from local_judges.options import ENGINES, ApiOptions, RayOptions, Style, rows, table
+from local_judges.options import ENGINES, ApiOptions, RayOptions, Style, rows
 from local_judges.protocol import Request
 from local_judges.registry import entry, resolve
 
@@ -174,11 +174,11 @@ def test_a_key_of_no_known_form_is_not_shown_when_the_endpoint_repeats_it(
 def test_every_option_has_a_help_text_and_appears_in_the_list() -> None:
     listed = {row[0] for row in rows()}
     for kind in (*ENGINES.values(), RayOptions):
-        for name, (field, _) in table(kind).items():
-            assert field.metadata["help"]
+        for name, field in kind.model_fields.items():
+            assert field.description
             assert name in listed
-    assert {row[0] for row in rows("api")} == set(table(ApiOptions)) | {
-        f"style.{name}" for name in table(Style)
+    assert {row[0] for row in rows("api")} == set(ApiOptions.model_fields) | {
+        f"style.{name}" for name in Style.model_fields
     }
 
 
@@ -209,9 +209,8 @@ def test_the_options_of_an_engine_are_the_arguments_of_its_judge() -> None:
 def test_a_wrong_name_lists_the_names_the_close_ones_first(wrong: str, first: str) -> None:
     with pytest.raises(JudgeSenseError) as raised:
         resolve(wrong)
-    message = str(raised.value)
-    assert f"did you mean {first}" in message
-    assert all(name in message for name in entries())
+    assert f"did you mean {first}" in str(raised.value)
+    assert "judgesense judges list" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -222,10 +221,10 @@ def test_a_wrong_name_lists_the_names_the_close_ones_first(wrong: str, first: st
         ("gpt-4o", {"engine": "transformers"}, "is at an endpoint"),
         ("smollm2-135m", {"model": "other"}, "--model other names a model at an endpoint"),
         ("org/model", {"model": "other"}, "--model other names a model at an endpoint"),
-        ("gpt-4o", {"style": {"sytem_role": False}}, r"style\.sytem_role: unknown key"),
-        ("gpt-4o", {"style": {"sends_seed": "false"}}, r"style\.sends_seed: must be true or false"),
-        ("gpt-4o", {"concurrency": "8"}, r"judge gpt-4o: concurrency: must be a whole number"),
-        ("gpt-4o", {"requests_per_minute": 0.5}, r"requests_per_minute: must be a number of 1 or"),
+        ("gpt-4o", {"style": {"sytem_role": False}}, r"style\.sytem_role: unknown option"),
+        ("gpt-4o", {"style": {"sends_seed": "false"}}, r"style\.sends_seed: must be a valid bool"),
+        ("gpt-4o", {"concurrency": "8"}, r"judge gpt-4o: concurrency: must be a valid int"),
+        ("gpt-4o", {"requests_per_minute": 0.5}, r"requests_per_minute: must be greater"),
         ("org/model", {"temperature": "hot"}, r"judge org/model: temperature: must be a number"),
         ("gpt-4o", {"engine": "abacus"}, "unknown engine 'abacus'"),
     ],

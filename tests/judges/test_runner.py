@@ -294,5 +294,3 @@ def test_requests_are_a_view_that_agrees_with_the_table() -> None:
     ids = data.prompts["prompt_id"].to_pylist()
     assert [requests[i].prompt_id for i in range(len(requests))] == list(dict.fromkeys(ids))
     assert requests.take([3, 1]) == [requests[3], requests[1]]
-    for index in range(len(requests)):
-        assert {ids[row] for row in requests.rows(index)} == {requests[index].prompt_id}

@@ -226,15 +226,15 @@ def test_a_judge_without_a_file_needs_a_task(tmp_path: Path) -> None:
 BAD = [
     ((MARK,), 2, "version 2"),
     (("rule", "wordings"), ["r9"], "r9"),
-    (("rule", "orders"), ["-"], "orders"),
-    (("rule", "read"), "loudest", "read must be one of"),
+    (("rule", "orders"), ["-"], "in the order"),
+    (("rule", "read"), "loudest", "read: must be"),
     (("rule", "offsets"), {"r1": {"A": 0.1, "C": -0.1}}, "for the labels"),
-    (("rule", "offsets"), {"r1": {"A": "much", "B": 0}}, "must be a number"),
+    (("rule", "offsets"), {"r1": {"A": "much", "B": 0}}, "must be a valid number"),
     (("tasks", "relevance", "labels"), ["A", "B", "C"], "two labels"),
     (("tasks", "relevance", "templates"), [], "at least 1"),
     (("ask_person", "threshold"), -1.0, "threshold"),
-    (("code",), "import os", "unknown key 'code'"),
-    (("judge", "api_key"), "secret", "unknown key 'api_key'"),
+    (("code",), "import os", "code: unknown key"),
+    (("judge", "api_key"), "secret", "api_key: unknown key"),
     (("judge",), {"judge": "x"}, "name"),
 ]  # fmt: skip
 

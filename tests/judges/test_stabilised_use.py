@@ -27,9 +27,8 @@ from judgesense_dataset.templates import load_templates
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
-from local_judges.stabilised import stabilised_judge
+from local_judges.stabilised import Members, Messages, stabilised_judge
 from local_judges.stabilised_file import Stabilised, read_stabilised
-from local_judges.stabilised_messages import Asked, Messages
 
 BIASED = CallableJudge(biased, name="biased", scoring="options")
 
@@ -132,10 +131,10 @@ def test_a_split_that_does_not_matter_is_no_error(run_dir: Path, tmp_path: Path)
     request = Request(prompt_id(text), text, ("A", "B"))
     one = Messages(read_stabilised(stable(run_dir, tmp_path / "a.yaml", "calibrated")))
     both = Messages(read_stabilised(stable(run_dir, tmp_path / "b.yaml", "both orders")))
-    asked = one.asked(request)
-    assert isinstance(asked, Asked)
-    assert asked.members[0][0].text == text
-    assert "looks like the layout" in str(both.asked(request))
+    members = one.members(request)
+    assert isinstance(members, Members)
+    assert members.requests[0][0].text == text
+    assert "looks like the layout" in str(both.members(request))
 
 
 def test_an_option_that_was_not_shown_counts_as_in_the_report(

@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from judgesense.pipeline.data import Parts
     from judgesense.studies.common.figures import Kind
 
-QUICKER = ("--set dtype=bfloat16", "--scoring options", "--quick")
-"""Flags of the papers' studies that shorten one."""
-
 _STUDIES = Path(__file__).parents[1]
 
 Text = str | Callable[[Any], str]
@@ -200,20 +197,18 @@ def judged(
     spent: float = 0.0,
     variants: Sequence[str] = (),
     parts: Parts | None = None,
-    quicker: Sequence[str] | None = QUICKER,
 ) -> dict[str, Any]:
     """Judge a study's grid into ``out``, as ``judgesense run`` does, and return its report.
 
     ``identity`` holds JSON values that fix the benchmark's content (names, hashes, seed). A
     finished run is read, and an interrupted one is resumed. ``spent`` US dollars already count
     against the judges' ``max_cost``. ``variants`` are chosen as in ``judgesense run`` and made from
-    the templates and items of ``parts``. ``quicker`` are the command's flags that make a long study
-    shorter, None for those of ``judgesense run``.
+    the templates and items of ``parts``.
     """
     load = benchmark if callable(benchmark) else lambda: benchmark
     data = varied(DataReference(dict(identity), load, parts), variants)
     specs = resolve_all(judges, None, {})
-    return execute(specs, data, settings, out, note, spent=spent, quicker=quicker)
+    return execute(specs, data, settings, out, note, spent=spent)
 
 
 def need_judges(judges: Sequence[Any], least: int, what: str) -> None:

@@ -5,14 +5,18 @@ Of n processes each judges every n-th part of the plan; the first one keeps the 
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.plan import Part
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _PATIENCE = timedelta(days=30)
@@ -21,26 +25,16 @@ _PATIENCE = timedelta(days=30)
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among those that share a run; ``rank`` 0 keeps the record."""
+    """This process among those that share a run; ``rank`` 0 keeps the record and reports."""
 
-    rank: int = 0
-    size: int = 1
-
-    @property
-    def first(self) -> bool:
-        """Whether this process keeps the record and reports."""
-        return self.rank == 0
+    rank: int
+    size: int
 
     def gather(self, value: Any) -> list[Any]:
         """The values of all processes in the order of their ranks; waits for all of them.
 
         Raises JudgeSenseError if one of them has ended.
-
-        >>> Ranks().gather("alone")
-        ['alone']
         """
-        if self.size == 1:
-            return [value]
         import torch.distributed as dist
 
         values: list[Any] = [None] * self.size
@@ -53,27 +47,39 @@ class Ranks:
             ) from error
         return values
 
+    def require_same(self, judge: str, parts: Sequence[Part]) -> None:
+        """Raise JudgeSenseError if the processes loaded different judges or planned differently."""
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(part.name.encode())
+            for batch in part.batches:
+                digest.update(np.asarray(batch, dtype=np.int64).tobytes())
+        for what, value in (("run different judges", judge),
+                            ("plan different batches", digest.hexdigest())):  # fmt: skip
+            if len(values := set(self.gather(value))) > 1:
+                names = f", {' and '.join(sorted(values))}" if value == judge else ""
+                raise JudgeSenseError(
+                    f"the processes {what}{names}; use machines with the same weights and the same "
+                    "kind of device"
+                )
+
 
 def processes() -> int:
     """The number of processes that share a run, from the variable ``WORLD_SIZE``."""
     return _number("WORLD_SIZE", 1)
 
 
-def keeps_the_record() -> bool:
-    """Whether this process is the only one of a run, or the first."""
-    return processes() <= 1 or _number("RANK", 0) == 0
-
-
 @contextmanager
-def joined() -> Iterator[Ranks]:
+def joined() -> Iterator[Ranks | None]:
     """Join the processes that share this run, by the variables ``RANK`` and ``WORLD_SIZE``.
 
-    ``accelerate launch`` and ``torchrun`` set them. Each process sees one GPU of its machine: of
-    the visible ones, number ``LOCAL_RANK``. Raises JudgeSenseError for inconsistent variables.
+    ``accelerate launch`` and ``torchrun`` set them; None for a single process. Each process sees
+    one GPU of its machine: of the visible ones, number ``LOCAL_RANK``. Raises JudgeSenseError for
+    inconsistent variables.
     """
     size = processes()
     if size <= 1:
-        yield Ranks()
+        yield None
         return
     rank = _number("RANK", -1)
     if not 0 <= rank < size or not os.environ.get("MASTER_ADDR"):
@@ -110,8 +116,6 @@ def take_a_gpu(local_rank: int, local_size: int) -> None:
 
 def _number(variable: str, default: int) -> int:
     text = os.environ.get(variable, "")
-    if not text:
-        return default
-    if not text.isdigit():
+    if text and not text.isdigit():
         raise JudgeSenseError(f"the environment variable {variable} is not a number: {text!r}")
-    return int(text)
+    return int(text or default)

@@ -10,32 +10,34 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import socket
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
-from judgesense.errors import JudgeSenseError
+from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.run_folder.storage import PartFolder
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
-from local_judges.distributed.ray_cluster import RayCluster
+from local_judges.options import RayOptions, checked
 from local_judges.plan import Part, Requests, plan_parts
-from local_judges.progress import Progress
-from local_judges.protocol import Judge
-from local_judges.registry import JudgeSpec
+from local_judges.protocol import Judge, ResolvedJudge
 from local_judges.rows import decision_log
 from local_judges.runner import (
     Interrupted,
     JudgeOutcome,
     ask_parts,
-    leave_planned,
+    progress,
     require_scorings,
+    set_aside_unplanned,
     together,
 )
 
@@ -43,9 +45,131 @@ PARTS_A_CALL = 16
 """The maximum number of parts in one call: engines work best when they can read ahead."""
 CALLS_AN_ACTOR = 4
 """The minimum number of calls per actor, if there are enough parts: this spreads the load."""
-_LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute")
 LOSSES_A_CALL = 5
 """How many actors may be lost over the same call before the run fails."""
+_LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute")
+_REACH_WITHIN_S = 5.0
+
+
+class RayCluster(RayOptions):
+    """The cluster that a run uses, and the resources of each actor.
+
+    Without ``ray_address`` it is that of $RAY_ADDRESS, or else Ray started on this machine alone.
+    """
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Connect to the cluster. Raises JudgeSenseError within seconds if it does not answer."""
+        address = self.ray_address or os.environ.get("RAY_ADDRESS")
+        _require_reachable(address)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if address in (None, "local"):
+            # Whoever reaches Ray's ports can run code. Without clusters on this system it listens
+            # only on 127.0.0.1; setting that address would not do so.
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        # Errors in Ray reach us as exceptions; its own log would go to the user's terminal.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        try:
+            import ray
+            import ray.data
+        except ImportError as error:
+            raise MissingExtraError("ray", "ray", "--engine ray") from error
+        if ray.is_initialized():
+            yield
+            return
+        try:
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                include_dashboard=False if address in (None, "local") else None,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise JudgeSenseError(
+                f"cannot connect to the Ray cluster {address or 'of this machine'}: "
+                f"{' '.join(str(error).split())}"
+            ) from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+    def resources(self) -> dict[str, float]:
+        """The resources of one actor, in Ray's names."""
+        import ray
+
+        gpus = self.ray_gpus
+        if gpus is None:
+            gpus = 1.0 if ray.cluster_resources().get("GPU") else 0.0
+        return {"num_cpus": self.ray_cpus, "num_gpus": gpus}
+
+    def require_room(self, note: Callable[[str], None]) -> None:
+        """Note it if no machine of the cluster has room for an actor yet: one may join later.
+
+        Raises JudgeSenseError if none can, because Ray runs on this machine alone.
+        """
+        import ray
+
+        gpus, cpus = self.resources()["num_gpus"], self.ray_cpus
+        offered = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        if any(has.get("GPU", 0) >= gpus and has.get("CPU", 0) >= cpus for has in offered):
+            return
+        takes = f"an actor needs {gpus:g} GPUs and {cpus:g} CPUs"
+        if (self.ray_address or os.environ.get("RAY_ADDRESS")) is None:
+            raise JudgeSenseError(
+                f"{takes}, but this machine has {offered[0].get('GPU', 0):g} and "
+                f"{offered[0].get('CPU', 0):g}; set ray_gpus and ray_cpus"
+            )
+        note(f"{takes}, but no machine of the Ray cluster has them now; waiting for one to join")
+
+    def pool(self) -> tuple[int, int]:
+        """The minimum and the maximum number of actors."""
+        if self.ray_actors is not None:
+            return self.ray_actors
+        import ray
+
+        gpus = self.resources()["num_gpus"]
+        fit = int(ray.cluster_resources().get("GPU", 0) // gpus) if gpus else 1
+        return max(fit, 1), max(fit, 1)
+
+
+def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str, Any]]:
+    """The cluster that a judge's options describe, if any, and the remaining options.
+
+    ``engine="ray"`` asks for one; ``actor_engine`` is then the engine of the actors. Raises
+    JudgeSenseError for options of Ray without ``engine="ray"``.
+
+    >>> cluster_of({"engine": "ray", "ray_actors": 2, "dtype": "float32"})[1]
+    {'dtype': 'float32'}
+    """
+    about_ray = {k: v for k, v in options.items() if k.startswith("ray_") or k == "actor_engine"}
+    others = {key: value for key, value in options.items() if key not in about_ray}
+    if others.get("engine") != "ray":
+        if about_ray:
+            raise JudgeSenseError(f"{min(about_ray)} is for --engine ray")
+        return None, others
+    del others["engine"]
+    cluster = checked(RayCluster, about_ray, "", "option of the engine ray")
+    return cluster, others | ({"engine": cluster.actor_engine} if cluster.actor_engine else {})
+
+
+def _require_reachable(address: str | None) -> None:
+    """Raise JudgeSenseError if HOST:PORT does not answer; Ray itself would try for a minute."""
+    if address is None or address in ("auto", "local"):
+        return
+    if address.startswith("ray://"):
+        raise JudgeSenseError(
+            f"{address} is the address of a Ray client, which does not support Ray Data; run with "
+            "ray_address=auto on a machine of the cluster (ray job submit runs a command there)"
+        )
+    if not (parts := re.fullmatch(r"\[?([^\]]+?)\]?:(\d+)", address)):
+        raise JudgeSenseError(f"ray_address must be auto or HOST:PORT, got {address!r}")
+    try:
+        socket.create_connection((parts[1], int(parts[2])), _REACH_WITHIN_S).close()
+    except OSError as error:
+        raise JudgeSenseError(
+            f"no Ray cluster answers at {address} ({error}); start one with: ray start --head"
+        ) from error
 
 
 class RayJudge:
@@ -66,13 +190,13 @@ class RayJudge:
     def __init__(
         self,
         cluster: RayCluster,
-        source: JudgeSpec | Judge,
+        source: ResolvedJudge | Judge,
         parts: PartFolder,
         *,
         beside: str,
         note: Callable[[str], None],
     ) -> None:
-        given = source.options if isinstance(source, JudgeSpec) else {}
+        given = source.options if isinstance(source, ResolvedJudge) else {}
         if limit := next((name for name in _LIMITS if given.get(name) is not None), None):
             raise JudgeSenseError(
                 f"{limit} cannot be shared by the actors of a cluster; set a limit at the provider"
@@ -85,10 +209,11 @@ class RayJudge:
         lasting = {"max_restarts": LOSSES_A_CALL, "max_task_retries": LOSSES_A_CALL}
         planner = ray.remote(_Planner).options(**cluster.resources(), **lasting)
         self._planner = planner.remote(self._home)
-        told = _heard(self._planner.meet.remote())
-        self.name: str = told["name"]
-        self.scorings = frozenset(told["scorings"])
-        self._describe: dict[str, Any] = told["describe"]
+        judge = _heard(self._planner.meet.remote())
+        self.name: str = judge["name"]
+        self.price: tuple[float, float] | None = given.get("price")
+        self.scorings = frozenset(judge["scorings"])
+        self._describe: dict[str, Any] = judge["describe"]
 
     def describe(self) -> dict[str, Any]:
         """The description by the actor's judge, with the resources of the actors."""
@@ -123,18 +248,18 @@ class RayJudge:
         # The pool needs the planner's GPU.
         self.close()
         begin()
-        leave_planned(self._home.parts, [part.name for part in parts], judge_index, self._note)
+        set_aside_unplanned(self._home.parts, parts, judge_index, self._note)
         outcomes = [JudgeOutcome(self.name)]
         total = len(Requests(benchmark.prompts)) * repeats
         started = time.perf_counter()
         try:
-            with Progress(self.name, total) as progress:
+            with progress(self.name, total) as advance:
                 aliases = {key: dict(each) for key, each in benchmark.aliases.items()}
-                for told in self._answered(parts, prompts, tuple(scorings), aliases):
-                    for line in told["notes"]:
+                for reply in self._answered(parts, prompts, tuple(scorings), aliases):
+                    for line in reply["notes"]:
                         self._note(line)
-                    outcomes.append(JudgeOutcome(**told["outcome"]))
-                    progress.advance(outcomes[-1].planned)
+                    outcomes.append(JudgeOutcome(**reply["outcome"]))
+                    advance(outcomes[-1].planned)
         except KeyboardInterrupt:
             raise Interrupted(together(outcomes).planned, total) from None
         whole = together(outcomes)
@@ -180,10 +305,10 @@ class RayJudge:
             )
         try:
             for row in answered.iter_rows():
-                told = json.loads(row["told"])
-                if "error" in told:
-                    raise JudgeSenseError(told["error"])
-                yield told
+                reply = json.loads(row["reply"])
+                if "error" in reply:
+                    raise JudgeSenseError(reply["error"])
+                yield reply
         except ray.exceptions.RayActorError as error:
             raise JudgeSenseError(
                 f"the Ray cluster lost {LOSSES_A_CALL + 1} actors over the same prompts "
@@ -205,23 +330,23 @@ def _heard(reference: Any) -> Any:
     import ray
 
     try:
-        told = ray.get(reference)
+        reply = ray.get(reference)
     except ray.exceptions.RayError as error:
         if isinstance(error, ray.exceptions.RayTaskError):
             raise
         raise JudgeSenseError(
             f"no actor of the Ray cluster could load the judge: {' '.join(str(error).split())}"
         ) from error
-    if "error" in told:
-        raise JudgeSenseError(told["error"])
-    return told["told"]
+    if "error" in reply:
+        raise JudgeSenseError(reply["error"])
+    return reply["value"]
 
 
 @dataclass(frozen=True)
 class _Home:
     """Everything that an actor needs to load the judge and write the log."""
 
-    source: JudgeSpec | Judge
+    source: ResolvedJudge | Judge
     parts: PartFolder
     beside: str
     version: str = __version__
@@ -234,7 +359,7 @@ class _Home:
                 f"{self.version}"
             )
         self.parts.require_usable(self.beside)
-        return self.source.load() if isinstance(self.source, JudgeSpec) else self.source
+        return self.source.load() if isinstance(self.source, ResolvedJudge) else self.source
 
 
 def _on_this_machine(error: JudgeSenseError) -> dict[str, str]:
@@ -255,7 +380,7 @@ class _Planner:
         except JudgeSenseError as error:
             return _on_this_machine(error)
         described = {"name": judge.name, "scorings": sorted(judge.scorings)}
-        return {"told": {**described, "describe": dict(judge.describe())}}
+        return {"value": {**described, "describe": dict(judge.describe())}}
 
     def plan(
         self, prompts: pa.Table, scorings: tuple[str, ...], index: int, repeats: int, seed: int
@@ -268,7 +393,7 @@ class _Planner:
             )
         except JudgeSenseError as error:
             return _on_this_machine(error)
-        return {"told": parts}
+        return {"value": parts}
 
     def _loaded(self) -> Judge:
         # Not in __init__, because a restarted actor calls only the method in progress.
@@ -299,10 +424,10 @@ class _PartJudge:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         """One row per call: the outcome and the notes, or the error that stops the run."""
         try:
-            told = self._answer([self._parts[number] for number in batch["id"]])
+            reply = self._answer([self._parts[number] for number in batch["id"]])
         except JudgeSenseError as error:
-            told = _on_this_machine(error)
-        return {"told": [json.dumps(told)]}
+            reply = _on_this_machine(error)
+        return {"reply": [json.dumps(reply)]}
 
     def _answer(self, parts: Sequence[Part]) -> dict[str, Any]:
         self._judge = judge = self._judge or self._home.load()
@@ -312,15 +437,11 @@ class _PartJudge:
                 "planned; use machines with the same weights and the same kind of device"
             )
         log = decision_log(
-            self._home.parts,
-            judge.name,
-            self._requests,
-            self._prompts,
-            self._scorings,
+            self._home.parts, judge.name, self._requests, self._prompts, self._scorings,
             self._aliases,
-        )
+        )  # fmt: skip
         notes: list[str] = []
-        asked = frozenset(self._scorings)
-        outcome = ask_parts(judge, self._requests, parts, asked, log, notes.append)
+        scorings = frozenset(self._scorings)
+        outcome = ask_parts(judge, self._requests, parts, scorings, log, notes.append)
         counted = {**vars(outcome), "counters": dict(outcome.counters)}
         return {"outcome": counted, "notes": notes}

@@ -1,1 +1,0 @@
-"""Runs on several processes or machines: ranks of one launcher, and Ray."""
