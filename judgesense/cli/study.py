@@ -80,25 +80,15 @@ def judge_sensitivity(
         opt.option(
             "A,B",
             "Open questions to answer: orders, consensus, variance, sampled, tokens, "
-            "validators, temperature, scale, language, variants; or none.",
+            "temperature, scale, language; or none.",
             default="all that can be answered",
         ),
-    ] = None,
-    validator: Annotated[
-        list[str] | None, opt.option("JUDGE", "Judges whether wordings are equivalent; repeatable.")
     ] = None,
     long_tokens: Annotated[
         int | None, opt.option("N", "Tokens per long answer.", default="2048")
     ] = None,
     draws: Annotated[
         int | None, opt.option("N", "Answers per prompt at temperature 1.", default="3")
-    ] = None,
-    parameters: Annotated[
-        list[str] | None, opt.option("JUDGE=N", "A judge's size, such as my-model=7e9; repeatable.")
-    ] = None,
-    variants: Annotated[
-        str | None,
-        opt.data_option("A,B", "Also ask these variants, such as all, in a run of their own."),
     ] = None,
     settings: opt.Settings = None,
     quick: opt.Quick = False,
@@ -108,9 +98,8 @@ def judge_sensitivity(
     """Reproduce the JudgeSense paper's tables and figures, and answer questions it left open."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as run_study
 
-    judges = judge or []
     result = run_study(
-        opt.configured(judges, settings),
+        opt.configured(judge or [], settings),
         out=out,
         log=log,
         dataset=dataset,
@@ -118,29 +107,13 @@ def judge_sensitivity(
         tasks=opt.names(tasks),
         scoring=None if scoring == "both" else scoring,
         limit=limit,
-        # A judge with options is no name, which is what makes a judge a validator too.
-        validators=(*(judges if settings else ()), *(validator or ())),
         long_tokens=long_tokens,
         draws=draws,
-        sizes=_sizes(parameters),
         quick=quick,
         seed=seed,
-        variants=opt.names(variants),
         note=opt.note,
     )
     finish(result, out, format)
-
-
-def _sizes(given: list[str] | None) -> dict[str, float]:
-    sizes = {}
-    for name, text in opt.pairs(given, "--parameters").items():
-        try:
-            sizes[name] = float(text)
-        except ValueError:
-            sizes[name] = 0.0
-        if not 0 < sizes[name] < float("inf"):
-            raise JudgeSenseError(f"--parameters {name}={text}: expected a number, such as 7e9")
-    return sizes
 
 
 @app.command("answer-matching")

@@ -288,7 +288,7 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
 
 def test_a_study_asks_only_what_the_file_allows(run_dir: Path, tmp_path: Path) -> None:
     path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
-    more = {"dataset": None, "scoring": None, "limit": None, "validators": ()}
+    more = {"dataset": None, "scoring": None, "limit": None}
     plan = make_plan([str(path)], questions=None, tasks=["relevance"], long_tokens=None,
                      draws=None, quick=False, seed=0, **more)  # fmt: skip
     assert not {"tokens", "temperature", "scale", "language"} & set(plan.questions)

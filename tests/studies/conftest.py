@@ -3,9 +3,54 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from judgesense.reporting.result import Result
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def same(value: Any, known: Any) -> bool:
+    if isinstance(value, float) and isinstance(known, int | float):
+        return math.isclose(value, known, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(value == known)
+
+
+@pytest.fixture
+def golden() -> Callable[[Result, str], None]:
+    """Compare all tables of a result with ``golden/NAME.json``.
+
+    JUDGESENSE_WRITE_GOLDEN=1 writes the file instead: look at its difference before you commit it.
+    """
+
+    def compare(result: Result, name: str) -> None:
+        found = {
+            table.name: {
+                "columns": [column.id for column in table.columns],
+                "rows": [list(row.values()) for row in table.rows],
+            }
+            for table in result.tables
+        }
+        path = GOLDEN / f"{name}.json"
+        if os.environ.get("JUDGESENSE_WRITE_GOLDEN"):
+            rows = json.dumps(found, ensure_ascii=False, allow_nan=False)
+            path.write_text(rows.replace("], [", "],\n[").replace('"rows"', '\n"rows"') + "\n")
+        expected = json.loads(path.read_text("utf-8"))
+        assert list(found) == list(expected)
+        for table, known in expected.items():
+            assert found[table]["columns"] == known["columns"], table
+            assert len(found[table]["rows"]) == len(known["rows"]), table
+            for row, values in zip(found[table]["rows"], known["rows"], strict=True):
+                assert all(map(same, row, values)), (table, row, values)
+
+    return compare
 
 
 @pytest.fixture

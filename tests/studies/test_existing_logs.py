@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,9 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.decisions.log import SCHEMA, write_part
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.common.result import Result, Table
-from judgesense.studies.judge_sensitivity.log import Judged, read_judged
-from judgesense.studies.judge_sensitivity.open_logs import consensus_results, order_results
-from judgesense.studies.judge_sensitivity.open_runs import (
-    language_results,
-    temperature_results,
-    token_results,
-)
+from judgesense.studies.common.result import Result
 from judgesense.studies.paraphrase_robustness.log_panels import plurality
 from judgesense.studies.paraphrase_robustness.logs import measure_log
-
-JUDGES = ("steady", "moved", "contrary")
 
 
 def row(judge: str, item: str, template: str, said: str, gold: str, **more: Any) -> dict[str, Any]:
@@ -42,91 +33,8 @@ def written(folder: Path, rows: Iterable[dict[str, Any]]) -> Path:
     write_part(
         pa.Table.from_pylist(list(rows), schema=SCHEMA), folder / "decisions", "part-0.parquet"
     )
-    described = [{"name": judge, "describe": {"max_tokens": 20}} for judge in JUDGES]
-    (folder / "run.json").write_text(json.dumps({"run_id": folder.name, "judges": described}))
+    (folder / "run.json").write_text(json.dumps({"run_id": folder.name}))
     return folder
-
-
-def answers(judge: str, question: int, template: str, repeat: int) -> bool:
-    """`moved` follows the wording on all questions but the first, and once its mood."""
-    if judge == "moved" and question:
-        return template == "plain" or (repeat == 1 and question == 2)
-    return judge != "contrary" or question != 1
-
-
-def asked(twins: int, shared: bool, further: bool) -> Iterable[dict[str, Any]]:
-    """Three questions of so many items each; a further run has another judge in the first place."""
-    places = (("fact", "-"), ("better", "AB"), ("better", "BA"))
-    cells = product(JUDGES, places, range(3), range(twins), ("plain", "other"), range(2))
-    for judge, (task, order), question, twin, template, repeat in cells:
-        first = answers(judge, question, template, repeat)
-        if further:
-            judge = {"steady": "moved", "moved": "steady"}.get(judge, judge)
-        labels = ("YES", "NO") if task == "fact" else ("A", "B")
-        if order == "BA" and judge != "contrary" and question != 1:
-            first = not first  # else the verdict follows the place
-        item = f"{task} {question} {twin}"
-        yield row(
-            judge, item, template, labels[not first], labels[order == "BA"], task=task,
-            order=order, repeat=repeat, cluster_id=f"{task} {question}" if shared else item,
-        )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Judged, Judged]]:
-    """Three questions of one item; two items on each; and the same, said to be independent."""
-    folder = tmp_path_factory.mktemp("logs")
-    kinds = {"alone": (1, False), "shared": (2, True), "apart": (2, False)}
-    return {
-        name: (
-            read_judged(written(folder / name, asked(*kind, further=False))),
-            read_judged(written(folder / f"{name}-2", asked(*kind, further=True))),
-        )
-        for name, kind in kinds.items()
-    }
-
-
-ENDS = ("ci_low", "ci_high")
-WORDING_ENDS = ("wording_ci_low", "wording_ci_high")
-POSITION_ENDS = ("position_ci_low", "position_ci_high")
-WITH_P = (*ENDS, "p_adjusted", "p_adjusted")
-
-
-@pytest.mark.parametrize(
-    ("measured", "task", "columns"),
-    [
-        (lambda a, b: order_results(a), "better", WORDING_ENDS + POSITION_ENDS),
-        (lambda a, b: consensus_results(a)[0], "fact", ENDS),
-        (temperature_results, "fact", ENDS + WORDING_ENDS),
-        (token_results, "fact", WITH_P),
-        (lambda a, b: language_results(a, b, "German"), "fact", WITH_P),
-    ],
-    ids=["orders", "consensus", "temperature", "tokens", "language"],
-)
-def test_a_second_item_on_a_question_adds_nothing_to_what_is_known(
-    runs: dict[str, tuple[Judged, Judged]],
-    measured: Callable[[Judged, Judged], Table],
-    task: str,
-    columns: tuple[str, ...],
-) -> None:
-    # Where a further run is measured, it is the one in which `steady` answers as `moved` did.
-    judge = "steady" if measured is temperature_results else "moved"
-    found = {}
-    for name, two in runs.items():
-        found[name] = next(
-            one
-            for one in measured(*two).rows
-            if one["task"] == task and one.get("judge", judge) == judge
-        )
-    alone, shared, apart = (found[name] for name in ("alone", "shared", "apart"))
-    for column in columns:
-        assert alone[column] is not None
-        assert shared[column] == pytest.approx(alone[column]), column
-    # Of an interval one end may be cut off, at 0 or 1.
-    for one, two in zip(columns[::2], columns[1::2], strict=False):
-        assert (apart[one], apart[two]) != pytest.approx((alone[one], alone[two])), one
-    if "n_items" in shared:
-        assert (alone["n_items"], shared["n_items"]) == (3, 6)
 
 
 def test_a_commonest_label_is_right_and_a_tie_counts_its_share() -> None:

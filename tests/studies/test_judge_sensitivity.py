@@ -1,4 +1,4 @@
-"""The judge-sensitivity study: its findings on known logs, its commands, and real judges."""
+"""The judge-sensitivity study: known logs, what is refused, and real judges."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from recipes import import_llmbar
+from study_logs import decision, write_log
 
 import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.published import paper_judges
+from judgesense.reporting.result import Result
 from judgesense.run_folder.folder import read_run
-from judgesense.studies.common.result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
-from judgesense.studies.judge_sensitivity.findings import findings, size_against_jss, size_of
-from judgesense.studies.judge_sensitivity.log import Judged, read_judged
-from judgesense.studies.judge_sensitivity.tables import published_figures
+from judgesense.studies.judge_sensitivity.grid import make_plan
+from judgesense.studies.judge_sensitivity.questions import TABLES
+from judgesense.studies.judge_sensitivity.runs import Judged, read_judged
+from judgesense.studies.judge_sensitivity.tables import Sensitivity, v1_figures
+from local_judges.registry import resolve
 
 WORDINGS = """
 tasks:
@@ -77,102 +81,42 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judged(known: Path) -> Judged:
-    return read_judged(known)
-
-
-@pytest.fixture(scope="module")
 def measured(known: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
     return judge_sensitivity(log=known, out=tmp_path_factory.mktemp("measured"))
 
 
-def test_the_judge_that_is_right_is_consistent_once_answers_are_mapped(measured: Result) -> None:
-    rows = {row["judge"]: row for row in measured.table("table_3").rows}
+def test_three_rules_on_six_items(measured: Result, golden: Callable[[Result, str], None]) -> None:
+    golden(measured, "judge-sensitivity-rules")
     # Of three wording pairs two hold the inverted one: raw, a right judge agrees on the third.
+    rows = {row["judge"]: row for row in measured.table("table_3").rows}
     assert rows["right"]["jss_raw"] == pytest.approx(1 / 3)
     assert rows["right"]["jss"] == rows["right"]["jss_with_t4"] == 1.0
     assert rows["says_yes"]["jss_raw"] == rows["says_yes"]["jss_without_t4"] == 1.0
-    assert rows["says_yes"]["jss"] == pytest.approx(1 / 3)
-    assert (rows["right"]["n_pairs_without_t4"], rows["right"]["n_pairs_with_t4"]) == (6, 12)
-
-
-def test_findings_name_who_falls_under_the_threshold_and_whose_answers_cannot_be_read(
-    measured: Result,
-) -> None:
-    under = next(text for text in measured.findings if "below 0.8" in text)
-    assert under.startswith("fact, generate scoring: 1 of 2 judges")
-    assert "says_yes (0.333" in under
-    assert "unreadable" not in under
-    assert any("unreadable (100%)" in text for text in measured.findings)
-    assert any("says_yes is the same" in text for text in measured.findings)
-
-
-def test_a_negative_kappa_is_found(judged: Judged) -> None:
-    # Raw, the right judge answers inverted pairs the other way round each time: p = 1/3, c = 1/2.
-    said = [text for text in findings(judged, {}) if "κ is negative" in text]
-    (text,) = said
-    assert "fact, generate scoring" in text
-    assert "right (−0.333)" in text
-
-
-def test_flips_that_all_judges_share_lie_in_inverted_pairs_after_no_mapping(
-    measured: Result,
-) -> None:
+    # Flips that all judges share lie in inverted pairs.
     rows = measured.table("flip_overlap").rows
     raw = {row["n_judges_flipped"]: row for row in rows if row["decisions"] == "raw"}
     assert {count: row["n_pairs"] for count, row in raw.items()} == {0: 6, 1: 12}
     assert raw[1]["n_pairs_inverted"] == 12
-
-
-def test_variance_tells_polarity_from_wording(measured: Result) -> None:
-    rows = {row["judge"]: row for row in measured.table("variance").rows}
-    assert rows["right"]["polarity"] == pytest.approx(2 / 3)
-    assert rows["right"]["flips"] == 0.0
     # Always YES means NO under the inverted wording on all items: a shift of the wording alone.
-    assert rows["says_yes"]["template_level"] == pytest.approx(2 / 3)
-    assert rows["says_yes"]["wording_level"] == pytest.approx(0.0)
-    assert rows["unreadable"]["n_items"] == 0
-
-
-def test_judges_that_agree_with_themselves_need_not_agree_with_each_other(
-    measured: Result,
-) -> None:
-    (row,) = measured.table("consensus").rows
+    rows = {row["judge"]: row for row in measured.table("variance").rows}
+    assert rows["right"]["polarity"] == rows["says_yes"]["template_level"] == pytest.approx(2 / 3)
+    assert (rows["right"]["flips"], rows["unreadable"]["n_items"]) == (0.0, 0)
     # right and says_yes agree where the truth is YES: half of the prompts.
-    assert row["agreement"] == pytest.approx(0.5)
-    assert row["n_prompts"] == 18
+    (row,) = measured.table("consensus").rows
+    assert (row["agreement"], row["n_prompts"]) == (pytest.approx(0.5), 18)
 
 
-def test_size_is_correlated_with_jss_from_three_judges_on(judged: Judged) -> None:
-    cases = list(judged.cases)
-    assert size_against_jss(cases, {"right": 1e9, "says_yes": 7e9}) == (None, 2)
-    everyone = {"right": 1e9, "says_yes": 7e9, "unreadable": 70e9}
-    # The third has no JSS at all.
-    assert size_against_jss(cases, everyone) == (None, 2)
-    again = [*cases[:2], cases[0]]
-    rho, n = size_against_jss(again, {"right": 1e9, "says_yes": 7e9})
-    assert (rho, n) == (pytest.approx(-1.0), 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("smollm2-135m", 135e6),
-        ("llama-3.1-70b-instruct", 70e9),
-        ("qwen2.5-7b-instruct", 7e9),
-        ("org/model-1.5b", 1.5e9),
-        ("gpt-4o-mini", None),
-        ("model-4bit", None),
-    ],
-)
-def test_a_size_is_read_from_a_name_that_states_one(name: str, size: float | None) -> None:
-    assert size_of(name, {}) == size
-    assert size_of(name, {name: 3.0}) == 3.0
+def test_findings_name_judges(measured: Result) -> None:
+    under = next(text for text in measured.findings if "below 0.8" in text)
+    assert "says_yes (0.333" in under
+    assert "unreadable" not in under
+    for part in ("unreadable (100%)", "says_yes is the same", "right (−0.333)"):
+        assert any(part in text for text in measured.findings)
 
 
 def test_published_figures_are_those_of_the_papers_nine_judges() -> None:
     assert len(paper_judges()) == 9
-    leaders = [figure.judge for figure in published_figures("coherence")]
+    leaders = [figure.judge for figure in v1_figures("coherence")]
     assert (leaders[0], leaders[-1]) == ("claude-sonnet-4-5", "gemini-2.5-flash")
 
 
@@ -196,62 +140,147 @@ def on_published_pairs(published: Path, tmp_path_factory: pytest.TempPathFactory
     return judge_sensitivity(log=folder / "run", out=folder / "study", questions=[])
 
 
-def test_the_published_pairs_leave_out_the_papers_six(on_published_pairs: Result) -> None:
-    here, paper = on_published_pairs.table("exclusion").rows
-    assert (here["n_pairs"], here["n_pairs_validated"]) == (125, 119)
-    assert (here["jss"], here["jss_validated"]) == (
-        pytest.approx(75 / 125),
-        pytest.approx(75 / 119),
-    )
-    assert (paper["jss"], paper["jss_validated"]) == (0.6, 0.63)
-
-
-def test_the_published_pairs_show_the_disagreement_of_templates_3_and_4(
+def test_the_published_pairs_are_compared_with_the_papers_figures(
     on_published_pairs: Result,
 ) -> None:
-    rows = {row["statement"]: row for row in on_published_pairs.table("claims").rows}
-    assert rows["raw disagreement on pairs of templates 3 and 4"]["here"] == "100%"
-
-
-def test_the_published_pairs_are_not_called_other_wordings(on_published_pairs: Result) -> None:
-    note = on_published_pairs.table("table_1").note
-    version_2, _, version_1 = note.partition("`published v1 (withdrawn)` rows")
-    assert "other wordings" in version_2
-    assert "same pairs" in version_1
-    assert "other wordings" not in version_1
-    assert not any("strategies" in text for text in on_published_pairs.limits)
-
-
-def test_the_second_version_comes_before_the_withdrawn_first(on_published_pairs: Result) -> None:
+    tables = on_published_pairs
+    here, paper = tables.table("exclusion").rows
+    assert (here["n_pairs"], here["n_pairs_validated"]) == (125, 119)
+    assert here["jss"] == pytest.approx(75 / 125)
+    assert here["jss_validated"] == pytest.approx(75 / 119)
+    assert (paper["jss"], paper["jss_validated"]) == (0.6, 0.63)
+    rows = {row["statement"]: row["here"] for row in tables.table("claims").rows}
+    assert rows["raw disagreement on pairs of templates 3 and 4"] == "100%"
     for name in ("table_1", "table_3", "parse_failures"):
-        kinds = [row["measured"] for row in on_published_pairs.table(name).rows]
+        kinds = [row["measured"] for row in tables.table(name).rows]
         assert list(dict.fromkeys(kinds)) == ["here", "published v2", "published v1 (withdrawn)"]
-        assert "advise against using it" in on_published_pairs.table(name).note
-    rows = {
-        row["judge"]: row
-        for row in on_published_pairs.table("table_1").rows
-        if row["measured"] == "published v2"
+        assert "advise against using it" in tables.table(name).note
+    second, _, first = tables.table("table_1").note.partition("`published v1 (withdrawn)` rows")
+    assert "other wordings" in second
+    assert "same pairs" in first
+
+
+JUDGES = ("steady", "moved", "contrary")
+
+
+def follows(judge: str, question: int, template: str, repeat: int) -> bool:
+    """`moved` follows the wording on all questions but the first, and once its mood."""
+    if judge == "moved" and question:
+        return template == "plain" or (repeat == 1 and question == 2)
+    return judge != "contrary" or question != 1
+
+
+def questions_of(twins: int, shared: bool, further: bool) -> Iterable[dict[str, Any]]:
+    """Three questions of so many items each; a further run has another judge in the first place."""
+    places = (("fact", "-"), ("better", "AB"), ("better", "BA"))
+    cells = product(JUDGES, places, range(3), range(twins), ("plain", "other"), range(2))
+    for judge, (task, order), question, twin, template, repeat in cells:
+        first = follows(judge, question, template, repeat)
+        if further:
+            judge = {"steady": "moved", "moved": "steady"}.get(judge, judge)
+        labels = ("YES", "NO") if task == "fact" else ("A", "B")
+        if order == "BA" and judge != "contrary" and question != 1:
+            first = not first  # else the verdict follows the place
+        item = f"{task} {question} {twin}"
+        yield decision(
+            judge, item, template, labels[not first], gold=labels[order == "BA"], task=task,
+            order=order, repeat=repeat, cluster_id=f"{task} {question}" if shared else item,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sensitivity]:
+    """Three questions of one item; two items on each; and the same, said to be independent."""
+    folder = tmp_path_factory.mktemp("logs")
+
+    def run(name: str, twins: int, shared: bool, further: bool) -> Judged:
+        place = folder / f"{name}-{further}"
+        return read_judged(write_log(place, sorted(
+            questions_of(twins, shared, further), key=lambda row: JUDGES.index(row["judge"])
+        )))  # fmt: skip
+
+    kinds = {"alone": (1, False), "shared": (2, True), "apart": (2, False)}
+    return {
+        name: Sensitivity(
+            run(name, *kind, further=False),
+            dict.fromkeys(("tokens", "temperature", "language"), run(name, *kind, further=True)),
+            (),
+        )
+        for name, kind in kinds.items()
     }
-    assert (rows["claude-opus-4-7"]["jss"], rows["claude-opus-4-7"]["n_items"]) == (0.9796, 245)
 
 
-def test_what_no_source_states_is_left_out_beside_a_log(measured: Result) -> None:
-    assert all(row["measured"] == "here" for row in measured.table("table_1").rows)
-    assert any("strategies" in text for text in measured.limits)
+def test_a_log_in_both_orders(tmp_path: Path, golden: Callable[[Result, str], None]) -> None:
+    log = write_log(tmp_path / "log", questions_of(2, shared=True, further=False))
+    golden(judge_sensitivity(log=log, out=tmp_path / "out"), "judge-sensitivity-orders")
 
 
-@pytest.mark.slow
-def test_the_log_itself_is_not_changed_and_the_page_is_written(
-    known: Path, measured: Result, tmp_path: Path
+ENDS = ("ci_low", "ci_high")
+
+
+@pytest.mark.parametrize(
+    ("question", "task", "columns"),
+    [
+        ("orders", "better", tuple(f"{p}_{e}" for p in ("wording", "position") for e in ENDS)),
+        ("consensus", "fact", ENDS),
+        ("temperature", "fact", (*ENDS, "p_adjusted", "p_adjusted")),
+        ("tokens", "fact", (*ENDS, "p_adjusted", "p_adjusted")),
+        ("language", "fact", (*ENDS, "p_adjusted", "p_adjusted")),
+    ],
+)
+def test_a_second_item_on_a_question_adds_nothing_to_what_is_known(
+    runs: dict[str, Sensitivity], question: str, task: str, columns: tuple[str, ...]
 ) -> None:
-    before = sorted((path, path.stat().st_mtime_ns) for path in known.rglob("*"))
-    measured.write(tmp_path)
-    assert sorted((path, path.stat().st_mtime_ns) for path in known.rglob("*")) == before
-    page = (tmp_path / "study.md").read_text("utf-8")
-    assert "Table 1: main results" in page
-    for picture in measured.pictures:
-        assert (tmp_path / "figures" / f"{picture.name}.png").stat().st_size > 1000
-        assert f"figures/{picture.name}.png" in page
+    alone, shared, apart = (
+        next(
+            row
+            for row in TABLES[question](study).rows
+            if row["task"] == task and row.get("judge", "moved") == "moved"
+        )
+        for study in runs.values()
+    )
+    for column in columns:
+        assert alone[column] is not None
+        assert shared[column] == pytest.approx(alone[column]), column
+    # Of an interval one end may be cut off, at 0 or 1.
+    for one, two in zip(columns[::2], columns[1::2], strict=False):
+        assert (apart[one], apart[two]) != pytest.approx((alone[one], alone[two])), one
+
+
+def test_flips_when_reworded_count_items_alike_and_are_not_one_less_jss(tmp_path: Path) -> None:
+    rows = []
+    for item, order, name in product((0, 1), ("AB", "BA"), ("t1", "t2", "t3")):
+        # The same option in both orders; t3 chooses the other on item 0, nothing on item 1.
+        label = "A" if (order == "AB") != (name == "t3") else "B"
+        label = "UNCLEAR" if name == "t3" and item else label
+        status = "unclear" if label == "UNCLEAR" else "ok"
+        given = {"task": "preference", "order": order, "gold": "A", "status": status}
+        rows.append(decision("j", f"i{item}", name, label, **given))
+    log = write_log(tmp_path / "log", rows)
+    result = judge_sensitivity(log=log, out=tmp_path / "out", questions=["orders"])
+    (row,) = result.table("orders").rows
+    assert row["jss"] == result.table("table_1").rows[0]["jss"] == pytest.approx(0.5)
+    # Two of three pairs of item 0, none of item 1.
+    assert row["flips_reworded"] == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_unanswered_questions_are_limits(tmp_path: Path) -> None:
+    rows = [decision("a", f"i{item}", t, "YES") for item in range(4) for t in ("t1", "t2")]
+    log = write_log(tmp_path / "log", rows)
+    result = judge_sensitivity(log=log, out=tmp_path / "out")
+    unanswered = [text.split(" ")[0] for text in result.limits if "is not answered" in text]
+    assert unanswered == ["orders", "consensus", "sampled"]
+
+
+def test_a_judge_with_a_temperature_of_its_own_has_no_greedy_text_to_compare_with() -> None:
+    def plan(questions: list[str] | None) -> Any:
+        warm = [resolve("smollm2-135m", temperature=0.7)]
+        return make_plan(warm, None, questions, None, None, None, None, None, False, 0)
+
+    with pytest.raises(JudgeSenseError, match=r"temperature of smollm2-135m \(0\.7\)"):
+        plan(["temperature"])
+    assert "temperature" not in plan(None).questions
+    assert any(text.startswith("not asked: temperature (") for text in plan(None).left_out)
 
 
 BAD: list[tuple[Mapping[str, Any], str]] = [
@@ -259,7 +288,6 @@ BAD: list[tuple[Mapping[str, Any], str]] = [
     ({"judges": ["smollm2-135"]}, "did you mean smollm2-135m"),
     ({"judges": ["smollm2-135m"], "questions": ["token"]}, "unknown question 'token'"),
     ({"judges": ["smollm2-135m"], "questions": ["consensus"]}, "at least 2 judges"),
-    ({"judges": ["smollm2-135m"], "validators": ["nobody"]}, "unknown judge 'nobody'"),
     ({"judges": ["smollm2-135m"], "tasks": ["fluency"]}, "unknown task 'fluency'"),
     ({"judges": ["smollm2-135m"], "dataset": "a/b", "questions": ["scale"]}, "--dataset"),
     ({"judges": ["smollm2-135m"], "scoring": "options", "questions": ["tokens"]}, "generated text"),
@@ -295,23 +323,15 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 QUICK = ("--quick", "--scoring", "options", "--only", "orders,consensus,sampled")
-JUDGES = ("-j", "smollm2-135m", "-j", "gemma3-270m")
+MODELS = ("-j", "smollm2-135m", "-j", "gemma3-270m")
 
 
 @pytest.mark.slow
 def test_two_real_judges_quick_and_again_without_a_model(tmp_path: Path) -> None:
-    first = command(*JUDGES, *QUICK, "--out", tmp_path)
+    first = command(*MODELS, *QUICK, "--out", tmp_path)
     assert first.returncode == 0, first.stderr
-    for title in (
-        "Table 1",
-        "Table 2",
-        "Table 3",
-        "Cross-judge consensus",
-        "Position against wording",
-    ):
-        assert f"## {title}" in first.stdout
-    assert "gemma3-270m" in first.stdout
-    assert "measured with other wordings" in first.stdout
+    tables = json.loads((tmp_path / "study.json").read_text("utf-8"))["tables"]
+    assert {"table_1", "table_2", "table_3", "consensus", "orders", "sampled"} <= set(tables)
     parts = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("part-*.parquet")}
     # A model that cannot be loaded any more: measuring again must not need one.
     code = (
@@ -319,7 +339,7 @@ def test_two_real_judges_quick_and_again_without_a_model(tmp_path: Path) -> None
         "from judgesense.cli import main\nmain()"
     )
     again = subprocess.run(
-        [sys.executable, "-c", code, "study", "judge-sensitivity", *JUDGES, *QUICK,
+        [sys.executable, "-c", code, "study", "judge-sensitivity", *MODELS, *QUICK,
          "--out", tmp_path],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
@@ -359,30 +379,19 @@ def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
     result = judge_sensitivity(**asked, questions=further, note=notes.append)
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "runs" / "main").rglob("part-*")} == before
     (tokens,) = result.table("tokens").rows
-    assert (tokens["tokens"], tokens["n_prompts"]) == ("20 → 24", 10)
+    assert (tokens["change"], tokens["n_prompts"]) == ("20 → 24 tokens", 10)
     short, long = (_answers(tmp_path / "runs" / name) for name in ("main", "tokens"))
     assert len(long) == 10
     for prompt, later in long.items():
-        first = short[prompt]
         # Greedy answers: the longer ones begin with the shorter, and only those cut off go on.
-        # Four tokens more can complete a verdict, or turn "A: ..." into a list of both.
-        assert later["raw_text"].startswith(first["raw_text"])
-        assert first["truncated"] or later["status"] == first["status"]
-    for side, answers in (("few", short), ("many", long)):
-        rows = [answers[prompt] for prompt in long]
-        assert tokens[f"undecided_{side}"] == sum(row["status"] != "ok" for row in rows) / 10
-        assert tokens[f"cut_{side}"] == sum(row["truncated"] for row in rows) / 10
+        assert later["raw_text"].startswith(short[prompt]["raw_text"])
+    for name, answers in (("undecided", short), ("undecided_further", long)):
+        assert tokens[name] == sum(answers[prompt]["status"] != "ok" for prompt in long) / 10
     (drawn,) = result.table("temperature").rows
-    assert drawn["n_items"] <= 2
-    assert drawn["undecided"] == tokens["undecided_few"], "the same prompts' greedy answers"
-    # Ten pairs, drawn twice each.
-    assert 0 < drawn["n_pairs_t1"] <= 20
+    assert drawn["undecided"] == tokens["undecided"], "the same prompts' greedy answers"
     assert 0 <= drawn["same_prompt"] <= 1
-    (scale,) = result.table("scale").rows
-    (german,) = result.table("language").rows
-    assert scale["task"] == german["task"] == "preference"
-    assert 0 < german["n_pairs_english"] <= 10
-    assert 0 < scale["n_pairs"] <= 10
+    assert result.table("scale").rows[0]["n_prompts"] == 10
+    assert result.table("language").rows[0]["n_prompts"] == 20
     with pytest.raises(JudgeSenseError, match="limit was 2 and is now 3"):
         judge_sensitivity(**{**asked, "limit": 3}, questions=[], note=notes.append)
 
@@ -396,8 +405,6 @@ def test_llmbars_log_gives_a_page(shared: Path, tmp_path: Path) -> None:
     assert next(iter(rows)) == "GPT-4"
     assert rows["GPT-4"]["jss"] == pytest.approx(0.903, abs=5e-4)
     assert rows["LLaMA2"]["jss"] == pytest.approx(0.768, abs=5e-4)
-    under = next(text for text in result.findings if "below 0.8" in text)
-    assert "LLaMA2" in under
     orders = {row["judge"]: row for row in result.table("orders").rows}
     assert orders["Falcon"]["flips_swapped"] > 0.5 > orders["GPT-4"]["flips_swapped"]
     assert any("strategies" in text for text in result.limits)

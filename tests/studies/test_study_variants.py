@@ -11,7 +11,6 @@ import pytest
 import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.custom import load_plan, run_plan
-from judgesense.studies.judge_sensitivity import judge_sensitivity
 from local_judges.callable_judge import CallableJudge
 
 TEMPLATES = """
@@ -82,26 +81,3 @@ def test_check_asks_variants_of_the_rubric(folder: Path) -> None:
     assert set(rows) == {"rewording", None, "role", "system-message", "json", "few-shot"}
     assert found.jss == rows[None]["jss"] == 1
     assert rows["few-shot"]["n_pairs"] == 12
-
-
-@pytest.mark.slow
-def test_judge_sensitivity_asks_variants_in_a_run_of_their_own(tmp_path: Path) -> None:
-    def yes(messages: list[str]) -> list[str]:
-        return ["NO" if "wrong" in text else "YES" for text in messages]
-
-    asked = {"questions": (), "tasks": ["factuality"], "limit": 3, "note": str}
-    result = judge_sensitivity(
-        [CallableJudge(yes)], out=tmp_path / "own", variants=["json", "inverted"], **asked
-    )
-    tables = {table.name: table for table in result.tables}
-    rows = {row["variant"]: row for row in tables["variants"].rows}
-    assert (rows["json"]["jss"], rows["inverted"]["follows"]) == (1, 1)
-    assert {row["source"] for row in tables["variance_budget"].rows} >= {"item", "format", "rerun"}
-    plain = judge_sensitivity([CallableJudge(yes)], out=tmp_path / "plain", **asked)
-    # The paper's tables do not change with the variants.
-    kept = next(table for table in plain.tables if table.name == "table_1")
-    assert kept.rows == tables["table_1"].rows
-    read = judge_sensitivity(log=tmp_path / "own" / "runs" / "variants", out=tmp_path / "log")
-    assert {"variants", "variance_budget"} <= {table.name for table in read.tables}
-    with pytest.raises(JudgeSenseError, match="--only variants needs --variants"):
-        judge_sensitivity([CallableJudge(yes)], out=tmp_path / "x", questions=["variants"])

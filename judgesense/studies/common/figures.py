@@ -171,8 +171,8 @@ class Bars:
 class Lines:
     """A line per series over x, in a panel per value of ``panel``; records without y are left out.
 
-    x may be text. ``limits`` are those of y, turned for ranks. Series in ``grey`` are drawn
-    thin and without a name.
+    x may be text. Series of records that are ``grey`` are thin and have no name; ``zero`` draws a
+    line at 0; ``reverse`` puts the lowest y at the top.
     """
 
     x: Of
@@ -181,9 +181,9 @@ class Lines:
     xlabel: str
     ylabel: str
     panel: Of | None = None
-    limits: tuple[float, float] | None = None
     grey: Callable[[Row], bool] = lambda row: False
     zero: bool = False
+    reverse: bool = False
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
@@ -208,11 +208,10 @@ class Lines:
                 axes.set_xticks(range(len(places)), [plain(place) for place in places], size=8)
             elif len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
-            if self.limits is not None:
-                axes.set_ylim(*self.limits)
+            if self.reverse:
+                axes.invert_yaxis()
             _labels(axes, self.xlabel, self.ylabel)
-        _legend_below(figure)
-        return figure
+        return _finished(figure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,8 +239,7 @@ class Scatter:
                     edgecolors="white", linewidths=0.5, label=plain(name), zorder=3,
                 )  # fmt: skip
             _labels(axes, self.xlabel, self.ylabel)
-        _legend_below(figure)
-        return figure
+        return _finished(figure)
 
 
 def _panels(
@@ -275,14 +273,20 @@ def _line_style(index: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _legend_below(figure: Any) -> None:
-    """Lay out a figure with one legend below its panels."""
+def _finished(figure: Any) -> Any:
+    """The figure with one scale of y for all panels, and one legend below them."""
+    ends = [end for axes in figure.axes for end in axes.get_ylim()]
     handles, labels = max(
         (axes.get_legend_handles_labels() for axes in figure.axes), key=lambda found: len(found[1])
     )
+    for axes in figure.axes:
+        inverted = axes.yaxis_inverted()
+        axes.set_ylim(min(ends), max(ends))
+        axes.yaxis.set_inverted(inverted)
     fitting = int(13 * figure.get_figwidth() / (max(map(len, labels), default=0) + 8))
     columns = max(1, min(fitting, len(labels)))
     height = 0.02 + 0.26 / figure.get_figheight() * -(-len(labels) // columns)
     figure.tight_layout(rect=(0, height, 1, 1))
     if len(labels) > 1:
         figure.legend(handles, labels, loc="lower center", ncols=columns, fontsize=8, frameon=False)
+    return figure

@@ -36,11 +36,19 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference, varied
-from judgesense.reporting.result import Picture, Record, Result, Table
+from judgesense.reporting.result import Picture, Record, Result, Table, Value
 
 if TYPE_CHECKING:
     from judgesense.pipeline.data import Parts
     from judgesense.studies.common.figures import Kind
+
+__all__ = [
+    "Figure", "Record", "Study", "Tables", "Value", "file_name", "judged", "need_judges", "paper",
+    "published", "table",
+]  # fmt: skip
+
+QUICKER = ("--set dtype=bfloat16", "--scoring options", "--quick")
+"""Flags of the papers' studies that shorten one."""
 
 _STUDIES = Path(__file__).parents[1]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,17 +11,14 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings
 from judgesense.pipeline.data import data_reference
-from judgesense.studies.common.result import judged, need_judges
-from judgesense.studies.judge_sensitivity.log import Judged, read_judged
+from judgesense.studies.common.study import judged, need_judges
+from judgesense.studies.judge_sensitivity.runs import Judged, read_judged
 from judgesense.text import join
 
 LOG_QUESTIONS = ("orders", "consensus", "variance", "sampled")
 """Questions answered from the main run or from any log."""
 
-VARIANTS = "variants"
-"""The question that a run of its own answers, or a log that has variants."""
-
-RUN_QUESTIONS = ("tokens", "validators", "temperature", "scale", "language", VARIANTS)
+RUN_QUESTIONS = ("tokens", "temperature", "scale", "language")
 """Questions that need further judging."""
 
 QUESTIONS = (*LOG_QUESTIONS, *RUN_QUESTIONS)
@@ -40,7 +36,6 @@ class SensitivityPlan:
     """A checked request; nothing has been judged yet."""
 
     specs: tuple[Any, ...]
-    validators: tuple[str, ...]
     dataset: str | None
     questions: tuple[str, ...]
     tasks: tuple[str, ...] | None
@@ -49,7 +44,6 @@ class SensitivityPlan:
     long_tokens: int
     draws: int
     seed: int
-    variants: tuple[str, ...] = ()
     left_out: list[str] = field(default_factory=list)
 
     def settings(self, question: str = "main", **changes: Any) -> Settings:
@@ -76,12 +70,10 @@ def make_plan(
     tasks: Sequence[str] | None,
     scoring: str | None,
     limit: int | None,
-    validators: Sequence[str],
     long_tokens: int | None,
     draws: int | None,
     quick: bool,
     seed: int,
-    variants: Sequence[str] = (),
 ) -> SensitivityPlan:
     """Check a request, and drop the questions that cannot be answered.
 
@@ -91,15 +83,8 @@ def make_plan(
     from local_judges.registry import resolve
 
     need_judges(judges, 1, "the study")
-    wanted = check_questions(questions, [q for q in QUESTIONS if q != VARIANTS or variants])
-    if variants and VARIANTS not in wanted:
-        wanted = (*wanted, VARIANTS)
-    if VARIANTS in wanted and not variants:
-        raise JudgeSenseError("--only variants needs --variants, such as --variants all")
+    wanted = check_questions(questions, QUESTIONS)
     specs = [resolve(str(each)) if isinstance(each, (str, Path)) else each for each in judges]
-    names = [str(each) for each in judges if isinstance(each, (str, Path))]
-    for name in validators:
-        resolve(name)
     long_tokens = long_tokens or (QUICK_LONG_TOKENS if quick else LONG_TOKENS)
     draws = draws or (QUICK_DRAWS if quick else DRAWS)
     for what, value, least in (("--long-tokens", long_tokens, 21), ("--draws", draws, 2)):
@@ -116,7 +101,6 @@ def make_plan(
         wanted = tuple(each for each in wanted if each != name)
     return SensitivityPlan(
         specs=tuple(specs),
-        validators=tuple(dict.fromkeys([*names, *validators])),
         dataset=dataset,
         questions=wanted,
         tasks=None if tasks is None else tuple(tasks),
@@ -125,17 +109,8 @@ def make_plan(
         long_tokens=long_tokens,
         draws=draws,
         seed=seed,
-        variants=tuple(variants),
         left_out=left_out,
     )
-
-
-def check_sizes(sizes: Mapping[str, float], names: Sequence[str]) -> None:
-    """Raise JudgeSenseError if ``sizes`` has a judge that is not among ``names``."""
-    if unknown := [name for name in sizes if name not in names]:
-        raise JudgeSenseError(
-            f"--parameters {unknown[0]}: unknown judge; choose from {', '.join(names)}"
-        )
 
 
 def _obstacle(
@@ -180,18 +155,8 @@ def _obstacle(
     return None
 
 
-def ask(
-    question: str, plan: SensitivityPlan, runs: Path, note: Callable[[str], None]
-) -> Judged | list[dict[str, Any]]:
-    """Judge one question's run, or read it if it is finished."""
-    out = runs / question
-    if question == "validators":
-        from judgesense_dataset.validation import VERDICTS, validate
-
-        # The main run is identified by the dataset's bytes, so the dataset must not change.
-        validate(plan.dataset, plan.validators, out=out, write_back=False, note=note)
-        lines = (out / VERDICTS).read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+def ask(question: str, plan: SensitivityPlan, runs: Path, note: Callable[[str], None]) -> Judged:
+    """Judge one question's run (``main``: the paper's), or read it if it is finished."""
     specs, dataset, settings = list(plan.specs), plan.dataset, plan.settings(question)
     if question == "tokens":
         specs = [_other_budget(spec, plan.long_tokens) for spec in specs]
@@ -206,9 +171,8 @@ def ask(
     elif question == "language":
         dataset = LANGUAGE_SET
     ref = data_reference(dataset, None, None)
-    own = plan.variants if question == VARIANTS else ()
-    judged(specs, ref.load, ref.identity, settings, out, note, variants=own, parts=ref.parts)
-    return read_judged(out)
+    judged(specs, ref.load, ref.identity, settings, runs / question, note)
+    return read_judged(runs / question)
 
 
 def _with(spec: Any, **options: Any) -> Any:

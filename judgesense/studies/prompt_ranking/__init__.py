@@ -7,13 +7,13 @@ Every prompt is asked with every item once; seeds and sizes select subsets of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from judgesense.reporting.result import Result
 from judgesense.studies.common.question_sets import check_models, draw
-from judgesense.studies.common.result import Result
-from judgesense.studies.prompt_ranking import figures, tables
-from judgesense.studies.prompt_ranking.findings import findings, limits
+from judgesense.studies.prompt_ranking.declared import DECLARED
 from judgesense.studies.prompt_ranking.grid import (
     PromptScores,
     ask,
@@ -82,8 +82,10 @@ def prompt_ranking(
         "items": [f"{task}: {found.words}" for task, found in drawn.items()],
         "max_tokens": plan.max_tokens,
     }
+    names = short_names({grid.model for grid in grids})
+    grids = [replace(grid, model=names[grid.model]) for grid in grids]
     texts = {name: text for found in wordings.values() for name, text in found.items()}
-    return _result(grids, short_names({grid.model for grid in grids}), plan, settings, texts)
+    return _result(grids, plan, settings, texts)
 
 
 def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
@@ -105,38 +107,19 @@ def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
         "scores": str(path),
         "items": [f"{grid.task}, {grid.model}: {len(grid.items)}" for grid in grids],
     }
-    return _result(grids, {grid.model: grid.model for grid in grids}, plan, settings, {})
+    return _result(grids, plan, settings, {})
 
 
 def _result(
     grids: Sequence[PromptScores],
-    names: Mapping[str, str],
     plan: RankingPlan,
     settings: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> Result:
-    """The study's result; ``texts`` are the wordings by prompt name, empty for a score table."""
-    cells = measure(grids, names, plan)
-    return Result(
-        tables.STUDY,
-        "Stability of prompt rankings",
-        {
-            **settings,
-            "subset sizes": list(plan.sizes),
-            "seeds": plan.seeds,
-            "z": plan.z,
-            "seed": plan.seed,
-        },
-        [
-            tables.stability_table(cells),
-            tables.consistency_table(cells),
-            tables.selection_table(cells),
-            tables.sweep_table(cells),
-            tables.near_ties_table(cells),
-            tables.prompts_table(grids, names, cells, texts),
-            *([tables.published_table(cells)] if texts else []),
-        ],
-        list(findings(cells)),
-        list(limits(cells, grids)),
-        list(figures.pictures(cells)),
-    )
+    fixed = {
+        "subset sizes": list(plan.sizes),
+        "seeds": plan.seeds,
+        "z": plan.z,
+        "seed": plan.seed,
+    }
+    return DECLARED.result(measure(grids, plan, texts), {**settings, **fixed})

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.reporting.result import Value
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.ranking import (
     PairFlips,
@@ -20,7 +22,6 @@ from judgesense.statistics.ranking import (
     selection_gain,
 )
 from judgesense.statistics.ranks import chosen
-from judgesense.studies.common.result import Value
 from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS, PromptScores
 
 SIZES = (50, 100, 200)
@@ -86,15 +87,14 @@ class RankingPlan:
 
 
 @dataclass(frozen=True)
-class Measured:
+class RankedPrompts:
     """The scores of one model on one task, subsampled at one size.
 
     ``scores`` (seeds, prompts) are the means on the study's subsets, ``redrawn`` (draws, seeds,
-    prompts) those of many redrawn sets of seeds; ``model`` is the short name.
+    prompts) those of many redrawn sets of seeds.
     """
 
     grid: PromptScores
-    model: str
     size: int
     scores: Floats
     redrawn: Floats
@@ -105,12 +105,12 @@ class Measured:
     @property
     def key(self) -> dict[str, Value]:
         """The first fields of a row."""
-        return {"task": self.grid.name, "model": self.model, "size": self.size}
+        return {"task": self.grid.name, "model": self.grid.model, "size": self.size}
 
     @property
     def name(self) -> str:
         """Model and task, as figures and findings name them."""
-        return f"{self.model} on {self.grid.name}"
+        return f"{self.grid.model} on {self.grid.name}"
 
     @property
     def overlap(self) -> float:
@@ -118,7 +118,7 @@ class Measured:
         return self.size / len(self.grid.items)
 
     @cached_property
-    def figures(self) -> Mapping[str, float | None]:
+    def figures(self) -> Mapping[str, Any]:
         """Every figure by its column id: the fields of `RankingStability`, and of the gain."""
         gain = self.gain
         return {
@@ -134,10 +134,30 @@ class Measured:
         return chosen(self.scores)
 
 
-def measure(
-    grids: Sequence[PromptScores], names: Mapping[str, str], plan: RankingPlan
-) -> list[Measured]:
-    """Subsample every grid at every size; ``names`` maps models to their short names.
+@dataclass(frozen=True)
+class Ranking:
+    """All models, tasks and sizes; ``k`` is the size of the top sets.
+
+    ``texts`` are the wordings by prompt name, empty for a score table.
+    """
+
+    cells: tuple[RankedPrompts, ...]
+    seeds: int
+    z: float
+    k: int
+    texts: Mapping[str, str]
+
+    @cached_property
+    def series(self) -> list[list[RankedPrompts]]:
+        """The cells by model and task, sizes ascending."""
+        groups: dict[str, list[RankedPrompts]] = {}
+        for cell in self.cells:
+            groups.setdefault(cell.name, []).append(cell)
+        return list(groups.values())
+
+
+def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str, str]) -> Ranking:
+    """Subsample every grid at every size.
 
     The top sets have the same size in all cells: at most that of the shortest list of prompts.
     """
@@ -149,18 +169,9 @@ def measure(
             scores = seed_scores(grid.scores, size, seeds)
             redrawn = redrawn_scores(grid.scores, size, plan.seeds, REDRAWS, plan.seed)
             cells.append(
-                Measured(
-                    grid, names[grid.model], size, scores, redrawn,
-                    ranking_stability(scores, k=k, z=plan.z), selection_gain(redrawn, plan.z),
-                    pair_flips(grid.scores, redrawn),
+                RankedPrompts(
+                    grid, size, scores, redrawn, ranking_stability(scores, k=k, z=plan.z),
+                    selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
                 )
             )  # fmt: skip
-    return cells
-
-
-def series(cells: Sequence[Measured]) -> list[list[Measured]]:
-    """The cells by model and task, sizes ascending."""
-    groups: dict[str, list[Measured]] = {}
-    for cell in cells:
-        groups.setdefault(cell.name, []).append(cell)
-    return list(groups.values())
+    return Ranking(tuple(cells), plan.seeds, plan.z, k, texts)

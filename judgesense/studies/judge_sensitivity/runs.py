@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from judgesense import published
+from judgesense.decisions.rows import Answers
 from judgesense.decisions.view import Stream, view
 from judgesense.reporting.report import measure
 from judgesense.run_folder.folder import read_run
@@ -16,20 +18,24 @@ from judgesense.run_folder.report import main_cells
 TASKS = ("coherence", "factuality", "preference", "relevance")
 """The paper's tasks; the one on which judges differ most comes first (section 5.1, finding 1)."""
 
-SCORING = {"generate": 0, "options": 1}
+SCORINGS = ("generate", "options")
+
+Verdicts = dict[tuple[str, str, str, int], str]
+"""Mapped decisions by item, template, order and repeat."""
 
 
 @dataclass(frozen=True)
 class JudgedCase:
     """One judge on one task under one scoring.
 
-    ``number`` is the judge's index in the run's record, the same in every run of a study.
-    ``cells`` are the report's ``raw`` and ``mapped`` cells over all option orders.
+    ``number`` is the judge's index in the run's record, the same in every run of a study. ``raw``
+    and ``mapped`` are the report's cells over all option orders.
     """
 
     judge: str
     number: int
-    cells: dict[str, dict[str, Any]]
+    raw: dict[str, Any]
+    mapped: dict[str, Any]
     stream: Stream
 
     @property
@@ -52,19 +58,31 @@ class JudgedCase:
         """The first columns of a table: judge, scoring and task."""
         return {"judge": self.judge, "scoring": self.scoring, "task": self.task}
 
+    @property
+    def comparative(self) -> bool:
+        """Whether the task compares two options, which may be asked in both orders."""
+        return self.stream.task.comparative
+
     @cached_property
-    def verdicts(self) -> dict[tuple[str, str, str, int], str]:
-        """The mapped decision at every item, template, order and repeat."""
-        said = self.stream.answers(repeats=True)
-        keys = zip(said.item, said.template, said.order, said.repeat.tolist(), strict=True)
-        return dict(zip(keys, said.label.tolist(), strict=True))
+    def answers(self) -> Answers:
+        """The first answer to every prompt."""
+        return self.stream.answers()
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        """All mapped decisions."""
+        return _verdicts(self.stream.answers(repeats=True))
 
     @cached_property
     def first_verdicts(self) -> dict[tuple[str, str, str], str]:
         """The first mapped decision at every item, template and order."""
-        said = self.stream.answers()
-        keys = zip(said.item, said.template, said.order, strict=True)
-        return dict(zip(keys, said.label.tolist(), strict=True))
+        return {key[:3]: label for key, label in _verdicts(self.answers).items()}
+
+
+def _verdicts(answers: Answers) -> Verdicts:
+    repeats = answers.repeat.tolist()
+    keys = zip(answers.item, answers.template, answers.order, repeats, strict=True)
+    return dict(zip(keys, answers.label.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -89,16 +107,21 @@ class Judged:
         """The tasks, in the paper's order."""
         return sorted({case.task for case in self.cases}, key=task_place)
 
-    def matched(self, case: JudgedCase) -> JudgedCase | None:
-        """The case of this run with the same judge, task and scoring."""
-        return next((own for own in self.cases if own.key == case.key), None)
+    @property
+    def published_wordings(self) -> bool:
+        """Whether the run judged the wordings of the published (v1) pairs."""
+        used = {name for case in self.cases for side in case.stream.templates for name in side}
+        return bool(used) and all(map(published.is_published_wording, used))
 
     def groups(self) -> Iterator[tuple[str, str, list[JudgedCase]]]:
         """The judges' cases by task and scoring."""
-        keys = dict.fromkeys((case.task, case.scoring) for case in self.cases)
-        for task, scoring in sorted(keys, key=lambda key: (task_place(key[0]), SCORING[key[1]])):
-            own = [case for case in self.cases if (case.task, case.scoring) == (task, scoring)]
-            yield task, scoring, own
+        for task in self.tasks:
+            for scoring in SCORINGS:
+                cases = [
+                    case for case in self.cases if (case.task, case.scoring) == (task, scoring)
+                ]
+                if cases:
+                    yield task, scoring, cases
 
 
 def read_judged(run_dir: Path) -> Judged:
@@ -109,20 +132,15 @@ def read_judged(run_dir: Path) -> Judged:
     run = read_run(run_dir)
     report = measure(run.log, run.pairs, run=run.record)
     seen = view(run.log, run.pairs, run.record)
-    cells = main_cells(report)
-    names = seen.names
-    listed = [entry["name"] for entry in run.record.get("judges", []) if isinstance(entry, dict)]
-    asked = [name for name in listed if name in names] or seen.log.judges
+    cells, names = main_cells(report), seen.names
+    described = [entry["name"] for entry in run.record.get("judges", []) if isinstance(entry, dict)]
+    judges = [name for name in described if name in names] or seen.log.judges
     run_id = str(run.record.get("run_id") or "-")
-    cases = [
-        JudgedCase(
-            names[stream.judge],
-            asked.index(stream.judge),
-            cells[run_id, stream.judge, stream.task.name, stream.scoring],
-            stream,
-        )
-        for stream in seen.judged
-    ]
+    cases = []
+    for stream in seen.judged:
+        cell = cells[run_id, stream.judge, stream.task.name, stream.scoring]
+        number = judges.index(stream.judge)
+        cases.append(JudgedCase(names[stream.judge], number, cell["raw"], cell["mapped"], stream))
     ids: dict[str, list[str]] = {}
     if run.pairs is not None and "pair_id" in run.pairs.column_names:
         columns = run.pairs["task"].to_pylist(), run.pairs["pair_id"].to_pylist()
@@ -131,18 +149,18 @@ def read_judged(run_dir: Path) -> Judged:
     return Judged(report, run.record, tuple(ranked(cases)), ids)
 
 
-def ranked(cases: list[JudgedCase]) -> list[JudgedCase]:
+def ranked(cases: Sequence[JudgedCase]) -> list[JudgedCase]:
     """Cases by scoring, then by the judge's coherence JSS, the highest first (as in Table 1)."""
     leading = min((case.task for case in cases), key=task_place, default="")
     first_jss = {
-        (case.number, case.scoring): -case.cells["raw"]["jss"]
+        (case.number, case.scoring): -case.raw["jss"]
         for case in cases
-        if case.task == leading and case.cells["raw"]["jss"] is not None
+        if case.task == leading and case.raw["jss"] is not None
     }
     return sorted(
         cases,
         key=lambda case: (
-            SCORING[case.scoring],
+            SCORINGS.index(case.scoring),
             first_jss.get((case.number, case.scoring), 1.0),
             case.number,
             task_place(case.task),

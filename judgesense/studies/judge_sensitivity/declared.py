@@ -1,0 +1,156 @@
+"""What judge-sensitivity shows: the paper's tables and figures, findings and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgesense.studies.common.figures import Bars, Heatmap, Points
+from judgesense.studies.common.study import Figure, Record, Study, Tables
+from judgesense.studies.judge_sensitivity import findings, questions, tables
+from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
+from judgesense.text import short_templates
+from judgesense.trust.thresholds import STEADY_JSS
+
+MOST_PAIRS = 15
+"""A heatmap of more template pairs than this is unreadable."""
+
+
+def _judge(row: Mapping[str, Any]) -> str:
+    """A judge here with its scoring, or a published one with its version."""
+    versions = {SECOND: "v2", FIRST: "v1, withdrawn"}
+    if row["measured"] == HERE:
+        return f"{row['judge']} · {row['scoring']}"
+    return f"{row['judge']} ({versions[row['measured']]})"
+
+
+def _leading_task(study: Sensitivity, made: Tables) -> Iterator[Record]:
+    """Table 1 on the first task, which is coherence in the paper."""
+    return (row for row in made["table_1"].rows if row["task"] == study.main.tasks[0])
+
+
+def _template_pairs(_: Sensitivity, made: Tables) -> Iterator[Record]:
+    """The mapped JSS of each pair of wordings, a record per judge and scoring."""
+    if "template_pairs" not in made:
+        return
+    of_task: dict[str, list[Mapping[str, Any]]] = {}
+    for row in made["template_pairs"].rows:
+        if row["decisions"] == "mapped":
+            of_task.setdefault(row["task"], []).append(row)
+    for task, rows in of_task.items():
+        if not 1 < len(rows) <= MOST_PAIRS:
+            continue
+        names = {row[side] for row in rows for side in ("template_a", "template_b")}
+        short = short_templates(sorted(names))
+        for column in made["template_pairs"].columns:
+            if column.id.startswith("jss_"):
+                for row in rows:
+                    pair = f"{short[row['template_a']]}–{short[row['template_b']]}"
+                    yield {
+                        "task": task, "judge": column.heading, "pair": pair, "jss": row[column.id],
+                    }  # fmt: skip
+
+
+FIGURES = (
+    Figure(
+        "fig_1",
+        "Figure 1: raw JSS by judge on the first task, with 95% intervals",
+        _leading_task,
+        Points(
+            group=lambda row: (
+                f"{row['scoring']} scoring" if row["measured"] == HERE else row["measured"]
+            ),
+            name="judge", values={"": ("jss", "ci_low", "ci_high")}, xlabel="JSS (raw)",
+            threshold=STEADY_JSS,
+        ),
+    ),
+    Figure(
+        "fig_2",
+        "Figure 2: raw JSS by judge and task. Hatched: every verdict was one label, or JSS is "
+        "undefined",
+        "table_1",
+        Heatmap(
+            row=_judge, column="task", value="jss", label="JSS (raw)",
+            hatched=lambda row: row["jss"] is None or (row["jss"] == 1 and row["kappa"] is None),
+        ),
+    ),
+    Figure(
+        "fig_3",
+        "Figure 3: effect of the inverted wording on JSS, raw and corrected",
+        "table_3",
+        Bars(
+            name=_judge, series={"raw": "jss_raw", "corrected": "jss"}, xlabel="JSS",
+            threshold=STEADY_JSS,
+        ),
+    ),
+    Figure(
+        "template_pairs",
+        "JSS per pair of wordings, mapped decisions",
+        _template_pairs,
+        Heatmap(row="judge", column="pair", value="jss", label="JSS (mapped)"),
+        each="task",
+    ),
+    Figure(
+        "orders",
+        "Flips when wording and option order both change: the part that rewording adds to a swap "
+        "(wording) and the part that a swap adds to rewording (position), with 95% intervals",
+        "orders",
+        Points(
+            group=lambda row: f"{row['task']}, {row['scoring']} scoring", name="judge",
+            values={
+                name: (name, f"{name}_ci_low", f"{name}_ci_high")
+                for name in ("wording", "position")
+            },
+            xlabel="share of verdicts that flip", limits=(-0.1, 0.5),
+        ),
+    ),
+)  # fmt: skip
+
+
+def limits(study: Sensitivity, made: Tables) -> Iterator[str]:
+    """What the figures do not show, and the questions that are not answered."""
+    yield (
+        "intervals treat the items as a sample and the wordings as fixed; they do not cover other "
+        "wordings"
+    )
+    items = {case.task: case.raw["n_items"] for case in study.main.cases}
+    if small := [f"{task} ({n})" for task, n in items.items() if n < 30]:
+        yield f"few decided items: {', '.join(small)}"
+    if note := tables.published_note(study):
+        yield note.strip()
+    if study.log is not None and not study.main.published_wordings:
+        yield (
+            "the wordings are the templates of the log; if these are prompting strategies "
+            "(reasoning first, rating each option alone) and not paraphrases, JSS is agreement "
+            "between strategies, not sensitivity to wording alone"
+        )
+    if study.plan is not None:
+        yield from study.plan.left_out
+    needs = {
+        "orders": "it needs a task with two options in both orders",
+        "consensus": "it needs two judges on the same task and scoring",
+        "sampled": "it needs a judge scored by its option probabilities",
+    }
+    for name in study.questions:
+        if name not in made:
+            why = needs.get(name, "its run shares no case with the main run")
+            yield f"{name} is not answered: {why}"
+
+
+DECLARED = Study(
+    PAPER,
+    "How much judges depend on the wording: JudgeSense",
+    (
+        tables.main_results,
+        tables.pairwise_results,
+        tables.polarity_results,
+        findings.claims,
+        tables.template_pair_results,
+        tables.flip_results,
+        tables.exclusion_results,
+        tables.failure_results,
+    ),
+    FIGURES,
+    (findings.findings, questions.findings),
+    (limits,),
+)

@@ -1,0 +1,346 @@
+"""What prompt-ranking shows: its tables, figures, findings and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from judgesense.statistics.arrays import Bools
+from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
+from judgesense.statistics.ranking import PairFlips, lcb_sweep, selection_gain
+from judgesense.statistics.ranks import competition_ranks
+from judgesense.studies.common.figures import Lines, Scatter
+from judgesense.studies.common.study import Figure, Record, Study, Tables, Value, published, table
+from judgesense.studies.prompt_ranking.measures import REDRAWS, RankedPrompts, Ranking
+from judgesense.text import join, number, percent, signed
+
+STUDY = "prompt-ranking"
+SWEEP = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+
+GAPS = (0.0, 0.01, 0.02, 0.05, 0.10, 1.01)
+"""Edges of the gaps between two prompts' mean scores; the last bin is open upwards."""
+
+
+def _figures(ranking: Ranking, *names: str) -> Iterator[Record]:
+    """A record per cell, with the figures of these names."""
+    for cell in ranking.cells:
+        yield {**cell.key, **{name: cell.figures[name] for name in names}}
+
+
+@table(
+    "stability",
+    "Rankings of the prompts between seeds (the layout of Table 1)",
+    lambda ranking: (
+        f"Mean ± population std over the {ranking.seeds * (ranking.seeds - 1) // 2} pairs of "
+        f"seeds; the top sets have {ranking.k} prompts. shared items: the mean share of a subset "
+        "that is also in another seed's subset; it makes seeds agree."
+    ),
+    spearman_mean="Spearman", spearman_std="± std", kendall_mean="Kendall", kendall_std="± std",
+    top1_pairwise_mean="same top-1", top1_pairwise_std="± std",
+    topk_pairwise_mean="top set overlap", topk_pairwise_std="± std",
+)  # fmt: skip
+def stability(ranking: Ranking) -> Iterator[Record]:
+    """Rank correlations and common winners between seeds."""
+    measures = ("spearman", "kendall", "top1_pairwise", "topk_pairwise")
+    names = [f"{name}_{kind}" for name in measures for kind in ("mean", "std")]
+    return _figures(ranking, "shared_items", *names)
+
+
+@table(
+    "consistency",
+    "Whether seeds agree on the best prompt (the layout of Table 2)",
+    lambda ranking: (
+        "Consistency: the share of seeds with the most frequent winner, and the mean overlap with "
+        f"the most frequent set of the {ranking.k} best. unique top-1: how many prompts win under "
+        "some seed."
+    ),
+    top1_global="top-1 consistency", topk_global="top set consistency", unique_top1="unique top-1",
+    n_conditions="seeds",
+)  # fmt: skip
+def consistency(ranking: Ranking) -> Iterator[Record]:
+    """How many prompts win, and how often the same one does."""
+    return _figures(ranking, "top1_global", "topk_global", "unique_top1", "n_conditions")
+
+
+@table(
+    "selection",
+    "Choosing by the mean against LCB, scored on the seed left out (the layout of Table 3)",
+    lambda ranking: (
+        f"LCB with z = {ranking.z:g}. The first two means use the study's seeds; the redrawn ones "
+        f"are expectations over {REDRAWS} sets of as many seeds from the same scores. gain low to "
+        "gain high holds the middle 95% of the sets' gains; the last three columns are shares of "
+        "the sets."
+    ),
+    loso_mean_mean="mean", loso_mean_std="± std", loso_lcb_mean="LCB", loso_lcb_std="± std",
+    mean_redrawn="mean, redrawn", lcb_redrawn="LCB, redrawn", lcb_better="LCB better",
+    lcb_worse="LCB worse",
+)  # fmt: skip
+def selection(ranking: Ranking) -> Iterator[Record]:
+    """The prompt chosen by the mean against the one chosen by LCB."""
+    loso = [f"loso_{name}_{kind}" for name in ("mean", "lcb") for kind in ("mean", "std")]
+    gains = ("gain", "gain_low", "gain_high", "lcb_better", "equal", "lcb_worse")
+    return _figures(ranking, *loso, "mean_redrawn", "lcb_redrawn", *gains)
+
+
+def _z(z: float) -> str:
+    """The id of the column of a weight z."""
+    return f"z_{z:g}".replace(".", "_")
+
+
+@table(
+    "sweep",
+    "The weight z of the variance penalty: score on the seed left out",
+    f"z = 0 chooses by the mean. redrawn: expectation over {REDRAWS} sets of seeds.",
+    digits=4,
+    **{_z(z): f"z = {z:g}" for z in SWEEP},
+)
+def sweep(ranking: Ranking) -> Iterator[Record]:
+    """The held-out score by the weight z."""
+    for cell in ranking.cells:
+        study = [row["loso_mean"] for row in lcb_sweep(cell.scores, SWEEP)]
+        redrawn = [selection_gain(cell.redrawn, z).by_lcb for z in SWEEP]
+        for seeds, values in (("the study's", study), ("redrawn", redrawn)):
+            yield {**cell.key, "seeds": seeds, **dict(zip(map(_z, SWEEP), values, strict=True))}
+
+
+@table(
+    "near_ties",
+    "Which pairs of prompts flip, by the gap between them",
+    "gap: difference of two prompts' means over all items. A pair flips between two seeds that "
+    f"order it oppositely (ties are no order), over {REDRAWS} redrawn sets of seeds. not told "
+    "apart: the 95% interval of the gap, paired over all items, contains 0.",
+    gap="gap between the means", n_pairs="pairs", flip_rate="how often a pair flips",
+    share_of_flips="share of all flips",
+)  # fmt: skip
+def near_ties(ranking: Ranking) -> Iterator[Record]:
+    """How often pairs of prompts flip, by the gap between them."""
+    for cell in ranking.cells:
+        flips = cell.flips
+        for low, high in pairwise(GAPS):
+            inside = (flips.gap >= low) & (flips.gap < (high if high <= 1 else np.inf))
+            gap = f"{low:.2f} to {high:.2f}" if high <= 1 else f"{low:.2f} or more"
+            yield {**cell.key, "gap": gap, **_flips(flips, inside)}
+        near = _flips(flips, flips.near_tied)
+        yield {**cell.key, "gap": "not told apart by all items", **near}
+
+
+def _flips(flips: PairFlips, pairs: Bools) -> dict[str, Value]:
+    n = int(pairs.sum())
+    return {
+        "n_pairs": n,
+        "share_of_pairs": n / len(flips.gap),
+        "flip_rate": float(flips.flips[pairs].mean()) if n else None,
+        "share_of_flips": flips.share_of_flips(pairs),
+    }
+
+
+@table(
+    "prompts",
+    "Every prompt on all items, best first",
+    "95% intervals over items: Wilson's where scores are 0 or 1, else Student's t. wins: over all "
+    "seeds and sizes.",
+    score="mean score",
+)
+def prompts(ranking: Ranking) -> Iterator[Record]:
+    """Every prompt on all items."""
+    for cells in ranking.series:
+        grid = cells[0].grid
+        winners = np.concatenate([cell.winners for cell in cells])
+        wins = np.bincount(winners, minlength=len(grid.prompts))
+        means = grid.scores.mean(axis=1)
+        for at in np.argsort(competition_ranks(means), kind="stable").tolist():
+            scores = grid.scores[at]
+            binary = np.isin(scores, (0.0, 1.0)).all()
+            interval = wilson_cluster(scores == 1.0) if binary else mean_t_cluster(scores)
+            yield {
+                "task": grid.name, "model": grid.model, "prompt": grid.prompts[at],
+                "score": float(means[at]), "ci_low": interval.low, "ci_high": interval.high,
+                "wins": int(wins[at]),
+                "wording": " ".join(ranking.texts.get(grid.prompts[at], "").split()),
+            }  # fmt: skip
+
+
+@table(
+    "published",
+    "The paper's figures beside this study's",
+    "Other models, other prompts and other items: the figures are shown side by side, not "
+    "compared. Ours are the lowest and the highest of this study's models at that size.",
+    model="paper's model", lowest="ours, lowest", highest="ours, highest",
+)  # fmt: skip
+def paper_figures(ranking: Ranking) -> Iterator[Record]:
+    """The figures that the paper states; none beside a score table of other tasks."""
+    for key, figure in published(STUDY).items() if ranking.texts else ():
+        task, size, model, measure = key.split("/")
+        ours = [
+            value
+            for cell in ranking.cells
+            if cell.grid.task == task and cell.size == int(size)
+            if (value := cell.figures[measure.removesuffix("_at_most")]) is not None
+        ]
+        yield {
+            "task": task, "size": int(size), "model": model, "measure": measure.replace("_", " "),
+            "paper": figure.value, "place": figure.place, "lowest": min(ours, default=None),
+            "highest": max(ours, default=None),
+        }  # fmt: skip
+
+
+def _smallest(ranking: Ranking) -> list[RankedPrompts]:
+    return [cells[0] for cells in ranking.series]
+
+
+def _ranks(ranking: Ranking, _: Tables) -> Iterator[Record]:
+    """The rank of every prompt under every seed of the smallest size; ties share the best rank."""
+    for cell in _smallest(ranking):
+        winners = set(cell.winners.tolist())
+        for seed, ranks in enumerate(competition_ranks(cell.scores).tolist(), 1):
+            for at, rank in enumerate(ranks):
+                yield {
+                    "where": cell.name, "prompt": cell.grid.prompts[at], "seed": f"seed {seed}",
+                    "rank": rank, "wins": at in winners,
+                }  # fmt: skip
+
+
+def _agreement(_: Ranking, tables: Tables) -> Iterator[Record]:
+    measures = {
+        "spearman_mean": "Spearman's ρ between seeds",
+        "top1_pairwise_mean": "seed pairs with the same winner",
+    }
+    for name, text in measures.items():
+        for row in tables["stability"].rows:
+            series = f"{row['model']} on {row['task']}"
+            yield {"measure": text, "series": series, "size": row["size"], "value": row[name]}
+
+
+def _pairs(ranking: Ranking, _: Tables) -> Iterator[Record]:
+    for cell in _smallest(ranking):
+        flips = cell.flips
+        for gap, rate, near in zip(flips.gap, flips.flips, flips.near_tied, strict=True):
+            told = "not told apart by all items" if near else "told apart"
+            yield {"where": cell.name, "gap": float(gap), "flips": float(rate), "pair": told}
+
+
+def _gains(_: Ranking, tables: Tables) -> Iterator[Record]:
+    for row in tables["sweep"].rows:
+        if row["seeds"] == "redrawn":
+            for z in SWEEP:
+                yield {
+                    "size": f"{row['size']} items", "series": f"{row['model']} on {row['task']}",
+                    "z": z, "gain": 100 * (row[_z(z)] - row[_z(0.0)]),
+                }  # fmt: skip
+
+
+FIGURES = (
+    Figure(
+        "ranks",
+        "ranks of the prompts under each seed's items, at the smallest size; prompts that win "
+        "under some seed are coloured",
+        _ranks,
+        Lines(
+            x="seed", y="rank", series="prompt", xlabel="", ylabel="rank of the prompt",
+            grey=lambda row: not row["wins"], reverse=True,
+        ),
+        each="where",
+    ),
+    Figure(
+        "stability-by-size",
+        "Agreement between seeds by subset size: rank correlation, and the same winner",
+        _agreement,
+        Lines(
+            x="size", y="value", series="series", panel="measure", xlabel="items of a subset",
+            ylabel="agreement",
+        ),
+    ),
+    Figure(
+        "flips-by-gap",
+        "How often two seeds of the smallest size order a pair of prompts oppositely, against the "
+        "gap between the prompts on all items",
+        _pairs,
+        Scatter(
+            x="gap", y="flips", series="pair", panel="where", xlabel="gap between the means",
+            ylabel="share of seed pairs that flip",
+        ),
+    ),
+    Figure(
+        "lcb-sweep",
+        "Gain of LCB over the mean on the seed left out, by its weight z (expectation over "
+        f"{REDRAWS} sets of seeds)",
+        _gains,
+        Lines(
+            x="z", y="gain", series="series", panel="size", xlabel="z",
+            ylabel="gain over the mean, points", zero=True,
+        ),
+    ),
+)  # fmt: skip
+
+
+def findings(ranking: Ranking, _: Tables) -> Iterator[str]:
+    """How stable the rankings are, where pairs flip, and whether LCB chooses better."""
+    for cells in ranking.series:
+        small, large = cells[0], cells[-1]
+        more = [large] if large is not small else []
+        rho = join([f"{number(c.stability.spearman_mean, 2)} at {c.size}" for c in (small, *more)])
+        wins = join([f"{c.stability.unique_top1} at {c.size}" for c in (small, *more)])
+        yield (
+            f"for {small.name}, rank correlation between seeds is {rho} items; of "
+            f"{len(small.grid.prompts)} prompts, {wins} items win under some of {ranking.seeds} "
+            "seeds"
+        )
+        near = small.flips.near_tied
+        share = small.flips.share_of_flips(near)
+        if share is not None:
+            yield (
+                f"for {small.name}, {percent(share)} of all flips at {small.size} items are among "
+                f"the {percent(float(near.mean()))} of prompt pairs that all "
+                f"{len(small.grid.items)} items do not tell apart"
+            )
+    clear = [_where(cell) for cell in ranking.cells if cell.gain.low > 0 or cell.gain.high < 0]
+    ends = sorted(ranking.cells, key=lambda cell: cell.gain.gain)
+    worst, best = (f"{signed(c.gain.gain, 4)} ({_where(c)})" for c in (ends[0], ends[-1]))
+    yield (
+        f"LCB (z = {ranking.z:g}) against the mean, in expectation over {REDRAWS} sets of seeds: "
+        f"from {worst} to {best}; the middle 95% of the sets excludes 0 "
+        + (f"for {join(clear)}" if clear else "nowhere")
+    )
+
+
+def _where(cell: RankedPrompts) -> str:
+    return f"{cell.name}, {cell.size} items"
+
+
+def limits(ranking: Ranking, _: Tables) -> Iterator[str]:
+    """What the figures do not show."""
+    largest = max(ranking.cells, key=lambda cell: cell.overlap)
+    if largest.overlap > 0.1:
+        yield (
+            f"subsets come from {len(largest.grid.items)} items: two seeds' subsets of "
+            f"{largest.size} share {percent(largest.overlap)} of their items, so they agree more "
+            "than fresh samples would"
+        )
+    for cells in ranking.series:
+        grid, where = cells[0].grid, f"for {cells[0].name}"
+        if grid.unread or grid.cut:
+            yield (
+                f"{where}, {percent(grid.unread)} of the answers could not be read and score 0; "
+                f"the token cap cut off {percent(grid.cut)}"
+            )
+        if grid.left_out:
+            yield (
+                f"{where}, {grid.left_out} items had an error under some prompt and are left out "
+                "for all prompts"
+            )
+    yield (
+        "the intervals and expectations hold for these prompts; they do not cover other wordings "
+        "of the same task"
+    )
+
+
+DECLARED = Study(
+    STUDY,
+    "Stability of prompt rankings",
+    (stability, consistency, selection, sweep, near_ties, prompts, paper_figures),
+    FIGURES,
+    (findings,),
+    (limits,),
+)
