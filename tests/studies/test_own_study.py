@@ -79,7 +79,7 @@ def test_a_template_without_its_placeholder_names_the_line(tmp_path: Path) -> No
 def test_a_column_that_the_items_lack_names_the_row_before_judging(tmp_path: Path) -> None:
     path = _file(tmp_path, GOOD)
     (tmp_path / "tone.jsonl").write_text('{"item_id": "x", "text": "Hello"}\n')
-    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, row 1: .*'message'"):
+    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, line 1: .*'message'"):
         run_study(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
