@@ -11,7 +11,7 @@ from judgesense.checking.logs import compared, judge_of, question_of
 from judgesense.checking.question import Question, run_check
 from judgesense.checking.result import CheckResult
 from judgesense.files.disk import sha256_of
-from judgesense.importers.graded_logs import read_graded
+from judgesense.importers.log import read_graded
 from judgesense.pipeline import to_stderr
 from judgesense.trust.thresholds import STEADY_JSS
 

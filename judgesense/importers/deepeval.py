@@ -1,10 +1,13 @@
 """DeepEval's test runs (``.deepeval/.latest_test_run.json``): each metric of a test is a verdict.
 
-DeepEval keeps whether a metric passed, its score and the reason, not what the judge wrote.
+DeepEval keeps whether a metric passed, its score and the reason, not what the judge wrote. It keeps
+the evaluation steps of a G-Eval metric, not its grading prompt: in a graded log the prompt is
+DeepEval 4's, with the steps as the wording and every text of the test case that the run has.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +16,35 @@ from typing import Any
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, fit, read_json
+from judgesense.files.documents import Shape, fit, parse_json, read_json
 from judgesense.files.tables import Record
+from judgesense.importers.graded import (
+    Grade,
+    GradedLog,
+    Wording,
+    graded_log,
+    only,
+    own_wording,
+    with_wording,
+)  # fmt: skip
 from judgesense.importers.importer import Importer, ReadOptions
+from judgesense.tasks import ERROR
 
 LABELS = ("PASS", "FAIL")
 NO_MODEL = "deepeval-metric"
 """The judge of a metric that names no model."""
+
+_STEPS = re.compile(r"Evaluation Steps:\n(\[.*?\n\]|\[\])", re.DOTALL)
+_RUBRIC = re.compile(r"\nRubric:\n(?!None)")
+_EXAMPLE = '{\n  "reason": "your concise and informative reason here",\n  "score": 0\n}'
+_FIELDS = {
+    "input": "Input", "actualOutput": "Actual Output", "expectedOutput": "Expected Output",
+    "context": "Context", "retrievalContext": "Retrieval Context",
+}  # fmt: skip
+_NOTE = (
+    "DeepEval keeps no grading prompt and does not say which texts of a test case its metric "
+    "shows: the prompt is that of DeepEval 4 with every text that the test run has"
+)
 
 
 class Metric(Shape):
@@ -127,10 +152,97 @@ def _verdict(metric: Metric) -> dict[str, Any]:
     return {"raw_text": metric.reason, "raw_decision": LABELS[not metric.success]}
 
 
+def read_graded(path: Path, pick: str | None = None) -> GradedLog:
+    """The grades of one G-Eval metric: ``pick`` names it if the run has several.
+
+    A score of 0 to 10 counts as PASS from the metric's threshold on. Raises JudgeSenseError for a
+    test run without a G-Eval metric, one whose metrics lack the evaluation steps (``verboseLogs``),
+    and one in strict mode or with a rubric of score ranges.
+    """
+    found = [
+        (place, number, case, metric)
+        for place, number, case in cases(path)
+        for metric in case.metricsData or ()
+    ]
+    graded = [each for each in found if "[GEval]" in each[3].name]
+    if not graded:
+        names = ", ".join(dict.fromkeys(metric.name for *_, metric in found)) or "none"
+        raise JudgeSenseError(
+            f"{path}: a check asks G-Eval metrics again, and the run has only: {names}; import "
+            "the verdicts with: judgesense import"
+        )
+    name = only((metric.name for *_, metric in graded), "metric", path, pick)
+    chosen = [each for each in graded if each[3].name == name]
+    judge = only((metric.evaluationModel or "" for *_, metric in chosen), "judge", path, None)
+    steps = only((_steps(metric, place) for place, _, _, metric in chosen), "rubric", path, None)
+    cut = only((f"{_threshold(metric):g}" for *_, metric in chosen), "threshold", path, None)
+    passing = [score for score in range(11) if score / 10 >= float(cut)]
+    aliases = {
+        "PASS": tuple(map(str, passing)),
+        "FAIL": tuple(str(score) for score in range(11) if score not in passing),
+    }
+    grades = [_grade(*each) for each in chosen]
+    frame = Wording(own_wording("deepeval-g-eval"), {"example": _EXAMPLE, "instruction": steps})
+    log = graded_log(
+        "deepeval", path, "" if judge == NO_MODEL else judge, LABELS, grades, [frame],
+        whole=True, aliases=aliases, options={"system_prompt": ""}, notes=[_NOTE],
+    )  # fmt: skip
+    return with_wording(log, steps, log.template.layout)
+
+
+def _threshold(metric: Metric) -> float:
+    return 0.5 if metric.threshold is None else metric.threshold
+
+
+def _steps(metric: Metric, place: str) -> str:
+    """The evaluation steps as the grading prompt shows them."""
+    told = metric.verboseLogs or ""
+    if metric.strictMode or _RUBRIC.search(told):
+        raise JudgeSenseError(
+            f"{place}, metric {metric.name}: strict mode and rubrics of score ranges have another "
+            "grading prompt, which a check does not ask; import the verdicts with: judgesense "
+            "import"
+        )
+    found = _STEPS.search(told)
+    steps = parse_json(found[1], f"{place}, metric {metric.name}, verboseLogs") if found else []
+    if not steps:
+        raise JudgeSenseError(
+            f"{place}, metric {metric.name}: no evaluation steps in verboseLogs, which are the "
+            "rubric; write the run with GEval of DeepEval 4"
+        )
+    return "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
+
+
+def _grade(place: str, number: int, case: Case, metric: Metric) -> Grade:
+    shown = {
+        label: str(value)
+        for name, label in _FIELDS.items()
+        if (value := getattr(case, name)) is not None
+    }
+    labels = list(shown)
+    told = (
+        " and ".join(labels) if len(labels) < 3 else f"{', '.join(labels[:-1])}, and {labels[-1]}"
+    )
+    question = case.name or f"test-{number + 1}"
+    undecided = metric.error or metric.success is None or metric.score is None
+    return Grade(
+        question,
+        question,
+        "",
+        {
+            "test_case": "".join(f"{label}:\n{value} \n\n" for label, value in shown.items()),
+            "parameters": told,
+        },
+        ERROR if undecided else LABELS[not metric.success],
+        place,
+    )
+
+
 IMPORTER = Importer(
     name="deepeval",
     summary="DeepEval's test runs (.deepeval/.latest_test_run.json)",
     patterns=(".latest_test_run.json", "test_run_*.json"),
     read=read,
     labels=LABELS,
+    graded=read_graded,
 )

@@ -1,8 +1,8 @@
 """Graded logs: the rubric, what was graded, and the grades, read from another tool's log.
 
 An importer takes the verdicts of a log. This takes all that is needed to ask again: the wording of
-the grading prompt, the fields that it shows, and the judge. Each tool has a module; see
-:func:`judgesense.importers.graded_logs.read_graded`.
+the grading prompt, the fields that it shows, and the judge. An `Importer` whose tool has such logs
+reads them (``graded``).
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import NO_ORDER, Item, Task, Template, render
+from judgesense.files.documents import read_yaml
+from judgesense.tasks import NO_ORDER, Aliases, Item, Task, Template, render
 
 TASK = "rubric"
 """The name of the task, and the id of the log's own wording."""
@@ -231,6 +233,14 @@ def graded_log(
     )  # fmt: skip
 
 
+def with_wording(log: GradedLog, text: str, layout: str) -> GradedLog:
+    """The log with another text as the wording, in a layout that shows it."""
+    wording = quoted(text, ())
+    items = [replace(item, fields={**item.fields, **wording.constants}) for item in log.items]
+    template = replace(log.template, text=wording.text, layout=layout)
+    return replace(log, template=template, items=tuple(items))
+
+
 def _named(items: Sequence[Item]) -> tuple[Item, ...]:
     """The items with ids of their own: the second answer to q1 is ``q1/2``."""
     count: dict[str, int] = {}
@@ -277,3 +287,34 @@ def only(values: Iterable[str], what: str, where: Path, pick: str | None) -> str
             f"{where}: holds several {what}s; choose one with --pick: {', '.join(names)}"
         )
     return pick or names[0]
+
+
+@cache
+def _read() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = read_yaml(Path(__file__).with_name("wordings.yaml"))
+    return found
+
+
+def own_wording(name: str) -> str:
+    """The grading prompt of a tool, as it is without options of the user's.
+
+    >>> "[Criterion]: {criterion}" in own_wording("inspect-qa")
+    True
+    """
+    text: str = _read()[name]["own"]
+    return text
+
+
+def known_wordings(
+    name: str, labels: Sequence[str], task: str = "rubric", aliases: Aliases | None = None
+) -> tuple[Template, ...]:
+    """Other wordings of a tool's grading prompt, as templates of ``task`` with these answers.
+
+    >>> [each.template_id for each in known_wordings("inspect-qa", ("C", "I"))]
+    ['grade-against', 'criterion-first', 'examiner']
+    """
+    same = MappingProxyType({label: label for label in labels})
+    return tuple(
+        Template(key, task, text, "{instruction}", same, MappingProxyType(dict(aliases or {})))
+        for key, text in _read()[name]["wordings"].items()
+    )

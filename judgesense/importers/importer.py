@@ -14,6 +14,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, Rows, in_rows
+from judgesense.importers.graded import GradedLog
 
 
 class Items:
@@ -80,6 +81,8 @@ class Importer:
     notes: tuple[str, ...] = ()
     by_column: bool = False
     """Whether ``read`` yields `Rows`."""
+    graded: Callable[[Path, str | None], GradedLog] | None = None
+    """Reads what a model graded in a log and how; the text names the scorer or metric."""
 
     def rows(self, path: Path, options: ReadOptions) -> Iterator[Rows]:
         """The decisions of a file, some at a time. Raises as ``read``."""

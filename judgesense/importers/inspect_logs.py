@@ -1,4 +1,4 @@
-"""Inspect's logs, ``.eval`` (a zip archive of JSON) and ``.json``, read without Inspect.
+"""Inspect's logs as decisions, and their model-graded scorers as graded logs.
 
 If a model graded the samples (``model_graded_qa``, ``model_graded_fact``, or a scorer that keeps a
 ``grading`` conversation), the judge is the grader, and its grades are the decisions. If not, each
@@ -9,17 +9,31 @@ can reach into them (``template_id=task_args.template``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record
+from judgesense.importers.graded import (
+    Grade,
+    GradedLog,
+    Wording,
+    graded_log,
+    known_wordings,
+    only,
+    own_wording,
+)  # fmt: skip
 from judgesense.importers.importer import Importer, Items, ReadOptions
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
+from judgesense.tasks import UNCLEAR, UNDECIDED
 
-_GRADES, _PARTIAL = ("C", "I"), ("C", "P", "I")
+GRADES, PARTIAL_GRADES = ("C", "I"), ("C", "P", "I")
 """What Inspect's own instructions offer to a grader."""
+
+_DELIMITER = re.compile(r"\[(BEGIN|END) DATA\]")
+"""Inspect shows a field without its own delimiters, so that they cannot be forged."""
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -105,14 +119,15 @@ def _answer(sample: Sample, pick: str | None) -> str | None:
 
 def _graders(evaluation: Evaluation, samples: Sequence[Sample]) -> list[str]:
     """The scorers in which a model graded, in the order of the log."""
-    names: dict[str, None] = {}
-    for sample in samples:
-        for name, score in (sample.scores or {}).items():
-            if score is not None and (score.grading or _is_grader(name)):
-                names[name] = None
-    if not names and not any(sample.scores for sample in samples):
-        names.update({s.name: None for s in evaluation.scorers or () if _is_grader(s.name)})
-    return list(names)
+    names = [
+        name
+        for sample in samples
+        for name, score in (sample.scores or {}).items()
+        if score is not None and (score.grading or _is_grader(name))
+    ]
+    if not any(sample.scores for sample in samples):
+        names = [scorer.name for scorer in evaluation.scorers or () if _is_grader(scorer.name)]
+    return list(dict.fromkeys(names))
 
 
 def _is_grader(name: str) -> bool:
@@ -126,7 +141,7 @@ def _grades(
     template: str,
     items: Items,
 ) -> Iterator[Record]:
-    models, space = of_scorer(evaluation, scorer)
+    models, space = _models(evaluation, scorer), _space(evaluation, scorer)
     for place, sample in samples:
         score = (sample.scores or {}).get(scorer)
         if score is not None and isinstance(score.original, (dict, list)):
@@ -150,30 +165,30 @@ def _grades(
             yield Record({**common, "judge": judge, "repeat": repeat, **verdict}, place)
 
 
-def of_scorer(evaluation: Evaluation, scorer: str) -> tuple[list[str], tuple[str, ...] | None]:
-    """The models that grade, as far as the log's header names them, and their decision space."""
-    for found in evaluation.scorers or ():
-        if found.name.rpartition("/")[2] == scorer.rpartition("/")[2]:
-            given = found.options or {}
-            break
-    else:
-        given = {}
-    named = given.get("model") or _role(evaluation, given.get("model_role") or "grader")
-    listed = named if isinstance(named, list) else [named]
-    models = [text for one in listed if (text := _model_name(one))]
-    if not _is_grader(scorer) or given.get("instructions") or given.get("grade_pattern"):
-        return models, None
-    return models, _PARTIAL if given.get("partial_credit") else _GRADES
+def _options(evaluation: Evaluation, scorer: str) -> Mapping[str, Any]:
+    """The options of a scorer in the log's header."""
+    name = scorer.rpartition("/")[2]
+    scorers = (each for each in evaluation.scorers or () if each.name.rpartition("/")[2] == name)
+    return next((each.options or {} for each in scorers), {})
 
 
-def _role(evaluation: Evaluation, role: Any) -> Any:
+def _models(evaluation: Evaluation, scorer: str) -> list[str]:
+    """The models that grade, as far as the log's header names them."""
+    options = _options(evaluation, scorer)
+    role = options.get("model_role") or "grader"
     name = role.get("name", "grader") if isinstance(role, Mapping) else role
-    return (evaluation.model_roles or {}).get(name)
+    named = options.get("model") or (evaluation.model_roles or {}).get(name)
+    models = named if isinstance(named, list) else [named]
+    names = (each.get("model") if isinstance(each, Mapping) else each for each in models)
+    return [str(name) for name in names if name]
 
 
-def _model_name(value: Any) -> str | None:
-    name = value.get("model") if isinstance(value, Mapping) else value
-    return str(name) if name else None
+def _space(evaluation: Evaluation, scorer: str) -> tuple[str, ...] | None:
+    """The grades that Inspect's own instructions offer; None for other instructions."""
+    options = _options(evaluation, scorer)
+    if not _is_grader(scorer) or options.get("instructions") or options.get("grade_pattern"):
+        return None
+    return PARTIAL_GRADES if options.get("partial_credit") else GRADES
 
 
 def _verdicts(
@@ -203,11 +218,153 @@ def _verdict(value: Any) -> dict[str, Any]:
     return {"raw_decision": value}
 
 
+def read_graded(path: Path, pick: str | None = None) -> GradedLog:
+    """The grading of a log: ``pick`` names the scorer if several scorers are model-graded.
+
+    The grading prompt is the scorer's ``template`` where the header has it, Inspect's own, or else
+    what the stored prompts share. Raises JudgeSenseError for a log without model-graded samples,
+    with a panel of graders, or without the grader's name.
+    """
+    evaluation, found = open_log(path)
+    samples = list(found)
+    names = _graders(evaluation, [sample for _, sample in samples])
+    if not names:
+        raise JudgeSenseError(
+            f"{path}: no sample is graded by a model (model_graded_qa, model_graded_fact), so "
+            "there is no rubric to reword; import its verdicts with: judgesense import"
+        )
+    scorer = only(names, "scorer", path, pick)
+    models, space = _models(evaluation, scorer), _space(evaluation, scorer)
+    scored = [
+        (place, sample, score)
+        for place, sample in samples
+        if sample.scores and (score := sample.scores.get(scorer)) is not None
+    ]
+    if len(models) > 1:
+        raise JudgeSenseError(
+            f"{path}: scorer {scorer} is a panel ({', '.join(models)}), and a check asks one judge "
+            "again. Grade with one model, or run: judgesense import"
+        )
+    given = _options(evaluation, scorer)
+    grades = [_grade(evaluation, *each) for each in scored]
+    if space is None:
+        said = {grade.stored for grade in grades} - set(UNDECIDED)
+        offered = (GRADES, PARTIAL_GRADES)
+        space = next((each for each in offered if said <= set(each)), tuple(sorted(said)))
+    wordings: list[Wording] = []
+    kind = scorer.rpartition("/")[2].removeprefix("model_graded_")
+    if (default := _is_grader(scorer) and not given.get("template")) and kind in ("qa", "fact"):
+        partial = bool(given.get("partial_credit"))
+        instructions = given.get("instructions") or default_instructions(partial)
+        wordings = [Wording(own_wording(f"inspect-{kind}"), {"instructions": instructions})]
+    judge = _grader(evaluation, models, scored)
+    return graded_log(
+        "inspect", path, judge, space, grades, wordings,
+        known=known_wordings(f"inspect-{kind}", space) if default else (),
+        options={"system_prompt": ""}, base_url=_base_url(evaluation, judge),
+    )  # fmt: skip
+
+
+def _grader(
+    evaluation: Evaluation, models: Sequence[str], scored: Sequence[tuple[str, Sample, Score]]
+) -> str:
+    """The model that graded; "" if the log does not name it. Without a grader of its own, a scorer
+    asks the evaluated model, whose name in the header has its provider."""
+    if models:
+        return _local(evaluation) or models[0] if models[0] == "hf/local" else models[0]
+    said = next((score.grader for _, _, score in scored if score.grader), None)
+    own = "" if evaluation.model in ("none", "none/none") else evaluation.model
+    return own if said is None or own.endswith(said) else said
+
+
+def _local(evaluation: Evaluation) -> str | None:
+    """The folder of a grader called ``hf/local``, where the header has it."""
+    given = [(scorer.options or {}).get("model") for scorer in evaluation.scorers or ()]
+    for model in [*given, *(evaluation.model_roles or {}).values()]:
+        if isinstance(model, Mapping) and model.get("model") == "hf/local":
+            arguments = model.get("model_args") or model.get("args") or {}
+            if path := arguments.get("model_path"):
+                return f"hf/{path}"
+    return None
+
+
+def _base_url(evaluation: Evaluation, judge: str) -> str | None:
+    """The endpoint of the grader, where the header names it."""
+    for role in (evaluation.model_roles or {}).values():
+        if isinstance(role, Mapping) and role.get("model") == judge and role.get("base_url"):
+            return str(role["base_url"])
+    return evaluation.model_base_url if judge == evaluation.model else None
+
+
+def _grade(evaluation: Evaluation, place: str, sample: Sample, score: Score) -> Grade:
+    metadata = sample.metadata or {}
+    fields = {k: str(v) for k, v in metadata.items() if isinstance(v, (str, int, float))}
+    target = sample.target
+    fields |= {
+        "question": _text(sample.input),
+        "answer": sample.output.completion,
+        "criterion": "".join(target) if isinstance(target, list) else target or "",
+    }
+    return Grade(
+        str(sample.id),
+        str(metadata.get("cluster_id") or sample.id),
+        str(metadata.get("system_id") or evaluation.model),
+        {name: _DELIMITER.sub(r"[\1-DATA]", value) for name, value in fields.items()},
+        _label(score.original) or UNCLEAR,
+        place,
+        score.prompt,
+        score.raw_text if score.grading else None,
+    )
+
+
+def _label(value: Any) -> str | None:
+    """A score's value as a label; Inspect writes NaN where it found no grade."""
+    if isinstance(value, float):
+        return f"{value:g}" if value == value else None
+    return str(value) if isinstance(value, (str, int)) and value != "" else None
+
+
+def _text(value: Any) -> str:
+    """A sample's input as the grader sees it: Inspect's ``input_text``."""
+    if isinstance(value, str):
+        return value
+    for message in reversed(value if isinstance(value, list) else []):
+        if isinstance(message, Mapping) and message.get("role") == "user":
+            content = message.get("content")
+            if isinstance(content, list):
+                parts = [part.get("text", "") for part in content if isinstance(part, Mapping)]
+                return "".join(parts)
+            return str(content or "")
+    return ""
+
+
+def default_instructions(partial: bool) -> str:
+    """What Inspect asks of a grader (``inspect_ai.scorer._model.default_instructions``).
+
+    >>> "one of CPI" in default_instructions(True)
+    True
+    """
+    letter = "P" if partial else ""
+    some = '"P" for partially correct answers,' if partial else ""
+    return (
+        "\nAfter assessing the submitted answer, reply with 'GRADE: $LETTER' (without quotes) "
+        f"where LETTER is one of C{letter}I.  Please choose ONE option for the grade: either "
+        f'"C" for correct answers, {some}or "I" for incorrect answers.\n\n'
+        "For example, after reviewing a correct answer you might write 'GRADE: C' or after "
+        "reviewing an incorrect answer you might write 'GRADE: I'.\n\n"
+        "First, write out in a step by step manner your reasoning about the criterion to be sure "
+        "that your conclusion is correct. Avoid simply stating the correct answers at the outset. "
+        "Then, end with your answer formatted as 'GRADE: $LETTER' (without quotes) where LETTER is "
+        f"one of C{letter}I.\n"
+    )
+
+
 IMPORTER = Importer(
     name="inspect",
     summary="Inspect .eval or .json logs, or their folder",
     patterns=("*.eval", "*.json"),
     read=read,
     options=("pick",),
+    graded=read_graded,
     columns={"order": "metadata.order"},
 )

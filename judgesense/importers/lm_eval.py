@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import AliasPath, Field
+
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record, read_json_lines
@@ -33,16 +35,12 @@ class Sample(Shape):
     target: Any = None
 
 
-class Config(Shape):
-    """How the model was loaded."""
-
-    model_args: dict[str, Any] | str | None = None
-
-
 class Results(Shape):
     """The results file of a run."""
 
-    config: Config | None = None
+    model_args: dict[str, Any] | str | None = Field(
+        None, validation_alias=AliasPath("config", "model_args")
+    )
     model_name: str | None = None
 
 
@@ -59,27 +57,27 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     judge = _model(path, found["date"] if found else None)
     pick, filters = options.pick, set()
     by_index = _targets_are_indices(path, options.encoding)
-    for known, record in _samples(path, options.encoding):
-        sample, name = record.values, known.filter
-        filters.add(name)
-        if pick is not None and name not in (pick, "none"):
+    for sample, record in _samples(path, options.encoding):
+        filters.add(sample.filter)
+        if pick is not None and sample.filter not in (pick, "none"):
             continue
         if pick is None and len(filters) > 1:
             raise JudgeSenseError(
                 f"{record.place}: the samples come from several filters "
                 f"({', '.join(sorted(filters))}); choose one with --pick FILTER"
             )
-        requests = _requests(sample["arguments"])
-        said = _chosen(record, requests, by_index) if _is_choice(requests) else _said(sample)
+        requests = _requests(sample.arguments)
+        choice = _is_choice(requests)
+        values = record.values
         yield Record(
             {
                 "judge": judge,
                 "task": task,
                 "template_id": task,
-                "item_id": str(sample["doc_id"]),
+                "item_id": str(sample.doc_id),
                 "prompt": str(requests[0][0]) if requests and requests[0] else None,
-                **said,
-                **{key: sample[key] for key in ("doc", "target", "metadata") if key in sample},
+                **(_chosen(sample, requests, by_index, record.place) if choice else _said(sample)),
+                **{key: values[key] for key in ("doc", "target", "metadata") if key in values},
             },
             record.place,
         )
@@ -135,17 +133,17 @@ def _options(requests: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def _chosen(
-    record: Record, requests: Sequence[Sequence[Any]], by_index: bool | None
+    sample: Sample, requests: Sequence[Sequence[Any]], by_index: bool | None, place: str
 ) -> dict[str, Any]:
     """A multiple-choice sample: options and their log-likelihoods in nats."""
-    sample, options = record.values, _options(requests)
+    options = _options(requests)
     if len(set(options)) != len(options):
         raise JudgeSenseError(
-            f"{record.place}: two options have the same text ({', '.join(options)}); is the choice "
-            "in the context rather than in the continuation?"
+            f"{place}: two options have the same text ({', '.join(options)}); is the choice in the "
+            "context rather than in the continuation?"
         )
-    logprobs = dict(zip(options, _values(sample["resps"], options, record.place), strict=True))
-    target = str(sample.get("target", "")).strip()
+    logprobs = dict(zip(options, _values(sample.resps, options, place), strict=True))
+    target = "" if sample.target is None else str(sample.target).strip()
     gold = None if by_index is None or not target else options[int(target)] if by_index else target
     return {"scoring": "options", "option_logprobs": logprobs, "gold": gold}
 
@@ -165,17 +163,17 @@ def _values(responses: Sequence[Any], options: Sequence[str], place: str) -> lis
     return values
 
 
-def _said(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _said(sample: Sample) -> dict[str, Any]:
     """A generated sample: its text and what the filter read in it."""
-    filtered = _first(sample.get("filtered_resps"))
-    text = _first(_first(sample["resps"]))
+    filtered = _first(sample.filtered_resps)
+    text = _first(_first(sample.resps))
     unread = filtered is None or str(filtered).strip() == _INVALID
     return {
         "scoring": "generate",
         "raw_text": None if text is None else str(text),
         "raw_decision": None if unread else str(filtered),
         "status": "unclear" if unread else None,
-        "gold": str(sample["target"]).strip() if sample.get("target") else None,
+        "gold": str(sample.target).strip() if sample.target else None,
     }
 
 
@@ -188,7 +186,7 @@ def _model(path: Path, date: str | None) -> str:
     results = path.with_name(f"results_{date}.json")
     if date and results.is_file():
         record = fit(Results, read_json(results), str(results), "lm-eval's results")
-        arguments = record.config.model_args if record.config else None
+        arguments = record.model_args
         named = arguments.get("pretrained") if isinstance(arguments, Mapping) else None
         return str(named or record.model_name or path.parent.name)
     return path.resolve().parent.name

@@ -8,6 +8,7 @@ are formed.
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -17,10 +18,12 @@ import pyarrow as pa
 
 from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import sha256_of
+from judgesense.files.disk import require_file, sha256_of
+from judgesense.files.documents import read_json
 from judgesense.importers import MODULES
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap
+from judgesense.importers.graded import GradedLog
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.readings import Parser
 from judgesense.run_folder.environment import now
@@ -32,6 +35,15 @@ FORMATS: Mapping[str, Importer] = {
     for name, module in MODULES.items()
 }
 """The registry: every format by its name."""
+
+_GRADED = {
+    "eval": "inspect",
+    "results": "promptfoo",
+    "testRunData": "deepeval",
+    "testCases": "deepeval",
+    "conversationalTestCases": "deepeval",
+}
+"""What tells the logs of tools apart: a key, and the format."""
 
 
 def import_log(
@@ -134,6 +146,30 @@ def import_log(
     }
     save_run(out, record)
     return record
+
+
+def read_graded(path: str | Path, pick: str | None = None) -> GradedLog:
+    """The rubric, the items, the grades and the judge in another tool's log.
+
+    Args:
+        path: an Inspect log (``.eval`` or ``.json``), promptfoo's ``results.json`` or DeepEval's
+            ``.latest_test_run.json``.
+        pick: the scorer (Inspect) or metric (promptfoo, DeepEval), if the log has several.
+
+    Raises:
+        JudgeSenseError: for another file, a log without a model's grades, several scorers without
+            ``pick``, and a rubric that cannot be taken from the log.
+    """
+    path = Path(path)
+    require_file(path)
+    content = {"eval": None} if zipfile.is_zipfile(path) else read_json(path)
+    for key, format in _GRADED.items():
+        if isinstance(content, dict) and key in content and (read := FORMATS[format].graded):
+            return read(path, pick)
+    raise JudgeSenseError(
+        f"{path}: not a log of Inspect (.eval, .json), promptfoo (results.json) or DeepEval "
+        "(.latest_test_run.json)"
+    )
 
 
 class _Parts:

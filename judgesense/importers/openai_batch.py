@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import AliasPath, Field
+
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_json_lines
@@ -22,23 +24,12 @@ CUSTOM_ID = "{task}|{item_id}|{template_id}|{order}"
 """The default form of a ``custom_id``."""
 
 
-class Candidate(Shape):
-    """A token that could have come."""
+class Token(Shape):
+    """A token of the answer, or one that could have come."""
 
     token: str
     logprob: float
-
-
-class Token(Candidate):
-    """A token of the answer."""
-
-    top_logprobs: list[Candidate] | None = None
-
-
-class Logprobs(Shape):
-    """The log-probabilities of a choice."""
-
-    content: list[Token] | None = None
+    top_logprobs: list[Token] | None = None
 
 
 class Part(Shape):
@@ -50,25 +41,18 @@ class Part(Shape):
 
 
 class Message(Shape):
-    """The message of a choice."""
+    """The message of a choice, whose text some servers send in parts."""
 
     content: str | list[Part] | None = None
     refusal: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The text, which some servers send in parts."""
-        if isinstance(self.content, list):
-            return "".join(part.text or "" for part in self.content)
-        return self.content or ""
 
 
 class Choice(Shape):
     """A chat completion's answer."""
 
-    message: Message | None = None
+    message: Message = Message()
     finish_reason: str | None = None
-    logprobs: Logprobs | None = None
+    tokens: list[Token] | None = Field(None, validation_alias=AliasPath("logprobs", "content"))
 
 
 class Output(Shape):
@@ -122,40 +106,33 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     """
     custom_id = options.custom_id or CUSTOM_ID
     form = id_pattern(custom_id)
-    lines = [_line(record) for record in read_json_lines(path, options.encoding)]
+    lines = [
+        (fit(Line, record.values, record.place, "a line of batch output"), record.place)
+        for record in read_json_lines(path, options.encoding)
+    ]
     models = {line.body.model for line, _ in lines} - {None}
     # A failed request does not name its model; it is the model of the other requests.
     only_model = models.pop() if len(models) == 1 else None
-    for line, record in lines:
-        found = form.fullmatch(str(line.custom_id))
-        if not found:
+    for line, place in lines:
+        id_parts = form.fullmatch(str(line.custom_id))
+        if not id_parts:
             raise JudgeSenseError(
-                f"{record.place}, custom_id: {line.custom_id!r} does not have the form "
+                f"{place}, custom_id: {line.custom_id!r} does not have the form "
                 f"{custom_id!r}; set the form, such as --custom-id '{{template_id}}/{{item_id}}'"
             )
         judge = line.body.model or only_model
-        common = {**found.groupdict(), "custom_id": line.custom_id, "judge": judge}
+        common = {**id_parts.groupdict(), "custom_id": line.custom_id, "judge": judge}
         if problem := _problem(line):
-            yield Record({**common, "status": "error", "error": problem}, record.place)
+            yield Record({**common, "status": "error", "error": problem}, place)
             continue
         usage = line.body.usage or {}
-        used = {
-            "input_tokens": usage.get("prompt_tokens", usage.get("input_tokens")),
-            "output_tokens": usage.get("completion_tokens", usage.get("output_tokens")),
-        }
-        for number, (values, tokens) in enumerate(_answers(line.body, record)):
-            yield Record({**common, **used, "repeat": number, **values}, record.place)
+        common["input_tokens"] = usage.get("prompt_tokens", usage.get("input_tokens"))
+        common["output_tokens"] = usage.get("completion_tokens", usage.get("output_tokens"))
+        for number, (values, tokens) in enumerate(_answers(line.body, place)):
+            yield Record({**common, "scoring": "generate", "repeat": number, **values}, place)
             if logprobs := _first_token(tokens, options.labels or ()):
                 scored = {"scoring": "options", "option_logprobs": logprobs, "repeat": number}
-                yield Record({**common, **scored}, record.place)
-
-
-def _line(record: Record) -> tuple[Line, Record]:
-    if "custom_id" not in record.values or not {"response", "error"} & set(record.values):
-        raise JudgeSenseError(
-            f"{record.place}: not a line of batch output, which has custom_id, response and error"
-        )
-    return fit(Line, record.values, record.place, "a line of batch output"), record
+                yield Record({**common, **scored}, place)
 
 
 def id_pattern(custom_id: str) -> re.Pattern[str]:
@@ -184,32 +161,32 @@ def _problem(line: Line) -> str | None:
     return None
 
 
-def _answers(body: Body, record: Record) -> Iterator[tuple[dict[str, Any], list[Token]]]:
+def _answers(body: Body, place: str) -> Iterator[tuple[dict[str, Any], list[Token]]]:
     """Text and status of each choice, and its tokens' log-probabilities."""
-    if body.choices is not None:
-        for choice in body.choices:
-            message, finish = choice.message or Message(), choice.finish_reason
-            refused = bool(message.refusal) or finish == "content_filter"
-            answer = _answer(message.text, message.refusal, refused, finish == "length")
-            yield answer, (choice.logprobs.content if choice.logprobs else None) or []
-    elif body.output is not None:
+    for choice in body.choices or ():
+        message, finish = choice.message, choice.finish_reason
+        refused = bool(message.refusal) or finish == "content_filter"
+        text = _text(message.content) or message.refusal
+        yield _answer(text, refused, finish == "length"), choice.tokens or []
+    if body.output is not None:
         messages = [entry for entry in body.output if entry.type == "message"]
         parts = [part for entry in messages for part in entry.content or []]
         refused = any(part.type == "refusal" for part in parts)
-        text = "".join(part.text or "" for part in parts)
-        answer = _answer(text, None, refused, body.status == "incomplete")
-        yield answer, [token for part in parts for token in part.logprobs or []]
-    else:
-        raise JudgeSenseError(f"{record.place}: the response has neither choices nor output")
+        tokens = [token for part in parts for token in part.logprobs or []]
+        yield _answer(_text(parts), refused, body.status == "incomplete"), tokens
+    elif body.choices is None:
+        raise JudgeSenseError(f"{place}: the response has neither choices nor output")
 
 
-def _answer(text: str, refusal: str | None, refused: bool, truncated: bool) -> dict[str, Any]:
-    return {
-        "scoring": "generate",
-        "raw_text": text or refusal or "",
-        "status": "refused" if refused else None if text else "unclear",
-        "truncated": truncated,
-    }
+def _text(content: str | list[Part] | None) -> str:
+    if isinstance(content, list):
+        return "".join(part.text or "" for part in content)
+    return content or ""
+
+
+def _answer(text: str | None, refused: bool, truncated: bool) -> dict[str, Any]:
+    status = "refused" if refused else None if text else "unclear"
+    return {"raw_text": text or "", "status": status, "truncated": truncated}
 
 
 def _first_token(tokens: Sequence[Token], labels: Sequence[str]) -> dict[str, float]:

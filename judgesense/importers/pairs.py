@@ -8,9 +8,10 @@ with their texts, and possibly the answers when the same prompts were asked agai
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
@@ -19,7 +20,7 @@ from judgesense.importers.importer import Importer, Items, ReadOptions
 from judgesense.tasks import ERROR, NO_ORDER, UNCLEAR
 
 _TEMPLATES = re.compile(r"^.*#(?P<a>[^#]+?)-(?P<b>[^#-]+)$")
-_ORDERS = {"original": "AB", "swapped": "BA", "AB": "AB", "BA": "BA", "": NO_ORDER, "-": NO_ORDER}
+_ORDERS = {"original": "AB", "swapped": "BA", "AB": "AB", "BA": "BA", "-": NO_ORDER}
 _GOLD = {"accurate": "YES", "inaccurate": "NO"}
 """The published names of factuality's labels."""
 _SPACES = {
@@ -43,22 +44,18 @@ class PairRow(Shape):
     prompt_pair_id: str | None = None
     template_a: _Text = None
     template_b: _Text = None
-    ab_order: str | None = None
+    ab_order: Literal["original", "swapped", "AB", "BA", "-"] = "-"
     ground_truth_label: _Text = None
     ground_truth_position: str | None = None
-    decision_a: _Text = None
-    decision_b: _Text = None
-    decision_a_repeat: _Text = None
-    decision_b_repeat: _Text = None
-    prompt_a_raw: str | None = None
-    prompt_b_raw: str | None = None
-    prompt_a_repeat_raw: str | None = None
-    prompt_b_repeat_raw: str | None = None
-    usage_a: dict[str, Any] | str | None = None
-    usage_b: dict[str, Any] | str | None = None
-    usage_a_repeat: dict[str, Any] | str | None = None
-    usage_b_repeat: dict[str, Any] | str | None = None
     error: str | None = None
+
+
+class Answer(Shape):
+    """One of the answers in a row: to wording a or b, first or asked again."""
+
+    decision: _Text = None
+    text: str | None = None
+    usage: dict[str, Any] | str | None = None
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -72,23 +69,16 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     """
     last: dict[tuple[Any, ...], tuple[PairRow, Record]] = {}
     for record in read_table(path, options.encoding):
-        row = fit(PairRow, _filled(record.values), record.place, "a pair of wordings")
-        last[row.model, row.task_type, row.pair_id] = (row, record)
+        # A CSV cell without text is none.
+        values = {name: v for name, v in record.values.items() if v not in ("", None)}
+        row = fit(PairRow, values, record.place, "a pair of wordings")
+        last[row.model, row.task_type, row.pair_id] = (row, Record(values, record.place))
     for row, record in last.values():
-        yield from _arms(row, record, options.items)
+        yield from _answers(row, record, options.items)
 
 
-def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are there: a CSV cell without text is none."""
-    return {name: value for name, value in values.items() if value not in ("", None)}
-
-
-def _arms(row: PairRow, record: Record, items: Items) -> Iterator[Record]:
-    order = _ORDERS.get(row.ab_order or "")
-    if order is None:
-        raise JudgeSenseError(
-            f"{record.place}, ab_order: {row.ab_order!r} is not one of original, swapped, AB, BA"
-        )
+def _answers(row: PairRow, record: Record, items: Items) -> Iterator[Record]:
+    order = _ORDERS[row.ab_order]
     common = {
         **record.values,
         "judge": row.model,
@@ -99,35 +89,39 @@ def _arms(row: PairRow, record: Record, items: Items) -> Iterator[Record]:
         "labels": _SPACES.get(row.task_type or ""),
         **_gold(row),
     }
-    templates = _templates(row, record)
-    for again in ("", "_repeat"):
-        for side, template in zip("ab", templates, strict=True):
-            said = getattr(row, f"decision_{side}{again}")
-            text = getattr(row, f"prompt_{side}{again}_raw")
-            if said is None and text is None:
-                if again:
-                    continue
-                raise JudgeSenseError(
-                    f"{record.place}: neither decision_{side} nor prompt_{side}_raw"
-                )
-            usage = getattr(row, f"usage_{side}{again}")
-            usage = usage if isinstance(usage, dict) else {}
-            key = (row.model, row.task_type, common["item_id"], template, order)
-            yield Record(
-                {
-                    **common,
-                    "template_id": template,
-                    "repeat": items.repeat(*key),
-                    **_answer(said, text, row.error),
-                    "input_tokens": usage.get("input_tokens"),
-                    "output_tokens": usage.get("output_tokens"),
-                    "latency_s": _seconds(usage.get("latency_ms")),
-                },
-                record.place,
+    templates = dict(zip("ab", _templates(row, record), strict=True))
+    for again, (side, template) in product(("", "_repeat"), templates.items()):
+        names = {
+            "decision": f"decision_{side}{again}",
+            "text": f"prompt_{side}{again}_raw",
+            "usage": f"usage_{side}{again}",
+        }
+        values = {name: record.values.get(column) for name, column in names.items()}
+        answer = fit(Answer, values, record.place, f"an answer to wording {side}")
+        if answer.decision is None and answer.text is None:
+            if again:
+                continue
+            raise JudgeSenseError(
+                f"{record.place}: neither {names['decision']} nor {names['text']}"
             )
+        usage = answer.usage if isinstance(answer.usage, dict) else {}
+        milliseconds = usage.get("latency_ms")
+        key = (row.model, row.task_type, common["item_id"], template, order)
+        yield Record(
+            {
+                **common,
+                "template_id": template,
+                "repeat": items.repeat(*key),
+                **_verdict(answer.decision, answer.text, row.error),
+                "input_tokens": usage.get("input_tokens"),
+                "output_tokens": usage.get("output_tokens"),
+                "latency_s": None if milliseconds is None else milliseconds / 1000,
+            },
+            record.place,
+        )
 
 
-def _answer(said: Any, text: str | None, error: str | None) -> dict[str, Any]:
+def _verdict(said: Any, text: str | None, error: str | None) -> dict[str, Any]:
     if text is not None and text.startswith(_FAILED):
         return {"status": "error", "error": text.removeprefix(_FAILED).strip() or error}
     if said == ERROR:
@@ -156,13 +150,9 @@ def _gold(row: PairRow) -> dict[str, str]:
         return {"gold": row.ground_truth_position}
     label = str(row.ground_truth_label or "")
     label = _GOLD.get(label, label.removeprefix("score_"))
-    if not label or (row.ab_order is not None and label not in ("A", "B")):
+    if not label or (row.ab_order != "-" and label not in ("A", "B")):
         return {}
-    return {"gold_ab" if row.ab_order is not None else "gold": label}
-
-
-def _seconds(milliseconds: Any) -> float | None:
-    return milliseconds / 1000 if isinstance(milliseconds, (int, float)) else None
+    return {"gold_ab" if row.ab_order != "-" else "gold": label}
 
 
 IMPORTER = Importer(

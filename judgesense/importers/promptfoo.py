@@ -1,22 +1,37 @@
 """promptfoo's ``results.json``: each model-graded assertion on an output is a verdict.
 
 promptfoo keeps what the grader concluded (pass or fail, a reason and a score), not what it wrote.
-A metric is a criterion; assertions that share a metric are wordings of it.
+A metric is a criterion; assertions that share a metric are wordings of it. In a graded log of
+``llm-rubric`` assertions, the rubric is the wording if all of a metric have the same one, as in "Is
+polite"; else the wording is the frame around output and rubric.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record
+from judgesense.importers.graded import (
+    Grade,
+    GradedLog,
+    Wording,
+    graded_log,
+    known_wordings,
+    only,
+    own_wording,
+    with_wording,
+)  # fmt: skip
 from judgesense.importers.importer import Importer, Items, ReadOptions
+from judgesense.tasks import ERROR, UNCLEAR
 
 LABELS = ("PASS", "FAIL")
 GRADED = (
@@ -27,6 +42,10 @@ GRADED = (
 """The types of assertion that ask a model; ``not-`` before one turns it round."""
 
 DEFAULT_GRADER = "promptfoo-default-grader"
+ALIASES = {"PASS": ("true", "yes"), "FAIL": ("false", "no")}
+"""How a grader's JSON says it: ``{"pass": true}``."""
+
+_OF_STATUS = {"unclear": UNCLEAR, "error": ERROR}
 _UNREAD = ("could not extract json", "did not match expected format", "could not parse")
 _NOTHING = "No output"
 
@@ -47,14 +66,9 @@ class Component(Shape):
     score: float | None = None
     reason: str | None = None
     assertion: Assertion | None = None
-    metadata: dict[str, Any] | None = None
+    failed: Any = Field(None, validation_alias=AliasPath("metadata", "graderError"))
+    prompt: Any = Field(None, validation_alias=AliasPath("metadata", "renderedGradingPrompt"))
     tokensUsed: dict[str, Any] | None = None
-
-
-class Grading(Shape):
-    """The assertions of a result."""
-
-    componentResults: list[Component | None] | None = None
 
 
 class TestCase(Shape):
@@ -63,7 +77,7 @@ class TestCase(Shape):
     __test__ = False
 
     description: str | None = None
-    options: dict[str, Any] | None = None
+    provider: Any = Field(None, validation_alias=AliasPath("options", "provider"))
     metadata: dict[str, Any] | None = None
     asserts: list[Assertion] | None = Field(None, alias="assert")
 
@@ -72,31 +86,22 @@ class Result(Shape):
     """An output of a provider on a test."""
 
     testIdx: int
-    promptIdx: int = 0
     provider: Any = None
-    response: Any = None
+    output: Any = Field(None, validation_alias=AliasPath("response", "output"))
     testCase: TestCase = TestCase.model_construct()
-    gradingResult: Grading | None = None
+    components: list[Component | None] | None = Field(
+        None, validation_alias=AliasPath("gradingResult", "componentResults")
+    )
     vars: dict[str, Any] | None = None
     error: str | None = None
 
 
-class Defaults(Shape):
-    """What all tests share."""
-
-    options: dict[str, Any] | None = None
-
-
-class Config(Shape):
-    """The configuration that the results came from."""
-
-    defaultTest: Defaults | str | None = None
-
-
 class File(Shape):
-    """The whole file, but for its results."""
+    """The whole file, but for its results. The defaults of all tests may be in another file."""
 
-    config: Config | None = None
+    provider: Any = Field(
+        None, validation_alias=AliasPath("config", "defaultTest", "options", "provider")
+    )
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -110,11 +115,7 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     Raises JudgeSenseError for a file that is not promptfoo's, a result that does not have the shape
     of one, and a file without model-graded assertions.
     """
-    return records(path, read_json(path), options)
-
-
-def records(path: Path, file: Any, options: ReadOptions) -> Iterator[Record]:
-    """As :func:`read`, for the content of a file."""
+    file = read_json(path)
     results = file.get("results") if isinstance(file, dict) else None
     results = results.get("results") if isinstance(results, dict) else results
     if not isinstance(results, list):
@@ -122,12 +123,7 @@ def records(path: Path, file: Any, options: ReadOptions) -> Iterator[Record]:
             f"{path}: not promptfoo's results (no list at results.results); write them with: "
             "promptfoo eval --output results.json"
         )
-    config = fit(File, file, str(path), "promptfoo's results").config
-    # A text is the path of another file.
-    test = config.defaultTest if config else None
-    default = _provider(
-        (test.options or {}).get("provider") if isinstance(test, Defaults) else None
-    )
+    default = _provider(fit(File, file, str(path), "promptfoo's results").provider)
     found = False
     for number, values in enumerate(results, 1):
         place = f"{path}, results.results[{number - 1}]"
@@ -143,11 +139,10 @@ def records(path: Path, file: Any, options: ReadOptions) -> Iterator[Record]:
 
 def _graded(result: Result, default: str | None, place: str, items: Items) -> Iterator[Record]:
     test = result.testCase
-    response = result.response if isinstance(result.response, Mapping) else {}
     evaluated = _provider(result.provider) or "unknown"
     question = test.description or f"test-{result.testIdx + 1}"
-    item = items.name(question, (result.testIdx, evaluated, str(response.get("output"))))
-    grader = _provider((test.options or {}).get("provider")) or default
+    item = items.name(question, (result.testIdx, evaluated, str(result.output)))
+    grader = _provider(test.provider) or default
     seen: Counter[str] = Counter()
     of_type: Counter[str] = Counter()
     for asked, component in _asked(result):
@@ -171,11 +166,11 @@ def _graded(result: Result, default: str | None, place: str, items: Items) -> It
                 "cluster_id": question,
                 "system_id": evaluated,
                 "repeat": items.repeat(judge, item, criterion, template),
-                "prompt": _rendered(component) if component else None,
+                "prompt": component.prompt if component else None,
                 "input_tokens": usage.get("prompt"),
                 "output_tokens": usage.get("completion"),
                 "kind": kind,
-                "output": response.get("output"),
+                "output": result.output,
                 "metric": criterion,
                 "rubric": asked.value,
                 "score": component.score if component else None,
@@ -193,12 +188,10 @@ def _graded(result: Result, default: str | None, place: str, items: Items) -> It
 
 def _asked(result: Result) -> Iterator[tuple[Assertion, Component | None]]:
     """A result's assertions and what became of them: nothing, if the result failed."""
-    graded = result.gradingResult
-    if graded is None or graded.componentResults is None:
-        for asserted in result.testCase.asserts or ():
-            yield asserted, None
-        return
-    for component in graded.componentResults:
+    if result.components is None:
+        for assertion in result.testCase.asserts or ():
+            yield assertion, None
+    for component in result.components or ():
         if component is not None and component.assertion is not None:
             yield component.assertion, component
 
@@ -209,16 +202,11 @@ def _verdict(component: Component, turned: bool) -> dict[str, Any]:
     unread = any(text in reason.casefold() for text in _UNREAD)
     if not component.passed and unread:
         return {"raw_text": reason, "status": "unclear"}
-    if (component.metadata or {}).get("graderError") or reason == _NOTHING:
+    if component.failed or reason == _NOTHING:
         return {"status": "error", "error": reason}
     # A "not-" assertion passes if the grader says fail.
     passed = component.passed != turned
     return {"raw_text": reason, "raw_decision": LABELS[not passed]}
-
-
-def _rendered(component: Component) -> str | None:
-    prompt = (component.metadata or {}).get("renderedGradingPrompt")
-    return prompt if isinstance(prompt, str) else None
 
 
 def _provider(value: Any) -> str | None:
@@ -228,10 +216,93 @@ def _provider(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def read_graded(path: Path, pick: str | None = None) -> GradedLog:
+    """The grades of one metric: ``pick`` names it if the file has several.
+
+    Raises JudgeSenseError for a file without an ``llm-rubric`` assertion, one whose results lack
+    the grading prompts, and one with several graders.
+    """
+    found = list(read(path, ReadOptions(labels=LABELS)))
+    asked = [each for each in found if each.values["kind"] == "llm-rubric"]
+    if not asked:
+        kinds = ", ".join(dict.fromkeys(each.values["kind"] for each in found))
+        raise JudgeSenseError(
+            f"{path}: a check asks llm-rubric assertions again, and the file has only {kinds}; "
+            "import their verdicts with: judgesense import"
+        )
+    metrics = [str(each.values["metric"]) for each in asked]
+    if pick is None and all(name.startswith("llm-rubric") for name in metrics):
+        chosen = asked
+    else:
+        metric = only(metrics, "metric", path, pick)
+        chosen = [each for each in asked if each.values["metric"] == metric]
+    judge = only((str(each.values["judge"]) for each in chosen), "grader", path, None)
+    grades, systems = [], set()
+    for each in chosen:
+        values, prompt = each.values, each.values["prompt"]
+        if prompt is None:
+            # A result that failed has no prompt; one that has a grade must.
+            if values.get("raw_decision") is None:
+                continue
+            raise JudgeSenseError(
+                f"{each.place}: the result has no renderedGradingPrompt, which is what would be "
+                "asked again; write the file with promptfoo 0.121 or later"
+            )
+        system, shown = _messages(str(prompt))
+        systems.add(system)
+        stored = values.get("raw_decision") or _OF_STATUS[str(values["status"])]
+        fields = {"output": _text(values["output"]), "rubric": _text(values["rubric"])}
+        grades.append(
+            Grade(
+                str(values["item_id"]), str(values["cluster_id"]), str(values["system_id"]),
+                fields, str(stored), each.place, shown,
+            )
+        )  # fmt: skip
+    if not grades:
+        raise JudgeSenseError(f"{path}: no llm-rubric assertion has a grading prompt")
+    if len(systems) > 1:
+        raise JudgeSenseError(
+            f"{path}: the assertions have {len(systems)} grading prompts (rubricPrompt); a check "
+            "asks one: choose a metric with --pick"
+        )
+    rubrics = {grade.fields["rubric"] for grade in grades}
+    frame = own_wording("promptfoo-llm-rubric")
+    known = known_wordings("promptfoo-llm-rubric", LABELS, aliases=ALIASES)
+    log = graded_log(
+        "promptfoo", path, "" if judge == DEFAULT_GRADER else judge, LABELS, grades,
+        [Wording(frame)], whole=True, aliases=ALIASES, known=known,
+        options={"system_prompt": systems.pop()},
+    )  # fmt: skip
+    layout = log.template.text.replace("{rubric}", "{instruction}")
+    if len(rubrics) > 1 or "{instruction}" not in layout:
+        return log
+    return replace(with_wording(log, rubrics.pop(), layout), known=())
+
+
+def _text(value: Any) -> str:
+    """A value as promptfoo inserts it: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _messages(prompt: str) -> tuple[str, str]:
+    """The system prompt and the user message of a grading prompt."""
+    try:
+        told = json.loads(prompt)
+    except ValueError:
+        return "", prompt
+    if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
+        return "", prompt
+    by_role: dict[str, list[str]] = {}
+    for message in told:
+        by_role.setdefault(str(message.get("role")), []).append(str(message.get("content")))
+    return "\n\n".join(by_role.get("system", [])), "\n\n".join(by_role.get("user", []))
+
+
 IMPORTER = Importer(
     name="promptfoo",
     summary="promptfoo's results.json (model-graded assertions)",
     patterns=("*.json",),
     read=read,
     labels=LABELS,
+    graded=read_graded,
 )

@@ -18,8 +18,8 @@ from typing import Any
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.importers.graded_inspect import GRADES, default_instructions
-from judgesense.importers.wordings import known_wordings, own_wording
+from judgesense.importers.graded import known_wordings, own_wording
+from judgesense.importers.inspect_logs import GRADES, default_instructions
 from judgesense.integrations.grading import Grader
 from judgesense.integrations.inspect_verdicts import KEY, figures, row
 from judgesense.tasks import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from own_environment import environment, python  # noqa: F401
 
-from judgesense.importers.graded_logs import read_graded
+from judgesense.importers.log import read_graded
 from judgesense.tasks import render
 
 # A judge that keeps its prompts, and one metric on two test cases.
