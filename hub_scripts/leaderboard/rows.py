@@ -109,7 +109,7 @@ def entries(report: Mapping[str, Any], run: str) -> Iterator[Entry]:
     record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
     source = record.get("dataset") or {}
     named = "imported log" if "imported" in record else "own pairs"
-    data = " ".join(filter(None, (source.get("name") or named, source.get("version"))))
+    data = f"{source.get('name') or named} {source.get('version') or ''}".strip()
     about = {
         judge["name"]: judge["describe"]
         for judge in record.get("judges") or []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -36,6 +37,7 @@ LINKS = {
     "Repository": REPOSITORY,
 }
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _GENERATED = ("judges/", "reports/")
 _OF_THE_GRADIO_SPACE = ("app.py", "requirements.txt")
 
@@ -70,14 +72,13 @@ def write_pages(
     ``left_out`` has other runs with the reason.
     """
     rows = ranked_rows(entry for run, report in reports.items() for entry in entries(report, run))
-    days = [
-        str(run.get("started") or "")[:10] for report in reports.values() for run in report["runs"]
-    ]
+    started = (str(run.get("started")) for report in reports.values() for run in report["runs"])
+    days = [day[0] for each in started if (day := _DAY.match(each))]
     board = {
         "judgesense": __version__,
         "where": where,
         "runs": len(reports),
-        "day": max(filter(None, days), default=None),
+        "day": max(days, default=None),
         "first_task": _first_task(rows),
         "rows": rows,
         "left_out": [{"run": run, "why": why} for run, why in left_out.items()],

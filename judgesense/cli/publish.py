@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hub_scripts.hub import RESULTS
 from judgesense.cli import options as opt
 from judgesense.cli.leaderboard import Results
 from judgesense.cli.leaderboard import write as write_leaderboard
@@ -53,9 +54,7 @@ def dataset(
 @app.command("results")
 def results(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
-    repo: Annotated[
-        str, opt.option("ORG/NAME", "Results dataset on the Hub.", "--repo")
-    ] = "judgesense/results",
+    repo: Annotated[str, opt.option("ORG/NAME", "Results dataset on the Hub.", "--repo")] = RESULTS,
     pull_request: Annotated[
         bool,
         opt.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rule_run import make_run
 
 from hub_scripts.leaderboard.rows import ALONE, Entry, answer, entries, judge_page, ranked_rows
 from hub_scripts.leaderboard.runs import EMBEDDED, report_of
@@ -198,6 +199,43 @@ def test_two_judges_never_share_a_page():
     pages = {judge_page("run", name) for name in names} | {judge_page("other", "a/b")}
     assert len(pages) == len(names) + 1
     assert all(page.isascii() and len(page) < 100 and ".." not in page for page in pages)
+
+
+PACKAGED = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+
+
+@pytest.mark.parametrize(
+    ("judge", "describe", "weights", "model"),
+    [
+        ("mine@1", {"engine": "transformers", "origin": "Hub org/model"}, "open", "org/model"),
+        ("mine@1", {"engine": "vllm", "origin": "Hub ../../x?y"}, "open", None),
+        ("mine@1", {"engine": "api", "endpoint": "https://x"}, "api", None),
+        ("mine@1", {"engine": "callable"}, None, None),
+        ("mine@1", None, None, None),
+        ("smollm2-135m@1", {"engine": "transformers", "origin": "package x"}, "open",
+         "HuggingFaceTB/SmolLM2-135M-Instruct"),
+        ("qwen2.5-coder-1.5b@1", {"engine": "vllm", "weights": PACKAGED}, "open",
+         "Qwen/Qwen2.5-Coder-1.5B-Instruct"),
+    ],
+)  # fmt: skip
+def test_weights_and_model_are_what_the_record_says(judge, describe, weights, model, tmp_path):
+    record = {"judges": [{"name": judge, "describe": describe}], "started": "soon"}
+    report = report_of(make_run(tmp_path, judge, record))
+    (found,) = (each for each in entries(report, "run") if not each.is_baseline)
+    assert (found.weights, found.model, found.data) == (weights, model, "own pairs")
+
+
+@pytest.mark.parametrize(
+    ("record", "data"),
+    [
+        ({"dataset": {"name": "org/pairs", "version": "2.0"}}, "org/pairs 2.0"),
+        ({"dataset": {"name": ["odd"]}}, "['odd']"),
+        ({"imported": {"format": "table"}}, "imported log"),
+    ],
+)
+def test_the_data_is_what_the_record_says(record, data, tmp_path):
+    report = report_of(make_run(tmp_path, record=record))
+    assert {each.data for each in entries(report, "run")} == {data}
 
 
 def test_the_embedded_runs_are_two_judges_on_the_same_pairs():

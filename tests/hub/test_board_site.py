@@ -192,7 +192,8 @@ def test_the_command_serves_the_pages_and_nothing_else_and_stops(runs, tmp_path)
         assert "choose another --port" in again.stderr
     finally:
         server.send_signal(2)
-        assert server.wait(20) == 0
+        with server:
+            assert server.wait(20) == 0
 
 
 @pytest.fixture

@@ -227,8 +227,16 @@ def test_who_may_not_write_to_a_results_dataset_opens_one_pull_request(
     assert "discussions/2" in done_well(other)
 
 
+LARGE = """
+import hub_scripts.leaderboard.runs as runs
+runs.LARGEST_RUN = 10
+found = runs.find_runs("org/results")
+print(dict(found.folders), found.left_out)
+"""
+
+
 def test_the_leaderboard_of_a_results_dataset_becomes_a_static_space(
-    hub, publish, run_dir, tmp_path
+    hub, publish, run_dir, tmp_path, read_back
 ):
     other = make_run(tmp_path / "other", "rule@0002")
     for run in (run_dir, other):
@@ -245,6 +253,10 @@ def test_the_leaderboard_of_a_results_dataset_becomes_a_static_space(
     address = f"{hub.url}/datasets/org/results/tree/{revision}/by-rule-"
     assert address in repo.files[page].content.decode()
     assert "no changes: no commit" in done_well(publish(*command))
+
+    shown = read_back(LARGE)
+    assert shown.startswith("{} (('by-rule-")
+    assert shown.count("its files are too large (") == 2
 
     # A run whose figures were changed by hand goes from the board, with its pages.
     results = hub.repos["dataset", "org/results"]

@@ -7,7 +7,13 @@ const table = document.querySelector('.board');
 const lines = [...table.querySelectorAll('tr[data-n]')];
 const rowOf = line => rows[line.dataset.n];
 const short = row => row.judge.split('@')[0] || row.judge;
-const percent = share => share === null ? '–' : `${(100 * share).toFixed(share > .99 && share < 1 ? 1 : 0)}%`;
+/* As the table does: never 0% or 100% unless it is exactly that. */
+const percent = share => {
+  if (share === null) return '–';
+  if (share > 0 && share < .0005) return '<0.1%';
+  if (share > .9995 && share < 1) return '>99.9%';
+  return `${(100 * share).toFixed((share > 0 && share < .01) || (share > .99 && share < 1) ? 1 : 0)}%`;
+};
 const interval = (low, high) => low === null || high === null ? '' : ` [${percent(low)}, ${percent(high)}]`;
 const element = (name, attributes = {}, ...content) => {
   const made = document.createElement(name);
@@ -141,6 +147,7 @@ const compare = () => {
   clear.addEventListener('click', () => remember({compare: []}));
   section.append(element('h2', {}, judges.map(own => short(own[0])).join(' and ')), clear);
   if (judges.length < 2) { section.append(element('p', {}, 'Choose a second judge.')); return; }
+  const heads = ['task', 'judge', 'usable', 'same verdict after rewording', 'right', 'same in both orders', 'which is steadier'];
   const both = judges[0].flatMap(one => {
     const two = judges[1].find(row => ['task', 'scoring', 'pairs'].every(key => row[key] === one[key]));
     return two ? [[one, two]] : [];
@@ -149,19 +156,19 @@ const compare = () => {
   both.forEach(pair => {
     const steadier = pair.find((row, at) => row.ci_low !== null && pair[1 - at].ci_high !== null
       && row.ci_low > pair[1 - at].ci_high);
-    pair.forEach((row, at) => body.append(element('tr', {class: row.trust},
-      element('td', {}, `${row.task}, ${row.scoring}`), element('td', {}, short(row)),
-      element('td', {}, element('span', {class: `trust ${row.trust}`}, row.trust)),
-      element('td', {}, percent(row.jss) + interval(row.ci_low, row.ci_high)),
-      element('td', {}, percent(row.accuracy) + interval(row.accuracy_ci_low, row.accuracy_ci_high)),
-      element('td', {}, percent(row.position_consistency)),
-      element('td', {}, at ? '' : steadier ? `${short(steadier)} is steadier` : 'the intervals of JSS overlap'))));
+    pair.forEach((row, at) => {
+      const cells = [`${row.task}, ${row.scoring}`, short(row), element('span', {class: `trust ${row.trust}`}, row.trust),
+        percent(row.jss) + interval(row.ci_low, row.ci_high),
+        percent(row.accuracy) + interval(row.accuracy_ci_low, row.accuracy_ci_high), percent(row.position_consistency),
+        at ? '' : steadier ? `${short(steadier)} is steadier` : 'the intervals overlap'];
+      body.append(element('tr', {class: row.trust},
+        ...cells.map((each, n) => element('td', each ? {'data-name': heads[n]} : {}, each))));
+    });
   });
-  const heads = ['task', 'judge', 'usable', 'same verdict after rewording', 'right', 'same in both orders', ''];
   if (both.length) {
     section.append(element('div', {class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Figures of both, scrollable'},
-      element('table', {class: 'figures'}, element('thead', {},
-        element('tr', {}, ...heads.map(head => element(head ? 'th' : 'td', {}, head)))), body)));
+      element('table', {class: 'figures stacked'}, element('thead', {},
+        element('tr', {}, ...heads.map(head => element('th', {scope: 'col'}, head)))), body)));
   } else section.append(element('p', {}, 'They have not judged the same pairs with the same scoring.'));
   section.append(element('p', {class: 'note'}, 'Intervals that overlap do not show that two judges are alike. '
     + 'A paired test on the same prompts tells more: '), element('pre', {tabindex: 0, 'aria-label': 'Command'},
@@ -227,6 +234,9 @@ table.addEventListener('change', event => {
   const key = rowOf(event.target.closest('tr')).page;
   const others = picked().filter(each => each !== key);
   remember({compare: event.target.checked ? [...others, key].slice(-2) : others}, true);
+  if (event.target.checked && others.length) {
+    setTimeout(() => document.querySelector('.comparison').scrollIntoView({block: 'nearest'}), 100);
+  }
 });
 document.querySelector('.csv').addEventListener('click', csv);
 window.addEventListener('hashchange', apply);
