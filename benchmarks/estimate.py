@@ -39,10 +39,9 @@ from judgesense.statistics.prediction_powered import (
     powered_mean,
 )
 from judgesense.statistics.rogan_gladen import rogan_gladen
-from judgesense.systems.label_budget import pick
-from judgesense.systems.strata import strata_of
-from judgesense.systems.units import Units, units_of
-from judgesense.systems.verdict_table import read_verdicts
+from judgesense.systems.label_next import pick
+from judgesense.systems.units import Units, strata_of, units_of
+from judgesense.systems.verdict_files import read_verdicts
 
 FOLDER = str(Path(__file__).resolve().parent)
 
@@ -182,7 +181,7 @@ def coverage(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
                 units, truth = outputs(rng, 400, wordings, 0.8, 0.3, levels)
                 labels = random_labels(rng, units, truth, 60)
                 more = random_labels(rng, units, truth, 60, labels)
-                chosen = pick(units, labels, (0, 1), 60, int(rng.integers(1 << 30)), 1.0).units
+                chosen = pick(units, labels, (0, 1), 60, int(rng.integers(1 << 30)))[0]
                 labels[chosen] = truth[chosen]
                 told = {
                     "corrected": difference(units, more, 1.0),
@@ -242,7 +241,7 @@ def saved(
         for place, n in enumerate(grid.tolist()):
             found = difference(units, random_labels(rng, units, truth, n, labels), step)
             widths[place] += found.label_error
-        chosen = pick(units, labels, (0, 1), more, int(rng.integers(1 << 30)), step).units
+        chosen = pick(units, labels, (0, 1), more, int(rng.integers(1 << 30)))[0]
         labels[chosen] = truth[chosen]
         found = difference(units, labels, step, strata)
         picked += found.label_error

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from judgesense.statistics.sensitivity import prompt_sensitivity
     from judgesense.systems.estimate import estimate
     from judgesense.systems.estimate_result import Estimate
-    from judgesense.systems.label_budget import LabelPlan, label_next
-    from judgesense.systems.migration import Migration, migration
+    from judgesense.systems.label_next import LabelPlan, label_next
+    from judgesense.systems.migration import migration
+    from judgesense.systems.migration_result import Migration
     from judgesense.systems.monitor import Monitoring, monitor
-    from judgesense.systems.verdict_table import read_verdicts
+    from judgesense.systems.verdict_files import read_verdicts
     from judgesense.trust.compare import Comparison, compare
     from local_judges.responder import Question, respond
 
@@ -80,8 +81,8 @@ _HOMES = {
     "CheckResult": "judgesense.checking.result",
     "Comparison": "judgesense.trust.compare",
     "Estimate": "judgesense.systems.estimate_result",
-    "LabelPlan": "judgesense.systems.label_budget",
-    "Migration": "judgesense.systems.migration",
+    "LabelPlan": "judgesense.systems.label_next",
+    "Migration": "judgesense.systems.migration_result",
     "Monitoring": "judgesense.systems.monitor",
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",
@@ -93,7 +94,7 @@ _HOMES = {
     "import_log": "judgesense.importers.log",
     "jss": "judgesense.statistics.agreement",
     "judge_items": "judgesense.pipeline.verdicts",
-    "label_next": "judgesense.systems.label_budget",
+    "label_next": "judgesense.systems.label_next",
     "load_judge": "judgesense.pipeline.verdicts",
     "match_answers": "judgesense.matching",
     "metric_path": "judgesense.metric_modules.registry",
@@ -104,7 +105,7 @@ _HOMES = {
     "prompt_sensitivity": "judgesense.statistics.sensitivity",
     "ranking_stability": "judgesense.statistics.ranking",
     "read_responses": "judgesense.run_folder.responses",
-    "read_verdicts": "judgesense.systems.verdict_table",
+    "read_verdicts": "judgesense.systems.verdict_files",
     "report": "judgesense.reporting.report:report_runs",
     "respond": "local_judges.responder",
     "run": "judgesense.pipeline",

@@ -12,7 +12,7 @@ from common import MIRROR
 
 from judgesense.statistics.arrays import Floats
 from judgesense.systems.units import Units, units_of
-from judgesense.systems.verdict_table import read_verdicts
+from judgesense.systems.verdict_files import read_verdicts
 
 HUMAN = "summeval_human.csv"
 LOGS = MIRROR.parent / "logs"

@@ -26,8 +26,8 @@ def estimate(
         list[Path] | None,
         opt.option(
             "FILE",
-            "People's labels: item_id, system_id, label and, if several people labelled, rater; or "
-            "a Label Studio export (JSON). Repeatable.",
+            "People's labels: item_id, system_id, label and, if several people labelled, rater. "
+            "Repeatable.",
             "--labels",
             "-l",
             panel=_LABELS,
@@ -78,8 +78,7 @@ def estimate(
         int | None,
         opt.option(
             "N",
-            "Pick the N outputs whose labels shrink the decision's interval most; write them to "
-            "--out and stop.",
+            "Pick N outputs to label, the doubtful ones more often; write them to --out and stop.",
             "--next",
             panel=_NEXT,
             min=1,
@@ -89,7 +88,7 @@ def estimate(
         Path | None,
         opt.option(
             "FILE",
-            "For people to fill in: .csv, or .json for Label Studio.",
+            "CSV file for people to fill in.",
             "--out",
             "-o",
             panel=_NEXT,
@@ -139,8 +138,8 @@ def estimate(
         opt.output(format, found.to_dict, found.__str__)
         return
     if out is None:
-        raise JudgeSenseError("--next needs --out FILE.csv or FILE.json, the file for people")
-    from judgesense.systems.label_budget import label_next
+        raise JudgeSenseError("--next needs --out FILE.csv, the file for people")
+    from judgesense.systems.label_next import label_next
 
     plan = label_next(verdicts, next_, out, labels, items=items, blind=blind, seed=seed, **shared)
     following = f"judgesense estimate {verdicts}{_given(labels)} --labels {out}"

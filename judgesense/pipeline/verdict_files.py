@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
-from judgesense.systems.verdict_schema import SCHEMA
+from judgesense.systems.verdict_table import SCHEMA
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
@@ -37,7 +37,7 @@ class ItemVerdict:
     ``ask_person`` is true for a margin below the file's threshold and without a verdict, and None
     where the file has no threshold. ``cost_usd`` is in US dollars, None if unknown. ``wording`` and
     ``order`` are None where the verdict rests on several. The fields are the columns of
-    `judgesense.systems.verdict_schema.SCHEMA`.
+    `judgesense.systems.verdict_table.SCHEMA`.
     """
 
     item_id: str

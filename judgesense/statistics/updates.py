@@ -24,14 +24,15 @@ FEWEST_RANDOM = 4
 class Excess(NamedTuple):
     """How much more often verdicts move by one change than by another.
 
-    ``moved`` and ``other`` are both shares, ``excess`` their difference. The ends are None with a
-    single cluster. ``random`` says whether wordings count as a sample; ``wordings_error`` is then
-    the part of the standard error that more wordings shrink, and more clusters do not.
+    ``moved`` and ``other`` are both shares, ``excess`` their difference; None where nothing was
+    compared. The ends are None with a single cluster. ``random`` says whether wordings count as a
+    sample; ``wordings_error`` is then the part of the standard error that more wordings shrink, and
+    more clusters do not.
     """
 
-    moved: float
-    other: float
-    excess: float
+    moved: float | None
+    other: float | None
+    excess: float | None
     low: float | None
     high: float | None
     n_clusters: int

@@ -49,7 +49,7 @@ def label_components(labels: npt.ArrayLike) -> dict[str, float]:
         interaction.
 
     >>> label_components([["A", "B"], ["A", "B"]])
-    {'item': 0.0, 'template': 0.5, 'residual': 0.0}
+    {'item': 0.0, 'template': 1.0, 'residual': 0.0}
     """
     grid = np.asarray(labels, dtype=object)
     scores = np.stack([grid == name for name in sorted(set(grid.ravel()))], -1).astype(float)

@@ -11,16 +11,14 @@ import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.inputs import check_level
 from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined
 from judgesense.statistics.rogan_gladen import rogan_gladen
-from judgesense.systems.estimate_data import Data, Part, chosen_systems
-from judgesense.systems.estimate_pairs import decide, pair_row, win_row
+from judgesense.systems.estimate_pairs import Data, System, comparisons
 from judgesense.systems.estimate_result import Estimate
 from judgesense.systems.human_labels import Labels, gold_labels, read_labels
 from judgesense.systems.units import Units, units_of
-from judgesense.systems.verdict_schema import VerdictTable
-from judgesense.systems.verdict_table import read_verdicts
+from judgesense.systems.verdict_files import read_verdicts
+from judgesense.systems.verdict_table import VerdictTable
 from judgesense.text import number
 
 
@@ -82,7 +80,8 @@ def estimate(
     >>> [(each["system"], each["naive"], each["corrected"]) for each in found.systems]
     [('x', 0.75, 0.75), ('y', 0.5, 0.5)]
     """
-    level = _level(confidence_level)
+    if not 0 < confidence_level < 1:
+        raise JudgeSenseError(f"confidence_level is {confidence_level}: pass a number such as 0.95")
     table = read_verdicts(
         verdicts, judge=judge, task=task, scoring=scoring, columns=columns, encoding=encoding
     )
@@ -91,7 +90,9 @@ def estimate(
         labels, table, units, positive=positive, columns=label_columns, mapping=mapping,
         raters=raters, encoding=encoding,
     )  # fmt: skip
-    return estimate_units(table, units, given, systems=systems, positive=positive, level=level)
+    return estimate_units(
+        table, units, given, systems=systems, positive=positive, level=confidence_level
+    )
 
 
 def labels_of_units(
@@ -105,13 +106,6 @@ def labels_of_units(
         return gold_labels(table, units)
     files = [labels] if isinstance(labels, (str, Path)) else list(labels)
     return read_labels(files, table, units, **how)
-
-
-def _level(confidence_level: float) -> float:
-    try:
-        return check_level(confidence_level)
-    except ValueError as error:
-        raise JudgeSenseError(str(error)) from error
 
 
 def estimate_units(
@@ -129,15 +123,12 @@ def estimate_units(
     parts = [data.system(code) for code in codes]
     good = None if units.comparative else table.good(positive)
     rows = [_system_row(data, part, good is not None, level) for part in parts]
-    if units.comparative:
-        pairs = [win_row(data, part, level) for part in parts]
-    else:
-        pairs = [pair_row(data, one, two, level) for one, two in combinations(parts, 2)]
-    decide(pairs, level)
+    pairs = [(part,) for part in parts] if units.comparative else list(combinations(parts, 2))
+    found = comparisons(data, pairs, level)
     rows.sort(key=lambda row: -(row["naive"] if row["corrected"] is None else row["corrected"]))
     return Estimate(
         systems=rows,
-        comparisons=[pair for pair, *_ in pairs],
+        comparisons=found,
         judge=table.judge,
         task=table.task,
         positive=good,
@@ -155,7 +146,23 @@ def estimate_units(
     )
 
 
-def _system_row(data: Data, part: Part, binary: bool, level: float) -> dict[str, Any]:
+def chosen_systems(units: Units, systems: Sequence[str] | None) -> list[int]:
+    """The codes of some systems, all by default.
+
+    Raises JudgeSenseError for a system without verdicts.
+    """
+    known = list(units.systems)
+    if systems is None:
+        return list(range(len(known)))
+    if units.comparative and len(systems) == 2 and "|" not in "".join(systems):
+        systems = ["|".join(sorted(systems))]
+    for name in systems:
+        if name not in known:
+            raise JudgeSenseError(f"no verdicts on system {name!r}; choose from {', '.join(known)}")
+    return [known.index(name) for name in dict.fromkeys(systems)]
+
+
+def _system_row(data: Data, part: System, binary: bool, level: float) -> dict[str, Any]:
     labels = data.given.values[part.rows]
     count = int((~np.isnan(labels)).sum())
     naive = combined([(1.0, part.naive, part.cluster)], level)
@@ -205,7 +212,7 @@ def _weights(data: Data, rows: Codes) -> Floats | None:
     """Units of its stratum per label, for labels picked by a plan; None for random labels."""
     if data.strata is None:
         return None
-    _, codes = np.unique(data.strata[rows].astype(str), return_inverse=True)
+    _, codes = np.unique(data.strata[rows], return_inverse=True)
     labelled = ~np.isnan(data.given.values[rows])
     count = np.bincount(codes[labelled], minlength=int(codes.max()) + 1)
     weights: Floats = (np.bincount(codes) / np.maximum(count, 1))[codes]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.planning import labels_needed
@@ -20,176 +21,96 @@ from judgesense.statistics.prediction_powered import (
     influence,
     naive_influence,
 )
-from judgesense.systems.estimate_data import Data, Part
 from judgesense.systems.estimate_result import comparison_text
-from judgesense.systems.units import Units
+from judgesense.systems.human_labels import Labels
+from judgesense.systems.units import Units, strata_of
+from judgesense.systems.verdict_table import VerdictTable
 
-Pair = tuple[dict[str, Any], Powered, "Powered | None", float]
-"""A comparison's row; its naive and its corrected estimate less the threshold; the threshold."""
-
-
-def pair_row(data: Data, one: Part, two: Part, level: float) -> Pair:
-    """A comparison of two systems that the judge scored: the difference of their means."""
-
-    def difference(a: Influence, b: Influence) -> Powered:
-        return combined([(1.0, a, one.cluster), (-1.0, b, two.cluster)], level)
-
-    naive = difference(one.naive, two.naive)
-    found = None
-    if one.powered is not None and two.powered is not None:
-        found = difference(one.powered, two.powered)
-    row = _row(data, one.name, two.name, naive, found)
-    predictions = data.units.predictions
-    row["by_wording"] = [
-        _wording_row(
-            name,
-            difference(
-                data.naive(one.rows, predictions[one.rows, t]),
-                data.naive(two.rows, predictions[two.rows, t]),
-            ),
-            (one.name, two.name),
-            0.0,
-        )
-        for t, name in enumerate(data.units.wordings)
-        if _known(predictions[one.rows, t]) and _known(predictions[two.rows, t])
-    ]
-    row["n_labels"] = int((~np.isnan(data.given.values[np.r_[one.rows, two.rows]])).sum())
-    row |= _win_rate(data, one, two, level)
-    return row, naive, found, 0.0
+STEPS = 4
+"""Steps of a scale of numbers, as on a scale of five points."""
 
 
-def _known(values: Floats) -> bool:
-    return not bool(np.isnan(values).all())
+@dataclass(frozen=True)
+class System:
+    """A system's units and what its score is made of; ``powered`` is None with too few labels."""
+
+    name: str
+    rows: Codes
+    naive: Influence
+    powered: Influence | None
+    cluster: Codes
 
 
-def win_row(data: Data, part: Part, level: float) -> Pair:
-    """A comparison of two systems that the judge made itself: the win rate of the first."""
-    one, two = part.name.split("|")
+class Data:
+    """Verdicts and labels as arrays, in the shape that the statistics take."""
 
-    def less_half(found: Influence) -> Powered:
-        moved = replace(
-            found,
-            estimate=found.estimate - 0.5,
-            without=None if found.without is None else found.without - 0.5,
-        )
-        return combined([(1.0, moved, part.cluster)], level)
+    def __init__(
+        self, table: VerdictTable, units: Units, given: Labels, positive: str | None
+    ) -> None:
+        self.units, self.given = units, given
+        self.strata = strata_of(units).astype(str) if given.picked else None
+        self.step, self.low, self.high = scale_of(table, units, given, positive)
 
-    naive = less_half(part.naive)
-    found = None if part.powered is None else less_half(part.powered)
-    row = _row(data, one, two, naive, found)
-    predictions = data.units.predictions[part.rows]
-    row["by_wording"] = [
-        _wording_row(
-            name,
-            less_half(data.naive(part.rows, predictions[:, t])),
-            (one, two),
-            0.5,
-        )
-        for t, name in enumerate(data.units.wordings)
-        if _known(predictions[:, t])
-    ]
-    row["n_labels"] = int((~np.isnan(data.given.values[part.rows])).sum())
-    row |= {"win_rate_naive": row["naive"], "win_rate": row["corrected"],
-            "win_rate_ci_low": row["ci_low"], "win_rate_ci_high": row["ci_high"]}  # fmt: skip
-    return row, naive, found, 0.5
+    def system(self, code: int) -> System:
+        """A system. Raises JudgeSenseError if none of its outputs has a verdict."""
+        rows = np.flatnonzero(self.units.of(code))
+        name, predictions = self.units.systems[code], self.units.predictions[rows]
+        if np.isnan(predictions).all():
+            raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
+        cluster, labels, powered = self.units.cluster[rows], self.given.values[rows], None
+        if (~np.isnan(labels)).sum() >= FEWEST_LABELS:
+            strata = None if self.strata is None else self.strata[rows]
+            powered = influence(
+                labels, predictions, clusters=cluster, strata=strata, step=self.step
+            )
+        return System(name, rows, self.naive(rows, predictions), powered, cluster)
 
+    def naive(self, rows: Codes, predictions: Floats) -> Influence:
+        """The mean verdict on some units."""
+        return naive_influence(predictions, clusters=self.units.cluster[rows], step=self.step)
 
-def _row(data: Data, one: str, two: str, naive: Powered, found: Powered | None) -> dict[str, Any]:
-    """A comparison's figures; win rates where verdicts compare two outputs."""
-    wins = data.units.comparative
-
-    def moved(value: float | None) -> float | None:
-        if value is None:
-            return None
-        if wins:
-            return min(1.0, max(0.0, value + 0.5))
-        low, high = data.ends
-        most = math.inf if low is None or high is None else high - low
-        return min(most, max(-most, value))
-
-    return {
-        "system_a": one,
-        "system_b": two,
-        "measure": "win_rate" if wins else "difference",
-        "naive": moved(naive.estimate),
-        "naive_ci_low": moved(naive.ci_low),
-        "naive_ci_high": moved(naive.ci_high),
-        "corrected": found and moved(found.estimate),
-        "ci_low": found and moved(found.ci_low),
-        "ci_high": found and moved(found.ci_high),
-        "p_value": found and found.p_value,
-    }
+    def inside(self, value: float | None) -> float | None:
+        """An end of an interval, kept on the scale."""
+        return None if value is None else min(self.high, max(self.low, value))
 
 
-def _wording_row(
-    wording: str, found: Powered, names: tuple[str, str], threshold: float
-) -> dict[str, Any]:
-    low, high = found.ci_low, found.ci_high
-    winner = None
-    if low is not None and high is not None and (low > 0 or high < 0):
-        winner = names[0] if low > 0 else names[1]
-    return {
-        "wording": wording or None,
-        "naive": found.estimate + threshold,
-        "ci_low": None if low is None else low + threshold,
-        "ci_high": None if high is None else high + threshold,
-        "decision": winner,
-    }
+def scale_of(
+    table: VerdictTable, units: Units, given: Labels, positive: str | None
+) -> tuple[float, float, float]:
+    """How far a label is off when it is off, and the ends of the scale.
+
+    A label is off by 1 for two labels, else by a quarter of the scale, which is what the source
+    states, or what verdicts and labels show. A scale that only shows has no ends.
+    """
+    if units.comparative or table.good(positive) is not None:
+        return 1.0, 0.0, 1.0
+    if table.stated:
+        scale = [float(label) for label in table.labels]
+        return (max(scale) - min(scale)) / STEPS, min(scale), max(scale)
+    shown = np.concatenate([units.predictions.ravel(), given.values])
+    return float(np.nanmax(shown) - np.nanmin(shown)) / STEPS, -math.inf, math.inf
 
 
-def _win_rate(data: Data, one: Part, two: Part, level: float) -> dict[str, Any]:
-    """How often the first system's output beats the second's on the same item, ties half."""
-    names = ("win_rate_naive", "win_rate", "win_rate_ci_low", "win_rate_ci_high")
-    first, second = _paired(data.units, one.rows, two.rows)
-    nothing = dict.fromkeys(names)
-    if len(first) < FEWEST_LABELS:
-        return nothing
+def comparisons(
+    data: Data, pairs: Sequence[tuple[System, ...]], level: float
+) -> list[dict[str, Any]]:
+    """A row for each pair of systems, or for each system that is a comparison itself (``x|y``).
 
-    def wins(a: Floats, b: Floats) -> Floats:
-        known = ~np.isnan(a) & ~np.isnan(b)
-        return np.where(known, (np.sign(a - b) + 1) / 2, np.nan)
-
-    predicted = wins(data.units.predictions[first], data.units.predictions[second])
-    if np.isnan(predicted).all():
-        return nothing
-    told = wins(data.given.values[first], data.given.values[second])
-    cluster = data.units.cluster[first]
-    naive = combined([(1.0, naive_influence(predicted, clusters=cluster), cluster)], level)
-    row: dict[str, Any] = {**nothing, "win_rate_naive": naive.estimate}
-    # Picked labels are of outputs, not of pairs: their rates do not carry over.
-    if data.given.picked or (~np.isnan(told)).sum() < FEWEST_LABELS:
-        return row
-    part = influence(told, predicted, clusters=cluster, step=1.0)
-    found = combined([(1.0, part, cluster)], level)
-    return row | {
-        "win_rate": found.estimate,
-        "win_rate_ci_low": None if found.ci_low is None else max(0.0, found.ci_low),
-        "win_rate_ci_high": None if found.ci_high is None else min(1.0, found.ci_high),
-    }
-
-
-def _paired(units: Units, one: Codes, two: Codes) -> tuple[Codes, Codes]:
-    """Units of two systems on the same item, or alone of their system in the same cluster."""
-    items = units.items.astype(str)
-    shared, a, b = np.intersect1d(items[one], items[two], return_indices=True)
-    if len(shared):
-        return one[a], two[b]
-    sides = []
-    for rows in (one, two):
-        _, first, count = np.unique(units.cluster[rows], return_index=True, return_counts=True)
-        sides.append(rows[first[count == 1]])
-    _, a, b = np.intersect1d(units.cluster[sides[0]], units.cluster[sides[1]], return_indices=True)
-    return sides[0][a], sides[1][b]
-
-
-def decide(pairs: Sequence[Pair], level: float) -> None:
-    """Decisions over all comparisons as one family, and what labels would still decide."""
-    naive_p = holm([naive.p_value for _, naive, _, _ in pairs])
-    corrected_p = holm([found.p_value if found else None for _, _, found, _ in pairs])
-    for (row, naive, found, _), p_naive, p_found in zip(pairs, naive_p, corrected_p, strict=True):
-        row["p_holm"] = p_found
+    Decisions are over all comparisons as one family (Holm); ``labels_needed`` says what would still
+    decide.
+    """
+    rows = []
+    estimates: list[tuple[Powered, Powered | None]] = []
+    for systems in pairs:
+        row, naive, found = _row(data, systems, level)
+        rows.append(row)
+        estimates.append((naive, found))
+    naive_p = holm([naive.p_value for naive, _ in estimates])
+    corrected_p = holm([found.p_value if found else None for _, found in estimates])
+    for row, (naive, found), p_naive, p in zip(rows, estimates, naive_p, corrected_p, strict=True):
+        row["p_holm"] = p
         row["decision_naive"] = _winner(row, naive, p_naive, level)
-        row["decision"] = None if found is None else _winner(row, found, p_found, level)
+        row["decision"] = None if found is None else _winner(row, found, p, level)
         row["changed"] = None if found is None else row["decision"] != row["decision_naive"]
         needed = None
         if found is not None and row["decision"] is None:
@@ -199,6 +120,83 @@ def decide(pairs: Sequence[Pair], level: float) -> None:
         row["labels_needed_low"] = needed and needed.low
         row["labels_needed_high"] = needed and needed.high
         row["text"] = comparison_text(row)
+    return rows
+
+
+def _row(
+    data: Data, systems: tuple[System, ...], level: float
+) -> tuple[dict[str, Any], Powered, Powered | None]:
+    """A comparison's figures, and its naive and its corrected estimate less the threshold.
+
+    The estimate is the difference of two systems' means, or a comparison's win rate less a half.
+    """
+    wins = len(systems) == 1
+    names = tuple(systems[0].name.split("|")) if wins else tuple(each.name for each in systems)
+    threshold = 0.5 if wins else 0.0
+
+    def less_threshold(parts: Sequence[Influence]) -> Powered:
+        moved = [
+            replace(
+                part,
+                estimate=part.estimate - threshold,
+                without=None if part.without is None else part.without - threshold,
+            )
+            for part in parts
+        ]
+        signs = zip((1.0, -1.0), moved, systems, strict=False)
+        return combined([(sign, part, each.cluster) for sign, part, each in signs], level)
+
+    def shown(value: float | None) -> float | None:
+        if value is None:
+            return None
+        if wins:
+            return min(1.0, max(0.0, value + threshold))
+        most = data.high - data.low
+        return min(most, max(-most, value))
+
+    naive = less_threshold([each.naive for each in systems])
+    powered = [each.powered for each in systems if each.powered is not None]
+    found = less_threshold(powered) if len(powered) == len(systems) else None
+    row: dict[str, Any] = {
+        "system_a": names[0],
+        "system_b": names[1],
+        "measure": "win_rate" if wins else "difference",
+        "naive": shown(naive.estimate),
+        "naive_ci_low": shown(naive.ci_low),
+        "naive_ci_high": shown(naive.ci_high),
+        "corrected": found and shown(found.estimate),
+        "ci_low": found and shown(found.ci_low),
+        "ci_high": found and shown(found.ci_high),
+        "p_value": found and found.p_value,
+        "by_wording": [],
+    }
+    for t, wording in enumerate(data.units.wordings):
+        told = [data.units.predictions[each.rows, t] for each in systems]
+        if any(np.isnan(column).all() for column in told):
+            continue
+        own = less_threshold(
+            [data.naive(each.rows, column) for each, column in zip(systems, told, strict=True)]
+        )
+        low, high, winner = own.ci_low, own.ci_high, None
+        if low is not None and high is not None and (low > 0 or high < 0):
+            winner = names[0] if low > 0 else names[1]
+        row["by_wording"].append(
+            {
+                "wording": wording or None,
+                "naive": own.estimate + threshold,
+                "ci_low": None if low is None else low + threshold,
+                "ci_high": None if high is None else high + threshold,
+                "decision": winner,
+            }
+        )
+    labels = np.concatenate([data.given.values[each.rows] for each in systems])
+    row["n_labels"] = int((~np.isnan(labels)).sum())
+    if wins:
+        row |= {"win_rate_naive": row["naive"], "win_rate": row["corrected"],
+                "win_rate_ci_low": row["ci_low"], "win_rate_ci_high": row["ci_high"]}  # fmt: skip
+    else:
+        row |= _win_rate(data, systems[0], systems[1], level)
+    return row, naive, found
 
 
 def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: float) -> str | None:
@@ -207,3 +205,44 @@ def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: floa
     if not sure:
         return None
     return str(row["system_a"] if found.estimate > 0 else row["system_b"])
+
+
+def _win_rate(data: Data, one: System, two: System, level: float) -> dict[str, Any]:
+    """How often the first system's output beats the second's on the same item, ties half."""
+    row: dict[str, Any] = dict.fromkeys(
+        ("win_rate_naive", "win_rate", "win_rate_ci_low", "win_rate_ci_high")
+    )
+    first, second = _paired(data.units, one.rows, two.rows)
+
+    def wins(values: Floats) -> Floats:
+        a, b = values[first], values[second]
+        return np.where(np.isnan(a) | np.isnan(b), np.nan, (np.sign(a - b) + 1) / 2)
+
+    predicted, labels = wins(data.units.predictions), wins(data.given.values)
+    if len(first) < FEWEST_LABELS or np.isnan(predicted).all():
+        return row
+    cluster = data.units.cluster[first]
+    naive = combined([(1.0, naive_influence(predicted, clusters=cluster), cluster)], level)
+    row["win_rate_naive"] = naive.estimate
+    # Picked labels are of outputs, not of pairs: their rates do not carry over.
+    if not data.given.picked and (~np.isnan(labels)).sum() >= FEWEST_LABELS:
+        part = influence(labels, predicted, clusters=cluster, step=1.0)
+        found = combined([(1.0, part, cluster)], level)
+        row["win_rate"] = found.estimate
+        row["win_rate_ci_low"] = None if found.ci_low is None else max(0.0, found.ci_low)
+        row["win_rate_ci_high"] = None if found.ci_high is None else min(1.0, found.ci_high)
+    return row
+
+
+def _paired(units: Units, one: Codes, two: Codes) -> tuple[Codes, Codes]:
+    """Units of two systems on the same item, or alone of their system in the same cluster."""
+    items = units.items.astype(str)
+    shared, a, b = np.intersect1d(items[one], items[two], return_indices=True)
+    if len(shared):
+        return one[a], two[b]
+    alone = []
+    for rows in (one, two):
+        _, first, count = np.unique(units.cluster[rows], return_index=True, return_counts=True)
+        alone.append(rows[first[count == 1]])
+    _, a, b = np.intersect1d(units.cluster[alone[0]], units.cluster[alone[1]], return_indices=True)
+    return alone[0][a], alone[1][b]

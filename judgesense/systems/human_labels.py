@@ -1,12 +1,10 @@
-"""People's labels on some of the judged outputs: read, matched with the verdicts, and put together.
-
-Tables (CSV, TSV, JSONL, Parquet) and Label Studio's JSON exports are read.
-"""
+"""People's labels on some of the judged outputs: read, matched with the verdicts, put together."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,11 +17,9 @@ from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_table
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import krippendorff_alpha
-from judgesense.systems.label_files import digest, read_label_studio
-from judgesense.systems.strata import strata_of
-from judgesense.systems.units import Units
-from judgesense.systems.verdict_schema import VerdictTable, numbers_of
-from judgesense.systems.verdict_table import SomeId, SomeLabel, as_id
+from judgesense.systems.units import Units, strata_of
+from judgesense.systems.verdict_files import SomeId, SomeLabel, as_id
+from judgesense.systems.verdict_table import VerdictTable, numbers_of
 from judgesense.text import shorten
 
 NAMES = ("label", "human", "human_label", "gold", "rating", "verdict")
@@ -47,21 +43,40 @@ class Labels:
 
     ``values`` are numbers, shape (n,), NaN without a label: one label per unit after several
     raters' are put together. ``picked`` is true if ``--next`` picked labels, at another rate in
-    each stratum. ``alpha`` is Krippendorff's alpha between raters, None with one. ``ties``
-    counts units on which no label has a majority. ``unmatched`` counts labels without a verdict,
-    the first of them at ``first_unmatched`` (file and row); ``empty`` counts rows without a label.
+    each stratum. ``alpha`` is Krippendorff's alpha between raters, None with one. ``ties`` counts
+    units on which no label has a majority. ``unmatched`` counts labels without a verdict, the first
+    of them at ``first_unmatched`` (file and row).
     """
 
     values: Floats
-    picked: bool
-    rows: int
-    raters: int
-    alpha: float | None
-    ties: int
-    unmatched: int
-    empty: int
+    picked: bool = False
+    raters: int = 0
+    alpha: float | None = None
+    ties: int = 0
+    unmatched: int = 0
     sources: tuple[str, ...] = ()
     first_unmatched: str | None = None
+
+
+def digest(item_id: str, system_id: str) -> str:
+    """An id that does not tell people which system wrote an output.
+
+    >>> digest("1", "gpt") == digest("1", "gpt"), len(digest("1", "gpt"))
+    (True, 12)
+    """
+    return hashlib.sha256(f"{item_id}\0{system_id}".encode()).hexdigest()[:12]
+
+
+def gold_labels(table: VerdictTable, units: Units) -> Labels:
+    """The gold labels of the verdicts' own source, as people's labels.
+
+    Raises JudgeSenseError if it has none.
+    """
+    if np.isnan(units.gold).all():
+        raise JudgeSenseError(
+            f"{table.source} has no gold labels; pass a file of people's labels with --labels"
+        )
+    return Labels(units.gold, raters=1, sources=(table.source,))
 
 
 def read_labels(
@@ -79,8 +94,7 @@ def read_labels(
 
     Args:
         sources: files with ``item_id``, ``label`` (or another of `NAMES`) and, where an item has
-            outputs of several systems, ``system_id``; ``rater`` where several people labelled. Or
-            Label Studio's JSON exports.
+            outputs of several systems, ``system_id``; ``rater`` where several people labelled.
         table: the verdicts.
         units: their outputs.
         positive: the label that counts as 1.
@@ -98,52 +112,45 @@ def read_labels(
         raise JudgeSenseError(f"raters is {raters!r}; choose majority or mean")
     given = _Given(table, units, positive, mapping or {})
     for source in sources:
-        for record in _records(Path(source), encoding):
-            row = fit(LabelRow, _named(record, columns or {}), record.place, "a row of labels")
-            given.add(row, record.place)
-    if not given.said:
-        told = ", ".join(map(str, sources))
-        if given.rows == given.empty:
-            raise JudgeSenseError(f"{told}: no row has a label")
+        for record in read_table(Path(source), encoding):
+            cells = _by_our_names(record, columns or {})
+            given.add(fit(LabelRow, cells, record.place, "a row of labels"), record.place)
+    if not given.by_unit:
+        files = ", ".join(map(str, sources))
+        if not given.unmatched:
+            raise JudgeSenseError(f"{files}: no row has a label")
         place, item = given.unmatched[0]
         raise JudgeSenseError(
-            f"{told}: none of {given.rows} labels matches a verdict of {table.source}. {place} "
-            f"has item_id {item!r}, the first verdict {units.items[0]!r}: item_id (and system_id) "
-            "must be the same in both"
+            f"{files}: none of {len(given.unmatched)} labels matches a verdict of {table.source}. "
+            f"{place} has item_id {item!r}, the first verdict {units.items[0]!r}: item_id (and "
+            "system_id) must be the same in both"
         )
     given.check_scale()
     given.check_strata()
     values, ties = given.values(raters)
-    people = sorted({rater for mine in given.said.values() for rater in mine})
+    people = sorted({rater for labels in given.by_unit.values() for rater in labels})
     return Labels(
         values,
         bool(given.strata),
-        given.rows,
         len(people),
         given.alpha(people),
         ties,
         len(given.unmatched),
-        given.empty,
         tuple(map(str, sources)),
         given.unmatched[0][0] if given.unmatched else None,
     )
 
 
 class _Given:
-    """The labels read so far, by unit and person."""
+    """The labels read so far, by unit and person, each with its place (file and row)."""
 
     def __init__(
-        self,
-        table: VerdictTable,
-        units: Units,
-        positive: str | None,
-        mapping: Mapping[str, str],
+        self, table: VerdictTable, units: Units, positive: str | None, mapping: Mapping[str, str]
     ) -> None:
         self.table, self.units, self.positive, self.mapping = table, units, positive, mapping
-        self.said: dict[int, dict[str, tuple[float, str]]] = {}
+        self.by_unit: dict[int, dict[str, tuple[float, str]]] = {}
         self.strata: dict[int, tuple[str, str]] = {}
         self.unmatched: list[tuple[str, str | None]] = []
-        self.rows = self.empty = 0
         names = [units.systems[code] for code in units.system]
         self.by_name = {key: n for n, key in enumerate(zip(units.items, names, strict=True))}
         self.by_digest = {digest(*key): n for key, n in self.by_name.items()}
@@ -153,35 +160,29 @@ class _Given:
 
     def add(self, row: LabelRow, place: str) -> None:
         """Take one row."""
-        self.rows += 1
         if row.label is None:
-            self.empty += 1
             return
-        value = self._number(row.label, place)
+        label = self.mapping.get(row.label, row.label)
+        value = float(numbers_of(np.array([label], dtype=object), self.table, self.positive)[0])
+        if np.isnan(value):
+            raise self._off(label, place)
         unit = self._unit(row, place)
         if unit is None:
             self.unmatched.append((place, row.item_id or row.unit))
             return
         if self.units.comparative and self._flipped(row, unit):
             value = 1 - value
-        rater, mine = row.rater or "", self.said.setdefault(unit, {})
-        if rater in mine:
+        rater, labels = row.rater or "", self.by_unit.setdefault(unit, {})
+        if rater in labels:
             raise JudgeSenseError(
                 f"{place}: a second label on item {self.units.items[unit]!r}"
                 + (f" by rater {rater!r}" if rater else "")
-                + f", already in {mine[rater][1]}; remove one"
+                + f", already in {labels[rater][1]}; remove one"
                 + ("" if rater else ", or name the people in a column rater")
             )
-        mine[rater] = (value, place)
+        labels[rater] = (value, place)
         if row.stratum is not None:
             self.strata[unit] = (row.stratum, place)
-
-    def _number(self, label: str, place: str) -> float:
-        label = self.mapping.get(label, label)
-        value = float(numbers_of(np.array([label], dtype=object), self.table, self.positive)[0])
-        if np.isnan(value):
-            raise self._off(label, place)
-        return value
 
     def _off(self, label: str, place: str) -> JudgeSenseError:
         labels = self.table.labels
@@ -229,13 +230,13 @@ class _Given:
         table = self.table
         if table.comparative or table.good(self.positive) is not None:
             return
-        told = [each for mine in self.said.values() for each in mine.values()]
+        labels = [each for by_rater in self.by_unit.values() for each in by_rater.values()]
         scale = [float(label) for label in table.labels]
         low, high = min(scale), max(scale)
         reach = 0.0 if table.stated else max(high - low, 1.0)
-        inside = any(low <= value <= high for value, _ in told)
-        binary = {value for value, _ in told} == {0.0, 1.0} and low >= 1 and len(scale) > 2
-        for value, place in told:
+        inside = any(low <= value <= high for value, _ in labels)
+        binary = {value for value, _ in labels} == {0.0, 1.0} and low >= 1 and len(scale) > 2
+        for value, place in labels:
             if binary or not inside or not low - reach <= value <= high + reach:
                 raise self._off(f"{value:g}", place)
 
@@ -254,13 +255,12 @@ class _Given:
     def values(self, raters: str) -> tuple[Floats, int]:
         """One number per unit, NaN without a label, and the number of units without a majority."""
         found, ties = np.full(len(self.units), np.nan), 0
-        for unit, mine in self.said.items():
-            said = [value for value, _ in mine.values()]
-            counts = Counter(said)
-            top = max(counts.values())
-            best = [value for value, count in counts.items() if count == top]
+        for unit, by_rater in self.by_unit.items():
+            labels = [value for value, _ in by_rater.values()]
+            counts = Counter(labels)
+            best = [value for value, count in counts.items() if count == max(counts.values())]
             ties += len(best) > 1
-            found[unit] = float(np.mean(best if raters == "majority" else said))
+            found[unit] = float(np.mean(best if raters == "majority" else labels))
         return found, ties
 
     def alpha(self, people: Sequence[str]) -> float | None:
@@ -268,38 +268,25 @@ class _Given:
         if len(people) < 2:
             return None
         ratings = [
-            [f"{mine[rater][0]:g}" if rater in mine else None for mine in self.said.values()]
+            [f"{each[rater][0]:g}" if rater in each else None for each in self.by_unit.values()]
             for rater in people
         ]
-        ordered = self.table.numeric and self.table.good(self.positive) is None
+        ordinal = self.table.numeric and self.table.good(self.positive) is None
         seen = {label for row in ratings for label in row if label is not None}
         return krippendorff_alpha(
-            ratings, "ordinal" if ordered else "nominal", sorted(seen, key=float)
+            ratings, "ordinal" if ordinal else "nominal", sorted(seen, key=float)
         )
 
 
-def gold_labels(table: VerdictTable, units: Units) -> Labels:
-    """The gold labels of the verdicts' own source, as people's labels.
-
-    Raises JudgeSenseError if it has none.
-    """
-    count = int((~np.isnan(units.gold)).sum())
-    if not count:
-        raise JudgeSenseError(
-            f"{table.source} has no gold labels; pass a file of people's labels with --labels"
-        )
-    return Labels(units.gold, False, count, 1, None, 0, 0, 0, (table.source,))
-
-
-def _records(path: Path, encoding: str) -> Iterator[Record]:
-    if path.suffix.lower() == ".json":
-        yield from read_label_studio(path)
-    else:
-        yield from read_table(path, encoding)
-
-
-def _named(record: Record, columns: Mapping[str, str]) -> dict[str, Any]:
+def _by_our_names(record: Record, columns: Mapping[str, str]) -> dict[str, Any]:
     """The record's values under our names of the columns."""
+
+    def missing(name: str, flag: str = "") -> JudgeSenseError:
+        return JudgeSenseError(
+            f"{record.place}: the column {name!r} is missing; its columns: "
+            f"{', '.join(map(str, record.values))}" + flag
+        )
+
     values = dict(record.values)
     for ours, yours in columns.items():
         if ours not in LabelRow.model_fields:
@@ -308,22 +295,13 @@ def _named(record: Record, columns: Mapping[str, str]) -> dict[str, Any]:
                 f"{', '.join(LabelRow.model_fields)}"
             )
         if yours not in record.values:
-            raise JudgeSenseError(
-                f"{record.place}: the column {yours!r} is missing; its columns: "
-                f"{', '.join(map(str, record.values))}"
-            )
+            raise missing(yours)
         values[ours] = record.values[yours]
     if "label" not in values:
         found = next((name for name in NAMES if name in values), None)
         if found is None:
-            raise JudgeSenseError(
-                f"{record.place}: the column 'label' is missing; its columns: "
-                f"{', '.join(map(str, record.values))}. Name yours with --label-columns label=YOURS"
-            )
+            raise missing("label", ". Name yours with --label-columns label=YOURS")
         values["label"] = values[found]
     if "item_id" not in values and "unit" not in values:
-        raise JudgeSenseError(
-            f"{record.place}: the column 'item_id' is missing; its columns: "
-            f"{', '.join(map(str, record.values))}. Name yours with --label-columns item_id=YOURS"
-        )
+        raise missing("item_id", ". Name yours with --label-columns item_id=YOURS")
     return values

@@ -2,128 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.planning import error_of, items_for_estimate
-from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.statistics.updates import Excess, KeptRate, excess_moves
+from judgesense.statistics.updates import Excess, excess_moves
 from judgesense.systems.migration_details import (
-    LabelShift,
-    MovedItem,
     accuracy,
     direction,
     kept_rate,
     level_shift,
     moved_items,
 )
-from judgesense.systems.migration_texts import claim_text, clear, render
-from judgesense.systems.sides import (
-    Common,
-    common,
-    described_inputs,
-    other_judge,
-    paired,
-    read_sides,
-    same_judge,
-    task_name,
+from judgesense.systems.migration_result import Claim, Migration, TaskMigration, claim_text
+from judgesense.systems.shared_prompts import (
+    SharedPrompts,
+    notes_on,
+    read_tasks,
+    shared_prompts,
 )
 from judgesense.trust.thresholds import NO_DIFFERENCE
 
-Claim = Literal["no more", "more", "cannot tell"]
+_NO_EXCESS = Excess(None, None, None, None, None, 0, random=False)
 
 _WORST: tuple[Claim, ...] = ("more", "cannot tell", "no more")
-
-
-@dataclass(frozen=True)
-class TaskMigration:
-    """What an update changes on one task and scoring.
-
-    ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
-    rewording moves. ``more`` says that it lies above 0, ``no more`` that it lies below
-    ``tolerance``; each is wrong in at most ``error`` of runs, which is what its ends ``ci_low`` and
-    ``ci_high`` are made for. From four wordings on, it is about wordings like these, and
-    ``claim_these``, with its ends ``these_ci_low`` and ``these_ci_high``, about these alone; None
-    with fewer. ``cause`` names what keeps the claim from being told: ``open`` (too few items),
-    ``few wordings`` (which differ so much that more items would not tell), ``one wording``, ``one
-    label`` or ``one cluster``; else it is None. ``asked_again`` is the share that the old judge
-    moves on the same prompt. ``items_needed`` settles an open claim with 80% probability. UNCLEAR
-    and REFUSED count as verdicts of their own.
-    """
-
-    task: str
-    scoring: str
-    judge_old: str
-    judge_new: str
-    claim: Claim
-    cause: str | None
-    text: str
-    tolerance: float
-    error: float
-    moved: float
-    reworded: float | None
-    asked_again: float | None
-    asked_again_new: float | None
-    excess: float | None
-    ci_low: float | None
-    ci_high: float | None
-    claim_these: Claim | None
-    these_ci_low: float | None
-    these_ci_high: float | None
-    excess_again: float | None
-    excess_again_ci_low: float | None
-    excess_again_ci_high: float | None
-    n_prompts: int
-    n_items: int
-    n_clusters: int
-    n_wordings: int
-    items_needed: int | None
-    direction: tuple[LabelShift, ...]
-    level_shift: float | None
-    level_shift_ci_low: float | None
-    level_shift_ci_high: float | None
-    accuracy_old: float | None
-    accuracy_new: float | None
-    accuracy_difference: float | None
-    accuracy_ci_low: float | None
-    accuracy_ci_high: float | None
-    threshold: KeptRate | None
-    items: tuple[MovedItem, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Migration(ResultMapping):
-    """One judge before and after an update, by task and scoring.
-
-    ``claim`` is the worst of the tasks': ``more``, then ``cannot tell``, then ``no more``. The
-    chance that any task's claim is wrong is at most ``error``. ``notes`` say what was left out, and
-    if the names are those of two judges. ``sources`` are the old and the new folder or file.
-    """
-
-    claim: Claim
-    tasks: tuple[TaskMigration, ...]
-    notes: tuple[str, ...]
-    sources: tuple[str, str]
-    error: float
-
-    @property
-    def exit_code(self) -> int:
-        """0 for ``no more``, 1 for ``more``, 3 for ``cannot tell``."""
-        return {"no more": 0, "more": 1, "cannot tell": 3}[self.claim]
-
-    def to_pandas(self) -> Any:
-        """The tasks as a `pandas.DataFrame`, without their lists of labels and items."""
-        lists = ("direction", "items", "threshold")
-        rows = (task.__dict__ for task in self.tasks)
-        return data_frame([{k: v for k, v in row.items() if k not in lists} for row in rows])
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html_table((), [(line,) for line in render(self).splitlines() if line])
 
 
 def migration(
@@ -180,109 +83,97 @@ def migration(
     if error == 0:
         raise JudgeSenseError("error is 0; pass a number above 0, such as 0.05")
     names = (judge, judge) if judge is None or isinstance(judge, str) else judge
-    couples = paired(
-        read_sides(old, names[0], task, reference=True), read_sides(new, names[1], task)
+    shared = shared_prompts(
+        read_tasks(old, names[0], task, reference=True), read_tasks(new, names[1], task)
     )
-    shared = [common(one, two) for one, two in couples]
-    each = error / len(shared)
-    found = tuple(_compare(sides, tolerance, each, pass_at, positive) for sides in shared)
-    labelled = {task_name(sides): sides for sides in shared}
-    notes = [*other_judge(*couples[0]), *same_judge(*couples[0]), *described_inputs(labelled)]
-    claims = {task.claim for task in found}
+    own_error = error / len(shared)
+    found = tuple(_compare(each, tolerance, own_error, pass_at, positive) for each in shared)
+    claims = {each.claim for each in found}
     return Migration(
         claim=next(claim for claim in _WORST if claim in claims),
         tasks=found,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=notes_on(shared, same_judge=True),
         sources=(str(old), str(new)),
         error=error,
     )
 
 
-def reworded_excess(sides: Common, error: float, *, like_these: bool = True) -> Excess | None:
-    """What moved between the sides beyond rewording; None if the old side has one wording.
+def reworded_excess(
+    shared: SharedPrompts, error: float, *, like_these: bool = True
+) -> Excess | None:
+    """What moved beyond rewording; None if one wording was judged before.
 
     The ends are for wordings like these, from four on, or else for these alone.
     """
-    if not len(sides.pair_row):
+    if not len(shared.pair_row):
         return None
-    pairs = sides.wordings[sides.pair_row].tolist(), sides.pair_wording.tolist()
+    pairs = shared.wordings[shared.pair_row].tolist(), shared.pair_wording.tolist()
     return excess_moves(
-        sides.moved,
-        sides.clusters.tolist(),
-        sides.pair_differs,
-        sides.clusters[sides.pair_row].tolist(),
-        wordings=sides.wordings.tolist() if like_these else None,
+        shared.moved,
+        shared.clusters.tolist(),
+        shared.pair_differs,
+        shared.clusters[shared.pair_row].tolist(),
+        wordings=shared.wordings.tolist() if like_these else None,
         other_wordings=pairs if like_these else None,
         error=error,
     )
 
 
 def _compare(
-    sides: Common,
+    shared: SharedPrompts,
     tolerance: float,
     error: float,
     pass_at: float | None,
     positive: str | None,
 ) -> TaskMigration:
-    excess = reworded_excess(sides, error)
-    again = {side: sides.asked_again(side) for side in (sides.old_side, sides.new_side)}
-    noise = None
-    if (repeats := again[sides.old_side]) is not None:
+    moved = float(shared.moved.mean())
+    excess = reworded_excess(shared, error) or _NO_EXCESS
+    again = shared.asked_again(shared.before, shared.old_row)
+    again_new = shared.asked_again(shared.after, shared.new_row)
+    noise = _NO_EXCESS
+    if again is not None:
         noise = excess_moves(
-            sides.moved, sides.clusters.tolist(), repeats[1], repeats[0].tolist(), error=error
+            shared.moved, shared.clusters.tolist(), again[1], again[0].tolist(), error=error
         )
-    claim, cause = _claim(sides, excess, tolerance)
-    these = reworded_excess(sides, error, like_these=False)
-    claim_these = None
-    if excess is None or not excess.random:
-        these = None
-    else:
-        claim_these = _claim(sides, these, tolerance)[0]
+    claim, cause = _claim(shared, excess, tolerance)
+    these, claim_these = _NO_EXCESS, None
+    if excess.random:
+        these = reworded_excess(shared, error, like_these=False) or _NO_EXCESS
+        claim_these = _claim(shared, these, tolerance)[0]
     needed = None
     if cause == "open":
-        needed = _needed(excess, these or excess, tolerance, error, sides)
-        cause = cause if needed is not None or these is None else "few wordings"
-    levels, level_ends = level_shift(sides)
-    right = accuracy(sides)
-    shares = {
-        side: None if found is None else float(found[1].mean()) for side, found in again.items()
-    }
-    n_items = len(set(sides.items))
-    shifts = direction(sides)
-    gained = [shift for shift in clear(shifts) if (shift.difference or 0.0) > 0]
-    text = claim_text(
-        task_name(sides), claim, cause, excess, float(sides.moved.mean()), tolerance,
-        prompts=len(sides.moved), items=n_items, needed=needed,
-        these=None if claim_these in (None, claim) else (str(claim_these), these),
-        towards=max(gained, key=lambda shift: shift.difference or 0.0, default=None),
-    )  # fmt: skip
-    return TaskMigration(
-        task=task_name(sides),
-        scoring=sides.old_side.scoring or sides.new_side.scoring,
-        judge_old=sides.old_side.table.judge,
-        judge_new=sides.new_side.table.judge,
+        needed = _needed(excess, these if excess.random else excess, tolerance, error, shared)
+        cause = "few wordings" if needed is None and excess.random else cause
+    levels, level_ends = level_shift(shared)
+    right = accuracy(shared)
+    shifts = direction(shared)
+    found = TaskMigration(
+        task=shared.task,
+        scoring=shared.scoring,
+        judge_old=shared.before.table.judge,
+        judge_new=shared.after.table.judge,
         claim=claim,
         cause=cause,
-        text=text,
+        text="",
         tolerance=float(tolerance),
         error=error,
-        moved=float(sides.moved.mean()),
-        reworded=None if excess is None else excess.other,
-        asked_again=shares[sides.old_side],
-        asked_again_new=shares[sides.new_side],
-        excess=None if excess is None else excess.excess,
-        ci_low=None if excess is None else excess.low,
-        ci_high=None if excess is None else excess.high,
+        moved=moved,
+        reworded=excess.other,
+        asked_again=None if again is None else float(again[1].mean()),
+        asked_again_new=None if again_new is None else float(again_new[1].mean()),
+        excess=excess.excess,
+        ci_low=excess.low,
+        ci_high=excess.high,
         claim_these=claim_these,
-        these_ci_low=None if these is None else these.low,
-        these_ci_high=None if these is None else these.high,
-        excess_again=None if noise is None else noise.excess,
-        excess_again_ci_low=None if noise is None else noise.low,
-        excess_again_ci_high=None if noise is None else noise.high,
-        n_prompts=len(sides.moved),
-        n_items=n_items,
-        n_clusters=len(set(sides.clusters)),
-        n_wordings=len({*sides.wordings, *sides.pair_wording}),
+        these_ci_low=these.low,
+        these_ci_high=these.high,
+        excess_again=noise.excess,
+        excess_again_ci_low=noise.low,
+        excess_again_ci_high=noise.high,
+        n_prompts=len(shared.moved),
+        n_items=len(set(shared.items)),
+        n_clusters=len(set(shared.clusters)),
+        n_wordings=len({*shared.wordings, *shared.pair_wording}),
         items_needed=needed,
         direction=shifts,
         level_shift=levels,
@@ -293,15 +184,16 @@ def _compare(
         accuracy_difference=right.difference,
         accuracy_ci_low=right.ci_low,
         accuracy_ci_high=right.ci_high,
-        threshold=kept_rate(sides, pass_at, positive),
-        items=moved_items(sides),
+        threshold=kept_rate(shared, pass_at, positive),
+        items=moved_items(shared),
     )
+    return replace(found, text=claim_text(found))
 
 
-def _claim(sides: Common, excess: Excess | None, tolerance: float) -> tuple[Claim, str | None]:
-    if sides.one_label:
+def _claim(shared: SharedPrompts, excess: Excess, tolerance: float) -> tuple[Claim, str | None]:
+    if shared.one_label:
         return "cannot tell", "one label"
-    if excess is None:
+    if not len(shared.pair_row):
         return "cannot tell", "one wording"
     if excess.low is None or excess.high is None:
         return "cannot tell", "one cluster"
@@ -311,19 +203,19 @@ def _claim(sides: Common, excess: Excess | None, tolerance: float) -> tuple[Clai
 
 
 def _needed(
-    excess: Excess | None, these: Excess | None, tolerance: float, error: float, sides: Common
+    excess: Excess, these: Excess, tolerance: float, error: float, shared: SharedPrompts
 ) -> int | None:
     """Items that would settle the claim with 80% probability if the excess is as it was found.
 
     None if no number of items does, because what differs between wordings does not shrink with
     items. ``these`` has the ends for these wordings alone.
     """
-    if excess is None or these is None or these.low is None or these.high is None:
+    if excess.excess is None or these.low is None or these.high is None:
         return None
     clusters, level = excess.n_clusters, 1 - 2 * error
     spread = error_of(these.low, these.high, clusters, level)
-    ends = (0.0, tolerance)
-    limit = max(ends, key=lambda end: abs(excess.excess - end))
+    value = excess.excess
+    limit = max(0.0, tolerance, key=lambda end: abs(value - end))
     found = items_for_estimate(
         excess.excess, spread, clusters, threshold=limit, confidence_level=level
     )
@@ -333,4 +225,4 @@ def _needed(
         if left <= 0:
             return None
         found = found.scaled(1 / left)
-    return found.scaled(len(set(sides.items)) / clusters).clusters
+    return found.scaled(len(set(shared.items)) / clusters).clusters

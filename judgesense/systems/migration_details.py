@@ -3,68 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.arrays import Words
 from judgesense.statistics.comparison import NOTHING_COMPARED, PairedDifference, holm, paired_test
 from judgesense.statistics.intervals import Interval, mean_t_cluster
 from judgesense.statistics.updates import KeptRate, keep_pass_rate
-from judgesense.systems.sides import Common, grouped, task_name
-from judgesense.systems.verdict_schema import number_of
+from judgesense.systems.migration_result import LabelShift, MovedItem
+from judgesense.systems.shared_prompts import SharedPrompts, grouped
+from judgesense.systems.verdict_table import number_of
 from judgesense.tasks import UNDECIDED, is_scale
 
 
-@dataclass(frozen=True)
-class LabelShift:
-    """How the share of one label changed. ``label`` may be ``first shown``, UNCLEAR or REFUSED.
-
-    ``difference`` is new minus old, with an uncorrected 95% interval; ``p_holm`` is corrected over
-    the labels of the task.
-    """
-
-    label: str
-    old: float | None
-    new: float | None
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_holm: float | None
-
-
-@dataclass(frozen=True)
-class MovedItem:
-    """An item with moved verdicts: ``moved`` of its ``prompts``.
-
-    ``old`` and ``new`` are its most frequent verdicts. ``reworded`` is how often the old judge's
-    verdict on the item differs between two wordings; None with one wording.
-    """
-
-    item_id: str
-    prompts: int
-    moved: int
-    old: str
-    new: str
-    reworded: float | None
-
-
-def direction(sides: Common) -> tuple[LabelShift, ...]:
+def direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:
     """The share of each label before and after; nothing if no verdict moved."""
-    if not sides.moved.any():
+    if not shared.moved.any():
         return ()
-    table = sides.old_side.table
-    labels = [label for label in table.labels if label in sides.seen]
-    labels += sorted(sides.seen - set(labels))
-    labels += [label for label in UNDECIDED if label in {*sides.old, *sides.new}]
-    columns = {label: (sides.old == label, sides.new == label) for label in labels}
-    orders = table.column("order")[sides.old_row]
+    table = shared.before.table
+    labels = [label for label in table.labels if label in shared.labels]
+    labels += sorted(shared.labels - set(labels))
+    labels += [label for label in UNDECIDED if label in {*shared.old, *shared.new}]
+    columns = {label: (shared.old == label, shared.new == label) for label in labels}
+    orders = table.column("order")[shared.old_row]
     if {"AB", "BA"} <= set(orders) and len(table.labels) == 2:
         shown = np.where(orders == "BA", table.labels[1], table.labels[0])
-        columns = {"first shown": (sides.old == shown, sides.new == shown), **columns}
-    clusters = sides.clusters.tolist()
+        columns = {"first shown": (shared.old == shown, shared.new == shown), **columns}
+    clusters = shared.clusters.tolist()
     tests = {label: paired_test(*both, clusters) for label, both in columns.items()}
     adjusted = holm([found.p_value for found in tests.values()])
     return tuple(
@@ -75,60 +42,56 @@ def direction(sides: Common) -> tuple[LabelShift, ...]:
     )
 
 
-def level_shift(sides: Common) -> tuple[float | None, Interval]:
+def level_shift(shared: SharedPrompts) -> tuple[float | None, Interval]:
     """The mean change on a scale, in levels, over prompts with two readable verdicts."""
-    labels = sorted(sides.seen | set(sides.old_side.table.labels))
-    values = [[number_of(v) for v in side] for side in (sides.old, sides.new)]
-    both = [n for n, couple in enumerate(zip(*values, strict=True)) if None not in couple]
-    if not is_scale(labels) or not both:
+    labels = sorted(shared.labels | set(shared.before.table.labels))
+    old, new = ([number_of(v) for v in verdicts] for verdicts in (shared.old, shared.new))
+    change = np.array(
+        [np.nan if None in (a, b) else b - a for a, b in zip(old, new, strict=True)]  # type: ignore[operator]
+    )
+    both = ~np.isnan(change)
+    if not is_scale(labels) or not both.any():
         return None, Interval(None, None)
-    change = np.array([(values[1][n] or 0.0) - (values[0][n] or 0.0) for n in both])
-    return float(change.mean()), mean_t_cluster(change, sides.clusters[both].tolist())
+    return float(change[both].mean()), mean_t_cluster(change[both], shared.clusters[both].tolist())
 
 
-def accuracy(sides: Common) -> PairedDifference:
-    """How often each side matches gold, on the prompts that have it."""
-    columns = [
-        side.table.column("gold")[rows]
-        for side, rows in ((sides.old_side, sides.old_row), (sides.new_side, sides.new_row))
-    ]
-    for n, (one, two) in enumerate(zip(*columns, strict=True)):
-        if None not in (one, two) and one != two:
+def accuracy(shared: SharedPrompts) -> PairedDifference:
+    """How often the verdicts match gold before and after, on the prompts that have it."""
+    one = shared.before.table.column("gold")[shared.old_row]
+    two = shared.after.table.column("gold")[shared.new_row]
+    for item, a, b in zip(shared.items, one, two, strict=True):
+        if None not in (a, b) and a != b:
             raise JudgeSenseError(
-                f"{task_name(sides)}: item {sides.items[n]!r} has the gold label {one} in "
-                f"{sides.old_side.source} and {two} in {sides.new_side.source}; compare on the "
-                "same labels"
+                f"{shared.task}: item {item!r} has the gold label {a} in "
+                f"{shared.before.table.source} and {b} in {shared.after.table.source}; compare on "
+                "the same labels"
             )
-    gold = np.array(
-        [a if a is not None else b for a, b in zip(*columns, strict=True)] + [None], dtype=object
-    )[:-1]
-    known = np.array([label is not None for label in gold], dtype=bool)
+    gold = np.where(one == None, two, one)  # noqa: E711
+    known = gold != None  # noqa: E711
     if not known.any():
         return NOTHING_COMPARED
-    old, new = (side[known] == gold[known] for side in (sides.old, sides.new))
-    return paired_test(old, new, sides.clusters[known].tolist())
+    old, new = (verdicts[known] == gold[known] for verdicts in (shared.old, shared.new))
+    return paired_test(old, new, shared.clusters[known].tolist())
 
 
-def kept_rate(sides: Common, pass_at: float | None, positive: str | None) -> KeptRate | None:
+def kept_rate(
+    shared: SharedPrompts, pass_at: float | None, positive: str | None
+) -> KeptRate | None:
     """The score that passes as many prompts as before; None without scores or a threshold."""
     try:
-        good = sides.old_side.table.good(positive)
+        good = shared.before.table.good(positive)
     except JudgeSenseError:
         if pass_at is not None and positive is None:
             raise
         # Another task may have the label; without a threshold nobody asked for one.
         good = None
-    columns = [
-        _scores(side.table, rows, verdicts, good)
-        for side, rows, verdicts in (
-            (sides.old_side, sides.old_row, sides.old),
-            (sides.new_side, sides.new_row, sides.new),
-        )
-    ]
-    if columns[0] is None or columns[1] is None:
+    before = _scores(shared.before.table, shared.old_row, shared.old, good)
+    after = _scores(shared.after.table, shared.new_row, shared.new, good)
+    if before is None or after is None:
         return None
-    (old, is_share), (new, _) = columns
-    lowest, highest = (0.0, 1.0) if is_share else _ends(sides.old_side.table.labels)
+    (old, is_share), (new, _) = before, after
+    scale = [number_of(label) or 0.0 for label in shared.before.table.labels]
+    lowest, highest = (0.0, 1.0) if is_share else (min(scale), max(scale))
     if pass_at is None or not lowest < pass_at <= highest:
         # A threshold of another task's scale.
         pass_at = 0.5 if is_share else None
@@ -137,12 +100,7 @@ def kept_rate(sides: Common, pass_at: float | None, positive: str | None) -> Kep
     both = ~(np.isnan(old) | np.isnan(new))
     if not both.any():
         return None
-    return keep_pass_rate(old[both], new[both], pass_at, sides.clusters[both].tolist())
-
-
-def _ends(labels: Sequence[str]) -> tuple[float, float]:
-    known = [value for value in map(number_of, labels) if value is not None]
-    return min(known), max(known)
+    return keep_pass_rate(old[both], new[both], pass_at, shared.clusters[both].tolist())
 
 
 def _scores(table: Any, rows: Any, verdicts: Any, good: str | None) -> Any:
@@ -163,11 +121,11 @@ def _scores(table: Any, rows: Any, verdicts: Any, good: str | None) -> Any:
     return np.array(found, dtype=float), True
 
 
-def moved_items(sides: Common) -> tuple[MovedItem, ...]:
+def moved_items(shared: SharedPrompts) -> tuple[MovedItem, ...]:
     """The items that moved, those first that moved most and that rewording moves least."""
-    of_item = grouped(sides.items, range(len(sides.items)))
-    reworded = grouped(sides.items[sides.pair_row], sides.pair_differs.tolist())
-    moved, found = sides.moved, []
+    of_item = grouped(shared.items, range(len(shared.items)))
+    reworded = grouped(shared.items[shared.pair_row], shared.pair_differs.tolist())
+    moved, found = shared.moved, []
     for item, rows in of_item.items():
         if n := int(moved[rows].sum()):
             own = reworded.get(item)
@@ -176,8 +134,8 @@ def moved_items(sides: Common) -> tuple[MovedItem, ...]:
                     item_id=item,
                     prompts=len(rows),
                     moved=n,
-                    old=_usual(sides.old[rows].tolist()),
-                    new=_usual(sides.new[rows].tolist()),
+                    old=_usual(shared.old[rows]),
+                    new=_usual(shared.new[rows]),
                     reworded=None if own is None else sum(own) / len(own),
                 )
             )
@@ -185,6 +143,6 @@ def moved_items(sides: Common) -> tuple[MovedItem, ...]:
     return tuple(found)
 
 
-def _usual(verdicts: Sequence[str]) -> str:
-    counts: Mapping[str, int] = Counter(verdicts)
-    return max(sorted(counts), key=lambda verdict: counts[verdict])
+def _usual(verdicts: Words) -> str:
+    counts = Counter[str](sorted(verdicts))
+    return max(counts, key=lambda verdict: counts[verdict])

@@ -12,7 +12,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.environment import now
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.monitoring import TARGET, MonitorPlan, Watch, plan_monitor, watch
+from judgesense.statistics.monitoring import POWER, TARGET, MonitorPlan, plan_monitor, watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.systems.migration import reworded_excess
 from judgesense.systems.monitor_history import (
@@ -25,18 +25,14 @@ from judgesense.systems.monitor_history import (
     require_same_rules,
     write_history,
 )
-from judgesense.systems.monitor_texts import state_text
-from judgesense.systems.sides import (
-    Common,
-    common,
-    described_inputs,
+from judgesense.systems.shared_prompts import (
+    SharedPrompts,
     grouped,
-    other_judge,
-    paired,
-    read_sides,
-    task_name,
+    notes_on,
+    read_tasks,
+    shared_prompts,
 )
-from judgesense.text import percent, s
+from judgesense.text import brackets, percent, s, signed
 
 Status = Literal["fine", "alarm", "cannot tell"]
 
@@ -199,18 +195,18 @@ def monitor(
     """
     _check(tolerance, error, allow, same_items)
     names = (judge, judge) if judge is None or isinstance(judge, str) else judge
-    baseline = read_sides(against, names[1], reference=True)
+    baseline = read_tasks(against, names[1], reference=True)
     tests = len(baseline)
-    sides = read_sides(run, names[0], task)
+    judged = read_tasks(run, names[0], task)
     if task is not None:
-        baseline = [side for side in baseline if side.table.task in (task, "")] or baseline
-    shared = [common(one, two) for one, two in paired(baseline, sides)]
+        baseline = [each for each in baseline if each.table.task in (task, "")] or baseline
+    shared = shared_prompts(baseline, judged)
     path = _history_of(Path(against)) if history is None else Path(history)
     look = Look(
         schema=SCHEMA_VERSION,
         at=now(),
         run=Path(run).resolve().name,
-        digest=_digest(Path(run), sides[0].digest),
+        digest=_digest(Path(run), judged[0].digest),
         baseline=baseline[0].digest,
         tests=tests,
         error=error,
@@ -231,12 +227,10 @@ def monitor(
         for stream, each in zip(look.streams, shared, strict=True)
     )
     statuses = {each.status for each in tasks}
-    notes = other_judge(shared[0].old_side, shared[0].new_side)
-    notes += described_inputs({task_name(each): each for each in shared})
     return Monitoring(
         status=next(status for status in _WORST if status in statuses),
         tasks=tasks,
-        notes=tuple(notes),
+        notes=notes_on(shared, same_judge=False),
         n_looks=len(looks),
         history=str(path),
         recorded=recorded,
@@ -278,51 +272,51 @@ def _with(path: Path, look: Look) -> list[Look]:
     return [*looks, look]
 
 
-def _stream_look(sides: Common, allow: float | None) -> StreamLook:
+def _stream_look(shared: SharedPrompts, allow: float | None) -> StreamLook:
     """This look's figures of a task."""
-    name = task_name(sides)
-    if allow is None and not len(sides.pair_row):
-        raise JudgeSenseError(
-            f"{name}: the baseline {sides.old_side.source} has one wording, so rewording is not "
-            "measured; judge it under at least two wordings, or set --allow to the share of "
-            "verdicts that may move"
-        )
-    moved = grouped(sides.clusters, sides.moved)
-    reworded = grouped(sides.clusters[sides.pair_row], sides.pair_differs)
+    moved = float(shared.moved.mean())
+    low = high = None
     if allow is None:
-        found = reworded_excess(sides, 0.05)
-        assert found is not None
+        found = reworded_excess(shared, 0.05)
+        if found is None or found.other is None or found.excess is None:
+            raise JudgeSenseError(
+                f"{shared.task}: the baseline {shared.before.table.source} has one wording, so "
+                "rewording is not measured; judge it under at least two wordings, or set --allow "
+                "to the share of verdicts that may move"
+            )
         share, excess, low, high = found.other, found.excess, found.low, found.high
     else:
-        ends = wilson_cluster(sides.moved, sides.clusters.tolist(), 0.9)
-        share, excess = allow, float(sides.moved.mean()) - allow
+        ends = wilson_cluster(shared.moved, shared.clusters.tolist(), 0.9)
+        share, excess = allow, moved - allow
         low = None if ends.low is None else ends.low - allow
         high = None if ends.high is None else ends.high - allow
+    by_cluster = grouped(shared.clusters, shared.moved)
+    reworded = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
     return StreamLook(
-        task=name,
-        scoring=sides.old_side.scoring or sides.new_side.scoring,
-        judge=sides.new_side.table.judge,
+        task=shared.task,
+        scoring=shared.scoring,
+        judge=shared.after.table.judge,
         clusters={
             cluster: (
-                float(np.mean(moved[cluster])),
+                float(np.mean(rows)),
                 float(np.mean(reworded[cluster])) if allow is None else allow,
             )
-            for cluster in moved
+            for cluster, rows in by_cluster.items()
         },
-        n_prompts=len(sides.moved),
-        n_items=len(set(sides.items)),
-        moved=float(sides.moved.mean()),
+        n_prompts=len(shared.moved),
+        n_items=len(set(shared.items)),
+        moved=moved,
         reworded=share,
         excess=excess,
         ci_low=low,
         ci_high=high,
-        one_label=sides.one_label,
+        one_label=shared.one_label,
     )
 
 
-def _wordings(sides: Common, allow: float | None) -> float:
+def _wordings(shared: SharedPrompts, allow: float | None) -> float:
     """Wordings of an item in the baseline; infinite where an allowed share replaces them."""
-    return float("inf") if allow is not None else 1 + len(sides.pair_row) / len(sides.moved)
+    return float("inf") if allow is not None else 1 + len(shared.pair_row) / len(shared.moved)
 
 
 def _state(
@@ -337,7 +331,9 @@ def _state(
     ]
     rules = looks[-1]
     error = rules.error / rules.tests
-    found = evidence([stream for _, _, stream in history], error, rules.same_items)
+    excesses = [[a - b for a, b in stream.clusters.values()] for _, _, stream in history]
+    ids = [list(stream.clusters) for _, _, stream in history]
+    found = watch(excesses, None if rules.same_items == "each" else ids, error=error)
     last = history[-1][2]
     earlier = {cluster for _, _, stream in history[:-1] for cluster in stream.clusters}
     alarm = None if found.alarm is None else history[found.alarm]
@@ -384,11 +380,56 @@ def _state(
             for (n, look, stream), log in zip(history, found.log_evidence, strict=True)
         ),
     )  # fmt: skip
-    return replace(state, text=state_text(state, rules, last.one_label))
+    return replace(state, text=_text(state, rules, last.one_label))
 
 
-def evidence(looks: Sequence[StreamLook], error: float, same_items: SameItems) -> Watch:
-    """The sequential test (`judgesense.statistics.monitoring.watch`) on the looks at one task."""
-    excesses = [[moved - other for moved, other in each.clusters.values()] for each in looks]
-    ids = None if same_items == "each" else [list(each.clusters) for each in looks]
-    return watch(excesses, ids, error=error)
+def _text(state: TaskMonitoring, rules: Look, one_label: bool) -> str:
+    """The status of a task in one or two sentences, with its figures."""
+    other = "allowed" if rules.allow is not None else "rewording"
+    figures = (
+        f"this look moved {percent(state.moved)} of {state.n_prompts} verdicts on "
+        f"{state.n_items} items, {other} {percent(state.reworded)}; difference "
+        f"{signed(state.excess)} {brackets(state.ci_low, state.ci_high, signed)}"
+    )
+    beyond = "is allowed" if rules.allow is not None else "rewording moves them"
+    if state.status == "alarm":
+        lower = ""
+        if state.excess_low > 0:
+            lower = f", by at least {signed(state.excess_low)}"
+        return (
+            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}): verdicts have "
+            f"moved more than {beyond} from look {state.since_look} on{lower} ({figures})."
+        )
+    planned = "" if state.plan is None else f" {_plan_text(state.plan, rules.allow is not None)}"
+    if state.status == "fine":
+        return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures}).{planned}"
+    text = (
+        f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)} "
+        f"({figures}); no alarm so far."
+    )
+    if one_label:
+        return (
+            f"{text} All verdicts are one label, and a judge that does not read would move as "
+            "little: add items with another label."
+        )
+    text += " Add items to the next look."
+    if rules.same_items == "once" and len(state.looks) > 1 and not state.n_new:
+        text += (
+            " All its items were in earlier looks: draw each look's items from a larger baseline, "
+            "so that evidence adds up."
+        )
+    return text + planned
+
+
+def _plan_text(plan: MonitorPlan, allowed: bool) -> str:
+    """How likely looks like this one find an update, and what would make it likely enough."""
+    than = "is allowed" if allowed else "rewording does"
+    text = (
+        f"An update that moves {percent(plan.beyond)} of verdicts more than {than} would raise the "
+        f"alarm within {plan.looks} such looks, each at other items, with a probability of "
+        f"{percent(plan.chance)}"
+    )
+    needed = [] if plan.items_needed is None else [f"{plan.items_needed} items a look"]
+    if plan.wordings_needed is not None:
+        needed.append(f"{plan.wordings_needed} wordings in the baseline")
+    return text + (f"; {' or '.join(needed)} would make it {percent(POWER)}." if needed else ".")

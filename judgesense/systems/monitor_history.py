@@ -99,12 +99,9 @@ def read_history(history: Path) -> list[Look]:
 
     Raises JudgeSenseError, naming the line, for one that is damaged or of a newer version.
     """
-    try:
-        lines = file_bytes(history).splitlines()
-    except FileNotFoundError:
+    if not history.exists():
         return []
-    except OSError as error:
-        raise JudgeSenseError(f"cannot read {history}: {error.strerror or error}") from error
+    lines = file_bytes(history).splitlines()
     return [_read_line(line, history, number) for number, line in enumerate(lines, 1)]
 
 

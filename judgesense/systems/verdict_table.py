@@ -1,275 +1,223 @@
-"""The one reader of verdicts: a file of ``judgesense judge``, a run, or a table of your own.
-
-Decisions about systems and the monitoring of a judge start from `read_verdicts`.
-"""
+"""What a table of verdicts is: its columns, and verdicts as numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from pydantic import BeforeValidator, FiniteFloat, TypeAdapter, ValidationError
+import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Count, Shape, fit
-from judgesense.files.tables import ABSENT, SUFFIXES, Record, Rows, read_table_rows
-from judgesense.systems.verdict_runs import verdicts_of_run
-from judgesense.systems.verdict_schema import SCHEMA, VerdictTable, chosen, labels_of
-from judgesense.text import join
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.result import data_frame
+from judgesense.tasks import UNDECIDED
 
-__all__ = ["SCHEMA", "VerdictTable", "read_verdicts"]
+SCHEMA = pa.schema([
+    ("item_id", pa.string()), ("verdict", pa.string()), ("probability", pa.float64()),
+    ("margin", pa.float64()), ("score", pa.float64()), ("ask_person", pa.bool_()),
+    ("cost_usd", pa.float64()), ("error", pa.string()), ("cluster_id", pa.string()),
+    ("system_id", pa.string()), ("judge", pa.string()), ("task", pa.string()),
+    ("wording", pa.string()), ("order", pa.string()), ("repeat", pa.int32()),
+    ("gold", pa.string()),
+])  # fmt: skip
+"""The columns of a table of verdicts.
 
-REQUIRED = ("item_id", "verdict")
-"""The columns that a file must have."""
+``verdict`` and ``gold`` are labels in the item's own order; ``verdict`` is UNCLEAR, REFUSED or
+ERROR without a decision. ``probability`` is that of the verdict, ``margin`` the nats between it and
+the next label, ``score`` the expected score on a scale, ``cost_usd`` in US dollars. ``system_id``
+names the system that wrote the output, or both systems of a comparison as ``A|B``. ``cluster_id``
+names what outputs share, the item by default. ``wording`` and ``order`` are null where a verdict
+rests on several. ``repeat`` counts answers to the same prompt from 0.
+"""
 
+TIES = ("TIE", "tie", "Tie", "C")
+"""Verdicts of a comparison that choose neither system."""
 
-def as_id(value: Any) -> Any:
-    """Ids and labels as text: 4 and 4.0 are the label "4", true is "true"."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and math.isfinite(value):
-        return str(int(value)) if value.is_integer() else repr(value)
-    return str(value) if isinstance(value, int) else value
-
-
-def _label(value: Any) -> Any:
-    text = as_id(value)
-    if not isinstance(text, str):
-        return text
-    text = text.strip()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    # Spreadsheets write the label 4 as 4.0.
-    return str(int(number)) if math.isfinite(number) and number.is_integer() else text
+GOOD = {
+    "YES": "NO", "PASS": "FAIL", "TRUE": "FALSE", "CORRECT": "INCORRECT", "GOOD": "BAD", "C": "I",
+    "1": "0",
+}  # fmt: skip
+"""Labels of a two-label task that count as good, and the other label; case does not matter."""
 
 
-def _empty(value: Any) -> Any:
-    """An empty cell of a CSV file is no value; NaN is none either."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return None if isinstance(value, str) and not value.strip() else value
+@dataclass(frozen=True, eq=False)
+class VerdictTable:
+    """The verdicts of one judge on one task.
 
-
-Id = Annotated[str, BeforeValidator(as_id), BeforeValidator(_empty)]
-SomeId = Annotated[str | None, BeforeValidator(as_id), BeforeValidator(_empty)]
-SomeLabel = Annotated[str | None, BeforeValidator(_label), BeforeValidator(_empty)]
-Number = Annotated[FiniteFloat | None, BeforeValidator(_empty)]
-
-
-class VerdictRow(Shape):
-    """A row of a file of verdicts."""
-
-    item_id: Id
-    verdict: SomeLabel
-    probability: Number = None
-    margin: Number = None
-    score: Number = None
-    ask_person: Annotated[bool | None, BeforeValidator(_empty)] = None
-    cost_usd: Number = None
-    error: SomeId = None
-    cluster_id: SomeId = None
-    system_id: SomeId = None
-    judge: SomeId = None
-    task: SomeId = None
-    wording: SomeId = None
-    order: SomeId = None
-    repeat: Annotated[Count | None, BeforeValidator(_empty)] = None
-    gold: SomeLabel = None
-
-
-_READ: Mapping[str, TypeAdapter[Any]] = {
-    name: TypeAdapter(kind)
-    for name, kind in get_type_hints(VerdictRow, include_extras=True).items()
-    if name in SCHEMA.names
-}
-
-
-def read_verdicts(
-    source: str | Path,
-    *,
-    judge: str | None = None,
-    task: str | None = None,
-    scoring: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    encoding: str = "utf-8",
-) -> VerdictTable:
-    """Read the verdicts of one judge on one task.
-
-    Args:
-        source: a file of ``judgesense judge`` or your own (Parquet, JSONL, CSV, TSV) with at least
-            ``item_id`` and ``verdict``; or the folder of a run or an import, whose equivalent
-            wordings are all read.
-        judge: a judge of the source, with or without its fingerprint; needed if it has several.
-        task: a task of the source; needed if it has several.
-        scoring: ``options`` or ``generate``, for a run with both (options).
-        columns: your names of the columns, ``{"verdict": "rating"}``.
-        encoding: of CSV and JSONL.
-
-    Returns:
-        The table, in the file's order. An empty ``verdict`` is read as UNCLEAR.
-
-    Raises:
-        JudgeSenseError: no such source, a missing column, a row that does not fit (file, row and
-            field are named), a verdict on the same output twice, or several judges or tasks of
-            which none is chosen.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "mine.csv")
-    ...     _ = file.write_text("item_id,system_id,verdict\\n1,a,YES\\n1,b,NO\\n")
-    ...     read_verdicts(file).values().tolist()
-    [1.0, 0.0]
+    ``table`` has the columns of `SCHEMA`; ``cluster_id`` and ``repeat`` are never null. ``labels``
+    is the decision space in order, as the source states it or as its verdicts show it. ``source``
+    is the file or folder, ``judge`` and ``task`` are "" where it names none. ``stated`` says
+    whether the source states its labels; otherwise some may never have been given. ``shown`` has
+    the file's other columns by row: what a person needs to see to judge the output.
     """
-    path = Path(source)
-    if path.is_dir():
-        return verdicts_of_run(path, judge, task, scoring)
-    if not path.is_file():
-        raise JudgeSenseError(
-            f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
-            "--out folder of a run"
+
+    table: pa.Table
+    labels: tuple[str, ...]
+    source: str
+    judge: str = ""
+    task: str = ""
+    stated: bool = False
+    shown: tuple[Mapping[str, Any], ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column as an object array, shape (n,); None where it is null."""
+        return objects(self.table[name].to_pylist())
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every label is a number."""
+        return all(number_of(label) is not None for label in self.labels)
+
+    @cached_property
+    def comparative(self) -> bool:
+        """Whether verdicts choose between two systems: every ``system_id`` names two (``A|B``)."""
+        systems = self.column("system_id")
+        return bool(len(systems)) and all(
+            name is not None and name.count("|") == 1 for name in systems
         )
-    return _of_file(path, judge, task, columns or {}, encoding)
+
+    def good(self, positive: str | None = None) -> str | None:
+        """The label that counts as 1 in `values`; None on a scale of numbers.
+
+        Raises JudgeSenseError if it has to be named with ``positive``.
+        """
+        if positive is not None:
+            if positive not in self.labels:
+                raise JudgeSenseError(
+                    f"{self.source}: {positive!r} is not among its verdicts "
+                    f"({', '.join(self.labels)})"
+                )
+            return positive
+        if self.comparative or (self.numeric and len(self.labels) > 2):
+            return None
+        found = [label for label in self.labels if label.upper() in GOOD]
+        if self.numeric and set(self.labels) <= {"0", "1"}:
+            found = ["1"]
+        elif self.numeric:
+            return None
+        if len(found) != 1 or len(self.labels) > 2:
+            raise JudgeSenseError(
+                f"{self.source}: which verdict counts as good? Set --positive to one of "
+                f"{', '.join(self.labels)}, or name both systems of a comparison in system_id (A|B)"
+            )
+        return found[0]
+
+    def values(self, positive: str | None = None) -> Floats:
+        """Each verdict as a number, shape (n,); NaN without a decision.
+
+        On a scale, the expected ``score`` where there is one, else the number; for two labels, 1
+        for the good one; in a comparison, 1 for the first system, 0 for the second and 0.5 for a
+        tie. Raises JudgeSenseError for labels that are not numbers, without ``positive``.
+        """
+        verdicts = self.column("verdict")
+        found = numbers_of(verdicts, self, positive)
+        if self.good(positive) is None and not self.comparative:
+            scores = np.array(self.table["score"].to_pylist(), dtype=float)
+            found = np.where(np.isnan(scores) | np.isin(verdicts, UNDECIDED), found, scores)
+        return found
+
+    def take(self, rows: npt.NDArray[Any]) -> VerdictTable:
+        """The table of some rows, a mask of shape (n,)."""
+        numbers = np.flatnonzero(rows)
+        shown = tuple(self.shown[n] for n in numbers.tolist()) if self.shown else ()
+        return replace(self, table=self.table.take(pa.array(numbers, pa.int64())), shown=shown)
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`."""
+        return data_frame(self.table.to_pylist())
 
 
-def _of_file(
-    path: Path,
-    judge: str | None,
-    task: str | None,
-    columns: Mapping[str, str],
-    encoding: str,
-) -> VerdictTable:
-    if unknown := sorted(columns.keys() - set(SCHEMA.names)):
-        raise JudgeSenseError(
-            f"columns: {unknown[0]!r} is not a column of verdicts; choose from "
-            f"{', '.join(SCHEMA.names)}"
-        )
-    blocks = [_block(rows, columns) for rows in read_table_rows(path, encoding)]
-    whole = {name: [v for block in blocks for v in block.values[name]] for name in SCHEMA.names}
-    places = [place for block in blocks for place in block.places]
-    named = zip(whole["judge"], whole["task"], strict=True)
-    keep = chosen([(own or "", about or "") for own, about in named], judge, task, str(path))
-    shown: list[Mapping[str, Any]] = []
-    if any(any(block.shown) for block in blocks):
-        shown = [row for block in blocks for row in block.shown or [{}] * len(block.places)]
-        shown = [shown[n] for n in keep]
-    if len(keep) < len(places):
-        whole = {name: [values[n] for n in keep] for name, values in whole.items()}
-        places = [places[n] for n in keep]
-    _refuse_repeats(whole, places)
-    whole["cluster_id"] = [
-        a or b for a, b in zip(whole["cluster_id"], whole["item_id"], strict=True)
-    ]
-    whole["repeat"] = [value or 0 for value in whole["repeat"]]
-    table = pa.Table.from_pydict(whole, schema=SCHEMA)
-    return VerdictTable(
-        table,
-        labels_of(table, str(path)),
-        str(path),
-        whole["judge"][0] or "",
-        whole["task"][0] or "",
-        shown=tuple(shown) if any(shown) else (),
-    )
+def objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Values as an array of objects, shape (n,), whatever they are."""
+    return np.array([*values, None], dtype=object)[:-1]
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Some rows of a file: the columns of `SCHEMA`, places, and what else there is by row."""
+def number_of(label: str | None) -> float | None:
+    """A label as a finite number; None if it is not one.
 
-    values: Mapping[str, Sequence[Any]]
-    places: Sequence[str]
-    shown: Sequence[Mapping[str, Any]] = ()
-
-
-def _block(rows: Rows, columns: Mapping[str, str]) -> _Block:
-    """Check some rows. Raises JudgeSenseError, naming the first that does not fit."""
-    return _by_column(rows, columns) or _one_by_one(rows.records(), columns)
-
-
-def _by_column(rows: Rows, columns: Mapping[str, str]) -> _Block | None:
-    """Check each distinct value of a column once; None if one does not fit."""
-    renamed = {yours: ours for ours, yours in columns.items()}
-    named = {renamed.get(name, name): values for name, values in rows.columns.items()}
-    required = {*(columns.get(name, name) for name in REQUIRED), *columns.values()}
-    if len(named) < len(rows.columns) or not required <= rows.columns.keys():
+    >>> number_of("4"), number_of("3.5"), number_of("YES")
+    (4.0, 3.5, None)
+    """
+    try:
+        value = float(label) if label is not None else math.nan
+    except ValueError:
         return None
-    if any(ABSENT in values for values in rows.columns.values()):
-        return None
-    found: dict[str, Sequence[Any]] = {}
-    for name in SCHEMA.names:
-        if name not in named:
-            found[name] = [None] * len(rows)
+    return value if math.isfinite(value) else None
+
+
+def numbers_of(labels: npt.NDArray[Any], table: VerdictTable, positive: str | None) -> Floats:
+    """Labels of a table's scale as numbers, shape (n,); NaN for None and for what is no label."""
+    meaning: dict[str | None, float] = {}
+    if table.comparative and positive is None:
+        first, second = [label for label in table.labels if label not in TIES][:2]
+        meaning = {first: 1.0, second: 0.0, **dict.fromkeys(TIES, 0.5)}
+    elif (good := table.good(positive)) is not None:
+        meaning = {label: float(label == good) for label in table.labels}
+    else:
+        numbers = {label: number_of(label) for label in set(labels)}
+        meaning = {label: value for label, value in numbers.items() if value is not None}
+    return np.array([meaning.get(label, np.nan) for label in labels], dtype=float)
+
+
+def labels_of(table: pa.Table, source: str) -> tuple[str, ...]:
+    """The labels that verdicts and gold show, in order: numbers ascending, others as text.
+
+    Raises JudgeSenseError if there are none.
+    """
+    seen = {*pc.unique(table["verdict"]).to_pylist(), *pc.unique(table["gold"]).to_pylist()}
+    found = [label for label in seen if label is not None and label not in UNDECIDED]
+    if not found:
+        raise JudgeSenseError(f"{source}: no row has a verdict; judge the items first")
+    if len(found) == 1:
+        found += _other(found[0])
+    as_numbers = {label: number_of(label) for label in found}
+    if None in as_numbers.values():
+        return tuple(sorted(found))
+    return tuple(sorted(found, key=lambda label: as_numbers[label] or 0.0))
+
+
+def _other(label: str) -> list[str]:
+    """The label that a source has not given yet, where one label of a usual pair is there."""
+    pairs = {**GOOD, **{bad: good for good, bad in GOOD.items()}}
+    other = pairs.get(label.upper())
+    if other is None or (len(label) == 1 and not label.isdigit()):
+        return []
+    return [other.lower() if label.islower() else other if label.isupper() else other.capitalize()]
+
+
+def chosen(
+    rows: Sequence[tuple[str, str]], judge: str | None, task: str | None, source: str
+) -> list[int]:
+    """The numbers of the rows, (judge, task) each, of one judge and one task.
+
+    Raises JudgeSenseError if the judge or task is not there, or if several are and none is named.
+    """
+    keep = list(range(len(rows)))
+    for what, at, wanted in (("task", 1, task), ("judge", 0, judge)):
+        found = list(dict.fromkeys(rows[n][at] for n in keep))
+        if wanted is None:
+            if len(found) > 1:
+                raise JudgeSenseError(
+                    f"{source} holds verdicts of {len(found)} {what}s "
+                    f"({', '.join(found[:6])}{', ...' if len(found) > 6 else ''}); choose one with "
+                    f"--{what}"
+                )
             continue
-        kinds = set(map(type, named[name])) - {type(None)}
-        if len(kinds) > 1 or not kinds <= {str, int, float, bool}:
-            return None
-        read = _READ[name].validate_python
-        try:
-            said = {value: read(value) for value in set(named[name])}
-        except ValidationError:
-            return None
-        found[name] = [said[value] for value in named[name]]
-    found["verdict"] = [
-        verdict or ("ERROR" if error else "UNCLEAR")
-        for verdict, error in zip(found["verdict"], found["error"], strict=True)
-    ]
-    others = {name: values for name, values in named.items() if name not in SCHEMA.names}
-    shown = [
-        {name: row[at] for at, name in enumerate(others) if row[at] is not None}
-        for row in zip(*others.values(), strict=True)
-    ]
-    return _Block(found, rows.places, shown)
-
-
-def _one_by_one(records: Sequence[Record], columns: Mapping[str, str]) -> _Block:
-    rows: list[dict[str, Any]] = []
-    shown: list[Mapping[str, Any]] = []
-    renamed = {yours: ours for ours, yours in columns.items()}
-    for record in records:
-        values = {renamed.get(name, name): value for name, value in record.values.items()}
-        wanted = {name: columns.get(name, name) for name in (*REQUIRED, *columns)}
-        absent = {name: yours for name, yours in wanted.items() if yours not in record.values}
-        if absent:
+        names = {name for name in found if wanted in (name, name.split("@")[0])}
+        if len(names) != 1:
             raise JudgeSenseError(
-                f"{record.place}: no column {join([repr(yours) for yours in absent.values()])}; "
-                f"its columns: {', '.join(map(str, record.values))}. Name yours with --columns "
-                f"{','.join(f'{name}=YOURS' for name in absent)}"
+                f"{source} has no {what} {wanted!r}; choose from {', '.join(found)}"
+                if not names
+                else f"{source}: {wanted!r} could be {' or '.join(sorted(names))}; give it in full"
             )
-        row = fit(VerdictRow, values, record.place, "a row of verdicts").model_dump()
-        row["verdict"] = row["verdict"] or ("ERROR" if row["error"] else "UNCLEAR")
-        rows.append(row)
-        shown.append({k: v for k, v in values.items() if k not in SCHEMA.names and v is not None})
-    found = {name: [row[name] for row in rows] for name in SCHEMA.names}
-    return _Block(found, [record.place for record in records], shown)
-
-
-_KEY = ("item_id", "system_id", "wording", "order", "repeat")
-
-
-def _refuse_repeats(whole: Mapping[str, Sequence[Any]], places: Sequence[str]) -> None:
-    """Raise JudgeSenseError if two rows judge the same output in the same way."""
-
-    def keys() -> Iterator[tuple[Any, ...]]:
-        return zip(*([value or None for value in whole[name]] for name in _KEY), strict=True)
-
-    if len(set(map(hash, keys()))) == len(places):
-        return
-    first: dict[tuple[Any, ...], str] = {}
-    for key, place in zip(keys(), places, strict=True):
-        if key in first:
-            named = ", ".join(f"{n} {v!r}" for n, v in zip(_KEY, key, strict=True) if v is not None)
-            own = dict(zip(_KEY, key, strict=True))
-            lacking = [n for n in ("system_id", "wording") if own[n] is None]
-            lacking += ["repeat"] if whole["repeat"][places.index(place)] is None else []
-            flags = " or ".join(f"--columns {name}=YOURS" for name in lacking)
-            raise JudgeSenseError(
-                f"{place}: a second verdict on {named}, already in {first[key].split(', ')[-1]}; "
-                "remove one"
-                + (f", or name the column that tells them apart: {flags}" if flags else "")
-            )
-        first[key] = place
+        keep = [n for n in keep if rows[n][at] in names]
+    return keep

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from judgesense.statistics.label_planning import neyman
 from judgesense.statistics.planning import labels_needed
 from judgesense.statistics.prediction_powered import (
     combined,
@@ -164,18 +165,11 @@ def test_needed_labels_fall_with_the_gap(scores):
     y = (rng.random(4000) < 0.6).astype(float)
     f = np.where(rng.random(4000) < 0.25, 1 - y, y)
     found = powered_mean(np.where(np.arange(4000) < 100, y, np.nan), f)
-    far, near = (labels_needed(found, threshold=found.estimate - gap) for gap in (0.2, 0.08))
+    far, near = (labels_needed(replace(found, estimate=gap)) for gap in (0.2, 0.08))
     assert far.low <= far.clusters <= far.high
     assert 3 < near.clusters / far.clusters < 9
     # (t + z)^2 s^2 / n + rest = gap^2 at the number found.
     own, rest = found.label_error**2, found.error**2 - found.label_error**2
     reach = 1.967 + 0.8416
     assert near.clusters == pytest.approx(100 * own / ((0.08 / reach) ** 2 - rest), rel=0.02)
-    assert labels_needed(found, threshold=found.estimate - 0.01).clusters is None
-
-
-def test_neyman_never_takes_more_than_there_is():
-    assert neyman([10, 1000], [9.0, 0.1], [0, 0], 30).tolist() == [10, 20]
-    assert neyman([50, 50], [1.0, 1.0], [30, 10], 20).tolist() == [0, 20]
-    assert neyman([5, 5], [1.0, 1.0], [4, 4], 9).tolist() == [1, 1]
-    assert neyman([50, 50], [1.0, 0.0], [0, 0], 20).tolist() == [18, 2]
+    assert labels_needed(replace(found, estimate=0.01)).clusters is None

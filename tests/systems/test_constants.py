@@ -1,6 +1,7 @@
 """What constants and thresholds of `judgesense.systems` decide, on small arrays."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,12 +9,11 @@ import pytest
 
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.systems.estimate import _halved
-from judgesense.systems.estimate_data import step_of
-from judgesense.systems.label_budget import pick
+from judgesense.systems.estimate_pairs import scale_of
+from judgesense.systems.label_next import doubts, pick
 from judgesense.systems.monitor import TOLERANCE, _state, _stream_look, _wordings
 from judgesense.systems.monitor_history import Look, StreamLook
-from judgesense.systems.strata import _cut, strata_of
-from judgesense.systems.units import Units
+from judgesense.systems.units import Units, _cut, strata_of
 
 NAN = float("nan")
 
@@ -47,40 +47,40 @@ def test_outputs_are_cut_into_six_parts_from_surely_bad_to_surely_good():
 
 def test_picked_outputs_weigh_what_they_stand_for():
     outputs, labels = units([0] * 40 + [1] * 60), np.full(100, NAN)
-    labels[[0, 1, 2, 3, 40, 41, 42, 43, 44]] = [0, 0, 0, 1, 1, 1, 1, 1, 0]
-    assert pick(outputs, labels, [0], 10).error_now is None, "9 labels fit no weight"
-    labels[4] = 0
-    found = pick(outputs, labels, [0], 10)
-    assert found.error_random is not None
-    assert found.error_then < found.error_random < found.error_now
+    labels[[0, 1, 2, 3, 4, 40, 41, 42, 43, 44]] = [0, 0, 0, 1, 0, 1, 1, 1, 1, 0]
+    picked, _, weights, n_strata = pick(outputs, labels, [0], 10)
+    assert n_strata == 2
+    assert np.isnan(labels[picked]).all()
+    assert len(set(picked)) == 10
     sizes, taken = (40, 60), np.array([5, 5])
-    added = np.array([sum(found.units < 40), sum(found.units >= 40)])
-    weights = dict(zip(found.units >= 40, found.weight, strict=True))
-    assert added.sum() == 10
-    for stratum in np.flatnonzero(added):
-        assert weights[bool(stratum)] == pytest.approx(sizes[stratum] / (taken + added)[stratum])
+    added = np.array([sum(picked < 40), sum(picked >= 40)])
+    for stratum in (0, 1):
+        assert set(weights[(picked >= 40) == stratum]) == {
+            sizes[stratum] / (taken + added)[stratum]
+        }
+
+
+def test_doubtful_outputs_are_picked_more_often():
+    # A margin of 0.2 nats is a coin's toss, one of 6 is sure.
+    outputs = units([0] * 50 + [1] * 150, [0.2] * 50 + [6] * 150)
+    picked, *_ = pick(outputs, np.full(200, NAN), [0], 60)
+    assert sum(picked < 50) > 30
+    assert sum(picked >= 50) > 5
+    # Wordings that differ are a sign of doubt as well.
+    outputs = replace(units([0] * 4), predictions=np.array([[0, 0], [1, 1], [0, 1], [NAN, NAN]]))
+    assert doubts(outputs).tolist() == [0, 0, 1, 1]
 
 
 def test_a_small_system_gets_as_many_labels_as_a_large_one():
     outputs = units([1] * 220, system=[0] * 20 + [1] * 200)
-    found = pick(outputs, np.full(220, NAN), [0, 1], 20)
-    assert sum(found.units < 20) == 10
-
-
-def test_three_labels_that_agree_count_half_as_sure_as_none():
-    """Their spread is at least sqrt(3) * 2 / (3 + 4) = 0.49, against 1 without labels."""
-    outputs = units([1] * 200, system=[0] * 100 + [1] * 100)
-    labels = np.full(200, NAN)
-    labels[:3] = 1
-    found = pick(outputs, labels, [0, 1], 57, step=1.0)
-    x = 3 + sum(found.units < 100)
-    assert x / 60 == pytest.approx(0.495 / 1.495, abs=0.01)
+    picked, *_ = pick(outputs, np.full(220, NAN), [0, 1], 20)
+    assert sum(picked < 20) == 10
 
 
 @pytest.mark.parametrize(("labels", "step"), [(("1", "2", "3", "4", "5"), 1.0), (("0", "10"), 2.5)])
 def test_a_label_on_a_scale_is_off_by_a_quarter_of_it(labels, step):
     table = SimpleNamespace(good=lambda _: None, stated=True, labels=labels)
-    assert step_of(table, units([1]), None) == step  # type: ignore[arg-type]
+    assert scale_of(table, units([1]), None, None)[0] == step  # type: ignore[arg-type]
 
 
 def test_a_tie_of_wordings_has_no_majority():
@@ -129,12 +129,12 @@ def test_wordings_of_an_item_are_one_more_than_its_pairs():
 
 def test_each_end_of_a_look_is_wrong_in_5_percent():
     moved = np.array([1.0] * 3 + [0.0] * 17)
-    side = SimpleNamespace(source="s", scoring="", table=SimpleNamespace(judge="m", task="t"))
-    sides = SimpleNamespace(
-        old_side=side, new_side=side, pair_row=np.zeros(0, int), pair_differs=np.zeros(0),
-        moved=moved, clusters=np.arange(20).astype(str), items=list(range(20)), one_label=False,
+    shared = SimpleNamespace(
+        task="t", scoring="", after=SimpleNamespace(table=SimpleNamespace(judge="m")),
+        pair_row=np.zeros(0, int), pair_differs=np.zeros(0), moved=moved, one_label=False,
+        clusters=np.arange(20).astype(str), items=list(range(20)),
     )  # fmt: skip
-    look = _stream_look(sides, 0.1)  # type: ignore[arg-type]
+    look = _stream_look(shared, 0.1)  # type: ignore[arg-type]
     ends = wilson_cluster(moved, list(range(20)), 1 - 2 * 0.05)
     assert look.ci_low == pytest.approx(ends.low - 0.1)
     assert look.ci_high == pytest.approx(ends.high - 0.1)

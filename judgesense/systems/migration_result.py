@@ -1,0 +1,255 @@
+"""What is told of an update of a judge: its claims and figures, and how they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.statistics.updates import KeptRate
+from judgesense.text import brackets, join, number, percent, signed
+from judgesense.trust.thresholds import SIGNIFICANT
+
+Claim = Literal["no more", "more", "cannot tell"]
+
+_SHOWN = 10
+"""Items that the text lists for each task."""
+
+_CAUSES = {
+    "one wording": "the old run asked one wording, so rewording is not measured: judge OLD under "
+    "at least two wordings",
+    "one label": "all verdicts of both are one label, and a judge that does not read would move as "
+    "little: add items with another label",
+    "few wordings": "the wordings differ too much for more items to tell: add wordings",
+    "one cluster": "one item, or one cluster of items, has no interval: add items",
+}
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """How the share of one label changed. ``label`` may be ``first shown``, UNCLEAR or REFUSED.
+
+    ``difference`` is new minus old, with an uncorrected 95% interval; ``p_holm`` is corrected over
+    the labels of the task.
+    """
+
+    label: str
+    old: float | None
+    new: float | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class MovedItem:
+    """An item with moved verdicts: ``moved`` of its ``prompts``.
+
+    ``old`` and ``new`` are its most frequent verdicts. ``reworded`` is how often the old judge's
+    verdict on the item differs between two wordings; None with one wording.
+    """
+
+    item_id: str
+    prompts: int
+    moved: int
+    old: str
+    new: str
+    reworded: float | None
+
+
+@dataclass(frozen=True)
+class TaskMigration:
+    """What an update changes on one task and scoring.
+
+    ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
+    rewording moves. ``more`` says that it lies above 0, ``no more`` that it lies below
+    ``tolerance``; each is wrong in at most ``error`` of runs, which is what its ends ``ci_low`` and
+    ``ci_high`` are made for. From four wordings on, it is about wordings like these, and
+    ``claim_these``, with its ends ``these_ci_low`` and ``these_ci_high``, about these alone; None
+    with fewer. ``cause`` names what keeps the claim from being told: ``open`` (too few items),
+    ``few wordings`` (which differ so much that more items would not tell), ``one wording``, ``one
+    label`` or ``one cluster``; else it is None. ``asked_again`` is the share that the old judge
+    moves on the same prompt. ``items_needed`` settles an open claim with 80% probability. UNCLEAR
+    and REFUSED count as verdicts of their own.
+    """
+
+    task: str
+    scoring: str
+    judge_old: str
+    judge_new: str
+    claim: Claim
+    cause: str | None
+    text: str
+    tolerance: float
+    error: float
+    moved: float
+    reworded: float | None
+    asked_again: float | None
+    asked_again_new: float | None
+    excess: float | None
+    ci_low: float | None
+    ci_high: float | None
+    claim_these: Claim | None
+    these_ci_low: float | None
+    these_ci_high: float | None
+    excess_again: float | None
+    excess_again_ci_low: float | None
+    excess_again_ci_high: float | None
+    n_prompts: int
+    n_items: int
+    n_clusters: int
+    n_wordings: int
+    items_needed: int | None
+    direction: tuple[LabelShift, ...]
+    level_shift: float | None
+    level_shift_ci_low: float | None
+    level_shift_ci_high: float | None
+    accuracy_old: float | None
+    accuracy_new: float | None
+    accuracy_difference: float | None
+    accuracy_ci_low: float | None
+    accuracy_ci_high: float | None
+    threshold: KeptRate | None
+    items: tuple[MovedItem, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Migration(ResultMapping):
+    """One judge before and after an update, by task and scoring.
+
+    ``claim`` is the worst of the tasks': ``more``, then ``cannot tell``, then ``no more``. The
+    chance that any task's claim is wrong is at most ``error``. ``notes`` say what was left out, and
+    if the names are those of two judges. ``sources`` are the old and the new folder or file.
+    """
+
+    claim: Claim
+    tasks: tuple[TaskMigration, ...]
+    notes: tuple[str, ...]
+    sources: tuple[str, str]
+    error: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 for ``no more``, 1 for ``more``, 3 for ``cannot tell``."""
+        return {"no more": 0, "more": 1, "cannot tell": 3}[self.claim]
+
+    def to_pandas(self) -> Any:
+        """The tasks as a `pandas.DataFrame`, without their lists of labels and items."""
+        lists = ("direction", "items", "threshold")
+        rows = (task.__dict__ for task in self.tasks)
+        return data_frame([{k: v for k, v in row.items() if k not in lists} for row in rows])
+
+    def __str__(self) -> str:
+        lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
+        for task in self.tasks:
+            heading = f"{task.task} ({task.scoring})" if task.scoring else task.task
+            lines += ["", heading, *(f"  - {line}" for line in details_text(task))]
+        lines += [
+            "",
+            "Each end of a difference is wrong in at most "
+            f"{100 * self.tasks[0].error:.3g}% of runs, so that "
+            f"{'a claim' if len(self.tasks) == 1 else 'any of the claims'} is wrong in at most "
+            f"{100 * self.error:.3g}%. Items, or the clusters that they share, are the sample; "
+            "from four wordings on, wordings are too.",
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_table((), [(line,) for line in str(self).splitlines() if line])
+
+
+def claim_text(found: TaskMigration) -> str:
+    """The claim on a task in a sentence or two, with its figures."""
+    excess, these = found.excess, (found.these_ci_low, found.these_ci_high)
+    figures = f"it moved {percent(found.moved)} of {found.n_prompts} verdicts on "
+    figures += f"{found.n_items} items"
+    if excess is not None:
+        figures += f", rewording {percent(found.reworded)}; difference {signed(excess)} "
+        figures += brackets(found.ci_low, found.ci_high, signed)
+    gained = [shift for shift in _clear(found.direction) if (shift.difference or 0.0) > 0]
+    if gained:
+        most = max(gained, key=lambda shift: shift.difference or 0.0)
+        figures += f"; towards {most.label}, {percent(most.old)} to {percent(most.new)}"
+    if found.claim == "more":
+        return f"{found.task}: the update moves more verdicts than a paraphrase does ({figures})."
+    alone = ""
+    if found.claim_these not in (None, found.claim):
+        moves = {
+            "more": "it moves more than rewording", "no more": "it moves no more than rewording",
+        }.get(found.claim_these, "it cannot be told")  # fmt: skip
+        alone = (
+            f" Under these wordings alone, {moves} {brackets(*these, signed)}; the claim is about "
+            "wordings like these."
+        )
+    if found.claim == "no more":
+        within = ""
+        if found.ci_high is not None and found.ci_high > 0:
+            within = f", give or take {number(found.tolerance, 2)}"
+        aside = ", but in one direction" if gained else ""
+        return (
+            f"{found.task}: the update moves no more verdicts than a paraphrase does{within}{aside}"
+            f" ({figures}).{alone}"
+        )
+    why = _CAUSES.get(found.cause or "", "too few items")
+    if found.items_needed is not None:
+        why = f"about {found.items_needed:,} items would tell, if the difference is as found"
+    return (
+        f"{found.task}: cannot tell whether the update moves more verdicts than a paraphrase does "
+        f"({figures}); {why}.{alone}"
+    )
+
+
+def details_text(task: TaskMigration) -> Iterator[str]:
+    """The other figures of a task, a line each."""
+    if task.asked_again is not None:
+        told = f"asked again, the old judge moves {percent(task.asked_again)} of its verdicts"
+        if task.asked_again_new is not None:
+            told += f", the new one {percent(task.asked_again_new)}"
+        ends = brackets(task.excess_again_ci_low, task.excess_again_ci_high, signed)
+        yield f"{told}; the update moves {signed(task.excess_again)} more {ends}"
+    shifts = _clear(task.direction)
+    for shift in shifts:
+        yield (
+            f"{shift.label}: {percent(shift.old)} before, {percent(shift.new)} after "
+            f"({signed(shift.difference)} {brackets(shift.ci_low, shift.ci_high, signed)})"
+        )
+    if task.direction and not shifts:
+        yield "no label is clearly more frequent than before"
+    if task.level_shift is not None:
+        ends = brackets(task.level_shift_ci_low, task.level_shift_ci_high, signed)
+        yield f"mean score: {signed(task.level_shift)} {ends}"
+    if task.accuracy_difference is not None:
+        ends = brackets(task.accuracy_ci_low, task.accuracy_ci_high, signed)
+        yield (
+            f"matches gold: {percent(task.accuracy_old)} before, {percent(task.accuracy_new)} "
+            f"after ({signed(task.accuracy_difference)} {ends})"
+        )
+    if task.threshold is not None:
+        kept = task.threshold
+        ends = brackets(kept.ci_low, kept.ci_high)
+        yield (
+            f"pass at {number(kept.new_threshold)} {ends} in place of {number(kept.threshold)} to "
+            f"keep the pass rate of {percent(kept.pass_rate)} (then {percent(kept.kept_rate)}, "
+            f"unchanged {percent(kept.unchanged_rate)})"
+        )
+    if task.items:
+        shown = [_item(item) for item in task.items[:_SHOWN]]
+        rest = len(task.items) - len(shown)
+        yield (
+            f"moved items: {join(shown) if not rest else ', '.join(shown)}"
+            f"{f', and {rest} more (--format json lists all)' if rest else ''}"
+        )
+
+
+def _clear(shifts: Sequence[LabelShift]) -> list[LabelShift]:
+    """The labels whose share has clearly changed."""
+    return [shift for shift in shifts if shift.p_holm is not None and shift.p_holm < SIGNIFICANT]
+
+
+def _item(item: MovedItem) -> str:
+    of = "" if item.prompts == 1 else f", {item.moved} of {item.prompts}"
+    if item.old == item.new:
+        return f"{item.item_id} (mostly {item.old}{of})"
+    return f"{item.item_id} ({item.old} to {item.new}{of})"
