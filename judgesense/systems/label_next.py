@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from judgesense.decisions import read_part
+from judgesense.decisions.log import read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.tables import read_table
