@@ -320,7 +320,8 @@ def _check(base: Path) -> None:
 
 
 def _studies(base: Path) -> None:
-    from judgesense.studies.paraphrase_robustness.rater_kit import write_kit
+    from judgesense.studies.sheets import rating_kit, write_sheets
+    from judgesense_dataset.sources.loader import Reader
 
     scores = [
         {"prompt": f"p{prompt}", "item": f"i{item}", "score": (prompt * item) % 3 % 2}
@@ -335,11 +336,8 @@ def _studies(base: Path) -> None:
         for n in range(6)
     ]  # fmt: skip
     _lines(base / "essays" / "essays.jsonl", essays)
-    write_kit(
-        base / "kit",
-        attributes=["organisation"],
-        data={"essays": str(base / "essays" / "essays.jsonl")},
-    )
+    data = {"essays": str(base / "essays" / "essays.jsonl")}
+    write_sheets(base / "kit", rating_kit(["organisation"], data, 6, 5, Reader()), 3)
 
 
 def _action(base: Path) -> None:

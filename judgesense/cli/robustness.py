@@ -147,35 +147,28 @@ def rater_kit(
     format: opt.Format = "text",
 ) -> None:
     """Have people rate texts under several wordings, or read a translation: CSV out, CSV in."""
-    from judgesense.studies import translation_kit
-    from judgesense.studies.paraphrase_robustness.rater_kit import read_kit, write_kit
+    from judgesense.studies import sheets
+    from judgesense_dataset.sources.loader import Reader
 
     if read:
-        of_language = translation_kit.is_translation_kit(out)
-        finish(
-            (translation_kit.read_translation_kit if of_language else read_kit)(out), out, format
-        )
+        finish(sheets.read_sheets(out), out, format)
         return
     if language is not None:
         if unused := [option for option in _given(ctx) if option not in _OF_LANGUAGE]:
             raise JudgeSenseError(f"--language writes a kit of translations: drop {unused[0]}")
-        files = translation_kit.write_translation_kit(
-            out, language, tasks=opt.names(tasks), limit=limit, raters=raters
-        )
+        kit = sheets.translation_kit(language, opt.names(tasks), limit)
     else:
         if tasks is not None:
             raise JudgeSenseError("--tasks is for --language; use --attributes")
-        files = write_kit(
-            out,
-            attributes=opt.names(attributes),
-            data=opt.pairs(source, "--source"),
-            limit=6 if limit is None else limit,
-            wordings=n_wordings,
-            raters=raters,
-            mirror=mirror,
-            revisions=opt.pairs(pin, "--pin"),
-            seed=seed,
+        kit = sheets.rating_kit(
+            opt.names(attributes),
+            opt.pairs(source, "--source"),
+            6 if limit is None else limit,
+            n_wordings,
+            Reader(mirror, opt.pairs(pin, "--pin")),
+            seed,
         )
+    files = sheets.write_sheets(out, kit, raters, seed)
     opt.output(
         format,
         lambda: {"out": str(out), "files": [str(file) for file in files]},

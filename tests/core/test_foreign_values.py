@@ -19,7 +19,6 @@ from judgesense.files.tables import in_schema
 from judgesense.metric_modules.registry import METRICS
 from judgesense.run_folder.folder import PAIR_SCHEMA, Run
 from judgesense.statistics.prediction_powered import naive_influence
-from judgesense.studies.paraphrase_robustness.rater_kit import KIT_FILE, read_kit
 from judgesense.systems import verdict_table
 from judgesense.trust.plans import plan_assumed
 
@@ -63,13 +62,6 @@ def test_pairs_that_give_other_figures_are_refused(rows: list, place: str, tmp_p
     pq.write_table(pa.Table.from_pylist(rows, PAIR_SCHEMA), tmp_path / "pairs.parquet")
     with pytest.raises(JudgeSenseError, match=rf"pairs\.parquet.* {place}"):
         _ = Run(tmp_path, {}).pairs
-
-
-def test_an_infinite_human_score_of_a_kit_is_refused(tmp_path: Path) -> None:
-    row = {"human": math.inf, "attribute": "a", "item_id": "i", "wording": "w"}
-    (tmp_path / KIT_FILE).write_text(json.dumps({"rows": {"a/b/c": row}, "notes": []}))
-    with pytest.raises(JudgeSenseError, match=r"kit\.json, .*human"):
-        read_kit(tmp_path)
 
 
 def test_a_file_that_cannot_be_used_is_one_line(monkeypatch, capsys) -> None:

@@ -1,10 +1,12 @@
-"""The study of paraphrase robustness: with functions as judges, with real models, on real logs."""
+"""The study of paraphrase robustness, with functions as judges and with real models."""
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 import os
+import random
 import re
 import subprocess
 import sys
@@ -14,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipes import import_llmbar, import_rag_eval
 
 from judgesense.errors import JudgeSenseError
+from judgesense.reporting.result import Result
 from judgesense.run_folder.folder import read_run
 from judgesense.studies.paraphrase_robustness import paraphrase_robustness
 from judgesense.studies.paraphrase_robustness.findings import one_model
@@ -26,7 +28,10 @@ from judgesense.studies.paraphrase_robustness.grid import (
     make_plan,
     same_prompt_gaps,
 )
+from judgesense_dataset.embedded import load_attributes
 from judgesense_dataset.sources.loader import Reader
+from local_judges.callable_judge import CallableJudge
+from local_judges.protocol import Answer, Request
 
 ASKED: Counter[str] = Counter()
 """How many prompts each function was given."""
@@ -61,32 +66,28 @@ def run(out: Path, essays: Path, **options: object) -> Any:
         "tasks": ["essays"], "data": {"essays": str(essays)}, "limit": 6, "paraphrases": 4,
         "scoring": "generate", **options,
     }  # fmt: skip
-    return paraphrase_robustness(judges(), out, note=lambda _: None, **given)
+    asked = {"twice": judges()[:1] * 2, 2: judges()[:2]}.get(given.pop("judges", 3), judges())
+    return paraphrase_robustness(asked, out, note=lambda _: None, **given)
 
 
-@pytest.mark.slow
 def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
-    tmp_path: Path, essays: Path
+    tmp_path: Path, essays: Path, is_golden: Callable[[Result, str], None]
 ) -> None:
-    result = run(tmp_path / "out", essays, fuser=fuser)
-    result.write(tmp_path / "out")
+    result = run(tmp_path / "out", essays, limit=12, fuser=fuser)
+    is_golden(result, "paraphrase-generate")
     cells = {(row["attribute"], row["judge"]): row for row in result.table("configurations").rows}
     reader = cells["essay-content", "reader"]
     assert (reader["accuracy"], reader["near"], reader["gap"]) == (1.0, 1.0, 0.0)
     assert reader["unrounded"] < 1.0  # some means are no whole numbers
-    by_judge = {row["judge"]: row for row in result.table("judges").rows}
-    assert by_judge["steady"]["finding"] == "insensitive, not robust"
-    assert by_judge["reader"]["finding"] == by_judge["moody"]["finding"] == ""
-    assert by_judge["moody"]["consistency"] == 0.0  # no essay keeps its score
+    insensitive = [row["judge"] for row in result.table("judges").rows if row["finding"]]
+    assert insensitive == ["steady"]
     strategies = {row["strategy"]: row for row in result.table("strategies").rows}
     assert strategies["fuser"]["accuracy"] == 1.0  # it takes the reader's word
     assert strategies["fuser"]["calls"] == 7  # three ratings, three reasons, one decision
-    accuracy = {name: row["accuracy"] for name, row in strategies.items()}
-    assert accuracy["single judge"] < accuracy["best judge"] == 1.0
     # The same prompt asked again: functions do not waver, whatever their paraphrases do.
     (again,) = [row for row in result.table("control").rows if row["kind"] == "all"]
     assert again["gap_same"] == 0.0 < again["gap_reworded"]
-    assert any("steady: insensitive, not robust" in text for text in result.findings)
+    result.write(tmp_path / "out")
     for name in ("study.md", "study.json", "tables/mitigations.csv", "figures/accuracy_gap.svg"):
         assert (tmp_path / "out" / name).stat().st_size > 0
 
@@ -160,15 +161,6 @@ def test_greedy_text_is_not_asked_again_and_a_temperature_draws_it(tmp_path: Pat
         at_temperature(judges()[:1], plan)
 
 
-def test_a_temperature_needs_generated_text(tmp_path: Path) -> None:
-    for scoring, temperature, said in (("options", 1.0, "--scoring generate"),
-                                       ("generate", 3.0, "use 0 to 2")):  # fmt: skip
-        with pytest.raises(JudgeSenseError, match=said):
-            paraphrase_robustness(
-                ["smollm2-135m"], tmp_path, scoring=scoring, temperature=temperature, panel=False
-            )
-
-
 @pytest.mark.slow
 def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
     tmp_path: Path, essays: Path
@@ -209,26 +201,20 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         ({"paraphrases": 11}, "2 to 10 paraphrases"),
         ({"scoring": "both"}, "unknown scoring .both."),
         ({"tolerance": -1}, "tolerance"),
+        ({"scoring": "options", "temperature": 1.0}, "--scoring generate"),
+        ({"temperature": 3.0}, "use 0 to 2"),
+        ({"judges": 2}, r"a panel .* needs at least 3 judges, got 2"),
+        ({"judges": "twice", "panel": False}, r"the judge steady.* is given twice"),
     ],
 )
 def test_bad_input_is_refused_before_judging(
-    tmp_path: Path, essays: Path, options: dict[str, object], said: str
+    tmp_path: Path, essays: Path, options: dict[str, Any], said: str
 ) -> None:
     ASKED.clear()
     with pytest.raises(JudgeSenseError, match=said):
         run(tmp_path / "out", essays, **options)
     assert not ASKED
     assert not (tmp_path / "out").exists()
-
-
-def test_a_judge_missing_for_the_panel_and_one_given_twice_are_refused(
-    tmp_path: Path, essays: Path
-) -> None:
-    two = judges()[:2]
-    with pytest.raises(JudgeSenseError, match=r"a panel .* needs at least 3 judges, got 2"):
-        paraphrase_robustness(two, tmp_path / "out", data={"essays": str(essays)})
-    with pytest.raises(JudgeSenseError, match=r"the judge steady.* is given twice"):
-        paraphrase_robustness([two[0], two[0]], tmp_path / "out", panel=False)
 
 
 def test_judges_are_one_model_by_their_weights_and_not_by_their_names() -> None:
@@ -273,6 +259,111 @@ def test_a_file_with_a_fault_is_named_with_its_row_before_judging(
     assert not ASKED
 
 
+NATURALNESS = load_attributes()["dialogue-naturalness"]
+BASE = NATURALNESS.templates.templates[0].text
+REASON = "Do not rate it again"
+
+
+def judge(name: str, say: Callable[[str], Any], **options: Any) -> CallableJudge:
+    return CallableJudge(lambda messages: [say(m) for m in messages], name=name, **options)
+
+
+class Failing(CallableJudge):
+    """A judge one of whose requests fails: the base wording on the third text."""
+
+    def _answer(self, request: Request, reply: Any) -> Answer:
+        if request.text.startswith(BASE) and "text 2," in request.text:
+            return Answer(error="HTTP 500")
+        return super()._answer(request, reply)
+
+
+def rating(message: str) -> str:
+    """Moved by wordings and texts."""
+    return "It reads well." if REASON in message else str(1 + sum(map(ord, message)) % 3)
+
+
+def probable(message: str) -> dict[str, float]:
+    return {label: math.log(0.5 if label == rating(message) else 0.25) for label in "123"}
+
+
+def naturalness(
+    folder: Path, judges: list[CallableJudge], items: int = 6, **options: Any
+) -> Result:
+    """A study of dialogue-naturalness with three paraphrases."""
+    data = folder / "dialogues.jsonl"
+    rows = [
+        {"context": "Hello.", "response": f"text {at}, a reply", "naturalness": 1 + at % 3}
+        for at in range(items)
+    ]
+    data.write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
+    return paraphrase_robustness(
+        judges, folder / "out", attributes=["naturalness"], data={"dialogue": str(data)},
+        limit=items, paraphrases=3, note=lambda _: None, **options,
+    )  # fmt: skip
+
+
+def test_a_failed_request_under_the_base_wording_leaves_its_item_out_of_the_control(
+    tmp_path: Path, is_golden: Callable[[Result, str], None]
+) -> None:
+    failing = Failing(
+        lambda messages: [probable(m) for m in messages], name="broken", scoring="options"
+    )
+    whole = judge("whole", probable, scoring="options")
+    result = naturalness(tmp_path, [failing, whole], panel=False)
+    is_golden(result, "paraphrase-options")
+    assert [row["n_items"] for row in result.table("configurations").rows] == [6, 6]
+    assert result.table("control").rows[-1]["n_items"] == 5 + 6
+
+
+def test_rewording_and_asking_again_are_compared_on_the_same_items(tmp_path: Path) -> None:
+    dice = random.Random(0)
+
+    def say(message: str) -> str:
+        readable = any(f"text {at}," in message for at in range(2))
+        if message.startswith(BASE) and not readable:
+            return "dunno"
+        return "1" if readable else str(dice.randint(1, 3))
+
+    result = naturalness(tmp_path, [judge("j", say)], 12, panel=False, scoring="generate")
+    row = result.table("control").rows[-1]
+    # On the two texts that the base wording decides the judge always says 1.
+    assert (row["n_items"], row["gap_reworded"], row["gap_same"]) == (2, 0.0, 0.0)
+    (cell,) = result.table("configurations").rows
+    assert cell["gap"] > 0  # type: ignore[operator]
+    assert cell["n_items"] == 12
+
+
+def test_a_judge_that_decides_nothing_is_named_as_what_ends_the_panel(tmp_path: Path) -> None:
+    mute = judge("mute", lambda message: "dunno")
+    judges = [judge("one", rating), judge("two", rating), mute]
+    result = naturalness(tmp_path, judges, scoring="generate")
+    assert "strategies" not in {table.name for table in result.tables}
+    assert any("0 of 6 texts" in text and "mute 6" in text for text in result.limits)
+    with pytest.raises(JudgeSenseError, match="no item was decided"):
+        naturalness(tmp_path / "out", [mute], panel=False, scoring="generate")
+
+
+def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compared_with(
+    tmp_path: Path,
+) -> None:
+    def say(message: str) -> str:
+        return "1" if "text 3," in message else rating(message)
+
+    judges = [judge(name, say) for name in ("one", "two")]
+    judges.append(judge("late", lambda m: "dunno" if m.startswith(BASE) else say(m)))
+    fuser = judge("fuser", lambda message: "hm" if "text 3," in message else "1")
+    result = naturalness(tmp_path, judges, fuser=fuser, scoring="generate", seed=3)
+    rows = {row["strategy"]: row for row in result.table("mitigations").rows}
+    assert (rows["single judge"]["n_items"], rows["fuser"]["n_items"]) == (6, 5)
+    # It always says 1, which is right for the texts 0 and 3; of those it left out 3.
+    assert rows["fuser"]["accuracy"] == pytest.approx(1 / 5)
+    assert any("on 5 of 6 texts" in text for text in result.limits)
+    # `late` has no rating under the base wording, so that it is not asked for a reason.
+    asked = [(tmp_path / "out" / "fuser" / f"reasons-{at}" / "run.json") for at in (1, 2, 3)]
+    assert [path.exists() for path in asked] == [True, True, False]
+    assert json.loads(asked[0].read_text("utf-8"))["asked"]["settings"]["seed"] == 3
+
+
 VARIANT = """
 judges:
   smollm2-135m-bf16:
@@ -314,26 +405,3 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
                            timeout=300, check=False)  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert (out / "study.md").read_text("utf-8") == first
-
-
-@pytest.mark.slow
-def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shared: Path) -> None:
-    from judgesense.studies.paraphrase_robustness.logs import measure_log
-
-    import_llmbar(shared / "logs" / "llmbar" / "judgments.csv", tmp_path / "llmbar")
-    found = measure_log(tmp_path / "llmbar", by="set")
-    by_judge = {row["judge"]: row["accuracy"] for row in found.table("judges").rows}
-    assert max(by_judge, key=by_judge.__getitem__) == "GPT-4"
-    assert len(by_judge) == 6
-    cells = {(row["set"], row["judge"]): row for row in found.table("configurations").rows}
-    natural = cells["LLMBar/Natural", "GPT-4"]
-    assert natural["n_templates"] == 10  # answered in both orders; the Rating ones are not
-    assert "Rating" in natural["fewer_items"]
-    rag = shared / "logs" / "rag_eval_9judges" / "trec-rag-2024_wide.csv"
-    import_rag_eval(rag, tmp_path / "rag")
-    found = measure_log(tmp_path / "rag")
-    panels = {row["strategy"].split(":")[0]: row["accuracy"] for row in found.table("panels").rows}
-    assert panels["panel, median"] > panels["mean single judge"]
-    assert [row["n_judges"] for row in found.table("sizes").rows] == list(range(1, 8))
-    with pytest.raises(JudgeSenseError, match="--by colour"):
-        measure_log(tmp_path / "rag", by="colour")

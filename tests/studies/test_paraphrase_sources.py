@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.paraphrase_robustness.attributes import (
+from judgesense.studies.paraphrase_robustness.texts import (
     attributes_of,
     level,
     sample,

@@ -7,24 +7,19 @@ more than once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from judgesense.decisions.log import part_files
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import identity_of, resolve_all, to_stderr
-from judgesense.run_folder.folder import read_record, read_run
-from judgesense.run_folder.responses import read_responses
+from judgesense.reporting.result import Result
+from judgesense.run_folder.folder import read_run
 from judgesense.statistics.inputs import check_seed, positive_number
-from judgesense.studies.common.measures import cost_table
-from judgesense.studies.common.result import Result, Table, need_judges
-from judgesense.studies.paraphrase_robustness import tables
-from judgesense.studies.paraphrase_robustness.figures import pictures
-from judgesense.studies.paraphrase_robustness.findings import findings, limits
-from judgesense.studies.paraphrase_robustness.fuser import fuse, undecided
+from judgesense.studies.common.study import need_judges
+from judgesense.studies.paraphrase_robustness.declared import STUDY
+from judgesense.studies.paraphrase_robustness.findings import Measured
+from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import (
     Grid,
     at_temperature,
@@ -32,8 +27,7 @@ from judgesense.studies.paraphrase_robustness.grid import (
     make_plan,
     same_prompt_gaps,
 )
-from judgesense.studies.paraphrase_robustness.measures import Configuration, control, measure
-from judgesense.studies.paraphrase_robustness.mitigations import lost, outcomes
+from judgesense.studies.paraphrase_robustness.measures import configuration, control, drawn_gaps
 from judgesense_dataset.sources.loader import Reader
 
 PANEL = 3
@@ -131,55 +125,38 @@ def paraphrase_robustness(
     if temperature is not None:
         judges = at_temperature(judges, plan)
     grid = judge_grid(judges, plan, reader, out, note)
-    gaps = None
+    again = None
     if scoring == "generate":
-        gaps = same_prompt_gaps(judges, grid, reader, out, note)
-    tried = [one for one in outcomes(grid, tau) if panel or not one.strategy.startswith("panel")]
-    if fuser is not None:
-        # The fuser's outcome follows the strategies of its attribute.
-        order = list(dict.fromkeys(one.attribute for one in tried))
-        tried += fuse(fuser, judges, grid, out, tau, note)
-        tried.sort(key=lambda one: order.index(one.attribute))
-    found = measure(grid, tau)
-    if not found:
+        again = same_prompt_gaps(judges, grid, reader, out, note)
+    ballots = {name: grid.ballot(name, tau) for name in plan.attributes}
+    known = {name: ballot for name, ballot in ballots.items() if ballot is not None}
+    fused = {} if fuser is None else fuse(fuser, judges, grid, known, out, note)
+    tried = [
+        one
+        for name, ballot in known.items()
+        for one in (*ballot.outcomes(), *([fused[name]] if name in fused else ()))
+        if panel or not one.strategy.startswith("panel")
+    ]
+    rows = [configuration(cell, tau) for cell in grid.cells if cell.items]
+    if not rows:
         raise JudgeSenseError(
             f"no item was decided under every paraphrase by any judge in {out}: with --scoring "
             "generate a small model often writes nothing readable; --scoring options always decides"
         )
-    controls = control(found, gaps, seed)
-    judge_table, insensitive = tables.judges_table(found)
-    made = [
-        tables.kinds_table(found),
-        tables.tasks_table(found),
-        tables.attributes_table(found, tried),
-        judge_table,
-        tables.anova_table(found),
-        tables.contrasts_table(found),
-        tables.correlations_table(found),
-        tables.tolerance_table(found),
-        tables.control_table(controls, DRAWN if gaps is None else ASKED),
-        tables.strategies_table(tried, tau),
-        tables.mitigations_table(tried, tau),
-        tables.configurations_table(found, tau),
-        _cost(out),
-    ]
-    return Result(
-        tables.STUDY,
-        "Paraphrase robustness of scores",
-        _settings(grid, found, tau) | {"fuser": "none" if fuser is None else _name(fuser)},
-        [table for table in made if table.rows],
-        list(findings(found, tried, controls, insensitive)),
-        [
-            *limits(grid),
-            *_not_asked_again(gaps),
-            *lost(grid),
-            *(undecided(tried) if fuser is not None else ()),
-        ],
-        pictures(found, tried),
+    controls = control(
+        rows,
+        lambda row: (
+            drawn_gaps(row["cell"], seed)
+            if again is None
+            else again.get((row["judge"], row["attribute"]))
+        ),
     )
+    how = DRAWN if again is None else ASKED
+    found = Measured(grid, read_run(out / "grid"), rows, tried, list(controls), how, tau)
+    return STUDY.result(found, _settings(grid, found) | {"fuser": _name(fuser)})
 
 
-def _settings(grid: Grid, found: Sequence[Configuration], tau: float) -> dict[str, Any]:
+def _settings(grid: Grid, found: Measured) -> dict[str, Any]:
     plan = grid.plan
     return {
         "judges": grid.judges,
@@ -198,50 +175,9 @@ def _settings(grid: Grid, found: Sequence[Configuration], tau: float) -> dict[st
         ),
         "scoring": plan.scoring,
         "human scores": "raters' means; exact accuracy rounds them to a level, halves up",
-        "tolerance": f"{tau:g}, from the unrounded mean",
-        "scores": sum(one.scores.scores.size for one in found),
+        "tolerance": f"{found.tolerance:g}, from the unrounded mean",
+        "scores": sum(row["cell"].scores.size for row in found.rows),
     }
-
-
-def _not_asked_again(gaps: Mapping[str, Any] | None) -> Iterator[str]:
-    if gaps is not None and not gaps:
-        yield (
-            "the same prompt was not asked again: greedy text repeats itself, so rewording is not "
-            "compared with it; --temperature 1 draws the text, as the paper's judges do"
-        )
-
-
-RUNS = {"grid": "scores", "control": "base wording, again", "fuser/final": "fuser"}
-"""The runs in a study's folder and their purpose; the fuser's reasons are response logs."""
-
-
-def _cost(out: Path) -> Table:
-    """The cost of every run in the study's folder by judge, and of all together."""
-    logs = [
-        (what, out / name, read_run(out / name).log)
-        for name, what in RUNS.items()
-        if part_files(out / name)
-    ]
-    logs += [
-        ("reasons", folder, _as_decisions(read_responses(folder)))
-        for folder in sorted((out / "fuser").glob("reasons-*"))
-    ]
-    rows: list[dict[str, Any]] = []
-    for what, folder, log in logs:
-        record = read_record(folder) or {}
-        record = {"judges": [record["responder"]], **record} if "responder" in record else record
-        one = cost_table({"runs": [record]}, log)
-        rows += [{"for": what, **row} for row in one.rows]
-    total: dict[str, Any] = {"for": "all", "judge": ""}
-    for name in rows[0].keys() - total:
-        values = [row[name] for row in rows]
-        total[name] = None if None in values else sum(values)
-    return Table("cost", one.title, ("for", *one.columns), [*rows, total], one.note, one.digits)
-
-
-def _as_decisions(log: pa.Table) -> pa.Table:
-    names = {"model": "judge", "tokens": "output_tokens"}
-    return log.rename_columns([names.get(name, name) for name in log.column_names])
 
 
 def _require_distinct(judges: Sequence[Any]) -> None:
@@ -256,4 +192,6 @@ def _require_distinct(judges: Sequence[Any]) -> None:
 
 
 def _name(judge: Any) -> str:
+    if judge is None:
+        return "none"
     return str(identity_of(resolve_all([judge], None, {})[0])["judge"])

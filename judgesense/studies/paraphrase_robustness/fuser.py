@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,29 +17,18 @@ from typing import Any
 import numpy as np
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.rows import Answers
 from judgesense.decisions.view import view
 from judgesense.run_folder.folder import read_run
-from judgesense.studies.common.result import judged
-from judgesense.studies.paraphrase_robustness.grid import (
-    Grid,
-    Note,
-    Scores,
-    as_scores,
-    mean_cost,
-)
-from judgesense.studies.paraphrase_robustness.mitigations import (
+from judgesense.studies.common.study import judged
+from judgesense.studies.paraphrase_robustness.grid import Grid, Note, Scores, as_scores, mean_cost
+from judgesense.studies.paraphrase_robustness.strategies import (
     FUSER,
-    SINGLE,
+    Ballot,
     Outcome,
     add_costs,
-    aligned,
-    exact,
-    near,
     times,
 )
 from judgesense.tasks import Item, Template
-from judgesense.text import join
 from judgesense_dataset.pairing import build
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.responder import Question, respond
@@ -60,62 +48,85 @@ WORDINGS = (
 )
 _LAYOUT = "{instruction}\n\n{rated}\n\n{panel}\n\nFinal rating:"
 
+Key = tuple[str, str]
+"""An attribute and an item."""
 
-@dataclass(frozen=True)
-class _Reason:
-    text: str
-    tokens: int
-    dollars: float | None
-
-
-Panel = Mapping[str, Sequence[Scores]]
-"""The aligned configurations of an attribute, by its name."""
+Row = Mapping[str, Any]
 
 
 def fuse(
-    fuser: Any, judges: Sequence[Any], grid: Grid, out: Path, tolerance: float, note: Note
-) -> list[Outcome]:
-    """The fuser's outcome on every attribute; its run is ``DIR/fuser``.
+    fuser: Any,
+    judges: Sequence[Any],
+    grid: Grid,
+    ballots: Mapping[str, Ballot],
+    out: Path,
+    note: Note,
+) -> dict[str, Outcome]:
+    """The fuser's outcome on every attribute with a ballot; its run is ``DIR/fuser/final``.
 
     ``judges`` are those of the grid, in its order. The fuser is measured on the items on which it
-    had a rating to read and decided in both wordings; an attribute without one has no outcome.
-    Like any run, reasons and fused ratings are judged once and resumed.
+    had a rating to read and decided in both wordings. Like any run, reasons and fused ratings are
+    judged once and resumed.
     """
-    cells = {name: aligned(grid.of(name)) for name in grid.plan.attributes}
-    cells = {name: own for name, own in cells.items() if own and own[0].items}
-    if not cells:
-        return []
+    if not ballots:
+        return {}
     prompts = _base_prompts(out / "grid", grid)
-    reasons = [
-        _reasons(
-            judge, at, cells, prompts, out / "fuser" / f"reasons-{at + 1}", grid.plan.seed, note
-        )
-        for at, judge in enumerate(judges)
-    ]
+    ratings: list[dict[Key, float]] = []
+    reasons: list[dict[Key, Row]] = []
+    for at, judge in enumerate(judges):
+        base = {(name, item): score for name, ballot in ballots.items()
+                for item, score in _base(grid.of(name)[at], ballot).items()}  # fmt: skip
+        folder = out / "fuser" / f"reasons-{at + 1}"
+        ratings.append(base)
+        reasons.append(_reasons(judge, base, prompts, folder, grid.plan.seed, note))
     panels = {
         (name, item): "\n".join(
-            f"Judge {at + 1}: {cell.base[row]:g}. {reasons[at][name, item].text}"
-            for at, cell in enumerate(own)
-            if np.isfinite(cell.base[row])
+            f"Judge {at + 1}: {base[name, item]:g}. {_reason(reasons[at][name, item])}"
+            for at, base in enumerate(ratings)
+            if (name, item) in base
         )
-        for name, own in cells.items()
-        for row, item in enumerate(own[0].items)
+        for name, ballot in ballots.items()
+        for item in ballot.items
     }
     digest = hashlib.sha256(json.dumps([[*k, v] for k, v in panels.items()]).encode()).hexdigest()
     judged(
         [fuser],
-        lambda: _benchmark(cells, prompts, panels),
+        lambda: _benchmark(grid, ballots, prompts, panels),
         {"study": "paraphrase-robustness, fuser", "panel": digest},
         grid.plan.settings(),
         out / "fuser" / "final",
         note,
     )
     final = {s.task.name: s.answers() for s in view(read_run(out / "fuser" / "final").log).judged}
-    found = (_outcome(own, final[name], reasons, tolerance) for name, own in cells.items())
-    return [one for one in found if one is not None]
+    found = {}
+    for name, ballot in ballots.items():
+        own, n = final[name], len(ballot.items)
+        row = {key: at for at, key in enumerate(zip(own.item, own.template, strict=True))}
+        rows = np.array(
+            [[row[item, f"{name}-fuser-{number}"] for number in (1, 2)] for item in ballot.items]
+        )
+        scores = as_scores(own, grid.plan.attributes[name].templates.task.labels)[rows]
+        rated = np.array([bool(panels[name, item]) for item in ballot.items])
+        scores[~rated | np.isnan(scores).any(axis=1)] = np.nan
+        if np.isnan(scores).all():
+            continue
+        right, close = ballot.shares(scores)
+        shares = right.mean(axis=1), close.mean(axis=1)
+        given = [r[name, item] for r in reasons for item in ballot.items if (name, item) in r]
+        asked = add_costs([(_tokens(each), each["cost_usd"]) for each in given])
+        cost = add_costs([add_costs(ballot.costs), times(asked, 1 / n), mean_cost(own)])
+        gap = float(np.ptp(np.nanmean(right, axis=0)))
+        found[name] = ballot.outcome(FUSER, shares, 2 * len(judges) + 1, cost, gap)
+    return found
 
 
-def _base_prompts(run: Path, grid: Grid) -> dict[tuple[str, str], str]:
+def _base(cell: Scores, ballot: Ballot) -> dict[str, float]:
+    """A judge's rating under the base wording of each item that it decided."""
+    scores = cell.base[cell.rows(ballot.items)]
+    return {item: float(s) for item, s in zip(ballot.items, scores, strict=True) if np.isfinite(s)}
+
+
+def _base_prompts(run: Path, grid: Grid) -> dict[Key, str]:
     base = {a.templates.templates[0].template_id for a in grid.plan.attributes.values()}
     prompts = read_run(run).prompts
     return {
@@ -126,111 +137,53 @@ def _base_prompts(run: Path, grid: Grid) -> dict[tuple[str, str], str]:
 
 
 def _reasons(
-    judge: Any,
-    at: int,
-    cells: Panel,
-    prompts: Mapping[tuple[str, str], str],
-    out: Path,
-    seed: int,
+    judge: Any, base: Mapping[Key, float], prompts: Mapping[Key, str], out: Path, seed: int,
     note: Note,
-) -> dict[tuple[str, str], _Reason]:
-    """A judge's reason for its rating of each item that it decided under the base wording."""
-    asked = {
-        (name, item): Question(
+) -> dict[Key, Row]:  # fmt: skip
+    """The response log's row of a judge's reason for each of its ratings."""
+    if not base:
+        return {}
+    questions = [
+        Question(
             f"{name}/{item}",
             "reason",
-            REASON.format_map({"prompt": prompts[name, item], "score": f"{own[at].base[row]:g}"}),
+            REASON.format_map({"prompt": prompts[name, item], "score": f"{score:g}"}),
         )
-        for name, own in cells.items()
-        for row, item in enumerate(own[at].items)
-        if np.isfinite(own[at].base[row])
-    }
-    if not asked:
-        return {}
-    log = respond(judge, asked.values(), out, max_tokens=REASON_TOKENS, seed=seed, note=note)
-    said = {row["item_id"]: row for row in log.to_pylist()}
-    return {
-        key: _Reason(
-            " ".join((row["text"] or "(no reason given)").split()),
-            (row["tokens"] or 0) + (row["input_tokens"] or 0),
-            row["cost_usd"],
-        )
-        for key, question in asked.items()
-        for row in (said[question.item_id],)
-    }
+        for (name, item), score in base.items()
+    ]
+    log = respond(judge, questions, out, max_tokens=REASON_TOKENS, seed=seed, note=note)
+    rows = {row["item_id"]: row for row in log.to_pylist()}
+    return {(name, item): rows[f"{name}/{item}"] for name, item in base}
+
+
+def _reason(row: Row) -> str:
+    return " ".join((row["text"] or "(no reason given)").split())
+
+
+def _tokens(row: Row) -> int:
+    return (row["tokens"] or 0) + (row["input_tokens"] or 0)
 
 
 def _benchmark(
-    cells: Panel,
-    prompts: Mapping[tuple[str, str], str],
-    panels: Mapping[tuple[str, str], str],
+    grid: Grid,
+    ballots: Mapping[str, Ballot],
+    prompts: Mapping[Key, str],
+    panels: Mapping[Key, str],
 ) -> Benchmark:
     templates, items = {}, []
-    for name, own in cells.items():
-        task = own[0].attribute.templates.task
+    for name, ballot in ballots.items():
+        task = grid.plan.attributes[name].templates.task
         same = MappingProxyType({label: label for label in task.labels})
-        templates[name] = TaskTemplates(
-            task,
-            tuple(
-                Template(f"{name}-fuser-{number}", name, text, _LAYOUT, same)
-                for number, text in enumerate(WORDINGS, 1)
-            ),
+        wordings = tuple(
+            Template(f"{name}-fuser-{number}", name, text, _LAYOUT, same)
+            for number, text in enumerate(WORDINGS, 1)
         )
+        templates[name] = TaskTemplates(task, wordings)
         items += [
             Item(
                 item, name, {"rated": prompts[name, item], "panel": panels[name, item]},
-                f"{own[0].gold[row]:g}", own[0].clusters[row],
+                f"{ballot.gold[row]:g}", ballot.clusters[row],
             )
-            for row, item in enumerate(own[0].items)
+            for row, item in enumerate(ballot.items)
         ]  # fmt: skip
     return build(templates, items, design="full")
-
-
-def _outcome(
-    cells: Sequence[Scores],
-    final: Answers,
-    reasons: Sequence[Mapping[tuple[str, str], _Reason]],
-    tolerance: float,
-) -> Outcome | None:
-    """The outcome on items with a rating to read and decided in both wordings; None without."""
-    first = cells[0]
-    name, n = first.attribute.name, len(first.items)
-    row = {key: at for at, key in enumerate(zip(final.item, final.template, strict=True))}
-    rows = np.array(
-        [[row[item, f"{name}-fuser-{number}"] for number in (1, 2)] for item in first.items]
-    )
-    scores = as_scores(final, first.attribute.templates.task.labels)[rows]
-    rated = np.isfinite([cell.base for cell in cells]).any(axis=0)
-    decided = np.flatnonzero(rated & np.isfinite(scores).all(axis=1))
-    if not len(decided):
-        return None
-    right = exact(scores[decided], first.gold[decided])
-    given = [mine[name, item] for mine in reasons for item in first.items if (name, item) in mine]
-    panel = add_costs([(cell.tokens, cell.dollars) for cell in cells])
-    asked = add_costs([(one.tokens, one.dollars) for one in given])
-    tokens, dollars = add_costs([panel, times(asked, 1 / n), mean_cost(final)])
-    return Outcome(
-        FUSER, name, first.attribute.verifiability, right.mean(axis=1),
-        near(scores[decided], first.human[decided], tolerance).mean(axis=1),
-        tuple(first.items[at] for at in decided), tuple(first.clusters[at] for at in decided),
-        float(np.ptp(right.mean(axis=0))), 2 * len(cells) + 1, tokens, dollars,
-    )  # fmt: skip
-
-
-def undecided(tried: Sequence[Outcome]) -> list[str]:
-    """Sentences on the texts that the fuser left undecided; ``tried`` holds every strategy."""
-    fused = {one.attribute: len(one.items) for one in tried if one.strategy == FUSER}
-    lacking: dict[tuple[int, int], list[str]] = {}
-    for one in tried:
-        n = len(one.items)
-        if one.strategy == SINGLE and (m := fused.get(one.attribute, 0)) < n:
-            lacking.setdefault((m, n), []).append(one.attribute)
-    return [
-        f"{join(names)}: the fuser had a rating to read and decided in both wordings on "
-        + (
-            f"{m} of {n} texts, and is compared on these"
-            if m
-            else f"none of {n} texts, so it is not measured"
-        )
-        for (m, n), names in lacking.items()
-    ]

@@ -20,21 +20,22 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions.rows import Answers, option_shares
 from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import file_bytes, require_writable, sha256_of, writing
-from judgesense.files.documents import OwnShape, fit, parse_json
+from judgesense.files.disk import require_writable, sha256_of, writing
+from judgesense.files.documents import OwnShape, fit, read_json
 from judgesense.pipeline import Settings, resolve_all
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.arrays import Floats
-from judgesense.studies.common.result import judged
-from judgesense.studies.paraphrase_robustness.attributes import (
+from judgesense.studies.common.study import judged
+from judgesense.studies.paraphrase_robustness.strategies import Ballot, Cost
+from judgesense.studies.paraphrase_robustness.texts import (
     Sample,
     attributes_of,
     identity_of,
     level,
     sample,
     sources,
+    template_file,
 )
-from judgesense.studies.paraphrase_robustness.wordings import own_wordings, template_file
 from judgesense_dataset.embedded import Attribute
 from judgesense_dataset.sources.loader import Reader
 from local_judges.registry import JudgeSpec
@@ -47,9 +48,6 @@ ITEMS = 100
 QUICK_ITEMS, QUICK_PARAPHRASES = 3, 3
 
 Note = Callable[[str], None]
-
-Cost = tuple[float, float | None]
-"""Tokens and US dollars; the latter None without a price."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +122,8 @@ def make_plan(
 
     Raises JudgeSenseError for an unknown task, attribute or source, and for numbers out of range.
     """
-    file = template_file(templates)
-    wanted = (
-        attributes_of(attributes, tasks) if file is None else own_wordings(file, attributes, tasks)
-    )
+    file = None if templates is None else template_file(templates)
+    wanted = attributes_of(attributes, tasks, templates)
     most = max(
         PARAPHRASES if file is None else len(each.templates.templates) for each in wanted.values()
     )
@@ -166,6 +162,10 @@ class Scores:
     dollars: float | None
     mass: float | None = None
 
+    def rows(self, items: Sequence[str]) -> list[int]:
+        """The rows of some of its items."""
+        return [self.items.index(item) for item in items]
+
     @property
     def levels(self) -> Floats:
         """The scale."""
@@ -185,6 +185,21 @@ class Grid:
     def of(self, attribute: str) -> list[Scores]:
         """The configurations of an attribute."""
         return [cell for cell in self.cells if cell.attribute.name == attribute]
+
+    def ballot(self, attribute: str, tolerance: float) -> Ballot | None:
+        """The judges' scores of the items on which all decided every paraphrase; None without."""
+        cells = self.of(attribute)
+        kept = [item for item in cells[0].items if all(item in cell.items for cell in cells)]
+        if not kept:
+            return None
+        first, votes = cells[0], [cell.scores[cell.rows(kept)] for cell in cells]
+        rows = first.rows(kept)
+        return Ballot(
+            attribute, first.attribute.verifiability, tuple(cell.judge for cell in cells),
+            tuple(kept), tuple(first.clusters[row] for row in rows), np.stack(votes, axis=2),
+            first.gold[rows], first.human[rows],
+            tuple((cell.tokens, cell.dollars) for cell in cells), tolerance,
+        )  # fmt: skip
 
 
 def judge_grid(
@@ -216,12 +231,8 @@ class _Kept(OwnShape):
 
 def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Grid:
     """The grid in a study's folder."""
-    place = str(out / HUMAN_FILE)
-    try:
-        told = parse_json(file_bytes(out / HUMAN_FILE), place, finite=True)
-    except OSError as error:
-        raise JudgeSenseError(f"cannot read {place} ({error}); use another --out") from error
-    kept = fit(_Kept, told, place, "the human scores of a study")
+    path = out / HUMAN_FILE
+    kept = fit(_Kept, read_json(path), str(path), "the human scores of a study")
     seen = view(read_run(out / "grid").log)
     names = seen.names
     found = {
@@ -314,8 +325,8 @@ class Gaps:
 
 def same_prompt_gaps(
     judges: Sequence[Any], grid: Grid, reader: Reader, out: Path, note: Note
-) -> dict[str, dict[str, Gaps]]:
-    """Paraphrases against the base wording asked k times: judge -> attribute -> gaps.
+) -> dict[tuple[str, str], Gaps]:
+    """Paraphrases against the base wording asked k times, by judge and attribute.
 
     The base wording is asked again in ``DIR/control``, of the judges that may answer otherwise:
     greedy text repeats itself, so its gap says nothing. Empty without such a judge. Configurations
@@ -339,29 +350,26 @@ def same_prompt_gaps(
         given = again.setdefault((names[stream.judge], stream.task.name), {})
         for item, score in zip(own.item, as_scores(own, stream.task.labels), strict=True):
             given.setdefault(item, []).append(float(score))
-    gaps: dict[str, dict[str, Gaps]] = {}
+    gaps: dict[tuple[str, str], Gaps] = {}
     for cell in grid.cells:
-        given = again.get((cell.judge, cell.attribute.name), {})
+        key = cell.judge, cell.attribute.name
+        given = again.get(key, {})
         both = [
             at for at, item in enumerate(cell.items) if np.isfinite(given.get(item, [np.nan])).all()
         ]
         if both:
-            k = cell.scores.shape[1]
-            same = np.array([given[cell.items[at]][:k] for at in both])
-            gaps.setdefault(cell.judge, {})[cell.attribute.name] = Gaps(
-                _gap(cell.scores[both], cell.gold[both]), _gap(same, cell.gold[both]), len(both)
-            )
+            same = np.array([given[cell.items[at]][: cell.scores.shape[1]] for at in both])
+            gold = cell.gold[both]
+            gaps[key] = Gaps(_gap(cell.scores[both], gold), _gap(same, gold), len(both))
     return gaps
 
 
 def at_temperature(judges: Sequence[Any], plan: RobustnessPlan) -> list[Any]:
-    """The judges, drawing their text at the plan's temperature if it has one.
+    """The judges, drawing their text at the plan's temperature.
 
     Raises JudgeSenseError for a judge that cannot be told to: a function or a loaded judge.
     """
     found = resolve_all(judges, None, {})
-    if plan.temperature is None:
-        return found
     drawing = {"temperature": plan.temperature, "seed": plan.seed}
     for each in found:
         if not isinstance(each, JudgeSpec):

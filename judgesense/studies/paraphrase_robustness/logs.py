@@ -6,66 +6,79 @@ strategies of different style and length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.arrays import Floats
-from judgesense.statistics.ranks import chosen
-from judgesense.statistics.robustness import Robustness, paraphrase_robustness
-from judgesense.studies.common.result import Picture, Result, Table
-from judgesense.studies.paraphrase_robustness.figures import accuracy_picture, gap_picture
-from judgesense.studies.paraphrase_robustness.findings import gap_finding
-from judgesense.studies.paraphrase_robustness.log_panels import panels, plurality
-from judgesense.studies.paraphrase_robustness.log_votes import JudgeVote, codes_of, read_votes
+from judgesense.reporting.result import Record, Result
+from judgesense.run_folder.folder import read_run
+from judgesense.statistics.robustness import paraphrase_robustness
+from judgesense.studies.common.figures import Heatmap, Scatter
+from judgesense.studies.common.study import Figure, Study, Tables, table
 from judgesense.studies.paraphrase_robustness.measures import (
     RESAMPLES,
-    Record,
-    anova_record,
     correlate,
+    gap_finding,
     mean,
     robustness_figures,
 )
-from judgesense.studies.paraphrase_robustness.mitigations import aggregate, exact
-from judgesense.studies.paraphrase_robustness.tables import STUDY, table
-from judgesense.tasks import is_scale
-from judgesense.text import join, number, percent, s, signed, span
+from judgesense.studies.paraphrase_robustness.strategies import (
+    BEST,
+    CONSTANT,
+    METHODS,
+    SINGLE,
+    Ballot,
+    aggregate,
+    exact,
+)
+from judgesense.tasks import UNDECIDED, is_scale
+from judgesense.text import number, percent
 
 NEARLY_ALL = 0.9
 """A template is measured if a judge answered it on at least this share of its most answered one."""
 
+LEAST_VOTES = 7
+"""Panel sizes are compared on the items with at least this many votes."""
+
+Prompt = tuple[str, str, str]
+"""Item, option order and template."""
+
 
 @dataclass(frozen=True)
-class LogConfiguration:
-    """A judge on a set of items under k templates; ``scores`` (n, k) are codes of the labels.
+class Votes:
+    """The judges' first answers on one set of items, by prompt.
 
-    ``fewer`` are the templates left out, with the share of item × order that was answered;
-    ``left_out`` counts the item × order without a decided answer under one of the others.
-    ``scale`` is True if the labels are numbers; otherwise codes stand for names.
+    ``ballot`` holds them as codes, NaN where undecided or not asked; ``asked`` says which prompts
+    (rows) each judge (column) was asked.
     """
 
-    judge: str
-    part: str
-    templates: tuple[str, ...]
-    fewer: Mapping[str, float]
-    items: tuple[str, ...]
-    scores: Floats
-    gold: Floats
-    scale: bool
-    left_out: int
-    found: Robustness
-    both_orders: float | None
+    ballot: Ballot
+    prompts: list[Prompt]
+    asked: np.ndarray
 
-    @property
-    def majority_accuracy(self) -> float:
-        """Accuracy of the templates' majority; without a scale, a tie of k labels counts 1/k."""
-        if not self.scale or set(np.unique(self.scores)) <= {0.0, 1.0}:
-            return float(plurality(self.scores, self.gold).mean())
-        return float(exact(aggregate(self.scores, "majority"), self.gold).mean())
+    def having(self, least: int) -> Ballot | None:
+        """The prompts with at least ``least`` votes; None without any."""
+        one = self.ballot
+        kept = np.flatnonzero((~np.isnan(one.votes[:, 0])).sum(axis=1) >= least)
+        if not len(kept):
+            return None
+        clusters = tuple(one.clusters[at] for at in kept)
+        gold = one.gold[kept]
+        return replace(one, clusters=clusters, votes=one.votes[kept], gold=gold, human=gold)
+
+
+@dataclass(frozen=True)
+class LogMeasured:
+    """The robustness of every judge on every set that allows it, as records, and the panels."""
+
+    configurations: list[dict[str, Any]]
+    panels: list[Ballot]
 
 
 def measure_log(
@@ -85,245 +98,209 @@ def measure_log(
     """
     if by not in ("task", "set"):
         raise JudgeSenseError(f"--by {by}: use task, or set (the item id before its last slash)")
-    votes, n_repeated = read_votes(Path(run_dir), by)
-    found, skipped = _configurations(votes)
-    tables, findings, pictures = [], [], []
-    if found:
-        tables += [_configurations_table(found), _judges_table(found), _anova_table(found)]
-        link = correlate([(o.found.accuracy, o.found.win_rate_gap) for o in found])
-        title = "Accuracy against win-rate gap"
-        tables.append(table("correlations", title, [link], "Over judge × set."))
-        findings += list(_findings(found))
-        pictures += _pictures(found)
-    made, said, drawn = panels(votes, tolerance) if panel else ([], [], [])
-    if not tables + made:
+    sets = _read(Path(run_dir), by, tolerance)
+    rows = [row for votes in sets for row in _configurations(votes)]
+    ballots = [one for votes in sets if panel and (one := votes.having(3)) is not None]
+    if not rows and not ballots:
         raise JudgeSenseError(
             f"{run_dir}: no judge answered the same items under two templates"
             + (", and no item was answered by three judges" if panel else "")
         )
-    return Result(
-        STUDY,
-        "Robustness and panels on an existing log",
-        {
-            "log": str(run_dir),
-            "judges": sorted({vote.judge for vote in votes}),
-            "decisions": len(votes),
-            "by": by,
-        },
-        tables + made,
-        findings + said,
-        list(_limits(found, skipped, n_repeated)),
-        pictures + drawn,
-    )
+    judges = sorted({judge for votes in sets for judge in votes.ballot.judges})
+    settings = {"log": str(run_dir), "judges": judges, "by": by, "tolerance": tolerance}
+    return LOG_STUDY.result(LogMeasured(rows, ballots), settings)
 
 
-def _limits(
-    found: Sequence[LogConfiguration], skipped: Mapping[str, Sequence[str]], n_repeated: int
-) -> Iterator[str]:
-    yield "the templates are those of the log: they need not be paraphrases"
-    if found:
-        yield (
-            "a configuration uses the templates that the judge answered on at least "
-            f"{percent(NEARLY_ALL)} of the items and orders of its most answered one, and only the "
-            "items and orders that were decided under all of them"
-        )
-    else:
-        yield "no judge decided two items under two templates: only panels are measured"
-    shares: dict[str, list[float]] = {}
-    for one in found:
-        for name, share in one.fewer.items():
-            shares.setdefault(name, []).append(share)
-    if shares:
-        yield f"templates left out because a judge answered less than {percent(NEARLY_ALL)}: " + (
-            ", ".join(
-                f"{name} ({span(own, percent)} in {len(own)} configuration{s(len(own))})"
-                for name, own in shares.items()
+def _read(run_dir: Path, by: str, tolerance: float) -> list[Votes]:
+    seen = view(read_run(run_dir).log)
+    names = seen.names
+    sets: dict[str, dict[Prompt, dict[str, Any]]] = {}
+    for stream in seen.judged:
+        own, task, scoring = stream.answers(), stream.task.name, stream.scoring
+        more = [task] if len(seen.log.tasks) > 1 and by == "set" else []
+        more += [scoring] if len(seen.log.scorings) > 1 else []
+        for item, order, template, label, gold, cluster in zip(
+            own.item, own.order, own.template, own.label, own.gold, own.cluster, strict=True
+        ):
+            if not gold:
+                raise JudgeSenseError(
+                    f"item {item!r} has no gold label: accuracy needs one for every item"
+                )
+            name = ", ".join([task if by == "task" else item.rpartition("/")[0], *more])
+            prompt = sets.setdefault(name, {}).setdefault(
+                (item, order, template), {"gold": gold, "cluster": cluster, "labels": {}}
             )
-        )
-    if found and skipped:
-        yield "too few answers for a configuration (two items decided under two templates): " + (
-            "; ".join(f"{judge} on {join(list(parts))}" for judge, parts in skipped.items())
-        )
-    if n_repeated:
-        yield (
-            f"{n_repeated} answers to repeated prompts are left out: each prompt counts with its "
-            "first answer, so noise and wording are not separated (`judgesense report` gives a "
-            "run's noise floor)"
-        )
-    else:
-        yield "no prompt is repeated, so noise and wording are not separated"
-    yield "intervals treat clusters as independent: the item, or what items share (a question)"
+            prompt["labels"][names[stream.judge]] = label
+    return [_votes(name, prompts, tolerance) for name, prompts in sorted(sets.items())]
 
 
-def _configurations(
-    votes: Sequence[JudgeVote],
-) -> tuple[list[LogConfiguration], dict[str, list[str]]]:
-    """The configurations, and by judge the sets without two templates to compare."""
-    found: list[LogConfiguration] = []
-    skipped: dict[str, list[str]] = {}
-    ranked = sorted(votes, key=lambda vote: (vote.part, vote.judge))
-    for part, of_part in groupby(ranked, key=lambda vote: vote.part):
-        in_part = list(of_part)
-        codes = codes_of(in_part)
-        for judge, of_judge in groupby(in_part, key=lambda vote: vote.judge):
-            one = _configuration(list(of_judge), codes)
-            if one is None:
-                skipped.setdefault(judge, []).append(part)
-            else:
-                found.append(one)
-    return found, skipped
+def _votes(name: str, prompts: dict[Prompt, dict[str, Any]], tolerance: float) -> Votes:
+    judges = tuple(sorted({judge for each in prompts.values() for judge in each["labels"]}))
+    given = [[each["labels"].get(judge) for judge in judges] for each in prompts.values()]
+    golds = [each["gold"] for each in prompts.values()]
+    labels = sorted({*golds, *(x for row in given for x in row if x is not None)} - set(UNDECIDED))
+    scale = is_scale(labels)
+    codes = {label: float(label) if scale else float(at) for at, label in enumerate(labels)}
+    votes = np.array([[codes.get(label, np.nan) for label in row] for row in given])
+    gold = np.array([codes[label] for label in golds])
+    clusters = tuple(str(each["cluster"]) for each in prompts.values())
+    costs = ((0.0, None),) * len(judges)
+    ballot = Ballot(name, "", judges, (), clusters, votes[:, None], gold, gold, costs, tolerance,
+                    scale)  # fmt: skip
+    return Votes(ballot, list(prompts), np.array([[x is not None for x in row] for row in given]))
 
 
-def _configuration(own: Sequence[JudgeVote], codes: Mapping[str, float]) -> LogConfiguration | None:
-    """One judge on one set; None without two items decided under two templates."""
-    answers: dict[str, dict[tuple[str, str], JudgeVote]] = {}
-    for vote in own:
-        answers.setdefault(vote.template, {})[vote.item, vote.order] = vote
-    most = max(answers.values(), key=len)
-    shares = {name: len(given.keys() & most) / len(most) for name, given in answers.items()}
-    full = [name for name, share in shares.items() if share >= NEARLY_ALL]
-    asked = {unit for name in full for unit in answers[name]}
-    kept = [answers[name] for name in full]
-    labels = {
-        unit: [given[unit].label if unit in given else None for given in kept] for unit in most
-    }
-    decided = [most[unit] for unit, given in labels.items() if None not in given]
-    if len(full) < 2 or len({vote.item for vote in decided}) < 2:
-        return None
-    units = [(vote.item, vote.order) for vote in decided]
-    scores = np.array([[codes[label] for label in labels[u] if label is not None] for u in units])
-    gold = np.array([codes[vote.gold] for vote in decided])
-    clusters = [vote.cluster for vote in decided]
-    return LogConfiguration(
-        judge=own[0].judge,
-        part=own[0].part,
-        templates=tuple(full),
-        fewer={name: share for name, share in shares.items() if name not in full},
-        items=tuple(vote.item for vote in decided),
-        scores=scores,
-        gold=gold,
-        scale=is_scale(codes),
-        left_out=len(asked) - len(decided),
-        found=paraphrase_robustness(scores, gold, item_ids=clusters, n_resamples=RESAMPLES),
-        both_orders=_both_orders(own, tuple(codes)),
-    )
-
-
-def _both_orders(votes: Sequence[JudgeVote], labels: tuple[str, ...]) -> float | None:
-    """The share of item × template with the same winner in both orders.
-
-    The two options swap names with the order; a third label (a tie) keeps its own.
-    """
-    one, other = labels if len(labels) == 2 else ("A", "B")
-    swapped = {one: other, other: one}
-    said = {(v.item, v.template, v.order): v.label for v in votes if v.label is not None}
-    same = [
-        swapped.get(label, label) == said[item, template, "BA"]
-        for (item, template, order), label in said.items()
-        if order == "AB" and (item, template, "BA") in said
-    ]
-    return float(np.mean(same)) if same else None
-
-
-def _configurations_table(found: Sequence[LogConfiguration]) -> Table:
-    rows = [
-        {
-            "set": one.part, "judge": one.judge, "n_templates": len(one.templates),
-            **robustness_figures(one.found), **({} if one.scale else {"sensitivity": None}),
-            "same_winner_in_both_orders": one.both_orders, "n_items": len(set(one.items)),
-            "n_prompts": len(one.gold), "n_left_out": one.left_out,
-            "fewer_items": ", ".join(f"{n} ({percent(x)})" for n, x in one.fewer.items()) or "–",
-        }
-        for one in found
-    ]  # fmt: skip
-    return table(
-        "configurations",
-        "Every judge on every set",
-        rows,
-        "accuracy: mean over templates, with Wilson's interval over clusters. gap: between the "
-        "best and the worst template. consistency: item × order with the same label under every "
-        "template. prompts: item × order. left out: item × order without a decided answer under "
-        "one of these templates. fewer items: templates left out because the judge answered them "
-        f"on less than {percent(NEARLY_ALL)} of the item × order of its most answered one. "
-        "Sensitivity is undefined for labels without a scale.",
-    )
-
-
-def _judges_table(found: Sequence[LogConfiguration]) -> Table:
-    rows: list[Record] = []
-    for judge in dict.fromkeys(one.judge for one in found):
-        own = [one for one in found if one.judge == judge]
-        away: dict[str, list[float]] = {}
-        for one in own:
-            for name, value in zip(one.templates, one.found.accuracy_per_paraphrase, strict=True):
-                away.setdefault(name, []).append(value - one.found.accuracy)
-        often = [name for name, values in away.items() if 2 * len(values) >= len(own)] or [*away]
-        means = np.array([np.mean(away[name]) for name in often])
-        best, worst = int(chosen(means)), int(chosen(-means))
-        link = correlate([(o.found.accuracy, o.found.win_rate_gap) for o in own])
-        rows.append(
-            {
-                "judge": judge,
-                **{name: mean(robustness_figures(o.found)[name] for o in own)
-                   for name in ("accuracy", "gap", "gap_by_chance", "consistency")},
-                "best_template": f"{often[best]} {signed(float(means[best]))}",
-                "worst_template": f"{often[worst]} {signed(float(means[worst]))}",
-                "majority_accuracy": mean(o.majority_accuracy for o in own),
-                "pearson": link["pearson"], "pearson_p": link["pearson_p"], "n_sets": len(own),
-            }
+def _configurations(votes: Votes) -> Iterator[dict[str, Any]]:
+    """The record of every judge that decided two items under two templates."""
+    ballot = votes.ballot
+    for column, judge in enumerate(ballot.judges):
+        rows: dict[str, dict[tuple[str, str], int]] = {}
+        for at in np.flatnonzero(votes.asked[:, column]).tolist():
+            item, order, template = votes.prompts[at]
+            rows.setdefault(template, {})[item, order] = at
+        most = max(rows.values(), key=len, default={})
+        shares = {name: len(own.keys() & most) / len(most) for name, own in rows.items()}
+        kept = [rows[name] for name, share in shares.items() if share >= NEARLY_ALL]
+        asked = {unit for own in kept for unit in own}
+        units = [unit for unit in most if all(unit in own for own in kept)]
+        scores = np.array([[ballot.votes[own[unit], 0, column] for own in kept] for unit in units])
+        decided = np.flatnonzero(~np.isnan(scores.reshape(len(units), -1)).any(axis=1)).tolist()
+        n_items = len({units[at][0] for at in decided})
+        if len(kept) < 2 or n_items < 2:
+            continue
+        first = [most[units[at]] for at in decided]
+        found = paraphrase_robustness(
+            scores[decided], ballot.gold[first], item_ids=[ballot.clusters[at] for at in first],
+            n_resamples=RESAMPLES,
         )  # fmt: skip
-    rows.sort(key=lambda row: -row["accuracy"])
-    return table(
-        "judges",
-        "The judges",
-        rows,
-        "Means over sets, each set alike. best and worst template: mean difference from a set's "
-        "mean accuracy, of the templates answered on half of the judge's sets or more, or of all "
-        "if each set has its own. majority accuracy: accuracy of what most of the templates say. "
-        "Pearson's r: of accuracy and gap.",
-    )
+        figures = robustness_figures(found)
+        fewer = (f"{n} ({percent(share)})" for n, share in shares.items() if share < NEARLY_ALL)
+        yield {
+            "set": ballot.name, "judge": judge, "n_templates": len(kept), **figures,
+            "sensitivity": figures["sensitivity"] if ballot.scale else None, "n_items": n_items,
+            "n_prompts": len(decided), "n_left_out": len(asked) - len(decided),
+            "fewer_items": ", ".join(fewer) or "–",
+        }  # fmt: skip
 
 
-def _anova_table(found: Sequence[LogConfiguration]) -> Table:
-    by: dict[str, Callable[[LogConfiguration], str]] = {
-        "judge": lambda one: one.judge,
-        "set": lambda one: one.part,
-    }
-    rows = []
-    for factor, key in by.items():
-        groups: dict[str, list[float]] = {}
-        for one in found:
-            groups.setdefault(key(one), []).append(one.found.accuracy)
-        rows.append(
-            {"factor": factor, "over": "judge × set", **anova_record(list(groups.values()))}
+@table(
+    "configurations",
+    "Every judge on every set",
+    "accuracy: mean over templates, with Wilson's interval over clusters. gap: between the best "
+    "and the worst template. consistency: item × order with the same label under every template. "
+    "prompts: item × order. left out: item × order without a decided answer under one of these "
+    "templates. fewer items: templates left out because the judge answered them on less than "
+    f"{percent(NEARLY_ALL)} of the item × order of its most answered one.",
+)
+def configurations(source: LogMeasured) -> list[Record]:
+    """Every judge on every set."""
+    return [*source.configurations]
+
+
+@table(
+    "correlations", "Accuracy against win-rate gap", "Over judge × set.",
+    pearson="Pearson's r", pearson_p="p of r", spearman="Spearman's ρ", spearman_p="p of ρ", n="n",
+)  # fmt: skip
+def correlations(source: LogMeasured) -> Iterator[Record]:
+    """Accuracy against gap."""
+    if source.configurations:
+        yield correlate([(row["accuracy"], row["gap"]) for row in source.configurations])
+
+
+@table(
+    "panels",
+    "Panels of the judges against the gold labels",
+    "On the prompts that at least three judges answered. A panel uses the votes it has, a judge "
+    "the prompts that it answered (answered: their share). mean single judge: the mean of the "
+    "judges' accuracies. gain: over the mean single judge, each judge compared on the prompts that "
+    "it answered. For labels without a scale, a tie of k counts 1/k if the right one is among "
+    "them. best judge: among the judges that answered at least half, if any; each prompt is scored "
+    "by the judge that others choose (with ten clusters or more). within τ: at most the tolerance "
+    "from the gold label. Intervals are t intervals over clusters.",
+    near="within τ", n="n",
+)  # fmt: skip
+def panels(source: LogMeasured) -> Iterator[Record]:
+    """Every strategy on every set."""
+    for ballot in source.panels:
+        given = ~np.isnan(ballot.votes[:, 0])
+        answered = dict(zip(ballot.judges, given.mean(axis=0).tolist(), strict=True))
+        wider = {one.strategy: one.mean("near") for one in replace(ballot, tolerance=1).outcomes()}
+        for one in ballot.outcomes():
+            names = {SINGLE: "mean single judge", BEST: f"best judge: {one.judge}",
+                     CONSTANT: "constant label"}  # fmt: skip
+            alone = one.strategy == SINGLE
+            accuracy, low, high = one.interval(one.exact)
+            gain, gain_low, gain_high = (None,) * 3 if alone else one.interval(one.gain, -1.0)
+            yield {
+                "set": ballot.name, "strategy": names.get(one.strategy, one.strategy),
+                "n_judges": int(one.calls), "accuracy": accuracy, "ci_low": low, "ci_high": high,
+                "gain": gain, "gain_low": gain_low, "gain_high": gain_high,
+                "near": one.mean("near") if ballot.scale else None,
+                "within_1": wider[one.strategy] if ballot.scale else None,
+                "answered": float(given.mean()) if alone else answered.get(one.judge, 1.0),
+                "n": one.n,
+            }  # fmt: skip
+
+
+@table(
+    "sizes",
+    "Accuracy by the size of a panel",
+    "Expected exact accuracy of this many judges drawn at random from those who answered, over all "
+    f"draws, on the prompts with at least {LEAST_VOTES} votes; sets whose labels are numbers.",
+    n="n",
+)
+def sizes(source: LogMeasured) -> Iterator[Record]:
+    """Expected accuracy by panel size, over every choice of judges among those who answered."""
+    for ballot in source.panels:
+        enough = (~np.isnan(ballot.votes[:, 0])).sum(axis=1) >= LEAST_VOTES
+        for size in range(1, LEAST_VOTES + 1) if ballot.scale and enough.any() else ():
+            shares = []
+            for votes, gold in zip(ballot.votes[enough, 0], ballot.gold[enough], strict=True):
+                drawn = np.array(list(combinations(votes[~np.isnan(votes)], size)))
+                truth = np.full(len(drawn), gold)
+                shares.append([exact(aggregate(drawn, how), truth).mean() for how in METHODS])
+            means = dict(zip(METHODS, np.mean(shares, axis=0).tolist(), strict=True))
+            yield {"set": ballot.name, "n_judges": size, **means, "n": int(enough.sum())}
+
+
+def findings(source: LogMeasured, tables: Tables) -> Iterator[str]:
+    """What the tables show."""
+    if source.configurations:
+        yield gap_finding(source.configurations, "templates")
+    by_strategy: dict[str, list[float]] = {}
+    for row in tables["panels"].rows if source.panels else ():
+        by_strategy.setdefault(row["strategy"].split(":")[0], []).append(row["accuracy"])
+    if by_strategy:
+        yield "exact accuracy, mean over sets: " + ", ".join(
+            f"{name} {number(mean(own))}" for name, own in by_strategy.items()
         )
-    shares: dict[str, list[float]] = {}
-    for one in found:
-        for name, value in zip(one.templates, one.found.accuracy_per_paraphrase, strict=True):
-            shares.setdefault(name, []).append(value)
-    test = anova_record(list(shares.values()))
-    rows.append({"factor": "template", "over": "judge × set × template", **test})
-    return table("anova", "What explains accuracy: one-way ANOVAs", rows)
 
 
-def _findings(found: Sequence[LogConfiguration]) -> Iterator[str]:
-    yield gap_finding(
-        [(one.found.win_rate_gap, one.found.win_rate_gap_chance) for one in found], "templates"
-    )
-    judges: dict[str, list[LogConfiguration]] = {}
-    for one in found:
-        judges.setdefault(one.judge, []).append(one)
-    means = {j: float(np.mean([o.found.accuracy for o in own])) for j, own in judges.items()}
-    ranked = sorted(means, key=means.__getitem__, reverse=True)
-    yield "accuracy by judge: " + ", ".join(f"{j} {number(means[j])}" for j in ranked)
-    orders = {judge: mean(o.both_orders for o in own) for judge, own in judges.items()}
-    if blind := [judge for judge, share in orders.items() if share is not None and share < 0.5]:
-        yield f"{join(blind)}: usually another winner when the options are swapped"
+def limits(source: LogMeasured, _: Tables) -> Iterator[str]:
+    """What the figures do not show."""
+    yield "the templates are those of the log: they need not be paraphrases"
+    yield "a prompt counts with its first answer, so noise and wording are not separated"
+    yield "a judge that did not decide two items of a set under two templates has no row there"
 
 
-def _pictures(found: Sequence[LogConfiguration]) -> list[Picture]:
-    cells = [(one.part, one.judge, one.found) for one in found]
-    return [
-        gap_picture([(judge, each) for _, judge, each in cells], "a judge on a set", "templates"),
-        accuracy_picture(cells, "Accuracy of each judge on each set, over templates."),
-    ]
+LOG_STUDY = Study(
+    "paraphrase-robustness",
+    "Robustness and panels on an existing log",
+    tables=[configurations, correlations, panels, sizes],
+    figures=[
+        Figure(
+            "accuracy_gap",
+            "Accuracy against the gap between templates; each point is a judge on a set.",
+            "configurations",
+            Scatter(x="accuracy", y="gap", series="judge", xlabel="accuracy", ylabel="gap"),
+        ),
+        Figure(
+            "accuracy_heatmap",
+            "Accuracy of each judge on each set, over templates.",
+            "configurations",
+            Heatmap(row="set", column="judge", value="accuracy", label="accuracy"),
+        ),
+    ],
+    findings=[findings],
+    limits=[limits],
+)

@@ -1,15 +1,13 @@
 """The paper's figures, per configuration and over all configurations.
 
 "All Prompts Are Created Equal?" (Bhat and Varma), sections 3 and 4. A configuration is a judge on
-an attribute. Exact accuracy compares with the human score as a level, tolerance with the raters'
-mean. Functions that return records use the column ids of the tables.
+an attribute, measured as a record under the column ids of the tables. Exact accuracy compares with
+the human score as a level, tolerance with the raters' mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -30,8 +28,8 @@ from judgesense.statistics.robustness import (
     paraphrase_robustness,
     tolerance_accuracies,
 )
-from judgesense.studies.paraphrase_robustness.attributes import GROUPS
-from judgesense.studies.paraphrase_robustness.grid import Gaps, Grid, Scores
+from judgesense.studies.paraphrase_robustness.grid import Gaps, Scores
+from judgesense.text import number
 from judgesense_dataset.embedded import VERIFIABILITIES
 
 RESAMPLES = 2000
@@ -39,47 +37,6 @@ DRAWS = 200
 """How often scores are drawn from the option probabilities for the same-prompt control."""
 
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """A judge on an attribute, measured.
-
-    ``unrounded`` is the accuracy against the raters' means; ``within`` the share of scores at most
-    τ from them, by τ; ``constant`` the accuracy of always giving the most frequent human level;
-    ``one_score`` the share of the judge's most frequent score.
-    """
-
-    scores: Scores
-    found: Robustness
-    unrounded: float
-    within: Mapping[float, float]
-    constant: float
-    one_score: float
-
-    @property
-    def kind(self) -> str:
-        """The verifiability of the attribute."""
-        return self.scores.attribute.verifiability
-
-    @property
-    def group(self) -> str:
-        """The attribute's task."""
-        return self.scores.attribute.group
-
-    @property
-    def insensitive(self) -> bool:
-        """Whether its scores hardly move, yet are right no more often than a constant score."""
-        return (self.found.consistency or 0.0) >= 0.9 and self.found.accuracy <= self.constant
-
-    @cached_property
-    def figures(self) -> Record:
-        """Its figures by column id."""
-        return {
-            **robustness_figures(self.found), "constant_accuracy": self.constant,
-            "unrounded": self.unrounded, "top_score": self.one_score,
-            "option_mass": self.scores.mass,
-        }  # fmt: skip
 
 
 def robustness_figures(found: Robustness) -> Record:
@@ -92,86 +49,82 @@ def robustness_figures(found: Robustness) -> Record:
     }  # fmt: skip
 
 
-def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of the defined values, or None."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+def configuration(cell: Scores, tolerance: float = 0.5) -> Record:
+    """A judge on an attribute: the columns of the table, and ``cell``, ``group`` and ``within``.
 
-
-def means(found: Sequence[Configuration], *figures: str) -> Record:
-    """The mean over configurations of each figure, by column id."""
-    return {name: mean(one.figures[name] for one in found) for name in figures}
-
-
-def measure(grid: Grid, tolerance: float = 0.5) -> list[Configuration]:
-    """Every configuration with at least one item on which all paraphrases were decided."""
-    return [_measure(cell, tolerance) for cell in grid.cells if cell.items]
-
-
-def _measure(cell: Scores, tolerance: float) -> Configuration:
+    ``unrounded`` is the accuracy against the raters' means; ``within`` the share of scores at most
+    τ from them, by τ; ``constant_accuracy`` that of always giving the most frequent human level;
+    ``top_score`` the share of the judge's most frequent score. ``insensitive`` says that its scores
+    hardly move, yet are right no more often than a constant score.
+    """
     found = paraphrase_robustness(
         cell.scores, cell.gold, tolerance=tolerance, item_ids=list(cell.clusters),
         n_resamples=RESAMPLES,
     )  # fmt: skip
     _, golds = np.unique(cell.gold, return_counts=True)
     _, given = np.unique(cell.scores, return_counts=True)
-    return Configuration(
-        scores=cell,
-        found=found,
-        unrounded=float((cell.scores == cell.human[:, None]).mean()),
-        within=tolerance_accuracies(cell.scores, cell.human, sorted({*TOLERANCES, tolerance})),
-        constant=float(golds.max() / golds.sum()),
-        one_score=float(given.max() / given.sum()),
-    )
+    within = tolerance_accuracies(cell.scores, cell.human, sorted({*TOLERANCES, tolerance}))
+    constant = float(golds.max() / golds.sum())
+    return {
+        "attribute": cell.attribute.name, "kind": cell.attribute.verifiability,
+        "judge": cell.judge, **robustness_figures(found), "constant_accuracy": constant,
+        "unrounded": float((cell.scores == cell.human[:, None]).mean()),
+        "top_score": float(given.max() / given.sum()), "option_mass": cell.mass,
+        "near": within[tolerance], "stable": found.stable, "n_items": len(cell.items),
+        "n_left_out": cell.left_out, "cell": cell, "group": cell.attribute.group,
+        "within": within,
+        "insensitive": (found.consistency or 0.0) >= 0.9 and found.accuracy <= constant,
+    }  # fmt: skip
 
 
-def kinds_of(found: Iterable[Configuration]) -> list[str]:
-    """The kinds of attributes that occur, most verifiable first."""
-    present = {one.kind for one in found}
-    return [kind for kind in VERIFIABILITIES if kind in present]
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of the defined values, or None."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
-def groups_of(found: Iterable[Configuration]) -> list[str]:
-    """The tasks that occur."""
-    present = {one.group for one in found}
-    return [group for group in GROUPS if group in present]
+def means(rows: Sequence[Record], *figures: str) -> Record:
+    """The mean over records of each figure, by column id."""
+    return {name: mean(row[name] for row in rows) for name in figures}
 
 
-def effects(found: Sequence[Configuration]) -> list[Record]:
+def grouped(
+    rows: Iterable[Record], column: str, order: Iterable[str] = ()
+) -> dict[str, list[Record]]:
+    """The records by the value of a column, in the given order or in that of the records."""
+    found: dict[str, list[Record]] = {name: [] for name in order}
+    for row in rows:
+        found.setdefault(row[column], []).append(row)
+    return {name: own for name, own in found.items() if own}
+
+
+def effects(rows: Sequence[Record]) -> Iterator[Record]:
     """One-way ANOVAs of accuracy by task and by kind, over configurations and over items.
 
     Over configurations, a number is the accuracy of one configuration; over items, the mean
     accuracy of an item (and kind) over all judges, paraphrases and attributes (Limitations, "Small
     sample-size").
-
-    Returns:
-        Records with factor, over, form and the fields of `anova_record`.
     """
-    by: dict[str, Callable[[Configuration], str]] = {
-        "task": lambda one: one.group,
-        "verifiability": lambda one: one.kind,
-        "judge": lambda one: one.scores.judge,
-    }
-    results: list[Record] = []
-    for factor, key in by.items():
-        cells: dict[str, list[float]] = {}
-        items: dict[str, dict[tuple[str, str], list[float]]] = {}
-        for one in found:
-            cells.setdefault(key(one), []).append(one.found.accuracy)
-            right = (one.scores.scores == one.scores.gold[:, None]).mean(axis=1)
-            for item, share in zip(one.scores.items, right, strict=True):
-                own = items.setdefault(key(one), {}).setdefault((one.group, item), [])
-                own.append(float(share))
-        over_items = [[float(np.mean(own)) for own in group.values()] for group in items.values()]
-        cases = [("configurations", "classic", list(cells.values()))]
-        if factor != "judge":
-            cases += [("items", form, over_items) for form in ("classic", "Welch")]
-        results += [
-            {"factor": factor, "over": over, "form": form,
-             **anova_record(groups, welch=form == "Welch")}
-            for over, form, groups in cases
-        ]  # fmt: skip
-    return results
+    for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
+        groups = grouped(rows, column).values()
+        over = [[row["accuracy"] for row in own] for own in groups]
+        yield {"factor": factor, "over": "configurations", "form": "classic", **anova_record(over)}
+        if factor == "judge":
+            continue
+        items = [[float(np.mean(x)) for x in _by_item(own).values()] for own in groups]
+        for form in ("classic", "Welch"):
+            test = anova_record(items, welch=form == "Welch")
+            yield {"factor": factor, "over": "items", "form": form, **test}
+
+
+def _by_item(rows: Iterable[Record]) -> dict[tuple[str, str], list[float]]:
+    """By task and item: its accuracy over paraphrases, once per configuration."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        right = (row["cell"].scores == row["cell"].gold[:, None]).mean(axis=1)
+        for item, share in zip(row["cell"].items, right, strict=True):
+            found.setdefault((row["group"], item), []).append(float(share))
+    return found
 
 
 def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Record:
@@ -179,13 +132,9 @@ def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Reco
     test = _anova(groups, welch)
     if test is None:
         return {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
-    return {
-        "f": test.statistic,
-        "df": ", ".join(f"{x:.4g}" for x in test.df) or "–",
-        "p": test.p_value,
-        "eta_squared": test.effect,
-        "n": test.n,
-    }
+    df = ", ".join(f"{x:.4g}" for x in test.df) or "–"
+    figures = {"f": test.statistic, "df": df, "p": test.p_value}
+    return figures | {"eta_squared": test.effect, "n": test.n}
 
 
 def _anova(groups: Sequence[Sequence[float]], welch: bool = False) -> TestResult | None:
@@ -195,63 +144,41 @@ def _anova(groups: Sequence[Sequence[float]], welch: bool = False) -> TestResult
     return anova(groups, welch=welch)
 
 
-def contrasts(found: Sequence[Configuration]) -> list[Record]:
-    """Every two kinds of attributes against each other, over configurations.
-
-    Returns:
-        Records with first, second, difference of the mean accuracies, cohens_d, and p_adjusted of
-        Welch's test (Bonferroni).
-    """
+def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
+    """Every two kinds of attributes against each other, over configurations: the difference of the
+    mean accuracies, Cohen's d, and p of Welch's test (Bonferroni)."""
     accuracies = {
-        kind: [one.found.accuracy for one in found if one.kind == kind] for kind in kinds_of(found)
+        kind: [row["accuracy"] for row in own]
+        for kind, own in grouped(rows, "kind", VERIFIABILITIES).items()
     }
     pairs = list(combinations(accuracies, 2))
     tests = [_anova([accuracies[a], accuracies[b]], welch=True) for a, b in pairs]
     corrected = bonferroni([test.p_value if test else None for test in tests])
-    return [
-        {
-            "first": a,
-            "second": b,
-            "difference": float(np.mean(accuracies[a]) - np.mean(accuracies[b])),
-            "cohens_d": cohens_d(accuracies[a], accuracies[b])
-            if len(accuracies[a] + accuracies[b]) > 2
-            else None,
-            "p_adjusted": p,
-        }
-        for (a, b), p in zip(pairs, corrected, strict=True)
-    ]
+    for (a, b), p in zip(pairs, corrected, strict=True):
+        one, two = accuracies[a], accuracies[b]
+        yield {
+            "first": a, "second": b, "difference": float(np.mean(one) - np.mean(two)),
+            "cohens_d": cohens_d(one, two) if len(one + two) > 2 else None, "p_adjusted": p,
+        }  # fmt: skip
 
 
-def stability(
-    found: Sequence[Configuration],
-) -> tuple[dict[str, tuple[int, int]], TestResult | None]:
+def stability(rows: Sequence[Record]) -> tuple[dict[str, tuple[int, int]], TestResult | None]:
     """Stable configurations and all, by kind, and the chi-square test between kinds."""
     counts = {
-        kind: (sum(one.found.stable is True for one in own), len(own))
-        for kind in kinds_of(found)
-        if (own := [one for one in found if one.kind == kind])
+        kind: (sum(row["stable"] is True for row in own), len(own))
+        for kind, own in grouped(rows, "kind", VERIFIABILITIES).items()
     }
     if len(counts) < 2:
         return counts, None
     return counts, chi_square([[yes, n - yes] for yes, n in counts.values()])
 
 
-def correlations(found: Sequence[Configuration]) -> list[Record]:
-    """Accuracy against gap and against sensitivity, over all configurations and per judge.
-
-    Returns:
-        Records with among, figure and the fields of `correlate`.
-    """
-    judges = list(dict.fromkeys(one.scores.judge for one in found))
-    among = {"all": list(found)} | {
-        judge: [one for one in found if one.scores.judge == judge] for judge in judges
-    }
-    return [
-        {"among": name, "figure": figure,
-         **correlate([(one.found.accuracy, one.figures[figure]) for one in own])}
-        for name, own in among.items()
-        for figure in ("gap", "sensitivity")
-    ]  # fmt: skip
+def correlations(rows: Sequence[Record]) -> Iterator[Record]:
+    """Accuracy against gap and against sensitivity, over all configurations and per judge."""
+    for name, own in {"all": list(rows), **grouped(rows, "judge")}.items():
+        for figure in ("gap", "sensitivity"):
+            points = [(row["accuracy"], row[figure]) for row in own]
+            yield {"among": name, "figure": figure, **correlate(points)}
 
 
 def correlate(points: Iterable[tuple[float, float | None]]) -> Record:
@@ -270,65 +197,50 @@ def correlate(points: Iterable[tuple[float, float | None]]) -> Record:
     return {"n": len(pairs), **dict(zip(names, map(float, values), strict=True))}
 
 
-def control(
-    found: Sequence[Configuration],
-    gaps: Mapping[str, Mapping[str, Gaps]] | None = None,
-    seed: int = 0,
-) -> list[Record]:
+def gap_finding(rows: Sequence[Mapping[str, Any]], wordings: str) -> str:
+    """The mean gap between wordings against the gap by chance, over configurations."""
+    known = [(row["gap"], row["gap_by_chance"] or 0.0) for row in rows if row["gap"] is not None]
+    wide = sum(gap > chance for gap, chance in known)
+    gap, chance = (float(np.mean(column)) for column in zip(*known, strict=True))
+    return (
+        f"the mean gap between the best and the worst of the {wordings} is {number(gap)}; scores "
+        f"assigned to the {wordings} at random would have a gap of {number(chance)}; the gap is "
+        f"wider than that in {wide} of {len(rows)} configurations"
+    )
+
+
+def control(rows: Sequence[Record], gaps_of: Callable[[Record], Gaps | None]) -> Iterator[Record]:
     """The spread over paraphrases against that of the same prompt (Same-Prompt Variability).
 
-    With ``gaps`` (judge -> attribute -> gaps, the base wording asked k times) those are used.
-    Otherwise both are drawn from the option probabilities, as a judge that samples at temperature 1
-    among the levels would answer: one score per paraphrase, and k scores for the base wording; the
-    mean gap of 200 such draws, over the items that the base wording decided. Configurations with
-    neither are left out.
-
-    Returns:
-        Records per kind of attribute and over all: kind, n_configurations, n_items (of all
-        configurations together), gap_reworded, gap_same, difference, ratio, n_larger
-        (configurations with the larger gap when reworded) and Wilcoxon's p.
+    A record per kind of attribute and over all, of the configurations with gaps: ``n_items`` of
+    all configurations together, ``n_larger`` configurations with the larger gap when reworded, and
+    Wilcoxon's p.
     """
-    rows: list[tuple[str, Gaps]] = []
-    for one in found:
-        own = (
-            _drawn_gaps(one.scores, seed)
-            if gaps is None
-            else gaps.get(one.scores.judge, {}).get(one.scores.attribute.name)
-        )
-        if own is not None:
-            rows.append((one.kind, own))
-    results = []
+    measured = [(row["kind"], gaps_of(row)) for row in rows]
     for kind in (*VERIFIABILITIES, "all"):
-        of_kind = [own for name, own in rows if kind in (name, "all")]
-        if of_kind:
-            a = np.array([own.reworded for own in of_kind])
-            b = np.array([own.same for own in of_kind])
+        own = [gaps for name, gaps in measured if gaps is not None and kind in (name, "all")]
+        if own:
+            a = np.array([gaps.reworded for gaps in own])
+            b = np.array([gaps.same for gaps in own])
             reworded, same = float(a.mean()), float(b.mean())
-            results.append(
-                {
-                    "kind": kind,
-                    "n_configurations": len(of_kind),
-                    "n_items": sum(own.items for own in of_kind),
-                    "gap_reworded": reworded,
-                    "gap_same": same,
-                    "difference": reworded - same,
-                    "ratio": reworded / same if same else None,
-                    "n_larger": int((a > b).sum()),
-                    "p": wilcoxon(a, b).p_value,
-                }
-            )
-    return results
+            yield {
+                "kind": kind, "n_configurations": len(own),
+                "n_items": sum(gaps.items for gaps in own), "gap_reworded": reworded,
+                "gap_same": same, "difference": reworded - same,
+                "ratio": reworded / same if same else None, "n_larger": int((a > b).sum()),
+                "p": wilcoxon(a, b).p_value,
+            }  # fmt: skip
 
 
-def _drawn_gaps(cell: Scores, seed: int) -> Gaps | None:
-    """The mean gap of scores drawn for k paraphrases, and for the base wording k times.
+def drawn_gaps(cell: Scores, seed: int) -> Gaps | None:
+    """The mean gap of scores drawn for k paraphrases, and for the base wording k times, as a judge
+    that samples at temperature 1 among the levels would answer; over the items that the base
+    wording decided.
 
     None without probabilities, or where the base wording decided no item.
     """
-    if cell.shares is None:
-        return None
     decided = np.isfinite(cell.base)
-    if not decided.any():
+    if cell.shares is None or not decided.any():
         return None
     rng = np.random.default_rng(seed)
     n, k = int(decided.sum()), cell.scores.shape[1]

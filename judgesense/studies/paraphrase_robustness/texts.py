@@ -1,0 +1,444 @@
+"""Texts with human scores on the 12 attributes: read, checked against the scales, and drawn.
+
+The four tasks and their attributes are those of "All Prompts Are Created Equal?" (Bhat and Varma,
+section 3); SummEval replaces TL;DR by default. Where a set has the mean of several raters,
+``human`` is that mean, and an item's gold label is the mean rounded to a level, halves up.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from judgesense.benchmark import Benchmark
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import sha256_of
+from judgesense.files.tables import read_table
+from judgesense.tasks import Item
+from judgesense.text import shorten
+from judgesense_dataset.embedded import Attribute, load_attributes
+from judgesense_dataset.pairing import build
+from judgesense_dataset.sources.loader import Reader, clean_text, generator, shuffled
+from judgesense_dataset.templates import TaskTemplates, load_templates
+
+SOURCES: Mapping[str, tuple[str, ...]] = {
+    "dialogue": ("usr",),
+    "question-generation": ("qgeval",),
+    "summarisation": ("summeval", "tldr"),
+    "essays": ("asap++",),
+}
+"""The public sets of each task, the default first; your own file can replace any."""
+
+PAPER = "paper"
+PAPER_FILE = Path(__file__).with_name("paper_templates.yaml")
+"""The seven wordings that the paper prints: two of coherence, five of interestingness."""
+
+BANDS = 5
+"""Items are drawn equally from this many bands of the human score."""
+
+_ASSIGNMENTS = {
+    1: "Write a letter to a newspaper about the effects of computers on people, and persuade its "
+    "readers of your view.",
+    2: "Write a persuasive essay on whether a library should remove materials that some of its "
+    "readers find offensive.",
+}
+"""ASAP's first two assignments in this project's words: the Hub's sets do not show them."""
+
+_ESSAY = ("content", "organization", "word_choice", "sentence_fluency", "conventions")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A text to judge: its fields, and the human mean on each attribute."""
+
+    item_id: str
+    fields: Mapping[str, str]
+    human: Mapping[str, Any]
+    cluster_id: str = ""
+    system_id: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The items drawn: a benchmark of every wording, and the human scores.
+
+    ``human[task][item_id]`` is the raters' mean; ``notes`` describe the sources of the items.
+    """
+
+    benchmark: Benchmark
+    human: Mapping[str, Mapping[str, float]]
+    notes: Sequence[str]
+
+
+Places = Iterable[tuple[str, Mapping[str, Any]]]
+Texts = Iterator[tuple[str, Scored]]
+
+
+def _fields(row: Mapping[str, Any], place: str, **columns: str) -> dict[str, str]:
+    return {field: clean_text(row[column], place, column) for field, column in columns.items()}
+
+
+def _summeval(rows: Places) -> Texts:
+    for place, row in rows:
+        for at, summary in enumerate(row["machine_summaries"]):
+            four = [row[n][at] for n in ("coherence", "consistency", "fluency", "relevance")]
+            yield place, Scored(
+                f"{row['id']}-{at:02d}",
+                {"summary": clean_text(summary, place, "machine_summaries"),
+                 **_fields(row, place, text="text")},
+                {"coherence": four[0], "accuracy": four[1], "quality": sum(four) / 4},
+                row["id"], f"summeval-system-{at:02d}",
+            )  # fmt: skip
+
+
+def _tldr(rows: Places) -> Texts:
+    for number, (place, row) in enumerate(rows, 1):
+        info, summary = row["info"], row["summary"]
+        named = {"coherence": "coherence", "accuracy": "accuracy", "quality": "overall"}
+        rated = {name: summary["axes"][axis] for name, axis in named.items()}
+        if info.get("post") is not None and None not in rated.values():
+            yield place, Scored(
+                f"tldr-{number}",
+                _fields({**summary, **info}, place, summary="text", text="post"),
+                {name: 1 + (rating - 1) * 4 / 6 for name, rating in rated.items()},
+                str(info["id"]), str(summary["policy"]),
+            )  # fmt: skip
+
+
+def _usr(rows: Places) -> Texts:
+    contexts: dict[str, int] = {}
+    for number, (place, row) in enumerate(rows, 1):
+        fields = _fields(row, place, context="context", response="response")
+        yield place, Scored(
+            f"usr-{number}", fields,
+            {"understandability": row["understandability"], "naturalness": row["naturalness"],
+             "interestingness": row["engagingness"]},
+            f"usr-context-{contexts.setdefault(fields['context'], len(contexts))}", row["system"],
+        )  # fmt: skip
+
+
+def _qgeval(rows: Places) -> Texts:
+    for place, row in rows:
+        # A mirror has a row per question, the Hub a row per passage with its questions.
+        for question in row.get("questions", [row]):
+            scores = question if question is not row else json.loads(row["mean"])
+            yield place, Scored(
+                f"{row['id']}-{question['source']}",
+                _fields({**row, **question}, place, passage="passage", question="prediction"),
+                {name: scores[name] for name in ("clarity", "conciseness", "answerability")},
+                row["id"], question["source"],
+            )  # fmt: skip
+
+
+def _asap(rows: Places) -> Texts:
+    for place, row in rows:
+        if row["essay_set"] in _ASSIGNMENTS:
+            content, organisation, *language = (row[f"{name}_score"] for name in _ESSAY)
+            yield place, Scored(
+                f"asap-{row['essay_id']}",
+                {"assignment": _ASSIGNMENTS[row["essay_set"]],
+                 **_fields(row, place, essay="essay")},
+                {"content": content, "organisation": organisation,
+                 "language": sum(language) / len(language)},
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """A public set: its place and columns, how its rows are read, and what to know of its scores.
+
+    ``mirror_id`` is its name in a mirror, if it has another there.
+    """
+
+    hub_id: str
+    config: str | None
+    split: str
+    columns: Mapping[str, type]
+    licence: str
+    read: Callable[[Places], Texts]
+    note: str
+    mirror_id: str = ""
+    mirror_columns: Mapping[str, type] | None = None
+
+
+SETS = {
+    "summeval": ScoredSet(
+        "mteb/summeval", None, "test",
+        dict.fromkeys(("machine_summaries", "coherence", "consistency", "fluency", "relevance"),
+                      list) | {"text": str, "id": str},
+        "mit", _summeval,
+        "SummEval ({where}; experts' means; accuracy is its consistency, quality the mean of its "
+        "four dimensions)",
+    ),
+    "tldr": ScoredSet(
+        "openai/summarize_from_feedback", "axis", "validation", {"info": dict, "summary": dict},
+        "mit", _tldr, "TL;DR ({where}; axis ratings rescaled from 1 to 7 to 1 to 5)",
+    ),
+    "usr": ScoredSet(
+        "human_ratings/topical_chat_usr", None, "test",
+        dict.fromkeys(("context", "response", "system"), str)
+        | dict.fromkeys(("understandability", "naturalness", "engagingness"), float),
+        "unknown", _usr,
+        "Topical-Chat (USR; {where}; raters' means; interestingness is its engagingness)",
+    ),
+    "qgeval": ScoredSet(
+        "fwp/QGEval", None, "train", {"id": str, "passage": str, "questions": list}, "unknown",
+        _qgeval, "QGEval ({where}; means of three annotators)", "human_ratings/qgeval",
+        dict.fromkeys(("id", "passage", "prediction", "source", "mean"), str),
+    ),
+    "asap++": ScoredSet(
+        "GPTZERO/ASAP_PLUS_PLUS", None, "train",
+        {"essay_id": int, "essay_set": int, "essay": str, **{f"{n}_score": int for n in _ESSAY}},
+        "unknown", _asap,
+        "ASAP++ ({where}; sets 1 and 2; language is the mean of word choice, sentence fluency and "
+        "conventions; the assignments are in this project's words)",
+    ),
+}  # fmt: skip
+
+
+def attributes_of(
+    names: Sequence[str] | None,
+    groups: Sequence[str] | None,
+    templates: str | Path | None = None,
+) -> dict[str, Attribute]:
+    """Attributes by their full name: those of the groups (tasks), or those named.
+
+    A name may leave out its task (``clarity``). ``templates`` is a template file whose tasks are
+    attributes and whose wordings replace this project's; "paper" for those that the paper prints.
+
+    Raises:
+        JudgeSenseError: an unknown name, an invalid file, a scale or a field that the texts of the
+            attribute do not have, or a requested attribute that the file lacks.
+    """
+    known = load_attributes()
+    if unknown := [group for group in groups or () if group not in SOURCES]:
+        raise JudgeSenseError(f"unknown task {unknown[0]!r}; choose from {', '.join(SOURCES)}")
+    wanted = None if names is None else [_full_name(name, known) for name in names]
+    where = "this project"
+    if templates is not None:
+        where = str(template_file(templates))
+        entries = load_templates(Path(where))
+        named = {_full_name(name, known): entry for name, entry in entries.items()}
+        known = {
+            name: _reworded(known[name], named[name], where) for name in known if name in named
+        }
+    if absent := [name for name in wanted or () if name not in known]:
+        raise JudgeSenseError(f"{where} has no wordings of {absent[0]}; it has {', '.join(known)}")
+    if wanted is not None:
+        return {name: known[name] for name in dict.fromkeys(wanted)}
+    kept = {n: one for n, one in known.items() if groups is None or one.group in groups}
+    if not kept:
+        raise JudgeSenseError(f"{where} has no wordings of {', '.join(groups or ())}")
+    return kept
+
+
+def template_file(templates: str | Path) -> Path:
+    """The file of ``--templates``: the paper's wordings for "paper", else your own file."""
+    return PAPER_FILE if str(templates) == PAPER else Path(templates)
+
+
+def _full_name(name: str, known: Iterable[str]) -> str:
+    """An attribute's name with its task; JudgeSenseError lists the attributes if unknown."""
+    found = [task for task in known if name in (task, task.split("-", 1)[1])]
+    if len(found) != 1:
+        raise JudgeSenseError(f"unknown attribute {name!r}; choose from {', '.join(known)}")
+    return found[0]
+
+
+def _reworded(attribute: Attribute, entry: TaskTemplates, where: str) -> Attribute:
+    """An attribute with the wordings of a file."""
+    labels, fields = attribute.templates.task.labels, attribute.templates.fields
+    if entry.task.labels != labels:
+        raise JudgeSenseError(
+            f"{where}, {attribute.name}: the labels are {', '.join(entry.task.labels)}; the human "
+            f"scores need {', '.join(labels)}"
+        )
+    if unknown := sorted(entry.fields - fields):
+        raise JudgeSenseError(
+            f"{where}, {attribute.name}: the texts have no field {unknown[0]}; they have "
+            f"{', '.join(sorted(fields))}"
+        )
+    task = replace(entry.task, name=attribute.name, ordinal=True)
+    wordings = tuple(replace(each, task=attribute.name) for each in entry.templates)
+    return replace(attribute, templates=replace(entry, task=task, templates=wordings))
+
+
+def sources(data: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
+    """The source of each group: the given or the default one; JudgeSenseError if unknown."""
+    if unknown := [group for group in data if group not in SOURCES]:
+        raise JudgeSenseError(f"--source {unknown[0]}=...: choose a task from {', '.join(SOURCES)}")
+    chosen = {group: data.get(group, SOURCES[group][0]) for group in dict.fromkeys(groups)}
+    for group, source in chosen.items():
+        if source not in SOURCES[group] and not Path(source).is_file():
+            raise JudgeSenseError(
+                f"--source {group}={source}: no such file; name a file, or a set of "
+                f"{', '.join(SOURCES[group])}"
+            )
+    return chosen
+
+
+def identity_of(chosen: Mapping[str, str]) -> dict[str, str]:
+    """The sources as JSON values: a set's name, or a file's hash."""
+    return {
+        group: source if source in SOURCES[group] else f"sha256:{sha256_of(Path(source))}"
+        for group, source in chosen.items()
+    }
+
+
+def sample(
+    wanted: Mapping[str, Attribute],
+    data: Mapping[str, str],
+    reader: Reader,
+    n: int,
+    seed: int,
+    paraphrases: int,
+    max_words: int | None = None,
+) -> Sample:
+    """n texts per task, with the base and ``paraphrases`` more wordings of every attribute.
+
+    The same texts are judged on all attributes of a task. They are drawn equally from five bands
+    of the human score (its mean over the attributes, each scaled to 0 to 1), spread over clusters;
+    if a band has too few texts, the others contribute more. ``max_words`` leaves out longer texts.
+
+    Raises JudgeSenseError, naming file or set, row and column, for a score off the scale and for a
+    missing text or column.
+    """
+    templates: dict[str, TaskTemplates] = {}
+    items: list[Item] = []
+    human: dict[str, dict[str, float]] = {}
+    notes = []
+    for group in dict.fromkeys(attribute.group for attribute in wanted.values()):
+        own = {name: a for name, a in wanted.items() if a.group == group}
+        scored, note = _read(group, data[group], own, reader)
+        distinct = list({tuple(s.fields.values()): s for s in reversed(scored)}.values())[::-1]
+        short = [
+            s for s in distinct
+            if max_words is None or sum(len(t.split()) for t in s.fields.values()) <= max_words
+        ]  # fmt: skip
+        if not short:
+            raise JudgeSenseError(f"{data[group]}: no text has at most {max_words} words")
+        drawn = _stratified(short, own, n, seed)
+        notes.append(
+            f"{group}: {len(drawn)} of {len(short)} distinct texts from {note}"
+            + (f" with at most {max_words} words" if max_words else "")
+        )
+        for name, attribute in own.items():
+            entry = attribute.templates
+            templates[name] = TaskTemplates(entry.task, entry.templates[: paraphrases + 1])
+            human[name] = {s.item_id: s.human[name] for s in drawn}
+            items += [
+                Item(s.item_id, name, s.fields, level(s.human[name], entry.task.labels),
+                     s.cluster_id, s.system_id, data[group])
+                for s in drawn
+            ]  # fmt: skip
+    return Sample(build(templates, items, design="full", seed=seed), human, notes)
+
+
+def level(mean: float, levels: Sequence[str]) -> str:
+    """The level nearest to a mean, halves up."""
+    return str(min(max(math.floor(mean + 0.5), int(levels[0])), int(levels[-1])))
+
+
+def _stratified(
+    scored: Sequence[Scored], wanted: Mapping[str, Attribute], n: int, seed: int
+) -> list[Scored]:
+    """n texts (or all), one per band in turn, least used clusters first."""
+    ends = {name: (float(a.templates.task.labels[0]), float(a.templates.task.labels[-1]))
+            for name, a in wanted.items()}  # fmt: skip
+    pools: dict[int, list[Scored]] = {}
+    for one in shuffled(scored, generator(seed, "attributes")):
+        shares = [(one.human[name] - low) / (high - low) for name, (low, high) in ends.items()]
+        band = min(BANDS - 1, int(sum(shares) / len(shares) * BANDS))
+        pools.setdefault(band, []).append(one)
+    used: Counter[str] = Counter()
+    chosen: list[Scored] = []
+    while len(chosen) < min(n, len(scored)):
+        for key in sorted(pools):
+            if pools[key] and len(chosen) < n:
+                best = min(pools[key], key=lambda one: used[one.cluster_id or one.item_id])
+                pools[key].remove(best)
+                used[best.cluster_id or best.item_id] += 1
+                chosen.append(best)
+    return chosen
+
+
+def _read(
+    group: str, source: str, own: Mapping[str, Attribute], reader: Reader
+) -> tuple[list[Scored], str]:
+    """Every text of a source with its scores by attribute, and a description of the source."""
+    if source not in SOURCES[group]:
+        texts, note = _own_file(Path(source), own), source
+    else:
+        known = SETS[source]
+        hub_id, columns = known.hub_id, known.columns
+        if reader.mirror is not None and known.mirror_columns is not None:
+            hub_id, columns = known.mirror_id, known.mirror_columns
+        try:
+            table = reader.split(hub_id, known.config, known.split, columns, known.licence)
+        except JudgeSenseError as error:
+            raise JudgeSenseError(
+                f"{error}. Use your own file (--source {group}=FILE), or leave out this task by "
+                "naming the others (--tasks)"
+            ) from error
+        texts, note = known.read(table), known.note.format(where=table.where)
+    scored = [
+        replace(one, human={
+            name: _on_scale(one.human[a.attribute], a, f"{place}, {a.attribute}")
+            for name, a in own.items()
+        })
+        for place, one in texts
+    ]  # fmt: skip
+    if not scored:
+        raise JudgeSenseError(f"{source}: the file has no rows")
+    return scored, note
+
+
+def _own_file(path: Path, own: Mapping[str, Attribute]) -> Texts:
+    """Your own file: a column per field of the texts, and a column per attribute."""
+    fields = sorted(set().union(*(a.templates.fields for a in own.values())))
+    seen: dict[str, int] = {}
+    for number, record in enumerate(read_table(path), 1):
+        row, place = record.values, record.place
+        for column in (*fields, *(a.attribute for a in own.values())):
+            if column not in row:
+                raise JudgeSenseError(
+                    f"{place}: the column {column!r} is missing; the file has {', '.join(row)}"
+                )
+        item_id = str(row.get("item_id") or f"{path.stem}-{number}")
+        if item_id in seen:
+            raise JudgeSenseError(f"{place}: {item_id!r} is already the id of row {seen[item_id]}")
+        seen[item_id] = number
+        yield (
+            place,
+            Scored(
+                item_id,
+                _fields(row, place, **{name: name for name in fields}),
+                row,
+                str(row.get("cluster_id") or item_id),
+                str(row.get("system_id") or ""),
+            ),
+        )
+
+
+def _on_scale(value: Any, attribute: Attribute, place: str) -> float:
+    """A human score, or the mean of a list of scores; JudgeSenseError off the scale."""
+    labels = attribute.templates.task.labels
+    numbers = []
+    for one in value if isinstance(value, list) else [value]:
+        try:
+            numbers.append(float(one))
+        except (OverflowError, TypeError, ValueError):
+            numbers.append(math.nan)
+        if isinstance(one, bool) or not float(labels[0]) <= numbers[-1] <= float(labels[-1]):
+            raise JudgeSenseError(
+                f"{place}: the human score {shorten(repr(one))} is off the scale of "
+                f"{attribute.name}, {labels[0]} to {labels[-1]}"
+            )
+    if not numbers:
+        raise JudgeSenseError(f"{place}: no human score")
+    return sum(numbers) / len(numbers)

@@ -1,0 +1,187 @@
+"""Paraphrase robustness and panels on decision logs written by hand, and on real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from recipes import import_llmbar, import_rag_eval
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.decisions.log import SCHEMA, write_part
+from judgesense.errors import JudgeSenseError
+from judgesense.reporting.result import Result
+from judgesense.studies.paraphrase_robustness.logs import measure_log
+
+
+def row(judge: str, item: str, template: str, said: str, gold: str, **more: Any) -> dict[str, Any]:
+    return {
+        "judge": judge, "task": "fact", "scoring": "generate", "item_id": item, "cluster_id": item,
+        "template_id": template, "order": "-", "repeat": 0, "prompt_id": f"{item} {template}",
+        "raw_decision": said, "decision": said, "status": "ok", "gold": gold, "truncated": False,
+    } | more  # fmt: skip
+
+
+def written(folder: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
+    write_part(table, folder / "decisions", "part-0.parquet")
+    return folder
+
+
+def test_a_log_of_two_tasks_with_gaps_has_the_recorded_figures(
+    tmp_path: Path, is_golden: Callable[[Result, str], None]
+) -> None:
+    """Nine judges of unequal skill; some prompts were not asked, some answers not readable."""
+    rng = np.random.default_rng(3)
+    rows = []
+    labels = {"grade": "12345", "mood": ("bad", "good", "so-so")}
+    for task, item, judge, template in product(labels, range(24), range(9), "123"):
+        gold = labels[task][item % len(labels[task])]
+        said = gold if rng.random() < 0.3 + judge / 15 else str(rng.choice(list(labels[task])))
+        said = "UNCLEAR" if rng.random() < 0.02 else said
+        if rng.random() > (0.5 if (judge, template) in ((0, "2"), (1, "3")) else 0.03):
+            status = {"status": "unclear"} if said == "UNCLEAR" else {}
+            cluster = f"{task} {item // 2}"
+            rows.append(
+                row(f"j{judge}", f"{task}{item}", template, said, gold, task=task,
+                    cluster_id=cluster, **status)
+            )  # fmt: skip
+    found = measure_log(written(tmp_path / "log", rows))
+    is_golden(found, "paraphrase-log")
+    found.write(tmp_path / "out")
+    assert {path.stem for path in (tmp_path / "out" / "figures").glob("*.png")} == {
+        "accuracy_gap", "accuracy_heatmap"
+    }  # fmt: skip
+
+
+def test_names_are_voted_on_and_numbers_averaged(tmp_path: Path) -> None:
+    def rows() -> Iterable[dict[str, Any]]:
+        said = {"grade": ("1", "5", "5", "1"), "mood": ("bad", "good", "so-so", "so-so")}
+        gold = {"grade": "3", "mood": "good"}
+        for task, words in said.items():
+            for item, (judge, at), template in product("xyz", enumerate("pqrs"), ("1", "2")):
+                # Under the second wording two labels are tied for the lead.
+                word = "good" if task == "mood" and (template, judge) == ("2", 0) else words[judge]
+                yield row(at, item, template, word, gold[task], task=task)
+
+    found = measure_log(written(tmp_path / "log", rows()))
+    right = {(one["set"], one["strategy"]): one["accuracy"] for one in found.table("panels").rows}
+    assert right["grade", "panel, mean"] == 1.0  # the mean of 1, 5, 5 and 1
+    assert right["grade", "panel, majority"] == 0.0
+    assert ("mood", "panel, mean") not in right
+    assert right["mood", "panel, majority"] == pytest.approx((0 + 1 / 2) / 2)
+
+
+def test_text_and_options_of_one_judge_are_measured_apart(tmp_path: Path) -> None:
+    rows = [
+        row("p", item, template, "YES" if scoring == "options" else "NO", "YES", scoring=scoring)
+        for scoring, item, template in product(("options", "generate"), "xyz", "12")
+    ]
+    found = measure_log(written(tmp_path / "log", rows))
+    table = found.table("configurations").rows
+    assert {one["set"]: one["accuracy"] for one in table} == {
+        "fact, generate": 0.0, "fact, options": 1.0
+    }  # fmt: skip
+
+
+COUNTS = ("n_templates", "n_items", "n_left_out", "fewer_items")
+
+
+def test_a_missing_row_leaves_out_its_item_and_no_wording(tmp_path: Path) -> None:
+    """`b` lacks an answer or two under two of three wordings, and most of them under a fourth."""
+    lacks = {("2", 3), ("3", 4), ("3", 5)} | {("4", item) for item in range(8, 20)}
+    rows = [
+        row(judge, f"i{item}", wording, "YES" if (item + int(wording)) % 3 else "NO", "YES")
+        for judge, item, wording in product("ab", range(20), "1234")
+        if judge == "a" or (wording, item) not in lacks
+    ]
+    rows += [row("c", f"i{item}", "1", "YES", "YES") for item in range(20)]
+    found = measure_log(written(tmp_path / "log", rows)).table("configurations").rows
+    a, b = ({one["judge"]: one for one in found}[judge] for judge in "ab")
+    assert tuple(a[name] for name in COUNTS) == (4, 20, 0, "–")
+    assert tuple(b[name] for name in COUNTS) == (3, 17, 3, "4 (40%)")
+
+
+def test_a_judge_of_few_items_is_no_best_judge(tmp_path: Path) -> None:
+    # Seven judges answer three of every seven items each, and none answers half.
+    rows = [
+        row(f"j{(item + place) % 7}", f"i{item}", "1", "4" if (item + place) % 7 == 3 else "3", "4")
+        for item, place in product(range(21), range(3))
+    ]
+    rows += [row("a", f"k{item}", "1", "4", "4") for item in range(3)]  # beside no other judge
+    result = measure_log(written(tmp_path / "log", rows))
+    strategies = [str(one["strategy"]) for one in result.table("panels").rows]
+    assert "mean single judge" in strategies
+    assert not [name for name in strategies if name.startswith("best judge")]
+
+
+def test_a_panel_gains_over_judges_that_count_alike_each_on_its_own_items(tmp_path: Path) -> None:
+    # On 20 items, a and b are right on the even ones, c on all; d answers four even ones, wrongly.
+    said = {
+        "a": {n: n % 2 == 0 for n in range(20)},
+        "b": {n: n % 2 == 0 for n in range(20)},
+        "c": dict.fromkeys(range(20), True),
+        "d": dict.fromkeys((0, 2, 4, 6), False),
+    }
+    rows = [
+        row(judge, f"i{n}", "t", "YES" if right else "NO", "YES")
+        for judge, own in said.items()
+        for n, right in own.items()
+    ]
+    found = measure_log(written(tmp_path / "log", rows))
+    panels = {str(one["strategy"]).split(":")[0]: one for one in found.table("panels").rows}
+    assert panels["mean single judge"]["accuracy"] == pytest.approx((0.5 + 0.5 + 1 + 0) / 4)
+    assert panels["mean single judge"]["gain"] is None
+    # The majority is right on the ten even items.
+    assert panels["panel, majority"]["accuracy"] == 0.5
+    assert panels["panel, majority"]["gain"] == pytest.approx((0 + 0 - 0.5 + 1) / 4)
+    assert panels["best judge"]["accuracy"] == 1.0
+    assert panels["best judge"]["gain"] == pytest.approx((0.5 + 0.5 + 0 + 1) / 4)
+
+
+def test_a_log_that_cannot_be_measured_and_options_that_do_not_fit_are_refused(
+    tmp_path: Path,
+) -> None:
+    rows = [row(judge, item, "1", "YES", "YES") for judge, item in product("pqr", "xyz")]
+    log = written(tmp_path / "log", rows)
+    assert measure_log(log).table("panels").rows
+    with pytest.raises(JudgeSenseError, match="under two templates"):
+        measure_log(log, panel=False)
+    with pytest.raises(JudgeSenseError, match="--by colour"):
+        measure_log(log, by="colour")
+    with pytest.raises(JudgeSenseError, match="no gold label"):
+        measure_log(written(tmp_path / "no", [row("p", "x", t, "YES", "") for t in "12"]))
+    study = ["study", "paraphrase-robustness", "--out", str(tmp_path / "out")]
+    for given, named in (
+        (["--log", str(log), "--judge", "gpt-4o"], "--judge"),
+        (["--log", str(log), "--tasks", "essays", "--quick"], "--tasks, --quick"),
+        (["--judge", "gpt-4o", "--by", "task"], "--by is for --log"),
+    ):
+        refused = CliRunner().invoke(app, [*study, *given])
+        assert isinstance(refused.exception, JudgeSenseError)
+        assert named in str(refused.exception)
+    assert not (tmp_path / "out").exists()
+    measured = ["--log", str(log), "--tolerance", "1", "--by", "task"]
+    done = CliRunner().invoke(app, [*study, *measured], catch_exceptions=False)
+    assert (done.exit_code, "Panels of the judges" in done.output) == (0, True)
+
+
+@pytest.mark.slow
+def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shared: Path) -> None:
+    import_llmbar(shared / "logs" / "llmbar" / "judgments.csv", tmp_path / "llmbar")
+    found = measure_log(tmp_path / "llmbar", by="set").table("configurations").rows
+    natural = next(r for r in found if (r["set"], r["judge"]) == ("LLMBar/Natural", "GPT-4"))
+    assert natural["n_templates"] == 10  # answered in both orders; the Rating ones are not
+    assert "Rating" in str(natural["fewer_items"])
+    rag = shared / "logs" / "rag_eval_9judges" / "trec-rag-2024_wide.csv"
+    import_rag_eval(rag, tmp_path / "rag")
+    result = measure_log(tmp_path / "rag")
+    panels = {r["strategy"]: r["accuracy"] for r in result.table("panels").rows}
+    assert panels["panel, median"] == pytest.approx(0.434, abs=0.0005)
+    assert [row["n_judges"] for row in result.table("sizes").rows] == list(range(1, 8))
