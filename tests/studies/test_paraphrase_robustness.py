@@ -239,7 +239,7 @@ def test_judges_are_one_model_by_their_weights_and_not_by_their_names() -> None:
     [
         ("content", "7", "row 3, content: the human score '7' is off the scale of essay-content"),
         ("language", "", "row 3, language: the human score '' is off the scale"),
-        ("essay", " ", "row 3, column essay: is empty"),
+        ("essay", " ", "row 3, column essay: "),
         ("item_id", "e1", "row 3: 'e1' is already the id of row 2"),
     ],
 )
