@@ -8,34 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from recipes import import_llmbar, import_rag_eval
+from study_logs import decision, write_log
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.decisions.log import SCHEMA, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Result
 from judgesense.studies.paraphrase_robustness.logs import measure_log
 
 
-def row(judge: str, item: str, template: str, said: str, gold: str, **more: Any) -> dict[str, Any]:
-    return {
-        "judge": judge, "task": "fact", "scoring": "generate", "item_id": item, "cluster_id": item,
-        "template_id": template, "order": "-", "repeat": 0, "prompt_id": f"{item} {template}",
-        "raw_decision": said, "decision": said, "status": "ok", "gold": gold, "truncated": False,
-    } | more  # fmt: skip
-
-
-def written(folder: Path, rows: Iterable[dict[str, Any]]) -> Path:
-    table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
-    write_part(table, folder / "decisions", "part-0.parquet")
-    return folder
-
-
 def test_a_log_of_two_tasks_with_gaps_has_the_recorded_figures(
-    tmp_path: Path, is_golden: Callable[[Result, str], None]
+    tmp_path: Path, golden: Callable[[Result, str], None]
 ) -> None:
     """Nine judges of unequal skill; some prompts were not asked, some answers not readable."""
     rng = np.random.default_rng(3)
@@ -49,11 +34,11 @@ def test_a_log_of_two_tasks_with_gaps_has_the_recorded_figures(
             status = {"status": "unclear"} if said == "UNCLEAR" else {}
             cluster = f"{task} {item // 2}"
             rows.append(
-                row(f"j{judge}", f"{task}{item}", template, said, gold, task=task,
+                decision(f"j{judge}", f"{task}{item}", template, said, gold=gold, task=task,
                     cluster_id=cluster, **status)
             )  # fmt: skip
-    found = measure_log(written(tmp_path / "log", rows))
-    is_golden(found, "paraphrase-log")
+    found = measure_log(write_log(tmp_path / "log", rows))
+    golden(found, "paraphrase-log")
     found.write(tmp_path / "out")
     assert {path.stem for path in (tmp_path / "out" / "figures").glob("*.png")} == {
         "accuracy_gap", "accuracy_heatmap"
@@ -68,9 +53,9 @@ def test_names_are_voted_on_and_numbers_averaged(tmp_path: Path) -> None:
             for item, (judge, at), template in product("xyz", enumerate("pqrs"), ("1", "2")):
                 # Under the second wording two labels are tied for the lead.
                 word = "good" if task == "mood" and (template, judge) == ("2", 0) else words[judge]
-                yield row(at, item, template, word, gold[task], task=task)
+                yield decision(at, item, template, word, gold=gold[task], task=task)
 
-    found = measure_log(written(tmp_path / "log", rows()))
+    found = measure_log(write_log(tmp_path / "log", rows()))
     right = {(one["set"], one["strategy"]): one["accuracy"] for one in found.table("panels").rows}
     assert right["grade", "panel, mean"] == 1.0  # the mean of 1, 5, 5 and 1
     assert right["grade", "panel, majority"] == 0.0
@@ -80,10 +65,10 @@ def test_names_are_voted_on_and_numbers_averaged(tmp_path: Path) -> None:
 
 def test_text_and_options_of_one_judge_are_measured_apart(tmp_path: Path) -> None:
     rows = [
-        row("p", item, template, "YES" if scoring == "options" else "NO", "YES", scoring=scoring)
+        decision("p", item, template, "YES" if scoring == "options" else "NO", scoring=scoring)
         for scoring, item, template in product(("options", "generate"), "xyz", "12")
     ]
-    found = measure_log(written(tmp_path / "log", rows))
+    found = measure_log(write_log(tmp_path / "log", rows))
     table = found.table("configurations").rows
     assert {one["set"]: one["accuracy"] for one in table} == {
         "fact, generate": 0.0, "fact, options": 1.0
@@ -97,12 +82,12 @@ def test_a_missing_row_leaves_out_its_item_and_no_wording(tmp_path: Path) -> Non
     """`b` lacks an answer or two under two of three wordings, and most of them under a fourth."""
     lacks = {("2", 3), ("3", 4), ("3", 5)} | {("4", item) for item in range(8, 20)}
     rows = [
-        row(judge, f"i{item}", wording, "YES" if (item + int(wording)) % 3 else "NO", "YES")
+        decision(judge, f"i{item}", wording, "YES" if (item + int(wording)) % 3 else "NO")
         for judge, item, wording in product("ab", range(20), "1234")
         if judge == "a" or (wording, item) not in lacks
     ]
-    rows += [row("c", f"i{item}", "1", "YES", "YES") for item in range(20)]
-    found = measure_log(written(tmp_path / "log", rows)).table("configurations").rows
+    rows += [decision("c", f"i{item}", "1", "YES") for item in range(20)]
+    found = measure_log(write_log(tmp_path / "log", rows)).table("configurations").rows
     a, b = ({one["judge"]: one for one in found}[judge] for judge in "ab")
     assert tuple(a[name] for name in COUNTS) == (4, 20, 0, "–")
     assert tuple(b[name] for name in COUNTS) == (3, 17, 3, "4 (40%)")
@@ -111,11 +96,17 @@ def test_a_missing_row_leaves_out_its_item_and_no_wording(tmp_path: Path) -> Non
 def test_a_judge_of_few_items_is_no_best_judge(tmp_path: Path) -> None:
     # Seven judges answer three of every seven items each, and none answers half.
     rows = [
-        row(f"j{(item + place) % 7}", f"i{item}", "1", "4" if (item + place) % 7 == 3 else "3", "4")
+        decision(
+            f"j{(item + place) % 7}",
+            f"i{item}",
+            "1",
+            "4" if (item + place) % 7 == 3 else "3",
+            gold="4",
+        )
         for item, place in product(range(21), range(3))
     ]
-    rows += [row("a", f"k{item}", "1", "4", "4") for item in range(3)]  # beside no other judge
-    result = measure_log(written(tmp_path / "log", rows))
+    rows += [decision("a", f"k{item}", "1", "4", gold="4") for item in range(3)]
+    result = measure_log(write_log(tmp_path / "log", rows))
     strategies = [str(one["strategy"]) for one in result.table("panels").rows]
     assert "mean single judge" in strategies
     assert not [name for name in strategies if name.startswith("best judge")]
@@ -130,11 +121,11 @@ def test_a_panel_gains_over_judges_that_count_alike_each_on_its_own_items(tmp_pa
         "d": dict.fromkeys((0, 2, 4, 6), False),
     }
     rows = [
-        row(judge, f"i{n}", "t", "YES" if right else "NO", "YES")
+        decision(judge, f"i{n}", "t", "YES" if right else "NO")
         for judge, own in said.items()
         for n, right in own.items()
     ]
-    found = measure_log(written(tmp_path / "log", rows))
+    found = measure_log(write_log(tmp_path / "log", rows))
     panels = {str(one["strategy"]).split(":")[0]: one for one in found.table("panels").rows}
     assert panels["mean single judge"]["accuracy"] == pytest.approx((0.5 + 0.5 + 1 + 0) / 4)
     assert panels["mean single judge"]["gain"] is None
@@ -148,15 +139,17 @@ def test_a_panel_gains_over_judges_that_count_alike_each_on_its_own_items(tmp_pa
 def test_a_log_that_cannot_be_measured_and_options_that_do_not_fit_are_refused(
     tmp_path: Path,
 ) -> None:
-    rows = [row(judge, item, "1", "YES", "YES") for judge, item in product("pqr", "xyz")]
-    log = written(tmp_path / "log", rows)
+    rows = [decision(judge, item, "1", "YES") for judge, item in product("pqr", "xyz")]
+    log = write_log(tmp_path / "log", rows)
     assert measure_log(log).table("panels").rows
     with pytest.raises(JudgeSenseError, match="under two templates"):
         measure_log(log, panel=False)
     with pytest.raises(JudgeSenseError, match="--by colour"):
         measure_log(log, by="colour")
     with pytest.raises(JudgeSenseError, match="no gold label"):
-        measure_log(written(tmp_path / "no", [row("p", "x", t, "YES", "") for t in "12"]))
+        measure_log(
+            write_log(tmp_path / "no", [decision("p", "x", t, "YES", gold="") for t in "12"])
+        )
     study = ["study", "paraphrase-robustness", "--out", str(tmp_path / "out")]
     for given, named in (
         (["--log", str(log), "--judge", "gpt-4o"], "--judge"),
