@@ -17,8 +17,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.metric_modules.registry import METRICS, metric_path
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit
-from judgesense_dataset.audit.findings import ERROR
-from judgesense_dataset.folder import AUDIT_FIGURE, PROMPTS, README, SPLIT, configs, is_hub_folder
+from judgesense_dataset.audit.checks import ERROR
+from judgesense_dataset.folder import PROMPTS, README, SPLIT, configs, is_hub_folder
 from judgesense_dataset.load import load_benchmark
 
 TAG = f"v{__version__}"
@@ -31,7 +31,7 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
     """The publication of a folder that ``judgesense dataset build`` made.
 
     The folder is loaded as a run loads it, and audited; ``audited=False`` skips the audit, which
-    holds every pair in memory. Published are README.md, the figure of its audit and the Parquet
+    holds every pair in memory. Published are README.md and the Parquet
     files of its configs.
 
     Raises JudgeSenseError for a missing folder, a card that declares no configs, rows that cannot
@@ -47,8 +47,7 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
     if audited and set(paths) != {PROMPTS}:
         _refuse_errors(folder)
     data = {path for files in paths.values() for path in files}
-    shown = [name for name in (README, AUDIT_FIGURE) if (folder / name).is_file()]
-    files: dict[str, Content] = {name: folder / name for name in shown}
+    files: dict[str, Content] = {README: folder / README}
     files |= {path.relative_to(folder).as_posix(): path for path in sorted(data)}
     return Publication(
         repo_id=repo_id,
@@ -57,7 +56,7 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
         message=f"Publish the dataset with judgesense {__version__}",
         tag=TAG,
         owned=lambda path: (
-            path == AUDIT_FIGURE
+            path == "audit.png"  # written by 0.2
             or (fnmatchcase(path, f"*/{SPLIT}.parquet") and path.count("/") == 1)
         ),
     )

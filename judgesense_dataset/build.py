@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -17,16 +17,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
 from judgesense_dataset import card
-from judgesense_dataset.audit import audit
-from judgesense_dataset.audit.figure import draw_audit
-from judgesense_dataset.audit.render import render as render_audit
+from judgesense_dataset.audit import audit, render
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.folder import (
     ALIASES,
-    AUDIT_FIGURE,
     PAIR_ROWS,
     PROMPT_ROWS,
     PROMPTS,
@@ -35,15 +32,7 @@ from judgesense_dataset.folder import (
     new_folder,
 )
 from judgesense_dataset.matching import match_items
-from judgesense_dataset.pairing import (
-    DESIGNS,
-    Cell,
-    grid,
-    group_items,
-    order_plan,
-    pair_rows,
-    plan,
-)
+from judgesense_dataset.pairing import DESIGNS, grid, group_items, order_plan, pair_rows, plan
 from judgesense_dataset.similarity import MODEL, Embedder
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
@@ -127,18 +116,15 @@ def build_dataset(
         if number is not None and number < 1:
             raise JudgeSenseError(f"the number of {name} must be at least 1, got {number}")
     known = load_templates(templates or TEMPLATES)
-    names = list(dict.fromkeys(n for name in sources for n in (NAMES if name == "all" else [name])))
-    if not names:
-        raise JudgeSenseError(f"no source named; choose from {', '.join(CHOICES)}")
     reader = Reader(mirror, revisions or {})
     facts = card.Facts(design=design, orders=orders, seed=seed)
     collected: list[Item] = []
-    for source in [_source(name, known, own, own_task) for name in names]:
-        got = _collected(source, known, reader, items, seed, match and source.public)
-        collected += got.items
-        facts.add_source(source.title, source.citation, got)
+    for source in _sources(sources, known, own, own_task):
+        chosen = _collected(source, known, reader, items, seed, match and source.public)
+        collected += chosen.items
+        facts.add_source(source.title, source.citation, chosen)
     groups = group_items(known, collected)
-    stamp = _Stamp() if verdicts and design != GRID_ONLY else None
+    validators = _FreeValidators() if verdicts and design != GRID_ONLY else None
     built = BuiltDataset(out, notes=facts.notes)
     with new_folder(out) as folder:
         schema = PROMPT_ROWS
@@ -150,21 +136,54 @@ def build_dataset(
                 before = prompts.num_rows
                 for row in _prompt_rows(entry, group, orders):
                     prompts.write(row)
-                counts = {"items": len(group), "prompts": prompts.num_rows - before}
-                cells: list[Cell] = []
+                counts = {"items": len(group), "prompts": prompts.num_rows - before, "pairs": 0}
                 if design != GRID_ONLY:
                     wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
                     cells = plan(entry, group, design, wanted, seed, orders)
                     counts["pairs"] = len(cells)
-                    _write_pairs(folder, entry, group, cells, stamp)
-                built.tasks[name] = counts
-                facts.add_task(entry, group, {**counts, "pairs": len(cells)})
-        if stamp is not None:
-            facts.notes.append(stamp.note)
+                    rows = pair_rows(entry, group, cells)
+                    with ConfigWriter(folder, name, PAIR_ROWS) as writer:
+                        while chunk := list(islice(rows, ROW_GROUP)):
+                            for row in validators.add(chunk) if validators else chunk:
+                                writer.write(row)
+                facts.add_task(entry, group, counts)
+                built.tasks[name] = {n: k for n, k in counts.items() if k or n != "pairs"}
+        if validators is not None:
+            facts.notes.append(validators.note)
         card.write_card(folder, facts)
         if 0 < sum(counts.get("pairs", 0) for counts in built.tasks.values()) <= AUDITED:
-            card.set_audit(folder, _audited(folder))
+            card.set_audit(folder, render(audit(folder), "md"))
     return built
+
+
+def _sources(
+    names: Sequence[str],
+    known: Mapping[str, TaskTemplates],
+    own: own_source.OwnData | None,
+    own_task: str | None,
+) -> list[DataSource]:
+    """The sources by name, checked to have templates for their tasks."""
+    sources = []
+    for name in dict.fromkeys(n for one in names for n in (NAMES if one == "all" else [one])):
+        if name != "own":
+            sources.append(get_source(name))
+        elif own is None or (own.path is None) == (not own.hub_id):
+            raise JudgeSenseError("the source own needs either --items FILE or --hub ID")
+        else:
+            task = own_task or (next(iter(known)) if len(known) == 1 else "")
+            if task not in known:
+                raise JudgeSenseError(f"the source own needs --task, one of {', '.join(known)}")
+            title = own.path.name if own.path else own.hub_id
+            collect = partial(own_source.collect, own, known[task])
+            sources.append(DataSource(task, title, collect, "", False))
+        if sources[-1].task not in known:
+            raise JudgeSenseError(
+                f"the source {name!r} has items of the task {sources[-1].task!r}, which the "
+                f"template file lacks; it has {', '.join(known)}"
+            )
+    if not sources:
+        raise JudgeSenseError(f"no source named; choose from {', '.join(CHOICES)}")
+    return sources
 
 
 def _collected(
@@ -183,19 +202,8 @@ def _collected(
     return Collected(matched.items, [*every.notes, matched.note])
 
 
-def _audited(folder: Path) -> str:
-    """The audit of a folder's pairs in Markdown, with its figure if matplotlib is installed."""
-    found = audit(folder)
-    try:
-        draw_audit(found, folder / AUDIT_FIGURE)
-    except MissingExtraError:
-        return render_audit(found, "md")
-    alt = "rows against distinct pairs and items, gold labels, and a perfect judge's JSS, by task"
-    return f"![{alt}]({AUDIT_FIGURE})\n\n{render_audit(found, 'md')}"
-
-
-class _Stamp:
-    """Fills the validation columns of rows with the verdicts that need no judge."""
+class _FreeValidators:
+    """The validators that need no judge: polarity, reading, and surface if its model is there."""
 
     def __init__(self) -> None:
         self._embedder: Embedder | None = Embedder()
@@ -205,7 +213,7 @@ class _Stamp:
             f"{MODEL}). `judgesense dataset validate` adds judges' and people's."
         )
 
-    def __call__(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def add(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """The rows with ``valid``, ``semantic_equivalence_score`` and ``validation``."""
         votes = {POLARITY: polarity_votes(rows), READING: reading_votes(rows)}
         if self._embedder is not None:
@@ -218,37 +226,9 @@ class _Stamp:
                     f"is missing ({error}). `judgesense dataset validate` adds it."
                 )
         for at, row in enumerate(rows):
-            said = {name: found[at] for name, found in votes.items()}
-            columns = verdict_columns(
-                *consensus(said), {name: vote.to_json() for name, vote in said.items()}
-            )
-            yield {**row, **columns}
-
-
-def _source(
-    name: str,
-    known: Mapping[str, TaskTemplates],
-    own: own_source.OwnData | None,
-    own_task: str | None,
-) -> DataSource:
-    """A source by name, checked to have templates for its task."""
-    if name != "own":
-        source = get_source(name)
-        if source.task not in known:
-            raise JudgeSenseError(
-                f"the source {name!r} has items of the task {source.task!r}, which the template "
-                f"file lacks; it has {', '.join(known)}"
-            )
-        return source
-    if own is None or (own.path is None) == (not own.hub_id):
-        raise JudgeSenseError("the source own needs either --items FILE or --hub ID")
-    task = own_task or (next(iter(known)) if len(known) == 1 else None)
-    if task not in known:
-        raise JudgeSenseError(
-            f"the source own needs --task, one of {', '.join(known)}; got {task!r}"
-        )
-    title = own.path.name if own.path else own.hub_id
-    return DataSource(task, title, partial(own_source.collect, own, known[task]), "", False)
+            of_pair = {name: of_rows[at] for name, of_rows in votes.items()}
+            validation = {name: vote.to_json() for name, vote in of_pair.items()}
+            yield {**row, **verdict_columns(*consensus(of_pair), validation)}
 
 
 def _pairs_wanted(
@@ -268,20 +248,6 @@ def _pairs_wanted(
             f"{capacity * rows_each}"
         )
     return wanted
-
-
-def _write_pairs(
-    folder: Path,
-    entry: TaskTemplates,
-    items: Sequence[Item],
-    cells: Iterable[Cell],
-    stamp: _Stamp | None,
-) -> None:
-    rows = pair_rows(entry, items, cells)
-    with ConfigWriter(folder, entry.task.name, PAIR_ROWS) as writer:
-        while chunk := list(islice(rows, ROW_GROUP)):
-            for row in chunk if stamp is None else stamp(chunk):
-                writer.write(row)
 
 
 def _prompt_rows(

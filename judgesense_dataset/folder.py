@@ -31,8 +31,6 @@ ALL, PROMPTS = "all", "prompts"
 """The configs beside the tasks': all pairs (the default), and the full item x template grid."""
 
 README = "README.md"
-AUDIT_FIGURE = "audit.png"
-"""The figure that the card shows, where matplotlib drew it."""
 
 ROW_GROUP = 2000
 """Rows per row group: the number in memory while a config is written or streamed."""

@@ -18,15 +18,17 @@ import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.tasks import Item
-from judgesense_dataset.audit.chance import (
+from judgesense_dataset.audit.shortcuts import (
     BAND,
-    Shortcut,
+    GradedText,
     feature_table,
     fitted_scores,
+    rules,
     shortcuts,
     system_table,
+    word_scores,
+    words,
 )
-from judgesense_dataset.audit.shortcuts import GradedText, rules, word_scores, words
 from judgesense_dataset.pairing import judged_text
 from judgesense_dataset.recognition import OPTIONS
 from judgesense_dataset.sources.loader import generator, quotas, shuffled
@@ -312,11 +314,7 @@ def _excess(total: Floats, slack: float) -> Floats:
 def _worst(pool: _Pool, chosen: Sequence[int]) -> float:
     """How far the audit would find the worst rule from chance; 1 more if it is no accident."""
     cases = _cases(pool.entry, [pool.items[at] for at in chosen])
-    found = shortcuts(cases, pool.labels).values()
-    worst = max((abs(rule.accuracy - 0.5) for rule in found), default=0.0)
-    told = any(rule.notable for rule in rules(cases, pool.labels))
-    return worst + (told or not all(map(_contains_chance, found)))
-
-
-def _contains_chance(rule: Shortcut) -> bool:
-    return rule.ci_low is None or rule.ci_high is None or rule.ci_low <= 0.5 <= rule.ci_high
+    measured = shortcuts(cases, pool.labels).values()
+    worst = max((abs(one.accuracy - 0.5) for one in measured), default=0.0)
+    notable = any(rule.notable for rule in rules(cases, pool.labels))
+    return worst + (notable or not all(one.contains_chance for one in measured))

@@ -237,7 +237,7 @@ def audit(
     Exit codes: 0 no errors; 1 errors found; 2 bad usage or input.
     """
     from judgesense_dataset.audit import audit as audit_dataset
-    from judgesense_dataset.audit.render import render
+    from judgesense_dataset.audit import render
 
     found = audit_dataset(dataset, revision=revision, exclude=opt.names(exclude) or ())
     typer.echo(render(found, format))

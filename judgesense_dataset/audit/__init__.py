@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-import gc
+import json
+import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judgesense_dataset.audit import checks, texts
-from judgesense_dataset.audit.chance import Shortcut
-from judgesense_dataset.audit.findings import ERROR, SEVERITIES, Finding, oracle
+from judgesense.reporting.documents import escape_markdown as escape
+from judgesense.text import aligned, s
+from judgesense_dataset.audit.checks import CHECKS, ERROR, SEVERITIES, WARNING, Finding, oracle
 from judgesense_dataset.audit.rows import TaskRows, read_audit_rows
+from judgesense_dataset.audit.shortcuts import (
+    BAND,
+    FEATURES,
+    MODEL,
+    POSITION,
+    SYSTEM,
+    Shortcut,
+)
+from judgesense_dataset.audit.texts import check_texts
+
+FORMATS = ("text", "md", "json")
+_RULES_TITLE = (
+    "Accuracy of rules that do not read. Chance is 0.5 on this scale, intervals are 95% over "
+    f"clusters, and {BAND[0]} to {BAND[1]} counts as chance. The model combines length, overlap, "
+    "sentences and punctuation, cross-validated over clusters:"
+)
+_COLUMNS = ("task", "rows", "items", "prompts", "pairs", "oracle raw", "oracle mapped", "gold")
 
 
 @dataclass(frozen=True)
@@ -47,10 +64,9 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """As JSON values: ``{"tasks": {name: ...}}``."""
         tasks = {name: asdict(task) for name, task in self.tasks.items()}
-        for task in tasks.values():
-            task["findings"] = list(task["findings"])
-        for name, measured in self.tasks.items():
-            tasks[name]["shortcuts"] = {m.name: m.to_dict() for m in measured.shortcuts.values()}
+        for name, task in self.tasks.items():
+            tasks[name]["findings"] = list(tasks[name]["findings"])
+            tasks[name]["shortcuts"] = {m.name: m.to_dict() for m in task.shortcuts.values()}
         return {"tasks": tasks}
 
     @property
@@ -70,43 +86,113 @@ def audit(
     ``exclude`` are the ids of pairs to leave out. Faults become findings; JudgeSenseError is
     raised only for unreadable input, naming file, row and column.
 
-    >>> found = audit("embedded")
-    >>> found.failed, found.tasks["coherence"].pairs
+    >>> result = audit("embedded")
+    >>> result.failed, result.tasks["coherence"].pairs
     (False, 250)
     """
-    with _without_collection():
-        tasks = read_audit_rows(dataset, revision, exclude)
-        found = {name: _audit(task) for name, task in tasks.items()}
-    return Audit(str(dataset or "embedded"), found)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Look for no reference cycles: rows form none, and the look takes a sixth of a large audit."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
+    tasks = read_audit_rows(dataset, revision, exclude)
+    return Audit(str(dataset or "embedded"), {name: _audit(task) for name, task in tasks.items()})
 
 
 def _audit(task: TaskRows) -> TaskAudit:
-    found = [finding for look in (*checks.CHECKS, *texts.CHECKS) for finding in look(task)]
-    shortcuts = texts.measure_shortcuts(task)
-    found += texts.shortcut_findings(task, shortcuts)
+    of_texts, shortcuts = check_texts(task)
+    findings = [finding for check in CHECKS for finding in check(task)] + of_texts
     gold = Counter(row.gold for row in task.rows if row.gold is not None)
     score = oracle(task.rows)
-    order = [*task.labels, *sorted(set(gold) - set(task.labels))]
     return TaskAudit(
         rows=len(task.rows),
         items=len(set(task.roots.values())),
-        prompts=len({side.prompt for row in task.rows for side in row.sides}),
+        prompts=len({prompt.text for row in task.rows for prompt in row.prompts}),
         pairs=len(task.distinct),
-        gold={label: gold[label] for label in order if gold[label]},
+        gold={
+            label: gold[label]
+            for label in (*task.labels, *sorted(set(gold) - set(task.labels)))
+            if gold[label]
+        },
         oracle_jss_raw=score.raw,
         oracle_jss_mapped=score.mapped,
-        findings=tuple(sorted(found, key=lambda f: SEVERITIES.index(f.severity))),
+        findings=tuple(sorted(findings, key=lambda f: SEVERITIES.index(f.severity))),
         shortcuts=shortcuts,
     )
+
+
+def render(audit: Audit, form: str) -> str:
+    """The audit as text, Markdown or JSON. Markdown has no heading, so that a card can hold it."""
+    return {"text": _text, "md": _markdown, "json": _json}[form](audit)
+
+
+def _json(audit: Audit) -> str:
+    return json.dumps(audit.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _text(audit: Audit) -> str:
+    lines = [f"Audit of {audit.dataset}: {_summary(audit)}", "", *aligned(_counts(audit))]
+    if rules := _rules(audit):
+        lines += ["", _RULES_TITLE, "", *aligned(rules)]
+    for name, task in audit.tasks.items():
+        lines += ["", f"{name}:"]
+        for finding in task.findings:
+            lines += textwrap.wrap(
+                f"{finding.severity:7}  {finding.code}: {finding.message}",
+                width=100,
+                initial_indent="  ",
+                subsequent_indent=" " * 11,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return "\n".join(lines)
+
+
+def _markdown(audit: Audit) -> str:
+    def table(rows: list[tuple[str, ...]]) -> list[str]:
+        head, *body = ["| " + " | ".join(row) + " |" for row in rows]
+        return [head, "| --- " * len(rows[0]) + "|", *body]
+
+    lines = [f"{_summary(audit).capitalize()}.", "", *table(_counts(audit))]
+    if rules := _rules(audit):
+        lines += ["", _RULES_TITLE, "", *table(rules)]
+    for name, task in audit.tasks.items():
+        lines += ["", f"**{name}**", ""]
+        lines += [f"- {f.severity} `{f.code}`: {escape(f.message)}" for f in task.findings]
+    return "\n".join(lines)
+
+
+def _counts(audit: Audit) -> list[tuple[str, ...]]:
+    """The table of counts, oracle scores and gold labels: a row a task."""
+    table: list[tuple[str, ...]] = [_COLUMNS]
+    for name, task in audit.tasks.items():
+        gold = ", ".join(f"{label}: {rows}" for label, rows in task.gold.items())
+        scores = (
+            "undefined" if score is None else f"{score:.4f}"
+            for score in (task.oracle_jss_raw, task.oracle_jss_mapped)
+        )
+        numbers = map(str, (task.rows, task.items, task.prompts, task.pairs))
+        table.append((name, *numbers, *scores, gold or "none"))
+    return table
+
+
+def _rules(audit: Audit) -> list[tuple[str, ...]]:
+    """The table of what shallow rules achieve: a row a task, a column a rule."""
+    present = {name for task in audit.tasks.values() for name in task.shortcuts}
+    names = [name for name in (POSITION, *FEATURES, SYSTEM, MODEL) if name in present]
+    if not names:
+        return []
+    rows = [
+        (task, *(_rule(of_task.shortcuts.get(name)) for name in names))
+        for task, of_task in audit.tasks.items()
+    ]
+    return [("task", *names), *rows]
+
+
+def _rule(shortcut: Shortcut | None) -> str:
+    if shortcut is None:
+        return "-"
+    if shortcut.ci_low is None or shortcut.ci_high is None:
+        return f"{shortcut.accuracy:.2f}"
+    return f"{shortcut.accuracy:.2f} [{shortcut.ci_low:.2f}, {shortcut.ci_high:.2f}]"
+
+
+def _summary(audit: Audit) -> str:
+    severities = [f.severity for task in audit.tasks.values() for f in task.findings]
+    counts = ((severities.count(name), name) for name in (ERROR, WARNING))
+    return " and ".join(f"{n} {name}{s(n)}" for n, name in counts)

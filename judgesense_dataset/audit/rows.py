@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import read_table
@@ -21,24 +17,20 @@ from judgesense_dataset.folder import is_hub_folder
 from judgesense_dataset.load import data_files, jsonl_pairs, load_pairs, locate
 from judgesense_dataset.polarity import INVERTED, cue, inverted_map
 from judgesense_dataset.recognition import OPTIONS, known_tasks, recognise, wording_of
-from judgesense_dataset.verdicts import read_verdicts, verdict_column
+from judgesense_dataset.verdicts import VerdictFile, read_verdicts, verdict_column
 
 LabelMap = Mapping[str, str]
-_Known = tuple[LabelMap, Mapping[str, str]]
-_Rows = Iterable[Mapping[str, Any]]
-_NEARBY = 4096
-"""What is remembered of the last texts: the pairs of an item lie together in most files."""
 
 
 @dataclass(frozen=True, slots=True)
-class PromptSide:
+class AuditPrompt:
     """One prompt of a pair.
 
     ``recorded`` is the file's label map, if any; ``map`` is that or else the known template's;
-    ``truth`` is the meaning of the wording, whatever the file says.
+    ``truth`` is the meaning of the wording, whatever the file says, and ``asks`` its cue.
     """
 
-    prompt: str
+    text: str
     wording: str
     known: bool
     recorded: LabelMap | None
@@ -57,300 +49,69 @@ class PromptSide:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One pair, as a row of the dataset."""
+    """One pair, as a row of the dataset.
+
+    ``texts`` are the judged texts: two options as shown, one text, or none. ``systems`` wrote them,
+    in the same order.
+    """
 
     number: int
     pair_id: str
-    a: PromptSide
-    b: PromptSide
+    a: AuditPrompt
+    b: AuditPrompt
     order: str
     gold: str | None
     item_id: str
     cluster_id: str
-    judged: str | None
+    texts: tuple[str, ...]
     fields: Mapping[str, str]
     license: str
     valid: bool | None
-    by_system: bool
-    systems: tuple[str, ...] = ()
-    source: str = ""
-    revision: str = ""
+    systems: tuple[str, ...]
+    source: str
+    revision: str
 
     @property
-    def sides(self) -> tuple[PromptSide, PromptSide]:
+    def prompts(self) -> tuple[AuditPrompt, AuditPrompt]:
         """Both prompts."""
         return self.a, self.b
-
-    @property
-    def options(self) -> tuple[str, str] | None:
-        """The two options as shown, of a comparative task."""
-        return _options(self.judged or "")
-
-
-@lru_cache(maxsize=_NEARBY)
-def _options(judged: str) -> tuple[str, str] | None:
-    found = OPTIONS.match(judged)
-    return (found.group(1), found.group(2)) if found else None
 
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The rows of one task, its labels, and the verdict files beside it.
+    """The rows of one task, its labels, the rows left out, and the verdict files beside it.
 
-    ``raters`` names the people behind the verdicts, by file, joined where a file has several.
+    ``verdicts`` has those on the task's pairs, by file.
     """
 
     name: str
     labels: tuple[str, ...]
     comparative: bool
     rows: tuple[AuditRow, ...]
-    verdicts: Mapping[str, Mapping[str, bool | None]] = field(default_factory=dict)
-    left_out: tuple[AuditRow, ...] = ()
-    raters: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[AuditRow, ...]
+    verdicts: Mapping[str, Mapping[str, bool | None]]
+    raters: Mapping[str, str]
 
     @cached_property
     def distinct(self) -> Sequence[AuditRow]:
         """The first row of every pair of prompts, in either order."""
-        return distinct_pairs(self.rows)
+        first: dict[frozenset[str], AuditRow] = {}
+        for row in self.rows:
+            first.setdefault(frozenset((row.a.text, row.b.text)), row)
+        return list(first.values())
+
+    @cached_property
+    def one_row_an_item(self) -> Sequence[AuditRow]:
+        """The first row of every item."""
+        first: dict[str, AuditRow] = {}
+        for row in self.rows:
+            first.setdefault(row.item_id, row)
+        return list(first.values())
 
     @cached_property
     def roots(self) -> Mapping[str, str]:
         """By item, its first twin; see `content_roots`."""
         return content_roots(self.rows)
-
-    @cached_property
-    def wordings(self) -> frozenset[str]:
-        """The wordings of all prompts."""
-        return frozenset(side.wording for row in self.rows for side in row.sides)
-
-
-class TableRows:
-    """The rows of a table of pairs as mappings, made one at a time; equal texts are one object."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._columns: dict[str, list[Any]] = {}
-        for name in table.column_names:
-            self._columns[name] = _values(table[name])
-            table = table.drop_columns([name])
-        for side in "ab":
-            self._columns[f"recorded_{side}"] = self._columns[f"label_map_{side}"]
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        names = tuple(self._columns)
-        for values in zip(*self._columns.values(), strict=True):
-            yield dict(zip(names, values, strict=True))
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    if not pa.types.is_string(column.type):
-        found: list[Any] = column.to_pylist()
-        return found
-    found = []
-    for chunk in column.dictionary_encode().unify_dictionaries().chunks:
-        if not found:
-            known = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
-        found += known[chunk.indices.fill_null(len(known) - 1).to_numpy()].tolist()
-    return found
-
-
-def read_audit_rows(
-    dataset: str | Path | None, revision: str | None = None, exclude: Collection[str] = ()
-) -> dict[str, TaskRows]:
-    """The rows of every task of a Hub dataset, a folder, or the embedded benchmark.
-
-    ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for unreadable input, naming
-    file and row, and for an excluded id that does not exist.
-    """
-    by_task, verdicts, raters = _rows_and_verdicts(dataset, revision)
-    if exclude:
-        known = {str(row["pair_id"]) for rows in by_task.values() for row in rows}
-        if unknown := [pair for pair in exclude if pair not in known]:
-            raise JudgeSenseError(f"--exclude {unknown[0]}: the dataset has no such pair")
-    return {
-        name: _task_rows(name, by_task.pop(name), verdicts, frozenset(exclude), raters)
-        for name in list(by_task)
-    }
-
-
-def _rows_and_verdicts(
-    dataset: str | Path | None, revision: str | None
-) -> tuple[dict[str, _Rows], dict[str, dict[str, bool | None]], dict[str, str]]:
-    """The completed rows by task, with recorded label maps; the verdict files; their raters."""
-    if dataset is not None and str(dataset) not in EMBEDDED_SETS:
-        folder = locate(dataset, revision).folder
-        if not is_hub_folder(folder):
-            by_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-            for own, row in jsonl_pairs(folder):
-                recorded = {f"recorded_{side}": _as_text(own, side) for side in "ab"}
-                by_task[row["task_type"]].append({**row, **recorded})
-            files = {path.name: read_verdicts(path) for path in _verdict_files(folder)}
-            raters = {name: ", ".join(sorted(one.raters)) for name, one in files.items()}
-            verdicts = {name: one.verdicts for name, one in files.items()}
-            return dict(by_task), verdicts, {name: who for name, who in raters.items() if who}
-    table = load_pairs(dataset, revision)
-    names = table["task_type"].unique().to_pylist()
-    if len(names) == 1:
-        return {names[0]: TableRows(table)}, {}, {}
-    tasks = {name: table.filter(pc.equal(table["task_type"], name)) for name in names}
-    return {name: TableRows(tasks.pop(name)) for name in names}, {}, {}
-
-
-def _verdict_files(folder: Path) -> list[Path]:
-    firsts = {path: next(read_table(path)).values for path in data_files(folder)}
-    return [path for path, row in firsts.items() if verdict_column(row) and "prompt_a" not in row]
-
-
-def _as_text(row: Mapping[str, Any], side: str) -> str | None:
-    """The recorded label map as text; the file may hold a JSON object or a JSON string."""
-    given = row.get(f"label_map_{side}")
-    return dump_label_map(given) if isinstance(given, dict) else given
-
-
-def _of_task(
-    verdicts: Mapping[str, Mapping[str, bool | None]], rows: _Rows
-) -> dict[str, dict[str, bool | None]]:
-    """The verdicts on these rows' pairs, by file."""
-    ids = [str(row["pair_id"]) for row in rows] if verdicts else []
-    found = {name: {i: said[i] for i in ids if i in said} for name, said in verdicts.items()}
-    return {name: said for name, said in found.items() if said}
-
-
-def _task_rows(
-    name: str,
-    rows: _Rows,
-    verdicts: Mapping[str, Mapping[str, bool | None]],
-    exclude: frozenset[str],
-    raters: Mapping[str, str],
-) -> TaskRows:
-    labels, comparative = _labels(name, rows)
-    verdicts = _of_task(verdicts, rows)
-    known = _recogniser(name)
-    kept: list[AuditRow] = []
-    left_out: list[AuditRow] = []
-    sides: dict[tuple[str, str, str | None], PromptSide] = {}
-    for number, row in enumerate(rows, 1):
-        found = known(row["prompt_a"]) or known(row["prompt_b"])
-        pair = []
-        for letter in "ab":
-            prompt = row[f"prompt_{letter}"]
-            wording = row[f"template_{letter}"] or prompt.split("\n", 1)[0]
-            key = (prompt, wording, row[f"recorded_{letter}"])
-            if key not in sides:
-                sides[key] = _side(known(prompt), labels, row, letter, wording)
-            pair.append(sides[key])
-        item = str(row["item_id"] or f"row-{number}")
-        read = AuditRow(
-            number=number,
-            pair_id=str(row["pair_id"]),
-            a=pair[0],
-            b=pair[1],
-            order=str(row["order"]),
-            gold=row["ground_truth_label"],
-            item_id=item,
-            cluster_id=str(row["cluster_id"] or item),
-            judged=row["response_being_judged"],
-            fields=found[1] if found else _NO_FIELDS,
-            license=row["license"] or "",
-            valid=row["valid"],
-            by_system=bool(row["system_id"]),
-            systems=_systems(row["system_id"] or "", str(row["order"])),
-            source=row["source_benchmark"] or "",
-            revision=row["source_revision"] or "",
-        )
-        (left_out if read.pair_id in exclude else kept).append(read)
-    if not kept:
-        raise JudgeSenseError(f"task {name!r}: --exclude leaves no row")
-    said_by = {file: rater for file, rater in raters.items() if file in verdicts}
-    return TaskRows(name, labels, comparative, tuple(kept), verdicts, tuple(left_out), said_by)
-
-
-_NO_FIELDS: Mapping[str, str] = {}
-
-
-def _recogniser(task: str) -> Callable[[str], _Known | None]:
-    """From a prompt to the label map of the known template it is of, and the item's fields."""
-    maps: dict[int, LabelMap] = {}
-
-    @lru_cache(maxsize=_NEARBY)
-    def known(prompt: str) -> _Known | None:
-        if (found := recognise(task, prompt)) is None:
-            return None
-        template, fields = found
-        return maps.setdefault(id(template), dict(template.label_map)), fields
-
-    return known
-
-
-def _systems(names: str, order: str) -> tuple[str, ...]:
-    """The systems that wrote the judged texts, in the order shown."""
-    systems = tuple(names.split("|")) if names else ()
-    return systems[::-1] if order == "BA" else systems
-
-
-def _labels(name: str, rows: _Rows) -> tuple[tuple[str, ...], bool]:
-    """The decision space: the known task's, else that of the label maps or the gold labels."""
-    if name in known_tasks():
-        task = known_tasks()[name].task
-        return task.labels, task.comparative
-    seen: dict[str, None] = {}
-    for row in rows:
-        for letter in "ab":
-            if row[f"label_map_{letter}"]:
-                seen.update(dict.fromkeys(_parsed(row, letter).values()))
-    if not seen:
-        seen = dict.fromkeys(
-            row["ground_truth_label"] for row in rows if row["ground_truth_label"] is not None
-        )
-    labels = tuple(sorted(seen, key=int) if is_scale(seen) else sorted(seen))
-    if set(labels) == {"NO", "YES"}:
-        labels = ("YES", "NO")
-    return labels, set(labels) == {"A", "B"}
-
-
-def _side(
-    found: _Known | None,
-    labels: tuple[str, ...],
-    row: Mapping[str, Any],
-    letter: str,
-    wording: str,
-) -> PromptSide:
-    prompt = row[f"prompt_{letter}"]
-    recorded = row[f"recorded_{letter}"]
-    stated = _parsed(row, letter) if recorded else None
-    truth = found[0] if found else None
-    known, asks = truth is not None, None
-    if truth is None:
-        asks = cue(wording_of(prompt, row["response_being_judged"]), labels) if labels else None
-        truth = inverted_map(labels) if asks == INVERTED else {x: x for x in labels}
-        if asks is None and stated is not None:
-            truth = stated
-    # Without label maps, a dataset is measured with the known templates' maps or unmapped.
-    applied = stated or (truth if known else {label: label for label in labels})
-    return PromptSide(prompt, wording, known, stated, applied, truth, asks)
-
-
-def _parsed(row: Mapping[str, Any], letter: str) -> LabelMap:
-    text = row[f"label_map_{letter}"]
-    try:
-        return load_label_map(text)
-    except ValueError as error:
-        raise JudgeSenseError(
-            f"pair {row['pair_id']!r} of task {row['task_type']!r}, column label_map_{letter}: "
-            f"must be a JSON object from raw answers to labels, got {text!r}"
-        ) from error
-
-
-def distinct_pairs(rows: Iterable[AuditRow]) -> list[AuditRow]:
-    """The first row of every pair of prompts, in either order."""
-    seen: set[tuple[str, str]] = set()
-    first = []
-    for row in rows:
-        a, b = row.a.prompt, row.b.prompt
-        key = (a, b) if a < b else (b, a)
-        if key not in seen:
-            seen.add(key)
-            first.append(row)
-    return first
 
 
 def content_roots(rows: Iterable[AuditRow]) -> dict[str, str]:
@@ -366,15 +127,168 @@ def content_roots(rows: Iterable[AuditRow]) -> dict[str, str]:
     owner: dict[object, str] = {}
     for row in rows:
         home.setdefault(row.item_id, row.item_id)
-        for key in _content_keys(row):
-            if (first := owner.setdefault(key, row.item_id)) != row.item_id:
+        fields = tuple(sorted(row.fields.values()))
+        for key in (row.a.text, row.b.text, fields):
+            if key and (first := owner.setdefault(key, row.item_id)) != row.item_id:
                 home[root(row.item_id)] = root(first)
     return {item: root(item) for item in home}
 
 
-def _content_keys(row: AuditRow) -> Iterator[object]:
-    """Keys that identify an item: either prompt, or the fields in any order."""
-    yield row.a.prompt
-    yield row.b.prompt
-    if row.fields:
-        yield tuple(sorted(row.fields.values()))
+def read_audit_rows(
+    dataset: str | Path | None, revision: str | None = None, exclude: Collection[str] = ()
+) -> dict[str, TaskRows]:
+    """The rows of every task of a Hub dataset, a folder, or the embedded benchmark.
+
+    ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for unreadable input, naming
+    file and row, and for an excluded id that does not exist.
+    """
+    rows, files = _rows_and_verdicts(dataset, revision)
+    if unknown := set(exclude) - {str(row["pair_id"]) for row in rows}:
+        raise JudgeSenseError(f"--exclude {min(unknown)}: the dataset has no such pair")
+    by_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_task[row["task_type"]].append(row)
+    return {
+        name: _task_rows(name, of_task, files, frozenset(exclude))
+        for name, of_task in by_task.items()
+    }
+
+
+def _rows_and_verdicts(
+    dataset: str | Path | None, revision: str | None
+) -> tuple[list[dict[str, Any]], dict[str, VerdictFile]]:
+    """The completed rows with the label maps that the file records, and the verdict files."""
+    if dataset is not None and str(dataset) not in EMBEDDED_SETS:
+        folder = locate(dataset, revision).folder
+        if not is_hub_folder(folder):
+            pairs = list(jsonl_pairs(folder))
+            firsts = {path: next(read_table(path)).values for path in data_files(folder)}
+            files = {
+                path.name: read_verdicts(path)
+                for path, first in firsts.items()
+                if verdict_column(first) and "prompt_a" not in first
+            }
+            return [{**row, **_recorded(recorded)} for recorded, row in pairs], files
+    rows = load_pairs(dataset, revision).to_pylist()
+    return [{**row, **_recorded(row)} for row in rows], {}
+
+
+def _recorded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The recorded label maps as text; a file may hold a JSON object or a JSON string."""
+    maps = {f"recorded_{letter}": row.get(f"label_map_{letter}") for letter in "ab"}
+    return {k: dump_label_map(v) if isinstance(v, dict) else v for k, v in maps.items()}
+
+
+def _task_rows(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    files: Mapping[str, VerdictFile],
+    exclude: frozenset[str],
+) -> TaskRows:
+    labels, comparative = _labels(name, rows)
+    # The pairs of an item lie together in most files.
+    known = lru_cache(maxsize=4096)(lambda prompt: recognise(name, prompt))
+    prompts: dict[tuple[str, ...], AuditPrompt] = {}
+    kept: list[AuditRow] = []
+    left_out: list[AuditRow] = []
+    for number, row in enumerate(rows, 1):
+        pair = [_prompt(row, letter, labels, known, prompts) for letter in "ab"]
+        match = known(row["prompt_a"]) or known(row["prompt_b"])
+        item = str(row["item_id"] or f"row-{number}")
+        judged = row["response_being_judged"] or ""
+        options = OPTIONS.match(judged)
+        systems = tuple(row["system_id"].split("|")) if row["system_id"] else ()
+        one = AuditRow(
+            number=number,
+            pair_id=str(row["pair_id"]),
+            a=pair[0],
+            b=pair[1],
+            order=str(row["order"]),
+            gold=row["ground_truth_label"],
+            item_id=item,
+            cluster_id=str(row["cluster_id"] or item),
+            texts=tuple(
+                text.strip()
+                for text in (options.groups() if options else (judged,))
+                if text.strip()
+            ),
+            fields=match[1] if match else {},
+            license=row["license"] or "",
+            valid=row["valid"],
+            systems=systems[::-1] if row["order"] == "BA" else systems,
+            source=row["source_benchmark"] or "",
+            revision=row["source_revision"] or "",
+        )
+        (left_out if one.pair_id in exclude else kept).append(one)
+    if not kept:
+        raise JudgeSenseError(f"task {name!r}: --exclude leaves no row")
+    ids = {str(row["pair_id"]) for row in rows}
+    verdicts = {
+        file: {pair: verdict for pair, verdict in one.verdicts.items() if pair in ids}
+        for file, one in files.items()
+    }
+    verdicts = {file: on_task for file, on_task in verdicts.items() if on_task}
+    raters = {file: ", ".join(sorted(files[file].raters)) for file in verdicts}
+    raters = {file: names for file, names in raters.items() if names}
+    return TaskRows(name, labels, comparative, tuple(kept), tuple(left_out), verdicts, raters)
+
+
+def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], bool]:
+    """The decision space, and whether two options are compared: the known task's, else from the
+    label maps or the gold labels.
+    """
+    if name in known_tasks():
+        task = known_tasks()[name].task
+        return task.labels, task.comparative
+    seen: dict[str, None] = {}
+    for row in rows:
+        for letter in "ab":
+            if row[f"label_map_{letter}"]:
+                seen.update(dict.fromkeys(_label_map(row, f"label_map_{letter}").values()))
+    if not seen:
+        golds = (row["ground_truth_label"] for row in rows)
+        seen = dict.fromkeys(gold for gold in golds if gold is not None)
+    labels = tuple(sorted(seen, key=int) if is_scale(seen) else sorted(seen))
+    if set(labels) == {"NO", "YES"}:
+        labels = ("YES", "NO")
+    return labels, set(labels) == {"A", "B"}
+
+
+def _prompt(
+    row: Mapping[str, Any],
+    letter: str,
+    labels: tuple[str, ...],
+    known: Callable[[str], Any],
+    prompts: dict[tuple[str, ...], AuditPrompt],
+) -> AuditPrompt:
+    """A prompt of a row; equal ones are the same object of ``prompts``."""
+    text = row[f"prompt_{letter}"]
+    wording = row[f"template_{letter}"] or text.split("\n", 1)[0]
+    key = (text, wording, row[f"recorded_{letter}"] or "")
+    if key in prompts:
+        return prompts[key]
+    recorded = _label_map(row, f"recorded_{letter}") if key[2] else None
+    same = {label: label for label in labels}
+    match, asks = known(text), None
+    if match is not None:
+        truth = match[0].label_map
+    else:
+        asks = cue(wording_of(text, row["response_being_judged"]), labels) if labels else None
+        truth = inverted_map(labels) if asks == INVERTED else same
+        if asks is None and recorded is not None:
+            truth = recorded
+    # Without label maps, a dataset is measured with the known templates' maps or unmapped.
+    applied = recorded or (same if match is None else truth)
+    prompts[key] = AuditPrompt(text, wording, match is not None, recorded, applied, truth, asks)
+    return prompts[key]
+
+
+def _label_map(row: Mapping[str, Any], column: str) -> LabelMap:
+    try:
+        return load_label_map(row[column])
+    except ValueError as error:
+        raise JudgeSenseError(
+            f"pair {row['pair_id']!r} of task {row['task_type']!r}, column "
+            f"{column.replace('recorded', 'label_map')}: must be a JSON object from raw answers to "
+            f"labels, got {row[column]!r}"
+        ) from error

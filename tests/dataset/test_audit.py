@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense_dataset.audit import Audit, audit
-from judgesense_dataset.audit.findings import SEVERITIES, catalogue
-from judgesense_dataset.audit.render import render
-from judgesense_dataset.audit.shortcuts import MIN_ITEMS, GradedText, near_duplicates, rules
+from judgesense_dataset.audit import Audit, audit, render
+from judgesense_dataset.audit.checks import SEVERITIES, catalogue
+from judgesense_dataset.audit.shortcuts import MIN_CLUSTERS, GradedText, rules
+from judgesense_dataset.audit.texts import near_duplicates
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.load import load_pairs
@@ -330,7 +330,7 @@ def test_single_words_that_give_the_label_away_are_found_only_across_clusters() 
     # A word that only an item's own cluster has is of no help to guess another cluster's label.
     own = [
         GradedText(f"c{at // 2}", "AB"[at // 2 % 2], (f"topic{at // 2}",), frozenset())
-        for at in range(4 * MIN_ITEMS)
+        for at in range(4 * MIN_CLUSTERS)
     ]
     assert not {rule.name: rule for rule in rules(own, ("A", "B"))}["words"].notable
 

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from judgesense.version import __version__
-from judgesense_dataset.audit import audit
-from judgesense_dataset.audit.render import render
+from judgesense_dataset.audit import audit, render
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.card import set_audit
 from judgesense_dataset.folder import (
@@ -143,11 +142,8 @@ def test_the_card_names_sources_revisions_papers_and_doubts(four_tasks: Path) ->
 def test_the_card_carries_the_audit(four_tasks: Path) -> None:
     text = (four_tasks / "README.md").read_text(encoding="utf-8")
     section = text.split("## Audit\n")[1].split("\n## ")[0]
-    picture, _, said = section.strip().partition("\n\n")
-    assert said == render(audit(four_tasks), "md")
-    assert said.startswith("0 errors")
-    assert picture.endswith("(audit.png)")
-    assert (four_tasks / "audit.png").read_bytes().startswith(b"\x89PNG")
+    assert section.strip() == render(audit(four_tasks), "md")
+    assert section.strip().startswith("0 errors")
 
 
 def test_an_audit_takes_its_place_in_the_card_and_a_second_one_replaces_it(

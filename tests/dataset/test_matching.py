@@ -8,8 +8,14 @@ import pytest
 
 from judgesense.tasks import Item
 from judgesense_dataset.audit import audit
-from judgesense_dataset.audit.chance import BAND, FAIL, PASS, Shortcut, shortcuts
-from judgesense_dataset.audit.shortcuts import GradedText
+from judgesense_dataset.audit.shortcuts import (
+    BAND,
+    FAIL,
+    PASS,
+    GradedText,
+    Shortcut,
+    shortcuts,
+)
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.matching import _Pool, match_items

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 import zipfile
@@ -90,10 +89,7 @@ def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish
         f"Publish the dataset with judgesense {__version__}"
     ]
     assert repo.tags == {TAG: repo.head}
-    card = repo.files["README.md"].content.decode()
-    pictures = re.findall(r"!\[.*\]\((.+)\)", card)
-    assert pictures == ["audit.png"]
-    for path in ("README.md", "factuality/test.parquet", "prompts/test.parquet", *pictures):
+    for path in ("README.md", "factuality/test.parquet", "prompts/test.parquet"):
         assert repo.files[path].content == (built / path).read_bytes()
     n = read_back(LOAD_DATASET).split()
     assert n[1] == "string"
