@@ -6,8 +6,8 @@ documentation are derived from these classes, and :func:`checked` validates all 
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
@@ -46,7 +46,8 @@ _MAPPING = re.compile(r"a valid dictionary(?: or instance of \w+)?")
 
 def _number(value: Any) -> Any:
     # Not made a float: a fingerprint covers the number as it was written.
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:
         raise ValueError("must be a number")
     return value
 
@@ -79,12 +80,16 @@ Price = Annotated[tuple[float, float], PlainValidator(_price)]
 """US dollars per million (input, output) tokens."""
 
 
-def limit(default: Any, description: str, **bounds: Any) -> Any:
-    """A field of prices, limits or hardware, which does not change an answer: a resumed run may
+def setting(default: Any, meaning: str, **bounds: Any) -> Any:
+    """A setting with its meaning, as help texts and the documentation show it."""
+    return Field(default, description=meaning, **bounds)
+
+
+def limit(default: Any, meaning: str, **bounds: Any) -> Any:
+    """A setting of prices, limits or hardware, which does not change an answer: a resumed run may
     have another value."""
-    return Field(
-        default, description=description, json_schema_extra={"fixes_answers": False}, **bounds
-    )
+    marks = {"fixes_answers": False}
+    return Field(default, description=meaning, json_schema_extra=marks, **bounds)
 
 
 class Declared(BaseModel):
@@ -96,95 +101,72 @@ class Declared(BaseModel):
 class Style(Declared):
     """How an endpoint wants to be asked: what differs between providers, as data."""
 
-    system_role: bool = Field(True, description="Send the system prompt as a message of its own.")
-    min_temperature: NotNegative = Field(
-        0.0, description="Lowest temperature the endpoint accepts."
+    system_role: bool = setting(True, "Send the system prompt as a message of its own.")
+    min_temperature: NotNegative = setting(0.0, "Lowest temperature the endpoint accepts.")
+    sends_temperature: bool = setting(True, "Send the temperature.")
+    sends_seed: bool = setting(True, "Send the seed.")
+    token_parameter: str = setting("max_tokens", "Name of the cap; or max_completion_tokens.")
+    reasoning_effort: bool = setting(False, "Takes reasoning_effort, which variants set.")
+    thinking_parameter: str | None = setting(
+        None, "What caps the tokens of thinking, such as thinking_budget or reasoning.max_tokens."
     )
-    sends_temperature: bool = Field(True, description="Send the temperature.")
-    sends_seed: bool = Field(True, description="Send the seed.")
-    token_parameter: str = Field(
-        "max_tokens", description="Name of the cap; or max_completion_tokens."
-    )
-    reasoning_effort: bool = Field(False, description="Takes reasoning_effort, which variants set.")
-    thinking_parameter: str | None = Field(
-        None,
-        description=(
-            "What caps the tokens of thinking, such as thinking_budget or reasoning.max_tokens."
-        ),
-    )
-    begins_thinking: bool = Field(
-        False, description="The server's chat template writes <think> itself."
-    )
-    json_schema: bool = Field(
-        True, description="answer_format=json sends a schema; false: JSON mode."
-    )
-    extra_body: dict[str, Any] = Field({}, description="Sent with every request as it is.")
+    begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
+    json_schema: bool = setting(True, "answer_format=json sends a schema; false: JSON mode.")
+    extra_body: dict[str, Any] = setting({}, "Sent with every request as it is.")
 
 
 class Options(Declared):
     """Settings of every engine."""
 
-    system_prompt: str = Field(
-        SYSTEM_PROMPT, description="System prompt; the first paper's by default."
+    system_prompt: str = setting(SYSTEM_PROMPT, "System prompt; the first paper's by default.")
+    max_tokens: int = setting(
+        MAX_TOKENS, "Cap on generated tokens; a list makes one judge of each.", ge=1
     )
-    max_tokens: int = Field(
-        MAX_TOKENS, description="Cap on generated tokens; a list makes one judge of each.", ge=1
-    )
-    temperature: NotNegative = Field(0.0, description="Sampling temperature; 0 is greedy.")
-    seed: int = Field(0, description="Seed of sampled answers; a run's --seed comes first.")
-    answer_format: Literal["json", "choice"] | None = Field(
-        None, description="json or choice: only a verdict can be written (vllm, api)."
+    temperature: NotNegative = setting(0.0, "Sampling temperature; 0 is greedy.")
+    seed: int = setting(0, "Seed of sampled answers; a run's --seed comes first.")
+    answer_format: Literal["json", "choice"] | None = setting(
+        None, "json or choice: only a verdict can be written (vllm, api)."
     )
 
 
 class LocalOptions(Options):
     """Settings of every engine that loads the model itself."""
 
-    revision: str | None = Field(None, description="Commit, branch or tag on the Hub.")
-    dtype: Literal["float32", "bfloat16", "float16", "auto"] | None = Field(
-        None, description="float32, bfloat16 or float16; float32 on a CPU."
+    revision: str | None = setting(None, "Commit, branch or tag on the Hub.")
+    dtype: Literal["float32", "bfloat16", "float16", "auto"] | None = setting(
+        None, "float32, bfloat16 or float16; float32 on a CPU."
     )
-    thinking: bool = Field(
-        False, description="Let the model think aloud first; raise max_tokens with it."
-    )
-    gguf_file: str | None = Field(
-        None, description="The file to load from a Hub repository of GGUF files."
-    )
+    thinking: bool = setting(False, "Let the model think aloud first; raise max_tokens with it.")
+    gguf_file: str | None = setting(None, "The file to load from a Hub repository of GGUF files.")
 
 
 class TransformersOptions(LocalOptions):
     """Settings of the engine transformers."""
 
-    device: str | None = Field(
-        None, description="cpu, cuda, cuda:1 or mps; the first GPU by default."
-    )
-    batch_tokens: int | None = Field(None, description="Tokens per forward pass.", ge=1)
+    device: str | None = setting(None, "cpu, cuda, cuda:1 or mps; the first GPU by default.")
+    batch_tokens: int | None = setting(None, "Tokens per forward pass.", ge=1)
 
 
 class VllmOptions(LocalOptions):
     """Settings of the engine vllm."""
 
-    load_format: str = Field("auto", description="vLLM's load format; dummy draws random weights.")
-    quantization: str | None = Field(None, description="Quantise while loading, such as fp8.")
-    batch_invariant: bool | None = Field(None, description="Answers do not depend on the batch.")
+    load_format: str = setting("auto", "vLLM's load format; dummy draws random weights.")
+    quantization: str | None = setting(None, "Quantise while loading, such as fp8.")
+    batch_invariant: bool | None = setting(None, "Answers do not depend on the batch.")
     tensor_parallel_size: int = limit(1, "GPUs that share each layer.", ge=1)
     pipeline_parallel_size: int = limit(1, "Groups of GPUs that share the layers.", ge=1)
     distributed_executor_backend: str | None = limit(None, "ray: one model on several machines.")
     gpu_memory_utilization: Number | None = limit(None, "Share of GPU memory vLLM may take (0.9).")
-    max_model_len: int | None = Field(
-        None, description="Context; the model's, at most 32768.", ge=1
-    )
+    max_model_len: int | None = setting(None, "Context; the model's, at most 32768.", ge=1)
     max_num_seqs: int | None = limit(None, "Prompts in flight.", ge=1)
-    enforce_eager: bool = Field(False, description="Run without CUDA graphs.")
+    enforce_eager: bool = setting(False, "Run without CUDA graphs.")
 
 
 class ApiOptions(Options):
     """Settings of the engine api."""
 
-    base_url: str | None = Field(
-        None, description="OpenAI-compatible endpoint; $OPENAI_BASE_URL by default."
-    )
-    provider: str | None = Field(None, description="Inference provider of huggingface_hub.")
+    base_url: str | None = setting(None, "OpenAI-compatible endpoint; $OPENAI_BASE_URL by default.")
+    provider: str | None = setting(None, "Inference provider of huggingface_hub.")
     key_variable: Variable | None = limit(
         None, "Environment variable of the key; $OPENAI_API_KEY by default."
     )
@@ -195,9 +177,9 @@ class ApiOptions(Options):
     tokens_per_minute: OneOrMore | None = limit(None, "The account's limit.")
     price: Price | None = limit(None, "INPUT,OUTPUT in US dollars per million tokens.")
     max_cost: NotNegative | None = limit(None, "US dollars that may be spent; needs a price.")
-    logprobs: bool = Field(True, description="Read option probabilities of the first token.")
-    floating: bool = Field(False, description="The name may come to mean another checkpoint.")
-    style: Style = Field(Style(), description="How the endpoint wants to be asked.")
+    logprobs: bool = setting(True, "Read option probabilities of the first token.")
+    floating: bool = setting(False, "The name may come to mean another checkpoint.")
+    style: Style = setting(Style(), "How the endpoint wants to be asked.")
 
 
 def _actors(value: Any) -> tuple[int, int]:
@@ -216,17 +198,15 @@ def _gpus(value: float) -> float:
 class RayOptions(Declared):
     """Settings of the engine ray, beside those of the engine in its actors."""
 
-    actor_engine: str | None = Field(
-        None, description="Engine in each actor; transformers by default."
+    actor_engine: str | None = setting(None, "Engine in each actor; transformers by default.")
+    ray_address: str | None = setting(None, "auto or HOST:PORT; this machine by default.")
+    ray_actors: Annotated[tuple[int, int], PlainValidator(_actors)] | None = setting(
+        None, "N or MIN,MAX; one per GPU by default."
     )
-    ray_address: str | None = Field(None, description="auto or HOST:PORT; this machine by default.")
-    ray_actors: Annotated[tuple[int, int], PlainValidator(_actors)] | None = Field(
-        None, description="N or MIN,MAX; one per GPU by default."
+    ray_gpus: Annotated[Number, AfterValidator(_gpus)] | None = setting(
+        None, "GPUs per actor; a share of one is fine."
     )
-    ray_gpus: Annotated[Number, AfterValidator(_gpus)] | None = Field(
-        None, description="GPUs per actor; a share of one is fine."
-    )
-    ray_cpus: NotNegative = Field(1.0, description="CPUs per actor.")
+    ray_cpus: NotNegative = setting(1.0, "CPUs per actor.")
 
 
 ENGINES: Mapping[str, type[Options]] = {

@@ -19,8 +19,7 @@ from judgesense.files.disk import open_bytes, replacing
 from judgesense.files.documents import parse_json
 from local_judges.api.endpoint import body_of, scorings_of
 from local_judges.api.judge import TOP_TOKENS, cost_of
-from local_judges.api.replies import answer_of
-from local_judges.api.retry import without_secrets
+from local_judges.api.replies import answer_of, without_secrets
 from local_judges.options import ApiOptions, made
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request

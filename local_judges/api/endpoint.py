@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import os
 import random
+import sys
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
-from ipaddress import ip_address
-from socket import inet_aton
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from local_judges.answer_format import fields_of, instruction_of, obeys
-from local_judges.api.bounded import bounded_hooks, bounded_sync_hooks
-from local_judges.api.replies import answer_of
-from local_judges.api.retry import FatalError, Retry, diagnose, without_secrets
+from local_judges.api.keys import NO_KEY, read_key, require_loggable
+from local_judges.api.replies import FatalError, answer_of, diagnose, without_secrets
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
 from local_judges.options import KEY_VARIABLE, ApiOptions, Style
 from local_judges.protocol import Answer, Request
@@ -31,7 +27,37 @@ TOP_LOGPROBS = 20
 TIMEOUT_S = 60.0
 LOOK_S = 10.0
 """Seconds per call while looking for what an endpoint can do."""
-_NO_KEY = "none"
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Exponential backoff with jitter, bounded in tries and in seconds; respects Retry-After."""
+
+    attempts: int = 6
+    budget_s: float = 120.0
+    first_s: float = 0.5
+    most_s: float = 30.0
+
+    def wait(self, attempt: int, retry_after: float | None, noise: float) -> float:
+        """Seconds to wait after this attempt (1-based); ``noise`` is uniform on [0, 1).
+
+        >>> Retry().wait(attempt=3, retry_after=None, noise=1.0)
+        2.0
+        """
+        jitter = 0.5 + 0.5 * noise
+        if retry_after is not None:
+            # An endpoint that says 0 must not be asked without a pause.
+            return max(retry_after + 0.1 * noise, self.first_s * jitter)
+        # 2.0**1024 overflows a float.
+        return min(self.most_s, self.first_s * 2.0 ** min(attempt - 1, 60)) * jitter
+
+
+class _TryError(Exception):
+    """A try that failed and may be worth another."""
+
+    def __init__(self, kind: str, reason: str, retry_after: float | None) -> None:
+        super().__init__(reason)
+        self.kind, self.reason, self.retry_after = kind, reason, retry_after
 
 
 class Endpoint:
@@ -51,9 +77,10 @@ class Endpoint:
             self.base_url = os.environ.get("OPENAI_BASE_URL") or None
         if self.base_url:
             require_loggable(self.base_url, options.key_variable or KEY_VARIABLE)
-        self._key = _read_key(options.key_variable, self.base_url)
+        self._key = read_key(options.key_variable, self.base_url)
+        # A budget alone allows as many tries as fit into it.
         budget_s = options.retry_budget_s
-        self.retry = retry or (Retry.within(budget_s) if budget_s else Retry())
+        self.retry = retry or (Retry(sys.maxsize, budget_s) if budget_s else Retry())
         self.timeout_s = options.timeout_s or min(TIMEOUT_S, self.retry.budget_s)
         if self.timeout_s > self.retry.budget_s:
             raise JudgeSenseError(
@@ -73,7 +100,7 @@ class Endpoint:
 
     def hide(self, text: str) -> str:
         """The text without the key and without anything that looks like one."""
-        return without_secrets(text if self._key == _NO_KEY else text.replace(self._key, "***"))
+        return without_secrets(text if self._key == NO_KEY else text.replace(self._key, "***"))
 
     def client(self) -> Any:
         """A new asynchronous client. Raises MissingExtraError if its package is not installed."""
@@ -81,25 +108,23 @@ class Endpoint:
             try:
                 from huggingface_hub import AsyncInferenceClient
             except ImportError as error:
-                raise MissingExtraError(
-                    "huggingface_hub", "api", "an inference provider"
-                ) from error
+                package, purpose = "huggingface_hub", "an inference provider"
+                raise MissingExtraError(package, "api", purpose) from error
             return AsyncInferenceClient(
                 provider=self.provider, api_key=self._key, timeout=self.timeout_s
             )
         try:
+            import aiohttp  # noqa: F401
             from openai import AsyncOpenAI, DefaultAioHttpClient
         except ImportError as error:
-            raise MissingExtraError("openai", "api", "an API judge") from error
-        if importlib.util.find_spec("aiohttp") is None:
-            raise MissingExtraError("aiohttp", "api", "an API judge")
+            raise MissingExtraError(error.name or "openai", "api", "an API judge") from error
         # A request over aiohttp takes two thirds of the processor time of one over httpx.
         return AsyncOpenAI(
             api_key=self._key,
             base_url=self.base_url,
             timeout=self.timeout_s,
             max_retries=0,
-            http_client=DefaultAioHttpClient(event_hooks=bounded_hooks()),
+            http_client=DefaultAioHttpClient(event_hooks={"response": [_as_utf_8]}),
         )
 
     def find_scorer(self, tries: int = 3) -> TokenScorer | None:
@@ -116,28 +141,22 @@ class Endpoint:
         if self._looked or not self.base_url or self.provider or any(counted):
             return self.scorer
         try:
-            from openai import APIConnectionError, DefaultHttpxClient, OpenAI
+            from openai import APIConnectionError, OpenAI
         except ImportError as error:
             raise MissingExtraError("openai", "api", "an API judge") from error
-        asked = body_of(Request("", "", ()), model=self.model, options=options, logprobs=True)
-        timeout_s = min(self.timeout_s, LOOK_S)
+        body = body_of(Request("", "", ()), model=self.model, options=options, logprobs=True)
         # The scorer keeps the client for its tokenizer.
-        http = DefaultHttpxClient(event_hooks=bounded_sync_hooks(timeout_s))
         client = OpenAI(
             api_key=self._key,
             base_url=self.base_url,
-            timeout=timeout_s,
+            timeout=min(self.timeout_s, LOOK_S),
             max_retries=tries - 1,
-            http_client=http,
         )
-        weakref.finalize(client, http.close)
+        weakref.finalize(client, client._client.close)
         try:
-            self.scorer = find_scorer(client, self.model, asked)
+            self.scorer = find_scorer(client, self.model, body)
         except APIConnectionError as error:
-            self._unreached = FatalError(
-                f"{diagnose(error, self.hide)[1]}; the endpoint has never answered: check that it "
-                "is up and that the URL is right"
-            )
+            self._unreached = _never_answered(diagnose(error, self.hide)[1])
             raise self._unreached from None
         self._looked = True
         return self.scorer
@@ -149,37 +168,62 @@ class Endpoint:
         ``answer_format`` that the endpoint refuses or ignores; JudgeSenseError for options that
         its tokenizer cannot spell.
         """
-        started = time.perf_counter()
-        for attempt in range(self.retry.attempts):
-            left = self.retry.budget_s - (time.perf_counter() - started)
-            try:
-                async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
-                    answer = await self._once(create, request, logprobs)
-                answer.latency_s = time.perf_counter() - started
-                return answer
-            except JudgeSenseError:
-                raise
-            except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
-                kind, reason, retry_after = diagnose(error, self.hide)
-            if kind == "fatal":
-                raise FatalError(reason)
-            if kind == "bad request":
-                if self.options.answer_format and not self._obeyed:
-                    await self._require_format(create, request, reason)
-                return Answer(error=reason, latency_s=time.perf_counter() - started)
-            wait = self.retry.wait(attempt, retry_after, self._noise())
-            late = time.perf_counter() - started + wait > self.retry.budget_s
-            last = late or attempt + 1 == self.retry.attempts
-            if not self.proven and kind == "unreachable" and (last or attempt >= 2):
-                raise FatalError(
-                    f"{reason}; the endpoint has never answered: check that it is up and that the "
-                    "URL is right"
-                )
-            if last:
-                break
-            await asyncio.sleep(wait)
-        tried = f"{attempt + 1} tries in {time.perf_counter() - started:.0f} s"
-        return Answer(error=f"{reason} ({tried})", latency_s=time.perf_counter() - started)
+        from tenacity import (
+            AsyncRetrying,
+            RetryCallState,
+            retry_if_exception_type,
+            stop_after_attempt,
+            stop_before_delay,
+        )
+
+        def error_of(state: RetryCallState) -> Any:
+            return state.outcome.exception() if state.outcome else None
+
+        def hopeless(state: RetryCallState) -> bool:
+            unreachable = error_of(state).kind == "unreachable"
+            return unreachable and not self.proven and state.attempt_number >= 3
+
+        def wait(state: RetryCallState) -> float:
+            retry_after = error_of(state).retry_after
+            return self.retry.wait(state.attempt_number, retry_after, self._noise())
+
+        retry, started = self.retry, time.perf_counter()
+        tries = AsyncRetrying(
+            retry=retry_if_exception_type(_TryError),
+            wait=wait,
+            stop=stop_after_attempt(retry.attempts) | stop_before_delay(retry.budget_s) | hopeless,  # type: ignore[operator]
+            reraise=True,
+        )
+        try:
+            answer = await tries(self._try, create, request, logprobs, started)
+        except _TryError as error:
+            if not self.proven and error.kind == "unreachable":
+                raise _never_answered(error.reason) from None
+            seconds = time.perf_counter() - started
+            count = tries.statistics["attempt_number"]
+            answer = Answer(error=f"{error.reason} ({count} tries in {seconds:.0f} s)")
+        answer.latency_s = time.perf_counter() - started
+        return answer
+
+    async def _try(
+        self, create: Create, request: Request, logprobs: bool, started: float
+    ) -> Answer:
+        """One try. Raises _TryError if another may succeed, FatalError if no prompt can."""
+        left = self.retry.budget_s - (time.perf_counter() - started)
+        try:
+            async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
+                return await self._once(create, request, logprobs)
+        except JudgeSenseError:
+            raise
+        except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
+            kind, reason, retry_after = diagnose(error, self.hide)
+        if kind == "fatal":
+            raise FatalError(reason)
+        if kind != "bad request":
+            raise _TryError(kind, reason, retry_after)
+        if self.options.answer_format and not self._obeyed:
+            await self._require_format(create, request, reason)
+        return Answer(error=reason)
 
     async def _once(self, create: Create, request: Request, logprobs: bool) -> Answer:
         body = body_of(request, model=self.model, options=self.options, logprobs=logprobs)
@@ -209,7 +253,7 @@ class Endpoint:
 
     async def _require_format(self, create: Create, request: Request, reason: str) -> None:
         """Raise FatalError if a prompt that was a bad request is none without the format."""
-        plain = replace(self.options, answer_format=None)
+        plain = self.options.model_copy(update={"answer_format": None})
         body = body_of(request, model=self.model, options=plain, logprobs=False)
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -226,6 +270,17 @@ class Endpoint:
                 else ', or try --set "style={json_schema: false}"'
             )
         )
+
+
+async def _as_utf_8(response: Any) -> None:
+    # The encoding of JSON, whatever the reply's header says.
+    response.encoding = "utf-8"
+
+
+def _never_answered(reason: str) -> FatalError:
+    return FatalError(
+        f"{reason}; the endpoint has never answered: check that it is up and that the URL is right"
+    )
 
 
 def scorings_of(options: ApiOptions) -> frozenset[str]:
@@ -304,65 +359,3 @@ def sender(client: Any, path: str = "/chat/completions") -> Create:
         return json.loads(reply) if isinstance(reply, str) else reply
 
     return post
-
-
-def require_loggable(url: str, key_variable: str) -> None:
-    """Raise JudgeSenseError if an endpoint's URL may hold a secret, because logs name the URL.
-
-    Also for one that is no URL of a host.
-    """
-    try:
-        parts = urlsplit(url)
-        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError as error:
-        raise JudgeSenseError(f"the endpoint's URL is invalid: {error}") from None
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise JudgeSenseError(
-            "the endpoint's URL holds a name, a password or a query, which would be logged; put "
-            f"the key into the environment variable {key_variable}"
-        )
-    if not named or not url.isprintable() or " " in url:
-        raise JudgeSenseError("the endpoint's URL must be such as https://HOST/v1")
-
-
-def is_here(url: str | None) -> bool:
-    """Whether a URL names this machine, by any of its addresses.
-
-    >>> is_here("http://127.0.0.1:8000/v1"), is_here("http://127.0.0.1.example.org/v1")
-    (True, False)
-    """
-    host = ((urlsplit(url).hostname if url else None) or "").rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        try:
-            # Short forms, such as 127.1, which clients take as well.
-            address = ip_address(inet_aton(host))
-        except OSError:
-            return False
-    address = getattr(address, "ipv4_mapped", None) or address
-    # A server that listens on 0.0.0.0 tells people to ask there.
-    return address.is_loopback or address.is_unspecified
-
-
-def _read_key(variable: str | None, base_url: str | None) -> str:
-    """The key; ``variable`` is None unless one was named.
-
-    A server on this machine gets a key only if its variable was named: it seldom needs one, and
-    whoever opened the port should not get the account's.
-    """
-    if variable is None and is_here(base_url):
-        return _NO_KEY
-    variable = variable or KEY_VARIABLE
-    if key := os.environ.get(variable, "").strip():
-        if not (key.isascii() and key.isprintable()):
-            raise JudgeSenseError(
-                f"the environment variable {variable} holds characters that an HTTP header cannot "
-                "carry; copy the key again"
-            )
-        return key
-    if is_here(base_url):
-        return _NO_KEY
-    raise JudgeSenseError(f"no key: set the environment variable {variable}")

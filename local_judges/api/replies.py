@@ -1,12 +1,22 @@
-"""Read the replies of a chat-completion endpoint: the text and the option log-probabilities."""
+"""Read what a chat-completion endpoint sends: answers, and errors as what to do about them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
+from judgesense.errors import JudgeSenseError
 from local_judges.protocol import Answer, Request
+
+_SECRET = re.compile(r"\b(?:sk|hf|gsk|xai|AIza)[-_A-Za-z0-9*.]{6,}")
+
+
+class FatalError(JudgeSenseError):
+    """No prompt can be answered: a wrong key, an unknown model, an unreachable endpoint."""
 
 
 def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> Answer:
@@ -106,3 +116,68 @@ def first_token_options(
         return None, min(mass, 1.0)
     values = (p if p else max(most[option], 1e-12) for option, p in found.items())
     return tuple(math.log(p) for p in values), min(mass, 1.0)
+
+
+def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, float | None]:
+    """(kind, reason without secrets, seconds of Retry-After) of an error that a call raised.
+
+    Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``busy`` and
+    ``unreachable`` (worth another try). ``hide`` removes secrets from a text. Raises ``error``
+    itself if it is none of these.
+    """
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    cause = error.__cause__ if _named(error, "APIConnectionError") else None
+    told = str(error) + (f" ({str(cause) or type(cause).__name__})" if cause else "")
+    # Hide before cutting: half a key would not be recognised.
+    message = hide(told or "no complete reply in time")[:300]
+    reason = f"{type(error).__name__}: {message}"
+    if status is not None:
+        reason = f"HTTP {status}: {message}"
+        quota = getattr(error, "code", None) == "insufficient_quota"
+        if status in (401, 402, 403, 404) or quota:
+            return "fatal", reason, None
+        if status in (408, 409, 425, 429) or status >= 500:
+            return "busy", reason, _retry_after(getattr(response, "headers", {}))
+        if status >= 400:
+            return "bad request", reason, None
+    # The reply cannot be parsed: not JSON, not UTF-8, a number of 5,000 digits.
+    if isinstance(error, (ValueError, RecursionError)):
+        return "busy", reason, None
+    if isinstance(error, (TimeoutError, OSError)) or _named(error, "APIConnectionError"):
+        return "unreachable", reason, None
+    # aiohttp's own errors, such as one for a status line that is none, are ClientErrors.
+    if _named(error, "APIError", "ClientError", "HTTPError", "TransportError"):
+        return "busy", reason, None
+    raise error
+
+
+def _named(error: Exception, *names: str) -> bool:
+    """Whether the error is one of these classes, without importing the client library."""
+    return any(kind.__name__ in names for kind in type(error).__mro__)
+
+
+def without_secrets(text: str) -> str:
+    """The text with anything that looks like a key replaced; providers echo keys in errors.
+
+    >>> without_secrets("Incorrect API key provided: sk-abcdef123456.")
+    'Incorrect API key provided: ***'
+    """
+    return _SECRET.sub("***", text)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from milliseconds, seconds or a date; None without a valid value."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        then = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    now = datetime.now(UTC if then.tzinfo else None)
+    return max(0.0, (then - now).total_seconds())

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from local_judges.api.bounded import ReplyBoundError
 from local_judges.api.replies import answer_of
 from local_judges.local.option_scoring import (
     MOST_TOKEN_IDS,
@@ -175,10 +174,7 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
         return TokenScorer(tokenizer, body)
     except APIConnectionError:
         raise
-    except (
-        OpenAIError, ReplyBoundError, AttributeError, LookupError, RecursionError, TypeError,
-        ValueError,
-    ):  # fmt: skip
+    except (OpenAIError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
 
 
@@ -190,7 +186,7 @@ def _object(send: Callable[[], Any]) -> dict[str, Any]:
     for _ in range(_TRIES):
         try:
             reply = send()
-        except (RecursionError, ReplyBoundError, ValueError):
+        except (RecursionError, ValueError):
             continue
         if isinstance(reply, dict):
             return reply

@@ -26,8 +26,8 @@ from fake_endpoint import FaultProxy, serving
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
 from judgesense.decisions.log import part_files, read_log
 from judgesense.tasks import Item, Task, Template, pair_up, render
+from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
-from local_judges.api.retry import Retry
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.runner import run_judge
 

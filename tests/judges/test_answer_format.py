@@ -18,8 +18,8 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.answer_format import instruction_of, obeys, schema_of
 from local_judges.api.batch_files import BatchFileJudge, write_batch
+from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
-from local_judges.api.retry import Retry
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.options import ApiOptions
 from local_judges.plan import Requests
@@ -181,7 +181,7 @@ def test_option_scoring_is_refused_before_a_call() -> None:
     ("asked", "message"),
     [
         ({"engine": "api", "base_url": "http://localhost/v1", "answer_format": "yaml"},
-         "answer_format: must be json or choice, got 'yaml'"),
+         "answer_format: must be 'json' or 'choice', got 'yaml'"),
         ({"engine": "transformers", "answer_format": "choice"}, "--scoring options"),
     ],
 )  # fmt: skip

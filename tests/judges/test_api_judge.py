@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,9 @@ from test_runner import benchmark, comparable, tells_parity
 
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
-from local_judges.api.retry import Retry, diagnose, without_secrets
+from local_judges.api.replies import diagnose, without_secrets
 from local_judges.callable_judge import CallableJudge
 from local_judges.options import Style
 from local_judges.protocol import Request
@@ -177,8 +179,7 @@ def test_a_failed_call_costs_nothing(tmp_path: Path) -> None:
 
 def test_a_retry_budget_alone_bounds_the_tries(tmp_path: Path) -> None:
     endpoint = FakeEndpoint(parity, fault_rate=1.0)
-    patient = Retry.within(1.0)
-    patient.first_s = patient.most_s = 0.02
+    patient = Retry(sys.maxsize, 1.0, first_s=0.02, most_s=0.02)
     with serving(endpoint) as url:
         asked = judge(url, retry=patient, timeout_s=0.1, concurrency=1)
         asked.endpoint.proven = True  # else three stalls in a row end the run
@@ -190,17 +191,17 @@ def test_a_retry_budget_alone_bounds_the_tries(tmp_path: Path) -> None:
 
 
 def test_waits_grow_to_a_bound_at_any_number_of_tries_and_are_never_none() -> None:
-    retry = Retry.within(1e6)
-    assert retry.wait(0, None, 0.5) < retry.wait(3, None, 0.5) < retry.most_s
+    retry = Retry()
+    assert retry.wait(1, None, 0.5) < retry.wait(4, None, 0.5) < retry.most_s
     assert retry.wait(100_000, None, 0.0) == retry.most_s / 2
-    assert retry.wait(0, 0.0, 0.0) == retry.first_s / 2
-    assert retry.wait(0, 40.0, 0.0) == 40.0
+    assert retry.wait(1, 0.0, 0.0) == retry.first_s / 2
+    assert retry.wait(1, 40.0, 0.0) == 40.0
 
 
 @pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, math.inf])
 def test_a_retry_budget_that_is_no_time_is_refused(budget: float) -> None:
-    with pytest.raises(JudgeSenseError, match="retry_budget_s must be"):
-        Retry.within(budget)
+    with pytest.raises(JudgeSenseError, match="retry_budget_s: must be"):
+        ApiJudge("m", base_url="http://localhost/v1", retry_budget_s=budget)
 
 
 def test_a_call_may_not_take_longer_than_all_tries_together() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import math
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -17,10 +16,9 @@ from test_runner import benchmark
 
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.api import bounded
+from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
-from local_judges.api.replies import answer_of, first_token_options
-from local_judges.api.retry import Retry, diagnose
+from local_judges.api.replies import answer_of, diagnose, first_token_options
 from local_judges.plan import Requests
 from local_judges.protocol import Answer, Request
 from local_judges.runner import ask_all, run_judge
@@ -159,23 +157,17 @@ class Sending(FakeEndpoint):
         return web.Response()
 
 
-GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
-
-
 @pytest.mark.parametrize(
     ("head", "again", "said"),
     [
         (b"220 smtp.example ready\r\n", b"", "status line"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", b"", "Length"),
         (b"HTTP/1.1 200 OK\r\n", b"X: %s\r\n" % (b"a" * 1000), "headers"),
-        (GZIP + gzip.compress(bytes(3 << 20)), b"", "larger than 2 MiB"),
-        (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", b" " * 65536, "larger than 2 MiB"),
     ],
 )
 def test_what_is_no_reply_of_http_or_has_no_end_is_an_error(
-    head: bytes, again: bytes, said: str, monkeypatch: pytest.MonkeyPatch
+    head: bytes, again: bytes, said: str
 ) -> None:
-    monkeypatch.setattr(bounded, "MOST_BYTES", 2 << 20)
     with serving(Sending(head, again)) as url:
         (answer,) = ask(judge(url))
     assert answer.error is not None
@@ -255,7 +247,7 @@ def test_money_that_is_none_is_refused(given: dict[str, Any]) -> None:
 
 
 def test_less_than_a_request_a_minute_is_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="1 or more"):
+    with pytest.raises(JudgeSenseError, match="equal to 1"):
         judge("http://127.0.0.1:1/v1", requests_per_minute=0.5)
 
 

@@ -287,7 +287,7 @@ def test_another_task_is_refused_before_anything_is_loaded(
     with pytest.raises(JudgeSenseError, match="judges the task relevance, not coherence"):
         judgesense.run(str(named), tasks=["coherence"], out=tmp_path / "run", note=str)
     (tmp_path / "i.jsonl").write_text('{"query": "q", "passage_a": "a"}\n')
-    with pytest.raises(JudgeSenseError, match=r"row 1: missing column 'passage_b'"):
+    with pytest.raises(JudgeSenseError, match=r"1: missing column 'passage_b'"):
         judgesense.judge_items(tmp_path / "i.jsonl", str(named), tmp_path / "v.csv")
     with pytest.raises(JudgeSenseError, match="unknown file type"):
         judgesense.judge_items(tmp_path / "i.jsonl", str(named), tmp_path / "v.txt")

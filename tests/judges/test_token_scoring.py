@@ -16,8 +16,8 @@ import judgesense
 from judgesense.decisions.log import SCORES_IN_FORM, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
+from local_judges.api.endpoint import Retry
 from local_judges.api.judge import TOP_TOKENS, WHOLE_OPTIONS, ApiJudge
-from local_judges.api.retry import Retry
 from local_judges.options import SYSTEM_PROMPT
 from local_judges.protocol import Request
 from local_judges.runner import ask_all
