@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
+from dataclasses import dataclass
 from typing import Any
 
-from judgesense.answers.text import BEGINS_THINKING
+from judgesense.answers.text import BEGINS_THINKING, THINKING_TAG
 from judgesense.errors import JudgeSenseError
 
 log = logging.getLogger(__name__)
@@ -39,24 +41,24 @@ class ChatFormat:
     ) -> None:
         self._settings = {**TEMPLATE_SETTINGS, "enable_thinking": thinking}
         self._model, self._tokenizer, self._thinking = model, tokenizer, thinking
-        self._with: dict[str, ChatFormat] = {}
+        self._with_system: dict[str, ChatFormat] = {}
         self.system_prompt = system_prompt or ""
         self.template: str | None = tokenizer.chat_template
         if isinstance(self.template, dict):  # tokenizers with several named templates
             self.template = self.template.get("default")
-        before, self._trims = self.system_prompt, False
+        system, self._trims = self.system_prompt, False
         if not self.template:
             log.warning("%s has no chat template; it gets plain prompts", model)
             self.kind = "plain"
             starts = tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
-            rendered = (tokenizer.bos_token if starts else "") + f"{_prefix(before)}{_MARK}\n"
+            rendered = (tokenizer.bos_token if starts else "") + f"{_prefix(system)}{_MARK}\n"
         else:
             self.kind = "chat"
-            rendered = self._render(tokenizer, before, _MARK, model)
-            if before and (rendered is None or before not in rendered):
+            rendered = self._rendered(system, _MARK)
+            if system and (rendered is None or system not in rendered):
                 self.kind = "chat, system text in the user's turn"
-                rendered = self._render(tokenizer, "", f"{_prefix(before)}{_MARK}", model)
-            padded = self._render(tokenizer, "", f"  {_MARK}  ", model)
+                rendered = self._rendered("", f"{_prefix(system)}{_MARK}")
+            padded = self._rendered("", f"  {_MARK}  ")
             self._trims = padded is not None and f"  {_MARK}  " not in padded
         if rendered is None or rendered.count(_MARK) != 1:
             raise JudgeSenseError(
@@ -68,7 +70,7 @@ class ChatFormat:
         self.begun = begun.group() if begun else ""
         self.thinks = thinking or bool(begun)
 
-    def _render(self, tokenizer: Any, system: str, user: str, model: str) -> str | None:
+    def _rendered(self, system: str, user: str) -> str | None:
         """The rendered conversation; None if the template refuses a system message."""
         import jinja2
 
@@ -76,7 +78,7 @@ class ChatFormat:
         messages.append({"role": "user", "content": user})
         try:
             return str(
-                tokenizer.apply_chat_template(
+                self._tokenizer.apply_chat_template(
                     messages,
                     chat_template=self.template,
                     tokenize=False,
@@ -88,16 +90,18 @@ class ChatFormat:
             if system:
                 return None
             raise JudgeSenseError(
-                f"the chat template of {model} cannot be rendered: {error}"
+                f"the chat template of {self._model} cannot be rendered: {error}"
             ) from error
 
     def render(self, text: str, system: str = "") -> str:
         """The full text that the model continues; ``system`` follows the system prompt."""
         if system:
-            if system not in self._with:
+            if system not in self._with_system:
                 whole = f"{_prefix(self.system_prompt)}{system}"
-                self._with[system] = ChatFormat(self._tokenizer, whole, self._model, self._thinking)
-            return self._with[system].render(text)
+                self._with_system[system] = ChatFormat(
+                    self._tokenizer, whole, self._model, self._thinking
+                )
+            return self._with_system[system].render(text)
         return self.head + (text.strip() if self._trims else text) + self.tail
 
     def describe(self) -> dict[str, Any]:
@@ -115,3 +119,47 @@ class ChatFormat:
 
 def _prefix(system: str) -> str:
     return f"{system}\n\n" if system else ""
+
+
+class ThinkingFormat:
+    """How thinking with a cap is opened and closed, by the model's own tags or ``<think>``.
+
+    The thinking is opened and closed for the model ("budget forcing" in Muennighoff et al. 2025,
+    "s1: Simple test-time scaling", section 3.1), so the cap holds for a model that was never
+    trained to think, too. What it writes then is its own.
+
+    ``opened`` follows the prompt unless the chat template writes it; ``closed`` comes before the
+    answer. ``end`` is the token of the closing tag, if that is a single one.
+    """
+
+    def __init__(self, tokenizer: Any, chat: ChatFormat, model: str) -> None:
+        self.chat = ChatFormat(tokenizer, chat.system_prompt, model, thinking=True)
+        known = {token.content: n for n, token in tokenizer.added_tokens_decoder.items()}
+        own = [text for text in known if THINKING_TAG.fullmatch(text) and "/" not in text]
+        tag = self.chat.begun.strip() or (own[0] if own else "<think>")
+        self._closing = f"{tag[0]}/{tag[1:]}"
+        self.opened = "" if self.chat.begun else f"{tag}\n"
+        self.closed = f"\n{self._closing}\n\n"
+        self.end: int | None = known.get(self._closing)
+
+    def render(self, text: str, system: str = "") -> str:
+        """The prompt up to where the thinking begins."""
+        return self.chat.render(text, system) + self.opened
+
+    def finished(self, text: str) -> str:
+        """The thinking with its closing tag; what a model wrote behind a tag of its own is cut."""
+        before = re.split(re.escape(self._closing), text, maxsplit=1)[0]
+        return before.rstrip() + self.closed
+
+    @property
+    def begun(self) -> str:
+        """The beginning of the thinking, as a log shows it."""
+        return self.chat.begun or self.opened
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What a model thought before its answer: the text with its tags, and the tokens written."""
+
+    text: str
+    n_tokens: int

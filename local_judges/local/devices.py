@@ -8,8 +8,6 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 
-DTYPES = ("float32", "bfloat16", "float16")
-
 
 def choose_device(asked: str | None) -> str:
     """The requested device, or the best one available: ``cuda``, ``mps``, ``cpu``.
@@ -43,22 +41,13 @@ def choose_dtype(asked: str | None, device: str) -> str:
     """
     import torch
 
-    if requested := requested_dtype(asked):
-        return requested
+    if asked not in (None, "auto"):
+        return str(asked)
     if device == "cpu" or device.startswith("mps"):
         return "float32"
     if torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False):
         return "float16"
     return "bfloat16"
-
-
-def requested_dtype(asked: str | None) -> str | None:
-    """The requested dtype; None for ``auto``. Raises JudgeSenseError if it is unknown."""
-    if asked is None or asked == "auto":
-        return None
-    if asked not in DTYPES:
-        raise JudgeSenseError(f"unknown dtype {asked!r}; choose one of {', '.join(DTYPES)}")
-    return asked
 
 
 def multiplies_slowly(dtype: Any, device: Any) -> bool:
@@ -72,15 +61,6 @@ def multiplies_slowly(dtype: Any, device: Any) -> bool:
         torch.float16: "_is_mkldnn_fp16_supported",
     }
     return not getattr(torch.ops.mkldnn, supported[dtype])()
-
-
-def cpu_has_bfloat16() -> bool:
-    """Whether this CPU multiplies bfloat16 numbers itself (AVX512-BF16 or AMX)."""
-    import torch
-
-    # Older versions of torch cannot tell.
-    known = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(known.get("avx512_bf16") or known.get("amx_bf16"))
 
 
 def free_memory(device: str) -> int | None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from local_judges.local.decoding import Decoding
+from local_judges.local.local_model import Decoding
 from local_judges.local.option_scoring import (
     ROOT,
     OptionTrie,

