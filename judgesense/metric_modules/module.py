@@ -10,61 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.matching import METHODS
-from judgesense.metric_modules.registry import METRICS
-from judgesense.statistics.inputs import is_ordered, numbers
-
-
-def text_rows(values: Any, name: str) -> None:
-    """Raise ValueError unless every row is a string."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == "U" and values.ndim == 1:
-        return
-    _check_list(values, name, "string")
-    if not all(issubclass(kind, str) for kind in set(map(type, values))):
-        row, value = next((r, v) for r, v in enumerate(values) if not isinstance(v, str))
-        raise ValueError(
-            f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass text, and "
-            "'UNCLEAR' for a decision that could not be read"
-        )
-
-
-def answer_rows(values: Any, name: str) -> None:
-    """Raise ValueError unless the rows are strings, or all of them lists of strings."""
-    _check_list(values, name, "string")
-    if not len(values) or isinstance(next(iter(values)), str):
-        return text_rows(values, name)
-    for row, answers in enumerate(values):
-        if isinstance(answers, (str, bytes)) or not hasattr(answers, "__len__"):
-            raise ValueError(
-                f"{name}[{row}] is {answers!r} and {name}[0] is a list: pass a list of accepted "
-                "answers in every row, or a string in every row"
-            )
-        text_rows(answers, f"{name}[{row}]")
-
-
-def number_rows(values: Any, name: str) -> None:
-    """Raise ValueError unless every row is a finite number."""
-    numbers(values, name)
-
-
-def score_rows(values: Any, name: str) -> None:
-    """Raise ValueError unless the rows are lists of finite numbers of equal length."""
-    numbers(values, name, 2)
-
-
-def _check_list(values: Any, name: str, of: str) -> None:
-    if not is_ordered(values):
-        raise ValueError(f"{name} is a {type(values).__name__}: pass a list with one {of} per row")
-
-
-ROWS: Mapping[str, Mapping[str, Callable[[Any, str], None]]] = {
-    "jss": {"predictions": text_rows, "references": text_rows},
-    "paraphrase_robustness": {"predictions": score_rows, "references": number_rows},
-    "prompt_sensitivity": {"predictions": score_rows},
-    "ranking_stability": {"predictions": score_rows},
-    "position_bias": {"predictions": text_rows, "references": text_rows},
-    "answer_match": {"predictions": text_rows, "references": answer_rows},
-}
-"""The inputs of each metric, each with the function that refuses bad rows of it."""
+from judgesense.metric_modules.registry import METRICS, Check, answer_rows, number_rows, score_rows
 
 
 class CheckedRows:
@@ -89,7 +35,7 @@ class CheckedRows:
     def _info(self) -> Any:
         import evaluate
 
-        function = METRICS[self.metric]
+        function = METRICS[self.metric].function
         kind = function.__annotations__["return"]
         result = vars(inspect.getmodule(function))[kind] if isinstance(kind, str) else kind
         returned = ", ".join(field.name for field in dataclasses.fields(result))
@@ -97,18 +43,19 @@ class CheckedRows:
             description=self.description,
             citation=self.citation_text,
             inputs_description=f"{inspect.getdoc(function)}\n\nFields returned: {returned}.",
-            features=_features(ROWS[self.metric]),
+            features=_features(METRICS[self.metric].inputs),
         )
 
     def _compute(self, predictions: Any, references: Any = None, **options: Any) -> dict[str, Any]:
         rows = (predictions,) if references is None else (predictions, references)
-        return METRICS[self.metric](*rows, **options).to_dict()
+        return METRICS[self.metric].function(*rows, **options).to_dict()
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **others: Any) -> None:
         """Add rows; see `evaluate.EvaluationModule.add_batch`."""
         given = {"predictions": predictions, "references": references}
-        rows = {name: given[name] for name in ROWS[self.metric]}
-        for name, check in ROWS[self.metric].items():
+        inputs = METRICS[self.metric].inputs
+        rows = {name: given[name] for name in inputs}
+        for name, check in inputs.items():
             check(rows[name], name)
             if not len(rows[name]):
                 raise ValueError(f"{name} is empty: pass at least one row")
@@ -123,7 +70,7 @@ class CheckedRows:
     def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
         """Add one row; see `evaluate.EvaluationModule.add`."""
         row = {"predictions": prediction, "references": reference}
-        for name, check in ROWS[self.metric].items():
+        for name, check in METRICS[self.metric].inputs.items():
             check([row[name]], name)
         super().add(prediction=prediction, reference=reference, **others)  # type: ignore[misc]
 
@@ -131,10 +78,11 @@ class CheckedRows:
         """Compute the metric; see `evaluate.EvaluationModule.compute`."""
         if predictions is None and references is None and not len(self):  # type: ignore[arg-type]
             raise ValueError("no rows: pass predictions, or call add_batch first")
-        own = _options(METRICS[self.metric])
+        own = _options(METRICS[self.metric].function)
         if self.metric == "answer_match":
             own = own.union(*map(_options, METHODS.values()))
-        every = own.union(*map(_options, (*METRICS.values(), *METHODS.values())))
+        functions = (each.function for each in METRICS.values())
+        every = own.union(*map(_options, (*functions, *METHODS.values())))
         if unknown := sorted(set(options) - every):
             raise ValueError(
                 f"unknown option {unknown[0]!r}; choose one of {', '.join(sorted(own))}"
@@ -143,19 +91,16 @@ class CheckedRows:
         return super().compute(predictions=predictions, references=references, **kept)  # type: ignore[misc]
 
 
-def _features(rows: Mapping[str, Callable[[Any, str], None]]) -> Any:
+def _features(rows: Mapping[str, Check]) -> Any:
     """The inputs as evaluate declares them; answers may be texts, or lists of texts."""
     import datasets
 
     text, number = datasets.Value("string"), datasets.Value("float64")
-    kinds: dict[Any, Any] = {
-        text_rows: text,
-        number_rows: number,
-        score_rows: datasets.Sequence(number),
-    }
+    kinds: dict[Any, Any] = {number_rows: number, score_rows: datasets.Sequence(number)}
 
     def declared(answers: Any) -> Any:
-        return datasets.Features({name: kinds.get(check, answers) for name, check in rows.items()})
+        kind = {**kinds, answer_rows: answers}
+        return datasets.Features({name: kind.get(check, text) for name, check in rows.items()})
 
     if answer_rows in rows.values():
         return [declared(text), declared(datasets.Sequence(text))]
@@ -170,4 +115,8 @@ def _plain(values: Any) -> Any:
 
 def _options(function: Callable[..., Any]) -> set[str]:
     parameters = inspect.signature(function).parameters.values()
-    return {p.name for p in parameters if p.name not in ROWS["jss"] and p.kind is not p.VAR_KEYWORD}
+    return {
+        p.name
+        for p in parameters
+        if p.name not in ("predictions", "references") and p.kind is not p.VAR_KEYWORD
+    }

@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_used_is_one_line(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize("rows", [np.array("YES"), str, 5, b"YES"], ids=["0-d", "class", "5", "b"])
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_a_metric_names_an_argument_that_is_no_list(name: str, rows: object) -> None:
-    function = METRICS[name]
+    function = METRICS[name].function
     given = {"predictions": rows}
     if name not in ("prompt_sensitivity", "ranking_stability"):
         given["references"] = ["YES"]

@@ -36,7 +36,7 @@ def test_importing_an_app_builds_its_interface_without_starting_it(name):
     options = [part.value for part in module.demo.input_components]
     result = module.demo.fn(*options)
     assert type(result) is dict
-    assert set(result) == set(METRICS[name](**_example(name)))
+    assert set(result) == set(METRICS[name].function(**_example(name)))
 
 
 def _example(name):

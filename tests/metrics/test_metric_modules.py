@@ -39,8 +39,8 @@ def load():
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_module_gives_what_the_one_call_function_gives(load, name):
-    assert load(name).compute(**given(name)) == METRICS[name](**given(name))
-    assert getattr(judgesense, name) is METRICS[name]
+    assert load(name).compute(**given(name)) == METRICS[name].function(**given(name))
+    assert getattr(judgesense, name) is METRICS[name].function
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -63,7 +63,7 @@ def test_two_live_instances_keep_their_rows_apart(load, name):
     first.add_batch(**given(name, slice(0, 2)))
     second.add_batch(**given(name))
     first.add_batch(**given(name, slice(2, None)))
-    assert first.compute() == second.compute() == METRICS[name](**given(name))
+    assert first.compute() == second.compute() == METRICS[name].function(**given(name))
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -71,7 +71,7 @@ def test_a_module_works_again_after_a_refusal(load, name):
     metric = load(name)
     with pytest.raises(ValueError, match=r"predictions\[1\]"):
         metric.compute(**{**given(name), "predictions": [ROWS[name][0][0], float("nan"), None]})
-    assert metric.compute(**given(name)) == METRICS[name](**given(name))
+    assert metric.compute(**given(name)) == METRICS[name].function(**given(name))
 
 
 def test_combine_passes_each_module_its_own_options(load):
@@ -192,8 +192,8 @@ def test_rows_of_a_filtered_pandas_table_are_rows_whatever_their_index(load):
     plain = {"predictions": ["A", "B"], "references": ["A", "A"]}
     for name in ("jss", "position_bias"):
         ours = load(name).compute(**rows, item_ids=table["item"])
-        assert ours == METRICS[name](**plain, item_ids=[1, 2])
-        assert ours == METRICS[name](**rows, item_ids=table["item"])
+        assert ours == METRICS[name].function(**plain, item_ids=[1, 2])
+        assert ours == METRICS[name].function(**rows, item_ids=table["item"])
     exact = load("answer_match").compute(**rows, method="exact")
     assert exact == judgesense.answer_match(**plain, method="exact")
     scores = pd.DataFrame({"p1": [0.1, 0.4, 0.2], "p2": [0.2, 0.3, 0.9]})[1:]
@@ -260,7 +260,7 @@ def test_a_folder_is_a_whole_space(name):
         assert part in body
     assert (folder / "requirements.txt").read_text().startswith("judgesense[")
     described = evaluate.load(str(folder)).info
-    for returned in METRICS[name](**given(name)):
+    for returned in METRICS[name].function(**given(name)):
         stem = re.sub(r"_(ci_)?(low|high|std)$", "", returned)
         assert stem in body, f"the card does not name {returned}"
         assert stem in described.inputs_description, f"the docstring does not name {returned}"
