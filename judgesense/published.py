@@ -99,14 +99,35 @@ class Statement:
     note: str | None
 
 
+@cache
 def figures() -> tuple[PublishedFigure, ...]:
     """Every JSS of v1: thirteen judges, the raw figures of four tasks and mapped factuality.
 
     Its authors withdrew it; every figure's notes say so.
     """
-    return _figures()
+    data = _data()
+    found = []
+    for judge, published_as in data["judges"].items():
+        for task, (jss, kappa, low, high, n) in data["raw"][judge].items():
+            undefined = jss == kappa == 1.0
+            notes = [*_notes(judge, task), ROWS, *([UNDEFINED_KAPPA] if undefined else [])]
+            found.append(
+                PublishedFigure(
+                    judge, published_as, task, "raw", jss, None if undefined else kappa,
+                    low, high, n, SUMMARY, tuple(notes),
+                )
+            )  # fmt: skip
+        jss, n = data["mapped_factuality"][judge]
+        found.append(
+            PublishedFigure(
+                judge, published_as, "factuality", "mapped", jss, None, None, None, n, CORRECTED,
+                (*_notes(judge, "factuality"), ROWS.partition(";")[0]),
+            )
+        )  # fmt: skip
+    return tuple(found)
 
 
+@cache
 def v2_figures() -> tuple[PublishedFigure, ...]:
     """Every JSS of v2, mapped: three judges so far, about 245 items per task.
 
@@ -115,7 +136,24 @@ def v2_figures() -> tuple[PublishedFigure, ...]:
     >>> [figure.jss for figure in v2_figures() if figure.task == "coherence"]
     [0.8, 0.751, 0.8122]
     """
-    return _v2_figures()
+    data = _data()
+    found = []
+    for judge, tasks in data["v2"].items():
+        for task, cell in tasks.items():
+            jss, low, high = cell["jss"]
+            delta, delta_low, delta_high = cell.get("delta", (None, None, None))
+            n_items, n_pairs, n_rows = cell["n"]
+            known = data["v2_notes"].get(judge, {})
+            notes = (data["v2_notes"]["all"], *([known[task]] if task in known else []))
+            found.append(
+                PublishedFigure(
+                    judge, data["judges"][judge], task, "mapped", jss, None, low, high, n_pairs,
+                    V2_SUMMARY, notes, V2, cell.get("jss_repeat"), delta, delta_low, delta_high,
+                    cell.get("accuracy"), cell.get("first"), cell["refused"], cell["unclear"],
+                    n_items, n_rows,
+                )
+            )  # fmt: skip
+    return tuple(found)
 
 
 def paper_judges() -> tuple[str, ...]:
@@ -136,7 +174,7 @@ def for_judge(name: str) -> tuple[PublishedFigure, ...]:
     the notes say what is known.
     """
     wanted = name.partition("@")[0]
-    return tuple(figure for figure in _figures() if figure.judge == wanted)
+    return tuple(figure for figure in figures() if figure.judge == wanted)
 
 
 def to_show(name: str) -> tuple[PublishedFigure, ...]:
@@ -148,7 +186,7 @@ def to_show(name: str) -> tuple[PublishedFigure, ...]:
     ['v2', 'v1']
     """
     wanted = name.partition("@")[0]
-    second = tuple(figure for figure in _v2_figures() if figure.judge == wanted)
+    second = tuple(figure for figure in v2_figures() if figure.judge == wanted)
     return second + for_judge(name)
 
 
@@ -210,11 +248,6 @@ def pair_flips() -> Mapping[str, int]:
     return flips
 
 
-def errata() -> tuple[str, ...]:
-    """What the authors of v1 list as wrong with it."""
-    return tuple(_data()["withdrawn"])
-
-
 def excluded_pairs() -> tuple[str, ...]:
     """The ids of v1's six factuality pairs that the paper leaves out as not equivalent (3.3)."""
     return tuple(_data()["excluded_pairs"])
@@ -233,52 +266,6 @@ def is_published_wording(template_id: str) -> bool:
 def _data() -> Mapping[str, Any]:
     content: Mapping[str, Any] = read_yaml(_FILE)
     return content
-
-
-@cache
-def _figures() -> tuple[PublishedFigure, ...]:
-    data = _data()
-    found = []
-    for judge, published_as in data["judges"].items():
-        for task, (jss, kappa, low, high, n) in data["raw"][judge].items():
-            undefined = jss == kappa == 1.0
-            notes = [*_notes(judge, task), ROWS, *([UNDEFINED_KAPPA] if undefined else [])]
-            found.append(
-                PublishedFigure(
-                    judge, published_as, task, "raw", jss, None if undefined else kappa,
-                    low, high, n, SUMMARY, tuple(notes),
-                )
-            )  # fmt: skip
-        jss, n = data["mapped_factuality"][judge]
-        found.append(
-            PublishedFigure(
-                judge, published_as, "factuality", "mapped", jss, None, None, None, n, CORRECTED,
-                (*_notes(judge, "factuality"), ROWS.partition(";")[0]),
-            )
-        )  # fmt: skip
-    return tuple(found)
-
-
-@cache
-def _v2_figures() -> tuple[PublishedFigure, ...]:
-    data = _data()
-    found = []
-    for judge, tasks in data["v2"].items():
-        for task, cell in tasks.items():
-            jss, low, high = cell["jss"]
-            delta, delta_low, delta_high = cell.get("delta", (None, None, None))
-            n_items, n_pairs, n_rows = cell["n"]
-            known = data["v2_notes"].get(judge, {})
-            notes = (data["v2_notes"]["all"], *([known[task]] if task in known else []))
-            found.append(
-                PublishedFigure(
-                    judge, data["judges"][judge], task, "mapped", jss, None, low, high, n_pairs,
-                    V2_SUMMARY, notes, V2, cell.get("jss_repeat"), delta, delta_low, delta_high,
-                    cell.get("accuracy"), cell.get("first"), cell["refused"], cell["unclear"],
-                    n_items, n_rows,
-                )
-            )  # fmt: skip
-    return tuple(found)
 
 
 def _notes(judge: str, task: str) -> list[str]:

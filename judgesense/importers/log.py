@@ -26,8 +26,8 @@ from judgesense.importers.columns import ColumnMap
 from judgesense.importers.graded import GradedLog
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.readings import Parser
-from judgesense.run_folder.environment import now
 from judgesense.run_folder.folder import changes, digests_of, read_record, save_run
+from judgesense.run_folder.record import now
 from judgesense.version import __version__
 
 FORMATS: Mapping[str, Importer] = {

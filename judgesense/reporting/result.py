@@ -16,7 +16,7 @@ from typing import Any
 
 from judgesense.files.disk import require_writable, writing
 from judgesense.reporting.documents import escape_markdown as escape
-from judgesense.run_folder.environment import versions
+from judgesense.run_folder.record import versions
 from judgesense.text import number, p_value, sentence
 
 RESULT_FILE, PAGE_FILE = "study.json", "study.md"

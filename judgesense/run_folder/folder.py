@@ -23,9 +23,7 @@ from judgesense.decisions.log import PARTS, conform, part_files, read_log, read_
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, sha256_of, write_text, writing
 from judgesense.files.documents import fit, parse_json
-from judgesense.files.tables import UNREADABLE
-from judgesense.run_folder.environment import hardware, now, versions
-from judgesense.run_folder.record import RunRecord
+from judgesense.run_folder.record import RunRecord, hardware, now, versions
 from judgesense.run_folder.storage import Place
 from judgesense.tasks import NO_ORDER, ORDERS, Pair, Prompt, load_label_map
 
@@ -279,12 +277,9 @@ class RunFolder:
         recorded: Mapping[str, int] = self.record.get("parts", {})
         if not (self.record.get("finished") and recorded):
             return False
-        if self.place.url is not None:
+        if self.place.url is not None or "digests" not in self.record:
             return self.place.holds(recorded)
-        if "digests" in self.record:
-            return not changes(self.place.folder, self.record, self.place.parts_name)
-        folder = self.place.folder / self.place.parts_name
-        return all(_has_rows(folder / name, rows) for name, rows in recorded.items())
+        return not changes(self.place.folder, self.record, self.place.parts_name)
 
     def repair(self, note: Callable[[str], None]) -> None:
         """Set aside the parts of a finished run that were added or changed, to judge them again."""
@@ -389,14 +384,6 @@ class RunFolder:
 
     def _enter(self, entries: Sequence[dict[str, Any]]) -> None:
         self.record[self._key] = list(entries) if self._key == "judges" else entries[0]
-
-
-def _has_rows(part: Path, rows: int) -> bool:
-    try:
-        file = pq.ParquetFile(part, page_checksum_verification=True)
-        return bool(sum(batch.num_rows for batch in file.iter_batches()) == rows)
-    except UNREADABLE:
-        return False
 
 
 def save_run(out: Path, record: Mapping[str, Any]) -> None:

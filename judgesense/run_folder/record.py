@@ -1,12 +1,17 @@
-"""The shape of ``run.json``: what readers of a run's record may rely on."""
+"""``run.json``: the shape that readers may rely on, and the machine and versions in it."""
 
 from __future__ import annotations
 
+import os
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from judgesense.files.documents import OwnShape
+from judgesense.version import __version__
 
 
 class JudgeRecord(OwnShape):
@@ -60,3 +65,24 @@ class RunRecord(OwnShape):
     digests: dict[str, str] | None = None
     started: str | None = None
     finished: str | None = None
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that a figure can depend on."""
+    found = {"judgesense": __version__, "python": platform.python_version()}
+    for package in ("numpy", "pyarrow", "torch", "transformers", "vllm", "openai"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def hardware() -> dict[str, Any]:
+    """The properties of this machine that a figure or a timing can depend on."""
+    return {"machine": platform.machine(), "system": platform.system(), "cpus": os.cpu_count()}
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.environment import now
+from judgesense.run_folder.record import now
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.monitoring import POWER, TARGET, MonitorPlan, plan_monitor, watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
