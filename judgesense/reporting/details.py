@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.rows import Log
+from judgesense.decisions.rows import Log, mapped_shares
 from judgesense.decisions.view import Stream, agreement, distinct
 from judgesense.reporting.cells import CellPart
 from judgesense.run_folder.report import CELL_KEYS
+from judgesense.statistics.agreement import sampled_jss
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.intervals import wilson_cluster
 
@@ -198,3 +199,48 @@ def _side(log: Log, row: int, template: int, decision: int) -> dict[str, Any]:
         "decision": str(log.labels[decision]),
         "margin": record["margin"],
     }
+
+
+def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A stream's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
+    log, pairs = stream.log, stream.pairs
+    if stream.reruns is None or not len(pairs):
+        return
+    rows = np.concatenate([stream.rows, stream.reruns[1]])
+    rows = rows[log.stimulus[rows] >= 0]
+    # A prompt that several items share is logged for each, but drawn once per repeat.
+    draw = log.stimulus[rows] * (int(log.repeat.max()) + 1) + log.repeat[rows]
+    _, once = np.unique(draw, return_index=True)
+    rows = rows[once]
+    drawn = np.bincount(log.stimulus[rows])
+    n_draws = int(drawn.max())
+    if stream.variants and drawn[drawn > 0].min() < n_draws:
+        return  # Only the base wording was asked again: see jss_repeat.
+    undecided = log.undecided[log.raw[rows]]
+    rows = rows[~undecided]
+    counts = np.zeros((log.n_stimuli, len(log.labels)))
+    np.add.at(counts, (log.stimulus[rows], log.raw[rows]), 1)
+    first, second = counts[pairs.first], counts[pairs.second]
+    labels = np.arange(len(log.labels))
+    known = {"run_id": str(run.get("run_id") or "-"), "judge": stream.judge}
+    known |= {"task": stream.task.name, "scoring": stream.scoring}
+    for kind in ("raw", "mapped"):
+        if kind == "mapped":
+            first = mapped_shares(first, labels, pairs.map_a, pairs, len(labels))
+            second = mapped_shares(second, labels, pairs.map_b, pairs, len(labels))
+        yield {
+            **known,
+            "labels": kind,
+            **sampled_jss(first, second, pairs.cluster).to_dict(),
+            "n_draws": n_draws,
+            "n_undecided": int(undecided.sum()),
+            "temperature": _temperature(run, stream.judge),
+        }
+
+
+def _temperature(run: Mapping[str, Any], judge: str) -> float | None:
+    for entry in run.get("judges") or []:
+        if entry.get("name") == judge:
+            value = entry.get("describe", {}).get("decoding", {}).get("temperature")
+            return None if value is None else float(value)
+    return None

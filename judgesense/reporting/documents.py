@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgesense.reporting.palette import CSS, FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
+from judgesense.reporting.palette import BADGE, FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
     COLUMNS,
@@ -27,12 +27,22 @@ from judgesense.trust.thresholds import STEADY_JSS
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+BADGE_FILE = "badge.svg"
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~$!])")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "κ": r"$\kappa$", "≈": r"$\approx$", "−": r"$-$", "–": "--", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+})  # fmt: skip
+
 
 @cache
 def environment(templates: Path = TEMPLATES) -> Environment:
     """The templates of a folder; HTML ones escape whatever they print."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-    from markupsafe import Markup
 
     made = Environment(
         loader=FileSystemLoader(templates),
@@ -44,8 +54,8 @@ def environment(templates: Path = TEMPLATES) -> Environment:
     )
     for filter_ in (interval, number, percent, sentence, shorten):
         made.filters[filter_.__name__] = filter_
+    made.filters |= {"md": escape_markdown, "tex": escape_latex, "caption": _caption}
     made.globals |= {
-        "css": Markup(CSS),
         "marks": MARKS,
         "threshold": STEADY_JSS,
         "lowest": LOWEST_AGREEMENT,
@@ -54,25 +64,20 @@ def environment(templates: Path = TEMPLATES) -> Environment:
     return made
 
 
-def render(
-    template: str,
-    report: Mapping[str, Any],
-    filters: Mapping[str, Callable[[str], str]] | None = None,
-    **more: Any,
-) -> str:
-    """A report laid out by a template, which prints names and texts through the filters."""
-    made = environment()
-    made.filters.update(filters or {})
-    table = rows(report)
+def render(template: str, report: Mapping[str, Any], **more: Any) -> str:
+    """A report laid out by a template."""
+    made, table = environment(), rows(report)
+    thresholds = []  # Each with every value that was used.
+    for name in CHECKS if report["trust"] else ():
+        values = sorted({card["checks"][name]["threshold"] for card in report["trust"]})
+        thresholds.append(f"{name} {' or '.join(f'{value:g}' for value in values)}")
     method = made.get_template("method.txt").render(
-        baseline_note=BASELINE_NOTE, thresholds=_thresholds(report)
+        baseline_note=BASELINE_NOTE, thresholds=", ".join(thresholds)
     )
     return made.get_template(template).render(
         runs=[run_facts(run) for run in report["runs"] if run],
         rows=table,
-        tasks=[
-            (task, list(group)) for task, group in groupby(table, key=lambda row: row.cell["task"])
-        ],
+        tasks=[(task, list(group)) for task, group in groupby(table, lambda row: row.cell["task"])],
         columns=COLUMNS,
         text_columns=TEXT_COLUMNS,
         legend=LEGEND,
@@ -82,19 +87,6 @@ def render(
         cells=report["cells"],
         notes=report["notes"],
         **more,
-    )
-
-
-def _thresholds(report: Mapping[str, Any]) -> str:
-    """The thresholds of the cards, each with every value that was used."""
-    used = {
-        name: sorted({card["checks"][name]["threshold"] for card in report["trust"]})
-        for name in CHECKS
-    }
-    return ", ".join(
-        f"{name} {' or '.join(f'{value:g}' for value in values)}"
-        for name, values in used.items()
-        if values
     )
 
 
@@ -113,21 +105,14 @@ def run_facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in facts.items() if value]
 
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~$!])")
-_BLANK_LINES = re.compile(r"\n{3,}")
-
-
 def escape_markdown(text: object) -> str:
     """Text that Markdown (and the HTML within it) shows as it is, on one line."""
     return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
 
 
-def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> str:
-    """The report as Markdown; ``figures`` are paths relative to the run's folder."""
-    text = render(
-        "report.md", report, {"md": escape_markdown, "caption": _caption}, figures=figures
-    )
-    return _BLANK_LINES.sub("\n\n", text).rstrip() + "\n"
+def escape_latex(text: str) -> str:
+    """Text that LaTeX prints as it is, on one line."""
+    return " ".join(text.split()).translate(_LATEX)
 
 
 def _caption(name: str) -> str:
@@ -135,30 +120,15 @@ def _caption(name: str) -> str:
     return escape_markdown(stem.replace("_", " ").replace("-", " "))
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "κ": r"$\kappa$", "≈": r"$\approx$", "−": r"$-$", "–": "--", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-}  # fmt: skip
-
-
-def escape_latex(text: str) -> str:
-    """Text that LaTeX prints as it is, on one line."""
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> str:
+    """The report as Markdown; ``figures`` are paths relative to the run's folder."""
+    text = render("report.md", report, figures=figures)
+    return _BLANK_LINES.sub("\n\n", text).rstrip() + "\n"
 
 
 def render_latex(report: Mapping[str, Any]) -> str:
     """The table as LaTeX (needs ``booktabs`` and ``textcomp``), signatures as comments."""
-    return render("report.tex", report, {"tex": escape_latex})
-
-
-BADGE_FILE = "badge.svg"
-
-# White text reads at 4.5:1 on each.
-_COLOURS = {"use": "#0063A0", "care": "#8A6100", "unknown": "#8C4173", "avoid": "#B34700"}
-_WORST_FIRST = ("avoid", "unknown", "care", "use")
-_CHARACTER = 6.6
+    return render("report.tex", report)
 
 
 def render_badge(report: Mapping[str, Any]) -> str:
@@ -179,22 +149,17 @@ def render_badge(report: Mapping[str, Any]) -> str:
     who = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
     on = f" on {tasks[0]}" if len(tasks) == 1 else ""
     label = shorten(f"{who}{on}" if cards else "LLM judge", 48)
-    found = [trust for trust in _WORST_FIRST if counts[trust]]
+    found = [trust for trust in ("avoid", "unknown", "care", "use") if counts[trust]]
     worst = found[0] if found else "unknown"
     shown = [trust if len(found) == 1 else f"{trust} {counts[trust]}" for trust in found]
     value = f"{MARKS[worst]} {', '.join(shown) or worst}"
-    told = [f"{names[c['judge']]} on {c['task']} ({c['scoring']}): {c['trust']}" for c in cards]
-    listed = join(told) if told else "No judge was measured"
-    template = environment().get_template(BADGE_FILE)
-    return template.render(
-        title=f"JudgeSense trust. {listed}.",
+    listed = [f"{names[c['judge']]} on {c['task']} ({c['scoring']}): {c['trust']}" for c in cards]
+    label_width, value_width = (round(6.6 * len(text)) + 12 for text in (label, value))
+    return environment().get_template(BADGE_FILE).render(
+        title=f"JudgeSense trust. {join(listed) if listed else 'No judge was measured'}.",
         label=label,
         value=value,
-        label_width=_width(label),
-        value_width=_width(value),
-        colour=_COLOURS[worst],
-    )
-
-
-def _width(text: str) -> int:
-    return round(len(text) * _CHARACTER) + 12
+        label_width=label_width,
+        value_width=value_width,
+        colour=BADGE[worst],
+    )  # fmt: skip

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting import plots
-from judgesense.reporting.palette import COLOURS, LOWEST_AGREEMENT
-from judgesense.reporting.plots import CYCLE, DASHES, INK, SOFT, new_figure, panel, plain, save
+from judgesense.reporting.palette import COLOURS, CYCLE, DASHES, INK, LOWEST_AGREEMENT, SOFT
+from judgesense.reporting.plots import new_figure, panel, plain, save
 from judgesense.reporting.tables import Row, rows
 from judgesense.text import short_names, short_templates
 from judgesense.trust.thresholds import STEADY_JSS
@@ -73,7 +73,7 @@ def _heatmaps(pairs: Sequence[Mapping[str, Any]], order: Sequence[str], title: s
     lines = -(-len(tasks) // columns)
     figure = plots.new_figure(side * columns + 0.9, side * lines + 0.6, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
-    figure.suptitle(plots.plain(title), size=11, weight="bold", color=plots.INK)
+    figure.suptitle(plots.plain(title), size=11, weight="bold", color=INK)
     grid = figure.subplots(lines, columns, squeeze=False)
     for axes in grid.flat[len(tasks) :]:
         axes.axis("off")
@@ -81,7 +81,7 @@ def _heatmaps(pairs: Sequence[Mapping[str, Any]], order: Sequence[str], title: s
     for axes, task, (names, values) in zip(grid.flat, tasks, tables, strict=False):
         limits = (LOWEST_AGREEMENT, 1.0)
         image = plots.heatmap(axes, values, names, names, limits=limits, middle=STEADY_JSS)
-        axes.set_title(plots.plain(task), size=10, color=plots.INK)
+        axes.set_title(plots.plain(task), size=10, color=INK)
     plots.colour_bar(figure, image, grid, f"JSS, mapped ({LOWEST_AGREEMENT} and below: one colour)")
     return figure
 

@@ -1,4 +1,4 @@
-"""How trust looks everywhere: marks, colours and shapes, and the pages' style sheet.
+"""How trust looks everywhere: every colour, mark and shape of pages, figures, badges and terminals.
 
 Colours are Okabe and Ito's (colour-blind safe). On the pages they are darkened or lightened until
 text in them reads at 4.5:1; a mark or a shape always says the same as a colour, so that a
@@ -22,18 +22,44 @@ COLOURS = {
 SHAPES = {"use": "o", "care": "^", "unknown": "X", "avoid": "s", "baseline": "D"}
 """Colours and markers of the figures."""
 
+INK, SOFT, LINE = "#1c1e21", "#5c6166", "#d8d8d2"
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07D00", "#56B4E9", SOFT)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", "-.", ":")
+DASHES = (0, (4, 3))
+"""The line style of thresholds."""
+DIVERGING, UNDEFINED = ("#D55E00", "#F7F7F4", "#3C8FC7"), "#ECECE8"
+"""Colours of a heatmap: low, neutral and high, and that of a cell without a value."""
+
+BADGE = {"use": "#0063A0", "care": "#8A6100", "unknown": "#8C4173", "avoid": "#B34700"}
+"""White text reads at 4.5:1 on each."""
+
+STYLES = {"use": "green", "care": "yellow", "unknown": "magenta", "avoid": "red", "baseline": "dim"}
+"""Of rich, on a terminal."""
+
 LOWEST_AGREEMENT = 0.5
 """Heatmaps show agreement from here to 1, neutral at the threshold."""
 
 FEWEST_PAIRS = 5
 """Heatmaps grey the agreement of fewer pairs."""
 
+LIGHT = """--paper: #ffffff; --page: #f6f6f3; --ink: #1c1e21; --soft: #5c6166; --line: #dcdcd6;
+--blue: #0a5f9e; --orange: #b14a00; --amber: #7a5c00; --plum: #8f3f78; --grey: #6b6f73;
+--blue-fill: #4c9fd4; --orange-fill: #e8854a;
+"""
+DARK = """--paper: #1d2023; --page: #141618; --ink: #e8e8e4; --soft: #a3a8ad; --line: #363b40;
+--blue: #74bdf0; --orange: #ff9d5c; --amber: #e8c34a; --plum: #e3a1cf; --grey: #92979c;
+--blue-fill: #256a99; --orange-fill: #a14c18;
+"""
+"""The colours of pages, as custom properties."""
+
 TEMPLATES = Path(__file__).parent / "templates"
-LIGHT, DARK, _PAGE = (
-    (TEMPLATES / f"{name}.css").read_text("utf-8") for name in ("light", "dark", "page")
-)
-CSS = (
-    f":root {{ color-scheme: light dark;\n{LIGHT} }}\n"
-    f"@media (prefers-color-scheme: dark) {{ :root {{\n{DARK} }} }}\n{_PAGE}"
-)
-"""The whole style sheet; ``LIGHT`` and ``DARK`` are its colours as custom properties."""
+
+
+def style_sheet() -> str:
+    """The whole style sheet of a page."""
+    return (
+        f":root {{ color-scheme: light dark;\n{LIGHT} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root {{\n{DARK} }} }}\n"
+        f"{(TEMPLATES / 'page.css').read_text('utf-8')}"
+    )

@@ -12,15 +12,20 @@ from typing import Any, NamedTuple
 
 from judgesense.errors import MissingExtraError
 from judgesense.files.disk import replacing
-from judgesense.reporting.palette import COLOURS, SHAPES
+from judgesense.reporting.palette import (
+    COLOURS,
+    CYCLE,
+    DASHES,
+    DIVERGING,
+    INK,
+    LINE,
+    MARKERS,
+    SHAPES,
+    SOFT,
+    UNDEFINED,
+)
 from judgesense.text import interval, number, shorten
 
-INK, SOFT, LINE = "#1c1e21", "#5c6166", "#d8d8d2"
-CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07D00", "#56B4E9", SOFT)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINES = ("-", "--", "-.", ":")
-DASHES = (0, (4, 3))
-"""The line style of thresholds."""
 DPI = 200
 
 
@@ -185,11 +190,11 @@ def heatmap(
     table = np.array([[np.nan if v is None else v for v in row] for row in values], dtype=float)
     image = axes.imshow(
         np.ma.masked_invalid(table),
-        cmap=LinearSegmentedColormap.from_list("share", ["#D55E00", "#F7F7F4", "#3C8FC7"]),
+        cmap=LinearSegmentedColormap.from_list("share", DIVERGING),
         norm=TwoSlopeNorm((low + high) / 2 if middle is None else middle, low, high),
         aspect="auto",
     )
-    axes.set_facecolor("#ECECE8")
+    axes.set_facecolor(UNDEFINED)
     axes.set_xticks(range(len(columns)), [plain(name) for name in columns], size=8)
     axes.set_yticks(range(len(rows)), [plain(name) for name in rows], size=8)
     if max(map(len, columns)) > 7:

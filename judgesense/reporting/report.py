@@ -25,11 +25,12 @@ from judgesense.reporting.details import (
     ROW,
     diagnostics,
     examples,
+    repeated_figures,
     template_figures,
     template_pairs,
     to_settle,
 )
-from judgesense.reporting.tables import COLUMNS, repeated_figures, rows
+from judgesense.reporting.tables import COLUMNS, rows
 from judgesense.reporting.terminal import render_terminal
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import (

@@ -1,25 +1,27 @@
-"""The tables of every output format: the main one, trust first, and those below it."""
+"""The tables of every output format: the main one, trust first, and those below it.
+
+A table is a declaration of columns: a heading, and what it shows of an entry of the report.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from judgesense.decisions.rows import mapped_shares
-from judgesense.decisions.view import BASELINES, Stream
+from judgesense.decisions.view import BASELINES
 from judgesense.published import WORDINGS, to_show
 from judgesense.run_folder.report import identity, main_cells, task_rank
-from judgesense.statistics.agreement import sampled_jss
 from judgesense.text import interval, number, percent, sentence, short_names
-from judgesense.trust.card import CHECKS, QUESTIONS
 from judgesense.trust.discrimination import by_task
 from judgesense.trust.thresholds import DISCRIMINATING_KAPPA
+
+Entry = Mapping[str, Any]
+Columns = Mapping[str, str | Callable[[Entry], str]]
+"""Heading -> a key of an entry, whose value is shown as text, or a function of the entry."""
 
 COLUMNS = {
     "trust": "trust",
@@ -34,7 +36,7 @@ COLUMNS = {
     "readable": "readable",
     "sample": "items",
 }
-"""Column -> heading."""
+"""Column of the main table -> heading."""
 
 TEXT_COLUMNS = ("trust", "judge", "task", "scoring")
 
@@ -48,19 +50,22 @@ BASELINE_NOTE = (
 )
 
 BASELINE = "baseline"
-_STATES = {"pass": "✓", "fail": "✗", "open": "?", "unmeasured": "–"}
+_FLOATING = "floating: the name may refer to another checkpoint by now"
+_CAP = re.compile(r"-max\d+$")
 
 
 @dataclass(frozen=True)
 class Row:
     """One row: the text of each column, the mapped cell behind it, and the judge's trust card.
 
-    ``card`` is None for a baseline. ``figure`` holds the JSS that is shown and its interval.
+    ``card`` is None for a baseline. ``figure`` holds the JSS that is shown and its interval: of the
+    card's check `steady`, or of a baseline's cell.
     """
 
     texts: Mapping[str, str]
-    cell: Mapping[str, Any]
-    card: Mapping[str, Any] | None
+    cell: Entry
+    card: Entry | None
+    figure: Entry
 
     @property
     def is_baseline(self) -> bool:
@@ -68,86 +73,49 @@ class Row:
         return self.card is None
 
     @property
-    def figure(self) -> Mapping[str, Any]:
-        """``jss``, ``ci_low`` and ``ci_high``: the card's check `steady`, or a baseline's cell."""
-        return self.cell if self.card is None else _steady(self.card)
-
-    @property
     def tone(self) -> str:
         """The value of ``trust`` that gives the row its colour, or ``baseline``."""
-        return BASELINE if self.card is None else str(self.card["trust"])
-
-    @property
-    def checks(self) -> list[tuple[str, str, str, str]]:
-        """Each check that applies: its mark, name, figure, and what it asks."""
-        if self.card is None:
-            return []
-        return [
-            (_STATES[check["state"]], name, _figure(name, check), QUESTIONS[name])
-            for name, check in ((name, self.card["checks"][name]) for name in CHECKS)
-            if check["applies"]
-        ]
+        return self.texts["trust"]
 
 
 def rows(report: Mapping[str, Any]) -> list[Row]:
-    """Rows by task (coherence first), judges before baselines."""
-
-    def place(key: tuple[str, str, str, str]) -> tuple[Any, ...]:
-        run_id, judge, task, scoring = key
-        return task_rank(task), judge in BASELINES, judge != "oracle", judge, scoring, run_id
-
-    found = main_cells(report)
+    """The rows of the main table by task (coherence first), judges before baselines."""
+    cells = main_cells(report)
     cards = {identity(entry): entry for entry in report["trust"]}
-    names = short_names({key[1] for key in found})
-    result = []
-    for key in sorted(found, key=place):
-        cell, card = found[key]["mapped"], cards.get(key)
-        texts = _texts(cell, card, names[key[1]])
-        result.append(Row(dict(zip(COLUMNS, texts, strict=True)), cell, card))
-    return result
-
-
-def _texts(cell: Mapping[str, Any], card: Mapping[str, Any] | None, judge: str) -> tuple[str, ...]:
-    who = (judge, cell["task"], cell["scoring"])
-    if card is None:
-        return (
-            BASELINE,
-            *who,
-            number(cell["jss"]),
-            interval(cell, 2),
-            number(None),
-            percent(cell["accuracy"]),
-            percent(cell["position_consistency"]),
-            percent(None),
-            str(cell["n_items"]),
-        )
-    figure, checks = _steady(card), card["checks"]
-    return (
-        str(card["trust"]),
-        *who,
-        number(figure["jss"]),
-        interval(figure, 2),
-        number(checks["right"]["estimate"], 2),
-        percent(checks["right"]["details"].get("accuracy")),
-        percent(checks["fair"]["estimate"]),
-        percent(checks["readable"]["estimate"]),
-        str(checks["readable"]["n_items"]),
-    )
-
-
-def _steady(card: Mapping[str, Any]) -> dict[str, Any]:
-    check = card["checks"]["steady"]
-    return {"jss": check["estimate"], "ci_low": check["ci_low"], "ci_high": check["ci_high"]}
-
-
-def _figure(name: str, check: Mapping[str, Any]) -> str:
-    if check["estimate"] is None:
-        return "not measured"
-    if name == "responsive":
-        return f"{number(check['estimate'], 1)}×"
-    if name in ("steady", "right"):
-        return ("JSS " if name == "steady" else "κ ") + number(check["estimate"], 2)
-    return percent(check["estimate"])
+    names = short_names([judge for _, judge, _, _ in cells])
+    ranked = []
+    for key, both in cells.items():
+        run_id, judge, task, scoring = key
+        place = (judge in BASELINES, judge != "oracle", judge, scoring, run_id)
+        ranked.append(((task_rank(task), *place), key, both["mapped"]))
+    found = []
+    for _, key, cell in sorted(ranked, key=lambda one: one[0]):
+        card = cards.get(key)
+        texts = {"trust": BASELINE, "judge": names[key[1]], "task": key[2], "scoring": key[3]}
+        figure = cell
+        if card is not None:
+            checks = card["checks"]
+            texts["trust"], figure = card["trust"], checks["steady"]
+            figure = {**figure, "jss": figure["estimate"]}
+        texts |= {"jss": number(figure["jss"]), "interval": interval(figure, 2)}
+        if card is None:
+            texts |= {
+                "kappa": number(None),
+                "right": percent(cell["accuracy"]),
+                "fair": percent(cell["position_consistency"]),
+                "readable": percent(None),
+                "sample": str(cell["n_items"]),
+            }
+        else:
+            texts |= {
+                "kappa": number(checks["right"]["estimate"], 2),
+                "right": percent(checks["right"]["details"].get("accuracy")),
+                "fair": percent(checks["fair"]["estimate"]),
+                "readable": percent(checks["readable"]["estimate"]),
+                "sample": str(checks["readable"]["n_items"]),
+            }
+        found.append(Row(texts, cell, card, figure))
+    return found
 
 
 def advice_by_case(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -169,15 +137,11 @@ def advice_by_case(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def undecided_share(cell: Mapping[str, Any]) -> float | None:
+def undecided_share(cell: Entry) -> float | None:
     """The share of judged pairs in which a prompt has no decision."""
     lost: int = cell["n_unclear"] + cell["n_refused"] + cell["n_error"]
     judged: int = cell["n_pairs"] + lost
     return lost / judged if judged else None
-
-
-_FLOATING = "floating: the name may refer to another checkpoint by now"
-_CAP = re.compile(r"-max\d+$")
 
 
 @dataclass(frozen=True)
@@ -191,204 +155,157 @@ class SideTable:
     notes: Sequence[str]
 
 
+def _side_table(
+    heading: str, columns: Columns, n_text: int, entries: Iterable[Entry], notes: Sequence[str]
+) -> SideTable:
+    lines = [
+        tuple(
+            str(entry[show]) if isinstance(show, str) else show(entry) for show in columns.values()
+        )
+        for entry in entries
+    ]
+    return SideTable(heading, tuple(columns), n_text, lines, notes)
+
+
 def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
     """The tables that have rows."""
-    made = (
-        _discrimination(report),
-        _repeated(report),
-        _variants(report),
-        _budget(report),
-        _published(report),
-    )
+    makers = {
+        "trust": _discrimination,
+        "repeated": _repeated,
+        "variants": _variants,
+        "variance_budget": _budget,
+        "cells": _published,
+    }
+    made = [make(report) for name, make in makers.items() if report.get(name)]
     return [table for table in made if table.rows]
 
 
+_WHO: Columns = {"judge": "judge", "task": "task", "scoring": "scoring"}
+
+
+def _named(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Entries with the judges' short names, by task and judge."""
+    names = short_names({entry["judge"] for entry in entries})
+    named = [{**entry, "judge": names[entry["judge"]]} for entry in entries]
+    return sorted(named, key=lambda entry: (task_rank(entry["task"]), entry["judge"]))
+
+
 def _discrimination(report: Mapping[str, Any]) -> SideTable:
-    found = by_task(report)
-    names = short_names({one.judge for _, one in found if one.judge})
-    rows = [
-        (
-            task,
-            names[one.judge] if one.judge else "-",
-            one.scoring or "-",
-            one.state,
-            number(one.kappa, 2),
-            interval({"ci_low": one.ci_low, "ci_high": one.ci_high}, 2),
-            str(one.n_judges),
-        )
-        for task, one in found
-    ]
-    return SideTable(
-        "Which tasks tell judges apart",
-        ("task", "best judge", "scoring", "tells apart", "κ with gold", "95% interval", "judges"),
-        4,
-        rows,
-        [
-            f"Yes: the best judge's whole interval lies above {DISCRIMINATING_KAPPA}; a constant "
-            "answer has a κ of 0. No (non-discriminating): every judge's lies below. Rank judges "
-            "only by tasks with a yes."
-        ],
-    )  # fmt: skip
-
-
-def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A stream's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
-    log, pairs = stream.log, stream.pairs
-    if stream.reruns is None or not len(pairs):
-        return
-    rows = np.concatenate([stream.rows, stream.reruns[1]])
-    rows = rows[log.stimulus[rows] >= 0]
-    # A prompt that several items share is logged for each, but drawn once per repeat.
-    draw = log.stimulus[rows] * (int(log.repeat.max()) + 1) + log.repeat[rows]
-    _, once = np.unique(draw, return_index=True)
-    rows = rows[once]
-    drawn = np.bincount(log.stimulus[rows])
-    n_draws = int(drawn.max())
-    if stream.variants and drawn[drawn > 0].min() < n_draws:
-        return  # Only the base wording was asked again: see jss_repeat.
-    undecided = log.undecided[log.raw[rows]]
-    rows = rows[~undecided]
-    counts = np.zeros((log.n_stimuli, len(log.labels)))
-    np.add.at(counts, (log.stimulus[rows], log.raw[rows]), 1)
-    first, second = counts[pairs.first], counts[pairs.second]
-    labels = np.arange(len(log.labels))
-    known = {"run_id": str(run.get("run_id") or "-"), "judge": stream.judge}
-    known |= {"task": stream.task.name, "scoring": stream.scoring}
-    for kind in ("raw", "mapped"):
-        if kind == "mapped":
-            first = mapped_shares(first, labels, pairs.map_a, pairs, len(labels))
-            second = mapped_shares(second, labels, pairs.map_b, pairs, len(labels))
-        yield {
-            **known,
-            "labels": kind,
-            **sampled_jss(first, second, pairs.cluster).to_dict(),
-            "n_draws": n_draws,
-            "n_undecided": int(undecided.sum()),
-            "temperature": _temperature(run, stream.judge),
-        }
-
-
-def _temperature(run: Mapping[str, Any], judge: str) -> float | None:
-    for entry in run.get("judges") or []:
-        if entry.get("name") == judge:
-            value = entry.get("describe", {}).get("decoding", {}).get("temperature")
-            return None if value is None else float(value)
-    return None
+    entries = []
+    for task, best in by_task(report):
+        entries.append({**asdict(best), "judge": best.judge or "-", "task": task})
+    names = short_names({entry["judge"] for entry in entries})
+    columns: Columns = {
+        "task": "task",
+        "best judge": lambda entry: names[entry["judge"]],
+        "scoring": lambda entry: entry["scoring"] or "-",
+        "tells apart": "state",
+        "κ with gold": lambda entry: number(entry["kappa"], 2),
+        "95% interval": lambda entry: interval(entry, 2),
+        "judges": "n_judges",
+    }
+    note = (
+        f"Yes: the best judge's whole interval lies above {DISCRIMINATING_KAPPA}; a constant "
+        "answer has a κ of 0. No (non-discriminating): every judge's lies below. Rank judges "
+        "only by tasks with a yes."
+    )
+    return _side_table("Which tasks tell judges apart", columns, 4, entries, [note])
 
 
 def _repeated(report: Mapping[str, Any]) -> SideTable:
-    cases: dict[Any, dict[str, Mapping[str, Any]]] = {}
-    for entry in report.get("repeated", []):
-        cases.setdefault(identity(entry), {})[entry["labels"]] = entry
-    names = short_names({key[1] for key in cases})
-    rows = []
-    for key in sorted(cases, key=lambda key: (task_rank(key[2]), key)):
-        raw, mapped = cases[key]["raw"], cases[key]["mapped"]
-        spread = {"ci_low": mapped["net_ci_low"], "ci_high": mapped["net_ci_high"]}
-        rows.append(
-            (
-                names[key[1]],
-                key[2],
-                key[3],
-                f"{mapped['n_draws']}×",
-                str(mapped.get("n_undecided", "-")),
-                number(mapped["temperature"], 1),
-                number(raw["jss"]),
-                number(mapped["jss"]),
-                interval(mapped, 2),
-                percent(mapped["noise_floor"]),
-                f"{number(mapped['net_flip_rate'])} {interval(spread, 2)}",
-            )
-        )
-    return SideTable(
-        "Each prompt asked again",
-        ("judge", "task", "scoring", "asked", "undecided", "temperature", "raw JSS", "mapped JSS",
-         "95% interval", "noise floor", "net flip rate"),
-        3,
-        rows,
-        [
-            "JSS over every pair of draws, one of each wording. Undecided: draws without a "
-            "decision, which are left out. Noise floor: flips when simply asked again. Net flip "
-            "rate: flips of rewording beyond that."
-        ],
-    )  # fmt: skip
-
-
-def _stream(entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    return entry["judge"], entry["task"], entry["scoring"]
+    raw = {identity(e): e["jss"] for e in report["repeated"] if e["labels"] == "raw"}
+    entries = [
+        {**entry, "raw": raw[identity(entry)]}
+        for entry in report["repeated"]
+        if entry["labels"] == "mapped"
+    ]
+    entries.sort(key=lambda entry: (task_rank(entry["task"]), identity(entry)))
+    names = short_names({entry["judge"] for entry in entries})
+    columns: Columns = {
+        **_WHO,
+        "judge": lambda entry: names[entry["judge"]],
+        "asked": lambda entry: f"{entry['n_draws']}×",
+        "undecided": lambda entry: str(entry.get("n_undecided", "-")),
+        "temperature": lambda entry: number(entry["temperature"], 1),
+        "raw JSS": lambda entry: number(entry["raw"]),
+        "mapped JSS": lambda entry: number(entry["jss"]),
+        "95% interval": lambda entry: interval(entry, 2),
+        "noise floor": lambda entry: percent(entry["noise_floor"]),
+        "net flip rate": lambda entry: (
+            f"{number(entry['net_flip_rate'])} "
+            + interval({"ci_low": entry["net_ci_low"], "ci_high": entry["net_ci_high"]}, 2)
+        ),
+    }
+    note = (
+        "JSS over every pair of draws, one of each wording. Undecided: draws without a "
+        "decision, which are left out. Noise floor: flips when simply asked again. Net flip "
+        "rate: flips of rewording beyond that."
+    )
+    return _side_table("Each prompt asked again", columns, 3, entries, [note])
 
 
 def _variants(report: Mapping[str, Any]) -> SideTable:
-    found = report.get("variants", [])
-    equivalent = Counter(_stream(e) for e in found if e["variant_class"] == "equivalent")
-    # With one equivalent variant, the pool of all repeats its row.
-    found = [entry for entry in found if entry["variant"] or equivalent[_stream(entry)] > 2]
-    names = short_names({entry["judge"] for entry in found})
-    rows = []
-    for entry in sorted(found, key=lambda e: (task_rank(e["task"]), e["task"], names[e["judge"]])):
+    def stream(entry: Entry) -> tuple[str, str, str]:
+        return entry["judge"], entry["task"], entry["scoring"]
+
+    def ends(entry: Entry) -> str:
         prefix = {"contrast": "follows_", "intervention": "shift_"}.get(entry["variant_class"], "")
-        ends = {key: entry[f"{prefix}{key}"] for key in ("ci_low", "ci_high")}
-        moved = [
-            f"{label} {gain:+.0%}" for label, gain in (entry["net_shift"] or {}).items() if gain
-        ]
-        rows.append(
-            (
-                names[entry["judge"]],
-                entry["task"],
-                entry["scoring"],
-                entry["variant"] or "all equivalent",
-                entry["variant_class"],
-                number(entry["jss"]),
-                percent(entry["follows"]),
-                percent(entry["shift_rate"]),
-                interval(ends, 2),
-                " ".join(moved) or "-",
-                percent(entry["unreadable"]),
-                str(entry["n_pairs"]),
-            )
-        )
-    return SideTable(
-        "Variants beside the base wording",
-        ("judge", "task", "scoring", "variant", "class", "JSS", "follows", "shift rate",
-         "95% interval", "net shift", "unreadable", "pairs"),
-        5,
-        rows,
-        [
-            "JSS: same verdict as under the base wording (equivalent). Follows: the answer changes "
-            "when the question or the item does (contrast). Shift rate: verdicts that an "
-            "intervention changes, and by how much each label gains. Unreadable: answers without a "
-            "verdict."
-        ],
-    )  # fmt: skip
+        return interval({key: entry[f"{prefix}{key}"] for key in ("ci_low", "ci_high")}, 2)
+
+    def moved(entry: Entry) -> str:
+        gains = (entry["net_shift"] or {}).items()
+        return " ".join(f"{label} {gain:+.0%}" for label, gain in gains if gain) or "-"
+
+    found = report["variants"]
+    equivalent = Counter(stream(e) for e in found if e["variant_class"] == "equivalent")
+    columns: Columns = {
+        **_WHO,
+        "variant": lambda entry: entry["variant"] or "all equivalent",
+        "class": "variant_class",
+        "JSS": lambda entry: number(entry["jss"]),
+        "follows": lambda entry: percent(entry["follows"]),
+        "shift rate": lambda entry: percent(entry["shift_rate"]),
+        "95% interval": ends,
+        "net shift": moved,
+        "unreadable": lambda entry: percent(entry["unreadable"]),
+        "pairs": "n_pairs",
+    }
+    note = (
+        "JSS: same verdict as under the base wording (equivalent). Follows: the answer changes "
+        "when the question or the item does (contrast). Shift rate: verdicts that an "
+        "intervention changes, and by how much each label gains. Unreadable: answers without a "
+        "verdict."
+    )
+    # With one equivalent variant, the pool of all repeats its row.
+    shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])
+    return _side_table("Variants beside the base wording", columns, 5, shown, [note])
 
 
 def _budget(report: Mapping[str, Any]) -> SideTable:
-    found = report.get("variance_budget", [])
-    names = short_names({entry["judge"] for entry in found})
-    rows = []
-    for entry in sorted(found, key=lambda e: (task_rank(e["task"]), e["task"], names[e["judge"]])):
-        case = (names[entry["judge"]], entry["task"], entry["scoring"], entry["source"])
-        figures = (number(entry["variance"]), interval(entry, 2), percent(entry["noise_share"]))
-        rows.append((*case, *figures, str(entry["n_pairs"] or "-")))
+    names = short_names({entry["judge"] for entry in report["variance_budget"]})
+    columns: Columns = {
+        **_WHO,
+        "source": "source",
+        "variance": lambda entry: number(entry["variance"]),
+        "95% interval": lambda entry: interval(entry, 2),
+        "of the noise": lambda entry: percent(entry["noise_share"]),
+        "pairs": lambda entry: str(entry["n_pairs"] or "-"),
+    }
     notes = [
-        f"{names[e['judge']]} on {e['task']}, {e['scoring']} scoring: {e['text']}."
-        for e in found
-        if e["text"]
+        "Variance: the chance that two verdicts differ for this reason, on a scale squared "
+        "levels. Noise: all but the item.",
+        *(
+            f"{names[e['judge']]} on {e['task']}, {e['scoring']} scoring: {e['text']}."
+            for e in report["variance_budget"]
+            if e["text"]
+        ),
     ]
-    return SideTable(
-        "Where the variance of a verdict comes from",
-        ("judge", "task", "scoring", "source", "variance", "95% interval", "of the noise", "pairs"),
-        4,
-        rows,
-        [
-            "Variance: the chance that two verdicts differ for this reason, on a scale squared "
-            "levels. Noise: all but the item.",
-            *notes,
-        ],
-    )
+    heading = "Where the variance of a verdict comes from"
+    return _side_table(heading, columns, 4, _named(report["variance_budget"]), notes)
 
 
 def _published(report: Mapping[str, Any]) -> SideTable:
+    """Our figures beside published ones of the same judge, task and kind of label."""
     floating = {
         entry.get("name")
         for run in report["runs"]
@@ -396,40 +313,32 @@ def _published(report: Mapping[str, Any]) -> SideTable:
         if (entry.get("describe") or {}).get("floating")
     }
     cells = main_cells(report)
-    names = short_names({key[1] for key in cells})
-    rows, notes = [], dict[str, int]()
+    names = short_names([judge for _, judge, _, _ in cells])
+    entries, notes = [], dict[str, int]()
     for key in sorted(cells, key=lambda key: (task_rank(key[2]), key)):
         _, judge, task, scoring = key
-        if judge in BASELINES:
-            continue
-        for figure in to_show(_CAP.sub("", judge.partition("@")[0])):
+        for figure in () if judge in BASELINES else to_show(_CAP.sub("", judge.partition("@")[0])):
             if figure.task != task:
                 continue
-            own = cells[key][figure.labels]
-            theirs = {"ci_low": figure.ci_low, "ci_high": figure.ci_high}
-            said = [f"{figure.source}, as {figure.published_as}", *figure.notes]
-            said += [_FLOATING] if judge in floating else []
-            marks = [str(notes.setdefault(note, len(notes) + 1)) for note in said]
-            mark = " (floating)" if judge in floating else ""
-            rows.append(
-                (
-                    f"{names[judge]}{mark}",
-                    task,
-                    scoring,
-                    figure.labels,
-                    number(own["jss"]),
-                    interval(own, 2),
-                    number(figure.jss),
-                    interval(theirs, 2),
-                    str(figure.n_pairs),
-                    " ".join(marks),
-                )
-            )
-    return SideTable(
-        f"Published beside ours ({WORDINGS})",
-        ("judge", "task", "scoring", "labels", "JSS here", "95% interval", "published JSS",
-         "published interval", "rows", "notes"),
-        4,
-        rows,
-        [f"{number}  {note}" for note, number in notes.items()],
-    )  # fmt: skip
+            told = [f"{figure.source}, as {figure.published_as}", *figure.notes]
+            told += [_FLOATING] if judge in floating else []
+            marks = [str(notes.setdefault(note, len(notes) + 1)) for note in told]
+            entries.append({
+                **asdict(figure),
+                "judge": f"{names[judge]}{' (floating)' if judge in floating else ''}",
+                "scoring": scoring,
+                "here": cells[key][figure.labels],
+                "marks": " ".join(marks),
+            })  # fmt: skip
+    columns: Columns = {
+        **_WHO,
+        "labels": "labels",
+        "JSS here": lambda entry: number(entry["here"]["jss"]),
+        "95% interval": lambda entry: interval(entry["here"], 2),
+        "published JSS": lambda entry: number(entry["jss"]),
+        "published interval": lambda entry: interval(entry, 2),
+        "rows": "n_pairs",
+        "notes": "marks",
+    }
+    lines = [f"{number}  {note}" for note, number in notes.items()]
+    return _side_table(f"Published beside ours ({WORDINGS})", columns, 4, entries, lines)

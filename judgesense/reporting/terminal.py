@@ -13,6 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from judgesense.reporting.palette import STYLES
 from judgesense.reporting.summary import next_steps
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
@@ -26,13 +27,6 @@ from judgesense.reporting.tables import (
 )
 from judgesense.text import aligned
 
-STYLES = {
-    "use": "green",
-    "care": "yellow",
-    "unknown": "magenta",
-    "avoid": "red",
-    "baseline": "dim",
-}
 _BULLET = "  - "
 
 

@@ -35,15 +35,6 @@ def kinds(advice: list[tuple[str, str]]) -> set[str]:
     return {kind for kind, _ in advice}
 
 
-def test_a_perfect_judge_on_many_items_is_to_be_used(make) -> None:
-    maps = [make.PLAIN, make.PLAIN, make.PLAIN, make.INVERTED]
-    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 30)
-    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
-    assert report["findings"][0]["kind"] == "use"
-    assert report["advice"][0].startswith("rule@0001 on factuality (generate scoring): ")
-    assert "JSS 1.000" in report["advice"][0]
-
-
 def test_the_inverted_wording_is_named_where_raw_is_far_below_mapped(make) -> None:
     maps = [make.PLAIN, make.PLAIN, make.INVERTED]
     benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 20)
@@ -88,12 +79,6 @@ def test_verdicts_that_follow_the_place_are_no_use_however_consistent(make) -> N
     text = the_one(advice, "avoid")
     assert "first option 85%" in text
     assert "both orders on 30%" in text
-
-
-def test_one_order_alone_cannot_show_position_bias(make) -> None:
-    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB" * 12, orders=["AB"])
-    advice = findings(make, benchmark, make.log(benchmark, make.oracle))
-    assert "--orders AB,BA" in the_one(advice, "care")
 
 
 def test_options_that_hold_little_probability_are_forced_choices(make) -> None:
@@ -142,15 +127,6 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     )
     settled = measure(log, bigger.pairs, run=make.run(bigger))
     assert settled["trust"][0]["checks"]["steady"]["state"] == "pass"
-
-
-def test_a_single_item_has_no_interval_and_is_not_settled(make) -> None:
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES"])
-    log = make.log(benchmark, lambda prompt: "NO" if prompt["template_id"] == "w3" else "YES")
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
-    assert report["findings"][0]["kind"] == "unknown"
-    assert "JSS 0.333" in report["advice"][0]
-    assert "single item" in report["advice"][0]
 
 
 def test_coherence_comes_first(make) -> None:

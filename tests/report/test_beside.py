@@ -69,16 +69,6 @@ def test_draws_without_a_decision_are_counted_beside_those_compared(make: Any) -
     assert "| 3× | 40 |" in " ".join(table.split())
 
 
-def test_without_repeats_or_published_figures_there_is_no_further_table(
-    measured: Callable[..., dict[str, Any]],
-) -> None:
-    report = measured()
-    assert report["repeated"] == []
-    text = render_terminal(report)
-    assert "asked again" not in text.split("\n\n")[1]
-    assert "Published" not in text
-
-
 def test_a_published_judge_has_its_figures_beside_ours_and_is_marked(
     measured: Callable[..., dict[str, Any]],
 ) -> None:
@@ -95,14 +85,6 @@ def test_a_published_judge_has_its_figures_beside_ours_and_is_marked(
         assert f"{figure.jss:.3f}" in line
     assert "the model asked was the floating alias mistral-small-latest (section 4.1)" in table
     assert "floating: " in table
-
-
-def test_a_token_cap_of_ones_own_does_not_hide_what_was_published(
-    measured: Callable[..., dict[str, Any]],
-) -> None:
-    text = render_markdown(measured("gpt-4o-max2048@12345678"))
-    assert "Published beside ours" in text
-    assert "other checkpoint" not in text
 
 
 def test_names_in_the_tables_are_made_harmless(measured: Callable[..., dict[str, Any]]) -> None:

@@ -102,15 +102,6 @@ def test_twelve_judges_of_long_names_stay_apart_and_the_page_small(make) -> None
     assert all(f"…{'n' * 21}-{number:02}" in matrix for number in range(12))
 
 
-def test_a_flip_shows_the_differing_words_of_three_items_at_most(make) -> None:
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 5, ["YES", "NO"] * 20)
-    log = make.log(benchmark, lambda prompt: ("YES", "NO")[zlib.crc32(prompt["text"].encode()) % 2])
-    report = measure(log, benchmark.pairs, run={}, prompts=benchmark.prompts)
-    page = render_html(report)
-    assert page.count('<article class="panel flip">') == 3
-    assert "<mark>" in page
-
-
 def test_the_terminal_names_the_next_command_of_each_judge_and_task(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB",))
     logs = [make.log(benchmark, decide, judge=name) for name, decide in

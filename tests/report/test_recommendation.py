@@ -81,21 +81,6 @@ def test_two_mislabelled_wordings_among_26_do_not_blame_the_judge() -> None:
     assert set(rows["w00"]) >= {"run_id", "judge", "task", "scoring", "text", "accuracy"}
 
 
-def test_an_unreadable_wording_is_never_preferred() -> None:
-    def answer(rng: np.random.Generator, template: int, gold: str) -> str:
-        if template == 0:
-            return gold if rng.random() < 0.08 else "UNCLEAR"
-        return mostly(0.8)(rng, template, gold)
-
-    table = Wordings.of(stream_of(log(answer, 3, 60)))
-    assert flagged(log(answer, 3, 60)) == {"w00": "unreadable"}
-    found = recommendation(table)
-    assert "w00" not in found["best_set"]
-    row = wordings(table)[0]
-    assert row["accuracy"] < 0.2
-    assert row["in_best_set"] is False
-
-
 def test_equal_wordings_get_no_recommendation() -> None:
     found = recommendation(stream_of(log(mostly(0.8), 5, 100)))
     assert found["template"] is None
@@ -128,16 +113,6 @@ def test_no_answer_is_a_wrong_one() -> None:
     assert rows[0]["agreement"] == 1.0
     assert rows[0]["accuracy"] == pytest.approx(0.6, abs=0.1)
     assert recommendation(table)["best_set"] == ["w01", "w02"]
-
-
-def test_failed_requests_are_no_answers() -> None:
-    def answer(rng: np.random.Generator, template: int, gold: str) -> str:
-        return "ERROR" if template == 0 and rng.random() < 0.6 else gold
-
-    rows = wordings(stream_of(log(answer, 3, 80)))
-    assert rows[0]["flag"] == "fine"
-    assert rows[0]["accuracy"] == 1.0
-    assert rows[0]["n_prompts"] < 50
 
 
 def test_wordings_are_compared_on_common_items() -> None:

@@ -154,15 +154,6 @@ def test_ties_of_both_orders_are_counted():
     assert found["as asked"]["ties"] is None
 
 
-def test_the_columns_of_the_contract_are_there():
-    keys = {
-        "remedy", "prompts_per_item", "accuracy_before", "accuracy", "gain", "gain_ci_low",
-        "gain_ci_high", "jss_before", "jss", "text",
-    }  # fmt: skip
-    for row in remedies(judged()):
-        assert keys <= set(row)
-
-
 def test_without_gold_only_steadiness_and_position_are_told():
     rows = remedies(judged(gold=False))
     both = by_name(rows)["both orders"]
@@ -183,12 +174,6 @@ def test_text_verdicts_are_voted_and_opposite_ones_are_undecided():
     assert "undecided on" in both["text"]
     assert found["calibrated"]["accuracy"] is None
     assert "options" in found["calibrated"]["text"]
-
-
-def test_one_order_says_what_to_run():
-    found = by_name(remedies(judged(orders=("AB",))))
-    assert found["both orders"]["accuracy"] is None
-    assert "--orders AB,BA" in found["both orders"]["text"]
 
 
 def test_a_scale_is_read_by_its_expected_score():

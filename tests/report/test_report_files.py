@@ -123,15 +123,6 @@ def test_the_page_shows_hostile_names_and_texts_as_text_and_loads_nothing(hostil
     assert page.text.count(HOSTILE) > 5
 
 
-def test_the_page_shows_flips_heatmap_and_forest(run_dir: Path, without_matplotlib) -> None:
-    write_report(run_dir)
-    page = Page()
-    page.feed((run_dir / "report.html").read_text())
-    assert {"svg", "table", "pre"} <= page.tags
-    for words in ("Verdicts that flipped", "Which wordings agree", "Wording 3?", "oracle"):
-        assert words in page.text
-
-
 def test_markdown_and_latex_escape_hostile_names(hostile) -> None:
     markdown = render_markdown(hostile)
     table = [line for line in markdown.splitlines() if line.startswith("|")]
@@ -157,19 +148,6 @@ def test_plain_output_is_neither_wrapped_nor_cut(make) -> None:
     assert "\x1b" not in "\n".join(lines)
     columns = re.split(r"\s{2,}", header)
     assert columns[:6] == ["trust", "judge", "task", "scoring", "JSS", "95% interval"]
-
-
-def test_the_terminal_form_holds_the_same_rows(make) -> None:
-    from rich.console import Console
-
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 8)
-    log = make.log(benchmark, make.oracle)
-    report = measure(log, benchmark.pairs, run={})
-    console = Console(width=200, record=True, file=io.StringIO())
-    console.print(render_terminal(report, terminal=True))
-    shown = console.export_text()
-    for word in ("rule", "oracle", "1.000", "now 16", "unknown"):
-        assert word in shown
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

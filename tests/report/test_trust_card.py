@@ -81,11 +81,6 @@ def test_a_check_that_does_not_apply_counts_for_nothing() -> None:
     assert conclude({**dict.fromkeys(CHECKS, good("pass")), "fair": fair}).trust == "use"
 
 
-def test_a_check_is_missing() -> None:
-    with pytest.raises(ValueError, match="readable"):
-        conclude({"steady": good("pass")})
-
-
 def test_a_judge_that_passes_every_check_is_to_be_used(make) -> None:
     maps = [make.PLAIN, make.PLAIN, make.PLAIN, make.INVERTED]
     benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 30)
@@ -131,29 +126,6 @@ def test_a_rare_flip_does_not_make_a_judge_responsive(make) -> None:
     assert found["checks"]["responsive"]["estimate"] > 1.5
     assert states(found)["responsive"] == "fail"
     assert found["trust"] == "avoid"
-
-
-def test_a_steady_judge_that_contradicts_people_is_to_be_avoided(make) -> None:
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 40)
-    found = card(make, benchmark, lambda prompt: OTHER[prompt["gold"]])
-    assert (found["trust"], found["because"]) == ("avoid", ["right"])
-    assert found["checks"]["right"]["estimate"] == pytest.approx(-1)
-    assert found["checks"]["steady"]["state"] == "pass"
-
-
-def test_one_exception_in_400_does_not_save_always_first(make) -> None:
-    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, "AB" * 25)
-
-    def decide(prompt):
-        rare = number(prompt) == 7 and prompt["template_id"] == "w2" and prompt["order"] == "BA"
-        return "B" if rare else "A"
-
-    assert sum(decide(prompt) == "A" for prompt in benchmark.prompts.to_pylist()) == 399
-    found = card(make, benchmark, decide)
-    assert found["trust"] == "avoid"
-    assert found["because"][0] == "fair"
-    assert found["checks"]["fair"]["estimate"] == pytest.approx(1 / 200)
-    assert found["checks"]["fair"]["ci_high"] < 0.7
 
 
 @pytest.mark.parametrize(("share", "said"), [(65, ""), (66, "first"), (35, ""), (34, "second")])

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.reporting.plots import INK, SOFT, plain
+from judgesense.reporting.palette import INK, SOFT
+from judgesense.reporting.plots import plain
 from judgesense.studies.answer_matching.measures import PAPERS_TEMPLATES, Cell, text_heuristic
 from judgesense.studies.answer_matching.scoring import JUDGE, RIGHT, BenchmarkAnswers
 from judgesense.studies.common.drawing import (

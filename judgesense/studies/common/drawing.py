@@ -10,21 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from judgesense.reporting import plots
-from judgesense.reporting.plots import (
-    CYCLE,
-    DASHES,
-    INK,
-    LINE,
-    LINES,
-    SOFT,
-    canvas,
-    forest,
-    look,
-    new_figure,
-    panel,
-    plain,
-    save,
-)
+from judgesense.reporting.palette import CYCLE, DASHES, INK, LINE, LINES, SOFT
+from judgesense.reporting.plots import canvas, forest, look, new_figure, panel, plain, save
 from judgesense.text import number
 
 __all__ = [

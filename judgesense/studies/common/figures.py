@@ -12,20 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from judgesense.reporting import plots
-from judgesense.reporting.plots import (
-    CYCLE,
-    DASHES,
-    INK,
-    LINE,
-    LINES,
-    SOFT,
-    ForestRow,
-    canvas,
-    look,
-    new_figure,
-    panel,
-    plain,
-)
+from judgesense.reporting.palette import CYCLE, DASHES, INK, LINE, LINES, SOFT
+from judgesense.reporting.plots import ForestRow, canvas, look, new_figure, panel, plain
 from judgesense.text import number
 
 Row = Mapping[str, Any]
