@@ -7,26 +7,24 @@ an example.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
+from pydantic import Field
 
-from judgesense.decisions.log import SCORINGS, read_log
+from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
-from judgesense.files.documents import YamlNode, read_nodes
+from judgesense.files.documents import Shape, read_nodes
 from judgesense.pipeline import Settings, to_stderr
-from judgesense.reporting.plots import ForestRow
+from judgesense.reporting.result import Picture, Result, Table
 from judgesense.reporting.run_tables import (
-    answers_by_case,
     cases,
     cost_table,
     flips_table,
-    has_gold,
     jss_table,
     ranking_finding,
     systems_table,
@@ -34,26 +32,48 @@ from judgesense.reporting.run_tables import (
 )
 from judgesense.run_folder.report import identity
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.statistics.sensitivity import prompt_sensitivity
-from judgesense.studies.common import drawing as pictures
-from judgesense.studies.common.result import Picture, Result, Table, judged, need_judges
-from judgesense.tasks import UNDECIDED
+from judgesense.studies.common.figures import Points
+from judgesense.studies.common.study import judged
 from judgesense.trust.thresholds import STEADY_JSS
 from judgesense_dataset.items import load_items
-from judgesense_dataset.pairing import DESIGNS, build, group_items
+from judgesense_dataset.pairing import build, group_items
+from judgesense_dataset.shapes import fit_node
 from judgesense_dataset.templates import TaskTemplates, load_templates, read_tasks
 
-MEASURES = ("jss", "wordings", "systems", "flips", "accuracy", "cost")
-RANKED_JUDGES = 3
-"""With fewer judges, a rank correlation is always 1 or -1."""
+Measure = Literal["jss", "wordings", "systems", "flips", "cost"]
 
-_KEYS = {
-    "title", "items", "templates", "tasks", "judges", "scoring", "orders", "repeats", "design",
-    "pairs", "limit", "seed", "measures", "variants",
-}  # fmt: skip
-_JUDGE_KEYS = {"name", "engine", "system_prompt", "max_tokens", "temperature", "dtype", "base_url",
-               "model", "revision"}  # fmt: skip
+
+class _Judge(Shape, extra="forbid"):
+    """A judge with its options."""
+
+    name: str = Field(min_length=1)
+    engine: str | None = None
+    system_prompt: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    dtype: str | None = None
+    base_url: str | None = None
+    model: str | None = None
+    revision: str | None = None
+
+
+class _StudyFile(Shape, extra="forbid"):
+    """The keys of a study file."""
+
+    items: str = Field(min_length=1)
+    judges: list[str | _Judge] = Field(min_length=1)
+    title: str | None = None
+    templates: str | None = None
+    tasks: dict[str, Any] | None = None
+    scoring: Literal["generate", "options", "both"] | None = None
+    orders: list[Literal["AB", "BA"]] | None = None
+    repeats: int = Field(1, ge=1)
+    design: Literal["full", "balanced"] = "full"
+    pairs: int | None = Field(None, ge=1)
+    limit: int | None = Field(None, ge=1)
+    seed: int = Field(0, ge=0)
+    measures: tuple[Measure, ...] = ("jss", "wordings", "systems", "flips", "cost")
+    variants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,128 +95,73 @@ class CustomPlan:
 def load_plan(path: str | Path) -> CustomPlan:
     """Read a study file.
 
-    Raises JudgeSenseError with file and line for an unknown or missing key, a value of the wrong
-    type, an unknown measure, scoring, order or design, a template without its placeholder, or a
-    measure that needs more judges.
+    Raises JudgeSenseError with the file and the line or key for an unknown or missing key, a value
+    of the wrong type, a file that is not there, an unknown judge or variant, and a template without
+    its placeholder.
     """
     path = Path(path)
     root = read_nodes(path)
-    keys = root.mapping("a study file", _KEYS)
-    for needed in ("items", "judges"):
-        if needed not in keys:
-            raise root.fail(f"missing key {needed!r}")
-    if ("templates" in keys) == ("tasks" in keys):
+    keys = fit_node(_StudyFile, root, "a study file")
+    if (keys.templates is None) == (keys.tasks is None):
         raise root.fail("give either 'templates' (a template file) or 'tasks' (inline)")
-    seed = _whole(keys, "seed", 0, least=0)
-    judges = [_judge(node, seed) for node in keys["judges"].sequence("judges")]
-    if not judges:
-        raise keys["judges"].fail("judges must not be empty")
-    measures = tuple(_chosen(keys, "measures", MEASURES) or MEASURES)
-    design = _one(keys, "design", DESIGNS) or "full"
-    scoring = _one(keys, "scoring", (*SCORINGS, "both"))
-    if "accuracy" in measures and "measures" in keys:
-        need_judges(judges, RANKED_JUDGES, f"{keys['measures'].where}: the measure accuracy")
-    items = _beside(path, keys["items"])
-    if "tasks" in keys:
-        templates = read_tasks(keys["tasks"])
+    if keys.templates is None:
+        templates = read_tasks(root.value["tasks"])
         wordings = hashlib.sha256(repr(sorted(templates.items())).encode()).hexdigest()
     else:
-        file = _beside(path, keys["templates"])
+        file = _named(path, keys.templates, "templates")
         templates, wordings = load_templates(file), sha256_of(file)
-    pairs = _whole(keys, "pairs", None, least=1)
+    items = _named(path, keys.items, "items")
     return CustomPlan(
-        title=keys["title"].text("title") if "title" in keys else path.stem,
+        title=keys.title or path.stem,
         templates=templates,
         items=items,
-        judges=tuple(judges),
+        judges=tuple(_judge(judge, keys.seed) for judge in keys.judges),
         settings=Settings.of(
-            scoring, None, _chosen(keys, "orders", ("AB", "BA")),
-            _whole(keys, "repeats", 1, least=1), seed, _whole(keys, "limit", None, least=1),
+            keys.scoring, None, keys.orders, keys.repeats, keys.seed, keys.limit
         ),
-        design=design,
-        pairs=pairs,
-        measures=measures,
+        design=keys.design,
+        pairs=keys.pairs,
+        measures=keys.measures,
         # Only what is judged: a new title or measure needs no new judging.
         identity={
-            "templates": wordings, "items": sha256_of(items), "design": design, "pairs": pairs
+            "templates": wordings, "items": sha256_of(items), "design": keys.design,
+            "pairs": keys.pairs,
         },
-        variants=_variants(path, keys),
+        variants=_variants(path, keys.variants),
     )  # fmt: skip
 
 
-def _judge(node: YamlNode, seed: int) -> Any:
-    """A judge of the file: a name, or a mapping with its options."""
+def _judge(judge: str | _Judge, seed: int) -> Any:
     from local_judges.registry import resolve
 
-    if isinstance(node.value, str):
-        return resolve(node.text("a judge"))
-    given: dict[str, Any] = {
-        key: each.text(key) for key, each in node.mapping("a judge", _JUDGE_KEYS).items()
-    }
-    if "name" not in given:
-        raise node.fail("missing key 'name' of a judge")
-    for key, kind in (("max_tokens", int), ("temperature", float)):
-        if key in given:
-            given[key] = _number(node, key, given[key], kind)
-    if "temperature" in given:
-        given["seed"] = seed
-    return resolve(given.pop("name"), **given)
+    if isinstance(judge, str):
+        return resolve(judge)
+    options = judge.model_dump(exclude={"name"}, exclude_none=True)
+    if "temperature" in options:
+        options["seed"] = seed
+    return resolve(judge.name, **options)
 
 
-def _beside(path: Path, node: YamlNode) -> Path:
+def _named(path: Path, name: str, key: str) -> Path:
     """A file named in the study file, relative to that file."""
-    found = path.parent / node.text("a file's name")
-    if not found.is_file():
-        raise node.fail(f"no file {found}")
-    return found
+    file = path.parent / name
+    if not file.is_file():
+        raise JudgeSenseError(f"{path}, {key}: no file {file}")
+    return file
 
 
-def _variants(path: Path, keys: Mapping[str, YamlNode]) -> tuple[str, ...]:
+def _variants(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """The names under ``variants``; a file of variants is relative to the study file."""
     from judgesense_dataset.variants import chosen_variants, variant_files
 
-    if "variants" not in keys:
-        return ()
-    nodes = keys["variants"].sequence("variants")
-    named = [node.text("a variant") for node in nodes]
-    files = variant_files(named)
-    found = [str(_beside(path, n)) if t in files else t for n, t in zip(nodes, named, strict=True)]
-    try:
-        chosen_variants(found)
-    except JudgeSenseError as error:
-        raise keys["variants"].fail(str(error)) from error
-    return tuple(found)
-
-
-def _whole(keys: Mapping[str, YamlNode], key: str, default: Any, least: int) -> Any:
-    if key not in keys:
-        return default
-    value = _number(keys[key], key, keys[key].text(key), int)
-    if value < least:
-        raise keys[key].fail(f"{key} must be at least {least}, got {value}")
-    return value
-
-
-def _number(node: YamlNode, key: str, text: str, kind: Callable[[str], Any]) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise node.fail(f"{key} must be a number, got {text!r}") from None
-
-
-def _one(keys: Mapping[str, YamlNode], key: str, known: Sequence[str]) -> str | None:
-    return _named(keys[key], key, known) if key in keys else None
-
-
-def _chosen(keys: Mapping[str, YamlNode], key: str, known: Sequence[str]) -> list[str] | None:
-    return [_named(n, key, known) for n in keys[key].sequence(key)] if key in keys else None
-
-
-def _named(node: YamlNode, key: str, known: Sequence[str]) -> str:
-    name = node.text(key)
-    if name not in known:
-        raise node.fail(f"unknown {key} {name!r}; choose from {', '.join(known)}")
-    return name
+    files = variant_files(names)
+    chosen = [str(_named(path, name, "variants")) if name in files else name for name in names]
+    if chosen:
+        try:
+            chosen_variants(chosen)
+        except JudgeSenseError as error:
+            raise JudgeSenseError(f"{path}, variants: {error}") from error
+    return tuple(chosen)
 
 
 def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = to_stderr) -> Result:
@@ -223,7 +188,27 @@ def run_plan(plan: CustomPlan, out: Path, note: Callable[[str], None] = to_stder
         variants=plan.variants, parts=lambda: (plan.templates, rows),
     )  # fmt: skip
     log = read_log(out / "run")
-    result = Result(
+    systems, systems_findings = _systems(plan, log)
+    tables = {
+        "jss": jss_table(report), "wordings": wordings_table(report), "systems": systems,
+        "flips": flips_table(report), "cost": cost_table(report, log),
+    }  # fmt: skip
+    findings = {
+        "jss": _of_cases(report, "trust", "{judge} on {task} ({scoring} scoring): "),
+        "wordings": _of_cases(
+            report, "recommendation", "wording for {judge} on {task} ({scoring} scoring): "
+        ),
+        "systems": systems_findings,
+    }
+    chosen = [name for name in tables if name in plan.measures]
+    points = Points(
+        group=lambda row: f"{row['task']}, {row['scoring']}", name="judge",
+        values={"": ("jss", "ci_low", "ci_high")}, xlabel="JSS", threshold=STEADY_JSS,
+    )  # fmt: skip
+    picture = Picture(
+        "jss", "JSS (mapped) with 95% intervals", lambda: points.draw(tables["jss"].rows)
+    )
+    return Result(
         "run",
         plan.title,
         {
@@ -235,88 +220,26 @@ def run_plan(plan: CustomPlan, out: Path, note: Callable[[str], None] = to_stder
             "repeats": plan.settings.repeats,
             "seed": plan.settings.seed,
         },
+        [tables[name] for name in chosen if tables[name].rows],
+        [text for name in chosen for text in findings.get(name, ())],
+        pictures=[picture] if "jss" in chosen else [],
     )
-    _measure(plan, report, log, result)
-    return result
 
 
-def _measure(plan: CustomPlan, report: Mapping[str, Any], log: pa.Table, result: Result) -> None:
-    if "jss" in plan.measures:
-        result.tables.append(jss_table(report))
-        found = cases(report)
-        rows = [
-            ForestRow(f"{cell['task']}, {cell['scoring']}", judge, cell["jss"], cell["ci_low"],
-                      cell["ci_high"])
-            for judge, _, cell in found
-        ]  # fmt: skip
-        result.pictures.append(
-            Picture(
-                "jss",
-                "JSS (mapped) with 95% intervals",
-                lambda: pictures.forest(rows, xlabel="JSS", threshold=STEADY_JSS),
-            )
-        )
-        trust = {identity(card): card for card in report["trust"]}
-        result.findings += [
-            f"{judge} on {cell['task']} ({cell['scoring']} scoring): "
-            f"{trust[identity(cell)]['text']}"
-            for judge, _, cell in found
-        ]
-    if "wordings" in plan.measures:
-        result.tables.append(wordings_table(report))
-        names = {cell["judge"]: judge for judge, _, cell in cases(report)}
-        result.findings += [
-            f"wording for {names[each['judge']]} on {each['task']} ({each['scoring']} scoring): "
-            f"{each['text']}"
-            for each in report["recommendation"]
-        ]
-    if "accuracy" in plan.measures and len(plan.judges) >= RANKED_JUDGES:
-        result.tables.append(_accuracy(log))
-    if "systems" in plan.measures:
-        labels = {name: entry.task.labels for name, entry in plan.templates.items()}
-        systems, consequences = systems_table(log, labels)
-        result.tables.append(systems)
-        corrected = holm([each.p_value for each in consequences.values()])
-        result.findings += [
-            f"{judge} on {task}: {ranking_finding(each, p)}"
-            for ((judge, task, _), each), p in zip(consequences.items(), corrected, strict=True)
-            if each.winner_change_rate is not None
-        ]
-    if "flips" in plan.measures:
-        result.tables.append(flips_table(report))
-    if "cost" in plan.measures:
-        result.tables.append(cost_table(report, log))
-    result.tables = [table for table in result.tables if table.rows]
+def _of_cases(report: Mapping[str, Any], key: str, start: str) -> Iterator[str]:
+    """The texts of a list of the report, each after its judge, task and scoring."""
+    of_case = {identity(entry): entry["text"] for entry in report[key]}
+    for judge, _, cell in cases(report):
+        yield start.format(**{**cell, "judge": judge}) + of_case[identity(cell)]
 
 
-def _accuracy(log: pa.Table) -> Table:
-    """Accuracy by judge over wordings, and whether the judges rank alike under each."""
-    by_case: dict[tuple[str, str], dict[str, list[float]]] = {}
-    overall: dict[tuple[str, str, str], tuple[float, Interval]] = {}
-    for ids, said in answers_by_case(log).items():
-        decided = ~np.isin(said.label, UNDECIDED)
-        right = said.label == said.gold
-        # The wordings in one order for all judges.
-        hits = [right[decided & (said.template == name)] for name in sorted({*said.template})]
-        if has_gold(said) and all(len(own) for own in hits):
-            judge, task, scoring = ids
-            by_case.setdefault((task, scoring), {})[judge] = [float(own.mean()) for own in hits]
-            interval = wilson_cluster(right[decided].tolist(), said.cluster[decided].tolist())
-            overall[ids] = float(right[decided].mean()), interval
-    rows = []
-    for (task, scoring), judges in by_case.items():
-        found = prompt_sensitivity(list(judges.values()), models=list(judges))
-        for judge in judges:
-            mean, interval = overall[judge, task, scoring]
-            rows.append({
-                "task": task, "scoring": scoring, "judge": judge, "accuracy": mean,
-                "ci_low": interval.low, "ci_high": interval.high, "std": found["std"][judge],
-                "range": found["range"][judge], "mean_spearman": found["mean_spearman"],
-            })  # fmt: skip
-    return Table.from_records(
-        "accuracy", "Accuracy over wordings", rows,
-        "Accuracy: of the verdicts that could be read, with a 95% Wilson interval over clusters. "
-        "Std: population standard deviation over wordings. Mean Spearman: of the judges' ranking "
-        "between wordings, undefined with fewer than three judges.",
-        mean_spearman="mean Spearman",
-    )  # fmt: skip
+def _systems(plan: CustomPlan, log: pa.Table) -> tuple[Table, list[str]]:
+    """Whether the ranking of the systems survives, its p-values corrected for their number."""
+    labels = {name: entry.task.labels for name, entry in plan.templates.items()}
+    table, rankings = systems_table(log, labels)
+    corrected = holm([ranking.p_value for ranking in rankings.values()])
+    return table, [
+        f"{judge} on {task}: {ranking_finding(ranking, p)}"
+        for ((judge, task, _), ranking), p in zip(rankings.items(), corrected, strict=True)
+        if ranking.winner_change_rate is not None
+    ]

@@ -7,17 +7,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from statistics import fmean, pstdev
 
-import pyarrow as pa
 import pytest
 
-from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.intervals import wilson_cluster
-from judgesense.studies.custom import _accuracy, load_plan, run_plan, run_study
+from judgesense.reporting.result import Result
+from judgesense.studies.custom import load_plan, run_plan, run_study
 from local_judges.callable_judge import CallableJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -39,31 +36,28 @@ def _file(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "place"),
     [
-        ("scoring: options", "scorings: options", r"line 4: unknown key 'scorings'"),
-        ("scoring: options", "scoring: guess", r"line 4: unknown scoring 'guess'"),
-        ("scoring: options", "repeats: none", r"line 4: repeats must be a number, got 'none'"),
-        ("scoring: options", "repeats: 0", r"line 4: repeats must be at least 1"),
-        ("scoring: options", "measures: [jss, truth]", r"line 4: unknown measures 'truth'"),
-        ("scoring: options", "orders: [CD]", r"line 4: unknown orders 'CD'"),
-        ("scoring: options", "design: half", r"line 4: unknown design 'half'"),
-        ("items: tone.jsonl", "items: none.jsonl", r"line 1: no file .*none\.jsonl"),
-        ("items: tone.jsonl", "title: x", r"missing key 'items'"),
-        ("judges: [smollm2-135m]", "judges: []", r"line 3: judges"),
-        ("judges: [smollm2-135m]", "judges: [{model: x}]", r"line 3: missing key 'name'"),
-        ("templates: politeness.yaml", "seed: 1", r"give either 'templates' .* or 'tasks'"),
-        (
-            "scoring: options",
-            "measures: [accuracy]",
-            r"line 4: the measure accuracy needs at least 3 judges, got 1",
-        ),
+        ("scoring: options", "scorings: options", "line 4: .*scorings"),
+        ("scoring: options", "scoring: guess", "line 4: scoring"),
+        ("scoring: options", "repeats: none", "line 4: repeats"),
+        ("scoring: options", "repeats: 0", "line 4: repeats"),
+        ("scoring: options", "measures: [jss, truth]", "line 4: measures"),
+        ("scoring: options", "orders: [CD]", "line 4: orders"),
+        ("scoring: options", "design: half", "line 4: design"),
+        ("scoring: options", "variants: [jsno]", "variants: unknown variant 'jsno'"),
+        ("items: tone.jsonl", "items: none.jsonl", r"items: no file .*none\.jsonl"),
+        ("items: tone.jsonl", "title: x", "missing key 'items'"),
+        ("judges: [smollm2-135m]", "judges: []", "line 3: judges"),
+        ("judges: [smollm2-135m]", "judges: [{model: x}]", "line 3: "),
+        ("judges: [smollm2-135m]", "judges: [no-such]", "unknown judge 'no-such'"),
+        ("templates: politeness.yaml", "seed: 1", "give either 'templates' .* or 'tasks'"),
     ],
 )
 def test_a_file_that_cannot_be_run_names_the_line(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, place: str
 ) -> None:
-    with pytest.raises(JudgeSenseError, match=said):
+    with pytest.raises(JudgeSenseError, match=place):
         load_plan(_file(tmp_path, GOOD.replace(old, new)))
 
 
@@ -133,71 +127,26 @@ def test_the_example_runs_and_measures_again_without_a_model(tmp_path: Path) -> 
     assert "prompts/s" not in again.stderr
 
 
-def _judge(name: str, wrong: Mapping[str, int]) -> CallableJudge:
-    """Right but for the first so many messages under each wording, told by a word of it."""
+def test_two_judges_by_golden_tables(tmp_path: Path, golden: Callable[[Result, str], None]) -> None:
     gold = [json.loads(line) for line in (EXAMPLES / "tone.jsonl").read_text("utf-8").splitlines()]
-    at = {row["message"]: n for n, row in enumerate(gold)}
+    rude = {row["message"] for row in gold if row["gold"] == "RUDE"}
 
-    def answers(messages: list[str]) -> list[str]:
-        said = []
-        for text in messages:
-            wording, message = text.split("\n\nMessage: ")
-            (errs,) = (count for word, count in wrong.items() if word in wording)
-            rude = (gold[at[message]]["gold"] == "RUDE") != (at[message] < errs)
-            said.append(("YES" if rude else "NO") if "offend" in wording else
-                        ("RUDE" if rude else "POLITE"))  # fmt: skip
-        return said
+    def right(messages: list[str]) -> list[str]:
+        yes = ("YES", "NO")
+        asked = [text.split("\n\nMessage: ") for text in messages]
+        return [
+            (yes if "offend" in wording else ("RUDE", "POLITE"))[message not in rude]
+            for wording, message in asked
+        ]
 
-    return CallableJudge(answers, name=name)
+    def late(messages: list[str]) -> list[str]:
+        return ["POLITE" if "tone" in text else one
+                for text, one in zip(messages, right(messages), strict=True)]  # fmt: skip
 
-
-@pytest.mark.slow
-def test_three_judges_with_gold_get_a_row_each_of_accuracy_over_wordings(tmp_path: Path) -> None:
-    plan = load_plan(_file(tmp_path, GOOD.replace("options", "generate")))
-    wrong = {
-        "good": {"polite or rude": 0, "tone": 2, "offend": 4},
-        "fair": {"polite or rude": 6, "tone": 3, "offend": 9},
-        "poor": {"polite or rude": 12, "tone": 12, "offend": 12},
-    }
-    judges = tuple(_judge(name, counts) for name, counts in wrong.items())
-    result = run_plan(dataclasses.replace(plan, judges=judges), tmp_path / "out")
-    found = {row["judge"].split("@")[0]: row for row in result.table("accuracy").rows}
-    gold = [json.loads(line) for line in (EXAMPLES / "tone.jsonl").read_text("utf-8").splitlines()]
-    for name, counts in wrong.items():
-        row, by_wording = found[name], [1 - n / 24 for n in counts.values()]
-        hits = [n >= errs for errs in counts.values() for n in range(24)]
-        interval = wilson_cluster(hits, [each["cluster_id"] for each in gold] * 3)
-        assert row["accuracy"] == pytest.approx(fmean(by_wording))
-        assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
-        assert row["ci_low"] < row["accuracy"] < row["ci_high"]
-        assert row["std"] == pytest.approx(pstdev(by_wording))
-        assert row["range"] == pytest.approx(max(by_wording) - min(by_wording))
-        assert row["mean_spearman"] == pytest.approx(1.0)
-
-
-@pytest.mark.slow
-def test_a_limit_counts_the_items_that_were_judged(tmp_path: Path) -> None:
-    plan = load_plan(_file(tmp_path, GOOD.replace("options", "generate") + "limit: 4\n"))
-    judge = _judge("good", {"polite or rude": 0, "tone": 0, "offend": 0})
-    result = run_plan(dataclasses.replace(plan, judges=(judge,)), tmp_path / "out")
-    assert result.settings["items"] == 4
-
-
-def test_judges_whose_logs_have_other_orders_of_wordings_are_ranked_under_the_same_one() -> None:
-    # Under every wording a is best and c worst; b's log begins with the last wording.
-    right = {"t1": (9, 8, 0), "t2": (7, 3, 1), "t3": (4, 3, 2)}
-    rows = [
-        {
-            "judge": judge, "task": "fact", "scoring": "generate", "item_id": f"i{n}",
-            "cluster_id": f"i{n}", "template_id": template, "order": "-", "repeat": 0,
-            "prompt_id": f"{template} {n}", "status": "ok", "gold": "YES", "truncated": False,
-        } | dict.fromkeys(("raw_decision", "decision"), "YES" if n < right[template][at] else "NO")
-        for at, (judge, order) in enumerate(
-            [("a@1", ("t1", "t2", "t3")), ("b@1", ("t3", "t2", "t1")), ("c@1", ("t1", "t2", "t3"))]
-        )
-        for template in order
-        for n in range(10)
-    ]  # fmt: skip
-    table = _accuracy(pa.Table.from_pylist(rows, schema=SCHEMA))
-    found = {row["judge"]: row["mean_spearman"] for row in table.rows}
-    assert found == pytest.approx({"a": 1.0, "b": 1.0, "c": 1.0})
+    plan = load_plan(_file(tmp_path, GOOD.replace("options", "generate") + "limit: 16\n"))
+    judges = tuple(CallableJudge(function) for function in (right, late))
+    measures = ("jss", "wordings", "systems", "flips")
+    plan = dataclasses.replace(plan, judges=judges, measures=measures)
+    result = run_plan(plan, tmp_path / "out")
+    assert result.settings["items"] == 16
+    golden(result, "own-study")

@@ -67,7 +67,7 @@ def test_a_study_of_your_own_asks_variants_of_a_file_beside_it(folder: Path) -> 
     assert len(asked["variant_files"]) == 1
     text = STUDY.replace("json,", "jsno,")
     (folder / "study.yaml").write_text(text, "utf-8")
-    with pytest.raises(JudgeSenseError, match=r"study\.yaml, line 5: unknown variant 'jsno'"):
+    with pytest.raises(JudgeSenseError, match=r"study\.yaml, variants: unknown variant 'jsno'"):
         load_plan(folder / "study.yaml")
 
 

@@ -159,8 +159,7 @@ class Bars:
 class Lines:
     """A line per series over x, in a panel per value of ``panel``; records without y are left out.
 
-    x may be text. Series of records that are ``grey`` are thin and have no name; ``zero`` draws a
-    line at 0; ``reverse`` puts the lowest y at the top.
+    x may be text; ``zero`` draws a line at 0.
     """
 
     x: Of
@@ -169,17 +168,15 @@ class Lines:
     xlabel: str
     ylabel: str
     panel: Of | None = None
-    grey: Callable[[Row], bool] = lambda row: False
     zero: bool = False
-    reverse: bool = False
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
         known = [row for row in rows if _get(row, self.y) is not None]
-        names = _values([row for row in known if not self.grey(row)], self.series)
+        names = _values(known, self.series)
         places = _values(known, self.x)
         texts = any(isinstance(place, str) for place in places)
-        figure, panels = _panels(known, self.panel, 3.6)
+        figure, panels = _panels(known, self.panel)
         for axes, own in panels:
             if self.zero:
                 axes.axhline(0, color=SOFT, lw=0.9, ls=DASHES)
@@ -187,57 +184,48 @@ class Lines:
                 line = [row for row in own if _get(row, self.series) == name]
                 x = [_get(row, self.x) for row in line]
                 x = [places.index(place) for place in x] if texts else x
-                if name in names:
-                    style = _line_style(names.index(name)) | {"label": plain(name)}
-                else:
-                    style = {"color": LINE, "lw": 1.0}
-                axes.plot(x, [_get(row, self.y) for row in line], **style)
+                style = _line_style(names.index(name))
+                axes.plot(x, [_get(row, self.y) for row in line], **style, label=plain(name))
             if texts:
                 axes.set_xticks(range(len(places)), [plain(place) for place in places], size=8)
             elif len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
-            if self.reverse:
-                axes.invert_yaxis()
             _labels(axes, self.xlabel, self.ylabel)
         return _finished(figure)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter:
-    """A point per record, in a panel per value of ``panel``, coloured by series."""
+    """A point per record, coloured by series."""
 
     x: Of
     y: Of
     series: Of
     xlabel: str
     ylabel: str
-    panel: Of | None = None
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
-        names = _values(rows, self.series)
-        figure, panels = _panels(rows, self.panel, 5.0 if self.panel is None else 3.4)
-        for axes, own in panels:
-            for index, name in enumerate(names):
-                points = [row for row in own if _get(row, self.series) == name]
-                colour, marker = look(index)
-                axes.scatter(
-                    [_get(row, self.x) for row in points], [_get(row, self.y) for row in points],
-                    c=colour, marker=marker, s=42 if self.panel is None else 16, alpha=0.8,
-                    edgecolors="white", linewidths=0.5, label=plain(name), zorder=3,
-                )  # fmt: skip
-            _labels(axes, self.xlabel, self.ylabel)
+        figure, axes = canvas(5.4, 4.0)
+        for index, name in enumerate(_values(rows, self.series)):
+            points = [row for row in rows if _get(row, self.series) == name]
+            colour, marker = look(index)
+            axes.scatter(
+                [_get(row, self.x) for row in points], [_get(row, self.y) for row in points],
+                c=colour, marker=marker, s=42, edgecolors="white", linewidths=0.7,
+                label=plain(name), zorder=3,
+            )  # fmt: skip
+        axes.grid(color=LINE, lw=0.6)
+        _labels(axes, self.xlabel, self.ylabel)
         return _finished(figure)
 
 
-def _panels(
-    rows: Sequence[Row], by: Of | None, width: float
-) -> tuple[Any, list[tuple[Any, list[Row]]]]:
+def _panels(rows: Sequence[Row], by: Of | None) -> tuple[Any, list[tuple[Any, list[Row]]]]:
     """A figure with a panel per value of a column, and each panel's axes with its records."""
     values = [None] if by is None else _values(rows, by)
     columns = min(PANELS, len(values))
     lines = -(-len(values) // columns)
-    figure = new_figure(max(5.4, width * columns), 0.75 * max(width, 4.0) * lines + 0.5)
+    figure = new_figure(max(5.4, 3.6 * columns), 3.0 * lines + 0.5)
     panels = []
     for place, value in enumerate(values, 1):
         axes = panel(figure, lines, columns, place, grid=True)
@@ -268,9 +256,7 @@ def _finished(figure: Any) -> Any:
         (axes.get_legend_handles_labels() for axes in figure.axes), key=lambda found: len(found[1])
     )
     for axes in figure.axes:
-        inverted = axes.yaxis_inverted()
         axes.set_ylim(min(ends), max(ends))
-        axes.yaxis.set_inverted(inverted)
     fitting = int(13 * figure.get_figwidth() / (max(map(len, labels), default=0) + 8))
     columns = max(1, min(fitting, len(labels)))
     height = 0.02 + 0.26 / figure.get_figheight() * -(-len(labels) // columns)

@@ -144,7 +144,6 @@ DECLARED = Study(
         tables.main_results,
         tables.pairwise_results,
         tables.polarity_results,
-        findings.claims,
         tables.template_pair_results,
         tables.flip_results,
         tables.exclusion_results,

@@ -11,7 +11,7 @@ from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.statistics.ranking import PairFlips, lcb_sweep, selection_gain
 from judgesense.statistics.ranks import competition_ranks
-from judgesense.studies.common.figures import Lines, Scatter
+from judgesense.studies.common.figures import Lines
 from judgesense.studies.common.study import Figure, Record, Study, Tables, Value, published, table
 from judgesense.studies.prompt_ranking.measures import REDRAWS, RankedPrompts, Ranking
 from judgesense.text import join, number, percent, signed
@@ -186,22 +186,6 @@ def paper_figures(ranking: Ranking) -> Iterator[Record]:
         }  # fmt: skip
 
 
-def _smallest(ranking: Ranking) -> list[RankedPrompts]:
-    return [cells[0] for cells in ranking.series]
-
-
-def _ranks(ranking: Ranking, _: Tables) -> Iterator[Record]:
-    """The rank of every prompt under every seed of the smallest size; ties share the best rank."""
-    for cell in _smallest(ranking):
-        winners = set(cell.winners.tolist())
-        for seed, ranks in enumerate(competition_ranks(cell.scores).tolist(), 1):
-            for at, rank in enumerate(ranks):
-                yield {
-                    "where": cell.name, "prompt": cell.grid.prompts[at], "seed": f"seed {seed}",
-                    "rank": rank, "wins": at in winners,
-                }  # fmt: skip
-
-
 def _agreement(_: Ranking, tables: Tables) -> Iterator[Record]:
     measures = {
         "spearman_mean": "Spearman's ρ between seeds",
@@ -211,14 +195,6 @@ def _agreement(_: Ranking, tables: Tables) -> Iterator[Record]:
         for row in tables["stability"].rows:
             series = f"{row['model']} on {row['task']}"
             yield {"measure": text, "series": series, "size": row["size"], "value": row[name]}
-
-
-def _pairs(ranking: Ranking, _: Tables) -> Iterator[Record]:
-    for cell in _smallest(ranking):
-        flips = cell.flips
-        for gap, rate, near in zip(flips.gap, flips.flips, flips.near_tied, strict=True):
-            told = "not told apart by all items" if near else "told apart"
-            yield {"where": cell.name, "gap": float(gap), "flips": float(rate), "pair": told}
 
 
 def _gains(_: Ranking, tables: Tables) -> Iterator[Record]:
@@ -233,17 +209,6 @@ def _gains(_: Ranking, tables: Tables) -> Iterator[Record]:
 
 FIGURES = (
     Figure(
-        "ranks",
-        "ranks of the prompts under each seed's items, at the smallest size; prompts that win "
-        "under some seed are coloured",
-        _ranks,
-        Lines(
-            x="seed", y="rank", series="prompt", xlabel="", ylabel="rank of the prompt",
-            grey=lambda row: not row["wins"], reverse=True,
-        ),
-        each="where",
-    ),
-    Figure(
         "stability-by-size",
         "Agreement between seeds by subset size: rank correlation, and the same winner",
         _agreement,
@@ -254,11 +219,12 @@ FIGURES = (
     ),
     Figure(
         "flips-by-gap",
-        "How often two seeds of the smallest size order a pair of prompts oppositely, against the "
-        "gap between the prompts on all items",
-        _pairs,
-        Scatter(
-            x="gap", y="flips", series="pair", panel="where", xlabel="gap between the means",
+        "How often two seeds order a pair of prompts oppositely, by the gap between the prompts on "
+        "all items",
+        lambda _, made: (row for row in made["near_ties"].rows if row["gap"][0].isdigit()),
+        Lines(
+            x="gap", y="flip_rate", series=lambda row: f"{row['model']} on {row['task']}",
+            panel=lambda row: f"{row['size']} items", xlabel="gap between the means",
             ylabel="share of seed pairs that flip",
         ),
     ),
