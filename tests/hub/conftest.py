@@ -81,10 +81,7 @@ def read_back(env):
 @pytest.fixture(scope="session")
 def older_client(tmp_path_factory):
     """Settings under which Python finds huggingface_hub 1.x before the one that is installed."""
-    return _client(tmp_path_factory.mktemp("hub1"), "huggingface_hub>=1.0,<2")
-
-
-def _client(folder, requirement):
+    folder, requirement = tmp_path_factory.mktemp("hub1"), "huggingface_hub>=1.0,<2"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command = [*pip, "--no-deps", "--target", str(folder), requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 
 import judgesense
@@ -12,7 +11,6 @@ from judgesense_dataset.embedded import embedded_items, embedded_templates
 
 JUDGES = {
     "steady-70b": (0.02, 0.05),
-    "able-8b": (0.06, 0.10),
     "wavering-1.5b": (0.30, 0.10),
     "always-yes-360m": None,
 }
@@ -66,7 +64,3 @@ def make_runs(folder: Path, names=tuple(JUDGES)) -> Path:
     for name in names:
         judgesense.run(make_judge(name), name=name, out=folder / name, note=lambda text: None)
     return folder
-
-
-if __name__ == "__main__":
-    make_runs(Path(sys.argv[1]))

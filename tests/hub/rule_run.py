@@ -1,9 +1,8 @@
-"""A run of a judge by rule, with its report, in a folder; arguments: the folder, and its answer."""
+"""A run of a judge by rule, with its report, in a folder."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -58,7 +57,3 @@ def make_run(
     report = json.dumps(measure_run(folder), allow_nan=False)
     (folder / "report.json").write_text(report, "utf-8")
     return folder
-
-
-if __name__ == "__main__":
-    make_run(Path(sys.argv[1]))

@@ -116,20 +116,14 @@ def test_a_judge_to_avoid_is_ranked_only_if_its_one_fault_is_its_steadiness():
         ({"beats": None, "right": None}, "no gold labels"),
         ({"fair": "open"}, "same in both orders"),
         ({"fair": "unmeasured"}, "same in both orders"),
+        ({"trust": "unknown", "because": ["steady"], "jss": (0.7, 1)}, "steadiness not settled"),
     ],
 )
-def test_no_rank_without_beating_the_constant_answer_and_fair_order(facts, why):
-    judge = entry("judge", 0.97, 1.0, card=card("care", ["right"], **facts))
+def test_no_rank_without_beating_the_constant_answer_fair_order_and_a_settled_jss(facts, why):
+    judge = entry("judge", 0.97, 1.0, card=card(**{"trust": "care", "because": ["right"], **facts}))
     others = [entry(name, 0.8, 0.9, card=card()) for name in ("one", "two")]
     assert ranks(judge, *others) == {"one": 1, "two": 1, "judge": None}
     assert why in reasons(judge, *others)["judge"]
-
-
-def test_unknown_trust_has_no_rank():
-    judge = entry("open", 0.7, 1.0, card=card("unknown", ["steady"], jss=(0.7, 1)))
-    board = [judge, entry("a", 0.8, 0.95), entry("b", 0.5, 0.7)]
-    assert ranks(*board) == {"a": 1, "b": 2, "open": None}
-    assert reasons(*board)["open"] == "steadiness not settled yet"
 
 
 def test_a_task_whose_best_judge_is_hardly_better_than_a_constant_ranks_nobody():

@@ -46,19 +46,18 @@ print(len(load_dataset("org/results", "pairs", split="test")))
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A dataset folder that `dataset build` makes of thirty claims."""
-    home = tmp_path_factory.mktemp("built")
     rows = [
         {"question": f"What is {n} plus {n}?", "response": f"It is {2 * n + n % 2}.", "gold": gold}
         for n, gold in enumerate(["YES", "NO"] * 15)
     ]
-    path = home / "claims.jsonl"
+    return build(rows, tmp_path_factory.mktemp("built") / "pairs")
+
+
+def build(rows, out, task="factuality"):
+    path = out.with_suffix(".jsonl")
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return build(path, home / "pairs")
-
-
-def build(path, out):
     own = OwnData(path=path, license="cc0-1.0")
-    build_dataset(["own"], out, own=own, own_task="factuality", items=None, verdicts=False)
+    build_dataset(["own"], out, own=own, own_task=task, items=None, verdicts=False)
     return out
 
 
@@ -67,7 +66,7 @@ def run_dir(tmp_path):
     return make_run(tmp_path / "run")
 
 
-def told(done):
+def refusal(done):
     """The one line on stderr of a command that was refused."""
     assert done.returncode == 2, (done.stdout, done.stderr[-3000:])
     (line,) = done.stderr.strip().splitlines()
@@ -75,14 +74,14 @@ def told(done):
     return line
 
 
-def done_well(done):
+def output(done):
     assert done.returncode == 0, done.stderr[-3000:]
     assert "hf_" not in done.stdout + done.stderr
     return done.stdout
 
 
 def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish, built, read_back):
-    out = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    out = output(publish("dataset", built, "--repo", "org/pairs"))
     assert "+ factuality/test.parquet" in out
     repo = hub.repos["dataset", "org/pairs"]
     assert [message for _, message in repo.log][1:] == [
@@ -96,7 +95,7 @@ def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish
     assert n[0] == n[2]
     assert int(n[0]) > 0
 
-    again = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    again = output(publish("dataset", built, "--repo", "org/pairs"))
     assert "no changes: no commit" in again
     assert len(repo.log) == 2
 
@@ -106,11 +105,11 @@ def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish
     files["notes.md"] = File(b"notes", False)
     files["README.md"] = File(b"another", False)
     repo.commit(files, "by hand")
-    shown = done_well(publish("dataset", built, "--repo", "org/pairs", "--dry-run"))
+    shown = output(publish("dataset", built, "--repo", "org/pairs", "--dry-run"))
     assert "~ README.md" in shown
     assert "- old/test.parquet" in shown
     assert len(repo.log) == 3
-    out = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    out = output(publish("dataset", built, "--repo", "org/pairs"))
     assert f"the tag {TAG} stays at commit" in out
     assert "notes.md" in repo.files
     assert "old/test.parquet" not in repo.files
@@ -120,7 +119,7 @@ def test_a_dataset_is_published_in_one_commit_and_loads_by_its_name(hub, publish
 def test_a_publication_that_broke_off_is_finished_by_the_same_command(hub, publish, built):
     # The large files have arrived, and the commit fails.
     hub.fail("POST", "/commit/", 500)
-    line = told(publish("dataset", built, "--repo", "org/pairs"))
+    line = refusal(publish("dataset", built, "--repo", "org/pairs"))
     assert "busy (500)" in line
     assert "rerun the command to resume" in line
     sent = [path for method, path in hub.requests if method == "PUT"]
@@ -128,10 +127,10 @@ def test_a_publication_that_broke_off_is_finished_by_the_same_command(hub, publi
     repo = hub.repos["dataset", "org/pairs"]
     # The commit is made, and its answer is lost on the way.
     hub.fail("POST", "/commit/", 502, after=True)
-    assert "busy (502)" in told(publish("dataset", built, "--repo", "org/pairs"))
+    assert "busy (502)" in refusal(publish("dataset", built, "--repo", "org/pairs"))
     assert len(repo.log) == 2
     assert repo.tags == {}
-    out = done_well(publish("dataset", built, "--repo", "org/pairs"))
+    out = output(publish("dataset", built, "--repo", "org/pairs"))
     assert "no commit" in out
     assert repo.tags == {TAG: repo.head}
     assert len(repo.log) == 2
@@ -141,24 +140,24 @@ def test_a_publication_that_broke_off_is_finished_by_the_same_command(hub, publi
 def test_what_the_hub_refuses_is_told_in_one_line(hub, publish, run_dir, tmp_path):
     command = ("results", run_dir, "--repo", "org/results")
     empty = {"HF_TOKEN": None, "HF_HOME": str(tmp_path / "nobody")}
-    assert "no Hub token; log in with `hf auth login`" in told(publish(*command, **empty))
-    assert "rejects the token" in told(publish(*command, HF_TOKEN="hf_unknown"))
-    assert "may not write" in told(publish(*command, HF_TOKEN=READER))
-    assert "nothing to open a pull request in" in told(publish(*command, "--pull-request"))
+    assert "no Hub token; log in with `hf auth login`" in refusal(publish(*command, **empty))
+    assert "rejects the token" in refusal(publish(*command, HF_TOKEN="hf_unknown"))
+    assert "may not write" in refusal(publish(*command, HF_TOKEN=READER))
+    assert "nothing to open a pull request in" in refusal(publish(*command, "--pull-request"))
     hub.fail("GET", "/api/datasets/org/results$", 429, times=20)
-    assert "busy (429)" in told(publish(*command))
+    assert "busy (429)" in refusal(publish(*command))
     hub.failures.clear()
     hub.create("space", "org/results")
-    assert "taken by a repository of another type" in told(publish(*command))
-    assert "HF_HUB_OFFLINE" in told(publish(*command, HF_HUB_OFFLINE="1"))
+    assert "taken by a repository of another type" in refusal(publish(*command))
+    assert "HF_HUB_OFFLINE" in refusal(publish(*command, HF_HUB_OFFLINE="1"))
     nowhere = "http://127.0.0.1:9"
-    assert f"{nowhere} cannot be reached" in told(publish(*command, HF_ENDPOINT=nowhere))
+    assert f"{nowhere} cannot be reached" in refusal(publish(*command, HF_ENDPOINT=nowhere))
     assert ("dataset", "org/results") not in hub.repos
 
 
 def test_a_repository_that_changes_meanwhile_is_not_overwritten(hub, publish, run_dir):
     hub.fail("POST", "/commit/", 412)
-    line = told(publish("results", run_dir, "--repo", "org/results"))
+    line = refusal(publish("results", run_dir, "--repo", "org/results"))
     assert "dataset org/results changed during the upload" in line
 
 
@@ -166,7 +165,7 @@ def test_a_repository_that_changes_meanwhile_is_not_overwritten(hub, publish, ru
     "settings", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}]
 )
 def test_a_dry_run_works_without_hub_and_token(publish, run_dir, settings):
-    out = done_well(
+    out = output(
         publish("results", run_dir, "--repo", "org/results", "--dry-run", HF_TOKEN=None, **settings)
     )
     assert "cannot reach the Hub; every file is listed as new" in out
@@ -176,12 +175,12 @@ def test_a_dry_run_works_without_hub_and_token(publish, run_dir, settings):
 
 def test_runs_lie_side_by_side_in_a_results_dataset(hub, publish, run_dir, tmp_path, read_back):
     other = make_run(tmp_path / "other", "rule@0002")
-    done_well(publish("results", run_dir, "--repo", "org/results", "--private"))
+    output(publish("results", run_dir, "--repo", "org/results", "--private"))
     repo = hub.repos["dataset", "org/results"]
     assert repo.private
     card = {**repo.files, "README.md": File(repo.files["README.md"].content + b"\nOurs.\n", False)}
     repo.commit(card, "by hand")
-    done_well(publish("results", other, "--repo", "org/results"))
+    output(publish("results", other, "--repo", "org/results"))
     assert repo.files["README.md"].content.endswith(b"Ours.\n")
     assert len(repo.tags) == 2
     assert read_back(LOAD_RESULTS).split() == ["48", "24"]
@@ -197,7 +196,7 @@ def test_who_may_not_write_to_a_results_dataset_opens_one_pull_request(
     command = ("results", make_run(tmp_path / "run"))
     repo = hub.create("dataset", "judgesense/results")
     first = repo.head
-    out = done_well(publish(*command, **settings))
+    out = output(publish(*command, **settings))
     assert f"pull request {hub.url}/datasets/judgesense/results/discussions/1" in out
     (pull,) = repo.pulls
     assert (repo.head, repo.tags, pull.author) == (first, {}, "visitor")
@@ -208,19 +207,19 @@ def test_who_may_not_write_to_a_results_dataset_opens_one_pull_request(
 
     # Given again it opens no second one; changed decisions go into the one that is open.
     offered = pull.head
-    assert "no changes: no commit" in done_well(publish(*command, **settings))
+    assert "no changes: no commit" in output(publish(*command, **settings))
     assert pull.head == offered
     changed = make_run(tmp_path / "changed", always="YES")
-    assert "published as commit" in done_well(publish("results", changed, **settings))
+    assert "published as commit" in output(publish("results", changed, **settings))
     assert (repo.pulls, pull.head != offered) == ([pull], True)
     # Who may write can ask for one as well; merged, there is nothing left to offer.
     repo.commit(repo.commits[pull.head], "merged")
     pull.status = "merged"
     again = publish("results", changed, "--pull-request")
-    assert "no changes: no commit" in done_well(again)
+    assert "no changes: no commit" in output(again)
     assert len(repo.pulls) == 1
     other = publish("results", make_run(tmp_path / "other", "rule@2"), "--pull-request")
-    assert "discussions/2" in done_well(other)
+    assert "discussions/2" in output(other)
 
 
 LARGE = """
@@ -236,9 +235,9 @@ def test_the_leaderboard_of_a_results_dataset_becomes_a_static_space(
 ):
     other = make_run(tmp_path / "other", "rule@0002")
     for run in (run_dir, other):
-        done_well(publish("results", run, "--repo", "org/results"))
+        output(publish("results", run, "--repo", "org/results"))
     command = ("space", "--repo", "org/board", "--results", "org/results")
-    out = done_well(publish(*command))
+    out = output(publish(*command))
     assert "published as commit" in out
     repo = hub.repos["space", "org/board"]
     assert (repo.sdk, repo.tags, len(repo.log)) == ("static", {}, 2)
@@ -248,7 +247,7 @@ def test_the_leaderboard_of_a_results_dataset_becomes_a_static_space(
     page = next(path for path in repo.files if path.startswith("judges/"))
     address = f"{hub.url}/datasets/org/results/tree/{revision}/by-rule-"
     assert address in repo.files[page].content.decode()
-    assert "no changes: no commit" in done_well(publish(*command))
+    assert "no changes: no commit" in output(publish(*command))
 
     shown = read_back(LARGE)
     assert shown.startswith("{} (('by-rule-")
@@ -265,18 +264,18 @@ def test_the_leaderboard_of_a_results_dataset_becomes_a_static_space(
     done = publish(*command)
     assert f"left out {path.split('/')[0]}: " in done.stderr
     assert "jss is 0.99, but recomputed it is 0.83" in done.stderr
-    assert "- judges/rule" in done_well(done)
+    assert "- judges/rule" in output(done)
     assert len([path for path in repo.files if path.startswith("judges/")]) == 1
     assert "notes.md" in repo.files
     for name in ("org/nothing", "org/pairs"):
-        line = told(publish("space", "--repo", "org/board", "--results", name))
+        line = refusal(publish("space", "--repo", "org/board", "--results", name))
         assert f"cannot read the results dataset {name} (RepositoryNotFound" in line
 
 
 def test_a_metric_becomes_a_space_that_evaluate_loads(hub, publish, read_back):
     pytest.importorskip("evaluate")
     pytest.importorskip("hatchling")
-    out = done_well(publish("metrics", "--org", "org", "jss", "position_bias"))
+    out = output(publish("metrics", "--org", "org", "jss", "position_bias"))
     assert out.count("published as commit") == 2
     repo = hub.repos["space", "org/jss"]
     assert repo.sdk == "gradio"
@@ -287,31 +286,29 @@ def test_a_metric_becomes_a_space_that_evaluate_loads(hub, publish, read_back):
         f"judgesense[hub] @ {address}#sha256={digest}"
     )
     assert read_back(LOAD_METRIC).split() == ["0.5"]
-    again = done_well(publish("metrics", "--org", "org", "jss"))
+    again = output(publish("metrics", "--org", "org", "jss"))
     assert "no changes: no commit" in again
 
 
 def test_only_the_core_in_this_version_is_taken_as_a_wheel(publish, tmp_path):
     for name in ("other-1.0-py3-none-any.whl", "judgesense-9.0-py3-none-any.whl"):
         (tmp_path / name).write_bytes(b"PK")
-        line = told(publish("metrics", "--org", "org", "--wheel", tmp_path / name))
+        line = refusal(publish("metrics", "--org", "org", "--wheel", tmp_path / name))
         assert f"not a wheel of judgesense {__version__}" in line
-    line = told(publish("metrics", "--org", "org", "--wheel", tmp_path / "absent.whl"))
+    line = refusal(publish("metrics", "--org", "org", "--wheel", tmp_path / "absent.whl"))
     assert "no wheel" in line
 
 
 def test_what_is_no_dataset_folder_is_refused(publish, tmp_path, run_dir):
     for folder in (tmp_path, run_dir, tmp_path / "absent"):
-        line = told(publish("dataset", folder, "--repo", "org/pairs"))
+        line = refusal(publish("dataset", folder, "--repo", "org/pairs"))
         assert "make one with: judgesense dataset build" in line
 
 
 def test_a_dataset_whose_audit_finds_errors_is_refused(publish, tmp_path):
-    path = tmp_path / "cut.jsonl"
     rows = [{"question": f"Why {n}?", "response": "a", "gold": "YES"} for n in range(8)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    build(path, tmp_path / "cut")
-    line = told(publish("dataset", tmp_path / "cut", "--repo", "org/pairs", "--dry-run"))
+    build(rows, tmp_path / "cut")
+    line = refusal(publish("dataset", tmp_path / "cut", "--repo", "org/pairs", "--dry-run"))
     assert "finds errors, the first in factuality" in line
     assert "judgesense dataset audit" in line
 
@@ -321,22 +318,22 @@ def test_the_client_of_major_version_1_publishes_and_reads_back(
 ):
     version = read_back("import huggingface_hub as h; print(h.__version__)", **older_client)
     assert version.startswith("1.")
-    done_well(publish("dataset", built, "--repo", "org/pairs", **older_client))
-    done_well(publish("results", run_dir, "--repo", "org/results", **older_client))
+    output(publish("dataset", built, "--repo", "org/pairs", **older_client))
+    output(publish("results", run_dir, "--repo", "org/results", **older_client))
     command = ("results", run_dir, "--repo", "org/other")
-    assert "may not write" in told(publish(*command, **{**older_client, "HF_TOKEN": READER}))
+    assert "may not write" in refusal(publish(*command, **{**older_client, "HF_TOKEN": READER}))
     nowhere = {**older_client, "HF_ENDPOINT": "http://127.0.0.1:9"}
-    assert "cannot be reached" in told(publish(*command, **nowhere))
+    assert "cannot be reached" in refusal(publish(*command, **nowhere))
     assert int(read_back(LOAD_DATASET, **older_client).split()[0]) > 0
     assert read_back(LOAD_RESULTS, **older_client).split() == ["24", "12"]
     # What the one client has published is unchanged to the other.
-    assert "no commit" in done_well(publish("dataset", built, "--repo", "org/pairs"))
+    assert "no commit" in output(publish("dataset", built, "--repo", "org/pairs"))
 
 
 def test_an_imported_log_without_pairs_can_be_read_back(hub, publish, run_dir, read_back):
     (run_dir / "pairs.parquet").unlink()
     write_report(run_dir)
-    done_well(publish("results", run_dir, "--repo", "org/results"))
+    output(publish("results", run_dir, "--repo", "org/results"))
     assert read_back(LOAD_RESULTS.splitlines()[1] + "\n" + LOAD_RESULTS.splitlines()[2]) == "24\n"
 
 
@@ -348,8 +345,8 @@ def test_outside_a_checkout_the_wheel_has_to_be_given(publish, tmp_path):
     # Run elsewhere: `python -m` puts the working directory first.
     there = {"PYTHONPATH": str(tmp_path / "site"), "PYTHONSAFEPATH": "1"}
     command = ("metrics", "--org", "org", "jss", "--dry-run")
-    assert "installed wheel" in told(publish(*command, **there))
-    assert f"+ {wheel.name}" in done_well(publish(*command, "--wheel", wheel, **there))
+    assert "installed wheel" in refusal(publish(*command, **there))
+    assert f"+ {wheel.name}" in output(publish(*command, "--wheel", wheel, **there))
 
 
 def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_published(
@@ -365,12 +362,8 @@ def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_publish
         }
         for n in range(12)
     ]
-    items = tmp_path / "hills.jsonl"
-    items.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    own = OwnData(path=items, license="cc0-1.0")
-    folder = tmp_path / "pairs"
-    build_dataset(["own"], folder, own=own, own_task="relevance", items=None, verdicts=False)
-    done_well(publish("dataset", folder, "--repo", "org/pairs", "--no-audit"))
+    folder = build(rows, tmp_path / "pairs", "relevance")
+    output(publish("dataset", folder, "--repo", "org/pairs", "--no-audit"))
     model = hub.create("model", "org/model")
     files = {path.name: File(path.read_bytes(), True) for path in small_model(tmp_path / "model")}
     model.commit({**model.files, **files}, "weights")
@@ -384,7 +377,7 @@ def test_a_dataset_is_judged_by_a_model_both_from_the_hub_and_the_run_is_publish
     record = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
     assert record["judges"][0]["describe"]["weights"] == f"org/model@{model.head}"
     assert record["dataset"]["revision"] == hub.repos["dataset", "org/pairs"].head
-    done_well(publish("results", tmp_path / "run", "--repo", "org/results"))
+    output(publish("results", tmp_path / "run", "--repo", "org/results"))
 
 
 def small_model(folder):
