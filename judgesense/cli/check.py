@@ -14,8 +14,6 @@ from judgesense.trust.thresholds import STEADY_JSS
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult
 
-_WORDINGS = "Wordings"
-
 
 def check(
     rubric: Annotated[
@@ -27,22 +25,22 @@ def check(
         ),
     ] = None,
     data: Annotated[
-        Path | None, opt.data_option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
+        Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
     log: Annotated[
         Path | None,
-        opt.data_option(
+        opt.option(
             "FILE",
             "Take rubric, rows and judge from a log: Inspect's .eval or .json, promptfoo's "
             "results.json, DeepEval's .latest_test_run.json.",
         ),
     ] = None,
     pick: Annotated[
-        str | None, opt.data_option("NAME", "The log's scorer or metric, if it has several.")
+        str | None, opt.option("NAME", "The log's scorer or metric, if it has several.")
     ] = None,
     judge: Annotated[
         str | None,
-        opt.judge_option(
+        opt.option(
             "JUDGE", f"{opt.ANY_JUDGE}; with --log, the log's judge by default.", "--judge", "-j"
         ),
     ] = None,
@@ -55,9 +53,6 @@ def check(
     threshold: Annotated[
         float, opt.option("JSS", "PASS above this JSS, FAIL below it (0 to 1).")
     ] = STEADY_JSS,
-    confidence: Annotated[
-        float, opt.option("LEVEL", "Level of the interval that must not include the threshold.")
-    ] = 0.95,
     inconclusive: Annotated[
         Literal["pass", "fail"] | None,
         opt.option(None, "Count INCONCLUSIVE as PASS or FAIL (exit code 3 otherwise)."),
@@ -69,22 +64,16 @@ def check(
             "FILE",
             "Your wordings: a template file, or text separated by ---. By default "
             "RUBRIC.wordings.yaml beside the rubric, written if missing.",
-            panel=_WORDINGS,
         ),
     ] = None,
-    paraphrases: Annotated[
-        int | None, opt.option("N", "Wordings to propose.", panel=_WORDINGS, default="4")
-    ] = None,
+    paraphrases: Annotated[int | None, opt.option("N", "Wordings to propose.", default="4")] = None,
     paraphraser: Annotated[
-        str | None, opt.option("JUDGE", "Proposes wordings; the judge by default.", panel=_WORDINGS)
+        str | None, opt.option("JUDGE", "Proposes wordings; the judge by default.")
     ] = None,
-    engine: opt.Engine = None,
-    base_url: opt.BaseUrl = None,
-    model: opt.Model = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     scoring: Annotated[
-        Literal["generate", "options"], opt.run_option(None, "Read text or option probabilities.")
+        Literal["generate", "options"], opt.option(None, "Read text or option probabilities.")
     ] = "generate",
     variants: opt.Variants = None,
     repeats: opt.Repeats = 2,
@@ -110,7 +99,6 @@ def check(
         "paraphraser": paraphraser,
         "n_paraphrases": paraphrases,
         "threshold": threshold,
-        "confidence": confidence,
         "inconclusive": inconclusive,
         "scoring": scoring,
         "variants": opt.names(variants),
@@ -118,9 +106,7 @@ def check(
         "seed": seed,
         "limit": limit,
         "out": out,
-        **opt.judge_options(
-            settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
-        ),
+        **opt.judge_options(settings, max_cost=max_cost),
     }
     if log is not None:
         given = {"RUBRIC.txt": rubric, "--data": data, "--answers": answers, "--options": options}

@@ -12,16 +12,14 @@ from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 from judgesense_dataset.sources import CHOICES
 
-app = opt.App("Build, show, validate, audit and paraphrase a set of pairs.")
-
-_OWN = "Your own data (--source own)"
+app = opt.group("Build, show, validate, audit and paraphrase a set of pairs.")
 
 Dataset = Annotated[
     str, typer.Argument(metavar="REPO|PATH", help="embedded, a dataset folder or a Hub id.")
 ]
 
 
-@app.command()
+@opt.command(app)
 def build(
     source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
     out: opt.Out,
@@ -58,9 +56,6 @@ def build(
         ),
     ] = None,
     templates: opt.Templates = None,
-    verdicts: Annotated[
-        bool, opt.option(None, "Add the equivalence checks that need no LLM.")
-    ] = True,
     match: Annotated[
         bool,
         opt.option(
@@ -72,32 +67,34 @@ def build(
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     seed: opt.Seed = 0,
-    items: Annotated[Path | None, opt.option("FILE", "JSONL, CSV or Parquet.", panel=_OWN)] = None,
-    hub: Annotated[str | None, opt.option("ID[:CONFIG[:SPLIT]]", "A Hub set.", panel=_OWN)] = None,
-    task: Annotated[str | None, opt.option("NAME", "Task of your items.", panel=_OWN)] = None,
+    items: Annotated[
+        str | None,
+        opt.option("FILE|ID[:CONFIG[:SPLIT]]", "Your items (--source own): a table or a Hub set."),
+    ] = None,
+    task: Annotated[str | None, opt.option("NAME", "Task of your items.")] = None,
     columns: Annotated[
         str | None,
-        opt.option(
-            "OURS=YOURS,...", "Columns, such as question=q,response=answer,gold=label.", panel=_OWN
-        ),
+        opt.option("OURS=YOURS,...", "Columns, such as question=q,response=answer,gold=label."),
     ] = None,
     gold_map: Annotated[
         str | None,
-        opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO.", panel=_OWN),
+        opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO."),
     ] = None,
-    license: Annotated[str, opt.option("ID", "License of your items.", panel=_OWN)] = "unknown",
+    license: Annotated[str, opt.option("ID", "License of your items.")] = "unknown",
     format: opt.Format = "text",
 ) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data."""
+    from judgesense.files.tables import SUFFIXES
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
     from judgesense_dataset.sources.own import OwnData
 
     own = None
     sources = opt.names(source) or ()
     if "own" in sources:
-        hub_id, config, split = [*(hub or "").split(":"), "", ""][:3]
+        file = Path(items) if items and (Path(items).suffix in SUFFIXES) else None
+        hub_id, config, split = [*("" if file else items or "").split(":"), "", ""][:3]
         own = OwnData(
-            path=items,
+            path=file,
             hub_id=hub_id,
             config=config or None,
             split=split or "test",
@@ -123,7 +120,6 @@ def build(
         templates=templates,
         own=own,
         own_task=task,
-        verdicts=verdicts,
         match=match,
     )
     lines = [
@@ -140,7 +136,7 @@ def build(
     )
 
 
-@app.command()
+@opt.command(app)
 def show(
     dataset: Dataset = "embedded",
     n_pairs: Annotated[int, opt.option("N", "Pairs per task.", "--pairs", min=1)] = 2,
@@ -181,7 +177,7 @@ def _print_pairs(found: Mapping[str, Mapping[str, Any]]) -> None:
         typer.echo()
 
 
-@app.command()
+@opt.command(app)
 def validate(
     dataset: Dataset,
     judge: opt.SomeJudges = None,
@@ -223,7 +219,7 @@ def validate(
     )
 
 
-@app.command()
+@opt.command(app)
 def audit(
     dataset: Dataset = "embedded",
     format: Annotated[
@@ -245,7 +241,7 @@ def audit(
         raise typer.Exit(1)
 
 
-@app.command()
+@opt.command(app)
 def paraphrase(
     judge: opt.Judge,
     out: Annotated[Path, opt.option("FILE", "The template file to write.", "--out", "-o")],

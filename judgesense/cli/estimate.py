@@ -10,8 +10,6 @@ import typer
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-_LABELS, _NEXT = "Labels", "Labels to add"
-
 
 def estimate(
     verdicts: Annotated[
@@ -30,15 +28,12 @@ def estimate(
             "Repeatable.",
             "--labels",
             "-l",
-            panel=_LABELS,
             default="the gold labels of VERDICTS",
         ),
     ] = None,
     label_columns: Annotated[
         str | None,
-        opt.option(
-            "OURS=YOURS,...", "Your column names in the labels, such as label=grade.", panel=_LABELS
-        ),
+        opt.option("OURS=YOURS,...", "Your column names in the labels, such as label=grade."),
     ] = None,
     mapping: Annotated[
         str | None,
@@ -46,41 +41,35 @@ def estimate(
             "THEIRS=OURS,...",
             "Translate people's labels to the judge's, such as ok=YES.",
             "--map",
-            panel=_LABELS,
         ),
     ] = None,
     raters: Annotated[
         Literal["majority", "mean"],
-        opt.option(None, "How several people's labels of one output are combined.", panel=_LABELS),
+        opt.option(None, "How several people's labels of one output are combined."),
     ] = "majority",
     judge: Annotated[
-        str | None, opt.data_option("NAME", "A judge of VERDICTS, if it has several.")
+        str | None, opt.option("NAME", "A judge of VERDICTS, if it has several.")
     ] = None,
     task: Annotated[
-        str | None, opt.data_option("NAME", "A task of VERDICTS, if it has several.")
+        str | None, opt.option("NAME", "A task of VERDICTS, if it has several.")
     ] = None,
     scoring: Annotated[
         Literal["generate", "options"] | None,
-        opt.data_option(None, "Which scoring of a run with both.", default="options"),
+        opt.option(None, "Which scoring of a run with both.", default="options"),
     ] = None,
-    systems: Annotated[
-        str | None, opt.data_option("A,B", "Systems to compare.", default="all")
-    ] = None,
+    systems: Annotated[str | None, opt.option("A,B", "Systems to compare.", default="all")] = None,
     positive: Annotated[
-        str | None, opt.data_option("LABEL", "The label that counts as good, such as PASS.")
+        str | None, opt.option("LABEL", "The label that counts as good, such as PASS.")
     ] = None,
     columns: Annotated[
-        str | None, opt.data_option("OURS=YOURS,...", "Your column names, such as verdict=rating.")
+        str | None, opt.option("OURS=YOURS,...", "Your column names, such as verdict=rating.")
     ] = None,
-    encoding: opt.Encoding = "utf-8",
-    confidence: Annotated[float, opt.run_option("LEVEL", "Level of the intervals.")] = 0.95,
     next_: Annotated[
         int | None,
         opt.option(
             "N",
             "Pick N outputs to label, the doubtful ones more often; write them to --out and stop.",
             "--next",
-            panel=_NEXT,
             min=1,
         ),
     ] = None,
@@ -91,21 +80,8 @@ def estimate(
             "CSV file for people to fill in.",
             "--out",
             "-o",
-            panel=_NEXT,
         ),
     ] = None,
-    items: Annotated[
-        Path | None,
-        opt.option(
-            "FILE",
-            "Texts to show with each output, by item_id.",
-            panel=_NEXT,
-            default="other columns of VERDICTS, or its prompts",
-        ),
-    ] = None,
-    blind: Annotated[
-        bool, opt.option(None, "Hide which system wrote an output.", "--blind", panel=_NEXT)
-    ] = False,
     seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
@@ -126,22 +102,20 @@ def estimate(
         "label_columns": opt.pairs(label_columns, "--label-columns"),
         "mapping": opt.pairs(mapping, "--map"),
         "raters": raters,
-        "encoding": encoding,
     }
     if next_ is None:
-        for flag, value in (("--out", out), ("--items", items), ("--blind", blind or None)):
-            if value is not None:
-                raise JudgeSenseError(f"{flag} goes with --next N, which picks outputs to label")
+        if out is not None:
+            raise JudgeSenseError("--out goes with --next N, which picks outputs to label")
         from judgesense.systems.estimate import estimate as run_estimate
 
-        found = run_estimate(verdicts, labels, confidence_level=confidence, **shared)
+        found = run_estimate(verdicts, labels, **shared)
         opt.output(format, found.to_dict, found.__str__)
         return
     if out is None:
         raise JudgeSenseError("--next needs --out FILE.csv, the file for people")
     from judgesense.systems.label_next import label_next
 
-    plan = label_next(verdicts, next_, out, labels, items=items, blind=blind, seed=seed, **shared)
+    plan = label_next(verdicts, next_, out, labels, seed=seed, **shared)
     following = f"judgesense estimate {verdicts}{_given(labels)} --labels {out}"
     opt.output(format, plan.to_dict, lambda: f"{plan}\n\nNext: {following}")
 

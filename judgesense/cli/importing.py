@@ -38,11 +38,6 @@ def import_log(
             "What to read: lm-eval's filter or Inspect's scorer.",
         ),
     ] = None,
-    custom_id: Annotated[
-        str | None,
-        opt.option("FORM", "Form of batch ids ({task}|{item_id}|{template_id}|{order})."),
-    ] = None,
-    encoding: opt.Encoding = "utf-8",
     json: opt.AsJson = False,
 ) -> None:
     """Import another tool's log, for report and compare.
@@ -63,8 +58,6 @@ def import_log(
         columns=parse_columns(columns or []),
         labels=opt.names(labels),
         pick=pick,
-        custom_id=custom_id,
-        encoding=encoding,
         parse=parse,
     )
     document = {"out": str(out), **record}

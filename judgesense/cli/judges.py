@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,15 +16,24 @@ if TYPE_CHECKING:
     from judgesense.published import PublishedFigure
     from local_judges.judge_files import JudgeEntry
 
-app = opt.App("List the named judges and the options of engines.")
+app = opt.group("List the named judges and the options of engines.")
 
 _COLUMNS = ("judge", "engine", "model", "papers")
 
 
-@app.command("list")
-def list_judges(format: opt.Format = "text") -> None:
+@opt.command(app, "list")
+def list_judges(
+    options: Annotated[
+        bool, opt.option(None, "List the options of engines instead.", "--options")
+    ] = False,
+    format: opt.Format = "text",
+) -> None:
     """List the named judges: engine or endpoint, model, and the papers that used it."""
     from local_judges.judge_files import entries, user_file
+
+    if options:
+        _list_options(format)
+        return
 
     rows = [
         (
@@ -46,7 +55,7 @@ def list_judges(format: opt.Format = "text") -> None:
     )
 
 
-@app.command()
+@opt.command(app)
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judge.")],
     format: opt.Format = "text",
@@ -101,25 +110,15 @@ def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
         typer.echo(f"  {number}  {note}")
 
 
-@app.command()
-def options(
-    engine: Annotated[
-        Literal["transformers", "vllm", "api", "ray"] | None,
-        typer.Argument(metavar="[ENGINE]", help="transformers, vllm, api or ray; all by default."),
-    ] = None,
-    format: opt.Format = "text",
-) -> None:
-    """List the options of an engine, for --set KEY=VALUE and judge files."""
+def _list_options(format: str) -> None:
     from local_judges.options import rows
 
     columns = ("key", "engines", "default", "meaning")
-    found = rows(*filter(None, [engine]))
-    # One engine needs no column of engines.
-    shown = [row if engine is None else (row[0], *row[2:]) for row in (columns, *found)]
+    listed = rows()
     opt.output(
         format,
-        lambda: {"options": [dict(zip(columns, row, strict=True)) for row in found]},
-        lambda: "\n".join(aligned(shown)),
+        lambda: {"options": [dict(zip(columns, row, strict=True)) for row in listed]},
+        lambda: "\n".join(aligned([columns, *listed])),
     )
 
 
@@ -136,14 +135,14 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
     options: dict[str, Any] = dict(judge.options)
     facts = [("engine", judge.engine), ("model", _model(judge))]
     if judge.model is None:
-        facts[1] = ("model", "not stated by any source; set --model ID")
+        facts[1] = ("model", "not stated by any source; add --set model=ID")
     elif judge.floating:
         facts[1] = ("model", f"{judge.model} (a name that may come to mean another checkpoint)")
     if judge.engine == "api":
         where = options.pop("base_url", None) or options.pop("provider", None)
         provider = "huggingface_hub, provider " if "provider" in judge.options else ""
         facts.append(
-            ("endpoint", f"{provider}{where}" if where else "not stated; set --base-url URL")
+            ("endpoint", f"{provider}{where}" if where else "not stated; add --set base_url=URL")
         )
         named = options.pop("key_variable", None)
         variable = named or KEY_VARIABLE

@@ -1,11 +1,11 @@
-"""``judgesense match``: score a response log, by a heuristic and, if asked, by a grader."""
+"""``judgesense match``: score responses, by a heuristic and, if wanted, by a grader."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,10 +18,23 @@ if TYPE_CHECKING:
     from judgesense.pipeline.response_tables import LoggedResponse
 
 
+_EXAMPLES = 5
+"""Responses that are printed per kind."""
+
+
 def match(
     source: Annotated[
-        Path, typer.Argument(metavar="LOG", help="Folder of judgesense respond, or a table.")
+        Path,
+        typer.Argument(
+            metavar="LOG|QUESTIONS",
+            help="A response log (folder or table); with --responder a table of item_id, "
+            "template_id, message and, for choices, options (in CSV a JSON list).",
+        ),
     ],
+    responder: Annotated[
+        str | None,
+        opt.option("MODEL", "Answers the questions first, into --out.", "--responder", "-r"),
+    ] = None,
     references: Annotated[
         Path | None, opt.option("FILE", "References of a log that has none.")
     ] = None,
@@ -37,25 +50,14 @@ def match(
             "TARGET=:TEXT is a constant. With --references, the columns of that file.",
         ),
     ] = None,
-    n_options: Annotated[
-        int | None, opt.option("N", "Number of options, if their texts are unknown.", default="4")
-    ] = None,
     label_style: Annotated[
         Literal["letters", "numbers", "auto"] | None,
         opt.option(None, "Labels of the options in the prompts."),
     ] = None,
-    time_limit: Annotated[
-        float | None, opt.option("S", "Seconds per mathematical answer.", default="5")
-    ] = None,
-    examples: Annotated[int, opt.option("N", "Examples to print per kind.")] = 5,
-    encoding: opt.Encoding = "utf-8",
     grader: opt.Grader = None,
     grading_prompt: Annotated[
         str | None, opt.option("NAME|FILE", "The grader's prompt: figure-3, gpqa or a file.")
     ] = None,
-    engine: opt.Engine = None,
-    base_url: opt.BaseUrl = None,
-    model: opt.Model = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     out: opt.SomeOut = None,
@@ -63,17 +65,24 @@ def match(
 ) -> None:
     """Score free-text responses against their references, by model and template.
 
-    Prints the score of every model under every template, their mean and standard deviation, and
-    responses that were missed; with --grader also what the grader makes of them and where the two
-    differ. --out keeps match.json and matches.parquet.
+    With --responder, a model answers the questions first, in at most 512 tokens (--set
+    max_tokens=N); interrupt it at any time and rerun the same command to resume. Prints the score
+    of every model under every template, their mean and standard deviation, and responses that were
+    missed; with --grader also what the grader makes of them and where the two differ. --out keeps
+    match.json and matches.parquet.
 
     Exit codes: 0 done; 1 some questions have no response, or the grader no verdict; 2 bad input.
     """
     from judgesense.pipeline.matching import match_log
 
-    options = opt.judge_options(
-        settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
-    )
+    options = opt.judge_options(settings, max_cost=max_cost)
+    if responder is not None:
+        if out is None or grader is not None:
+            raise JudgeSenseError("--responder needs --out DIR; grade DIR in a second step")
+        failed = _respond(responder, source, out, options, format if references is None else None)
+        if references is None:
+            raise typer.Exit(int(failed))
+        source, options = out, {}
     if grader is None and (alone := {**options, **_given(grading_prompt=grading_prompt)}):
         raise JudgeSenseError(
             f"--{min(alone).replace('_', '-')} is for the grader; name one with --grader"
@@ -85,9 +94,8 @@ def match(
         columns=columns or (),
         grader=grader,
         prompt=grading_prompt or "figure-3",
-        encoding=encoding,
         out=out,
-        matcher_options=_given(n_options=n_options, labels=label_style, time_limit_s=time_limit),
+        matcher_options=_given(labels=label_style),
         **options,
     )
     if format == "json":
@@ -95,16 +103,38 @@ def match(
         raise typer.Exit(int(found.incomplete))
     for name, table in found.tables.items():
         _show_scores(name, table)
-    _show_unread(found, examples)
-    _show_graded(found, examples)
+    _show_unread(found)
+    _show_graded(found)
     if out is not None:
         typer.echo(f"\nWritten to {out}: match.json, matches.parquet")
     if found.failed:
         opt.note(f"\n{len(found.failed)} questions have no response and are left out:")
-        for line in found.failed[:examples]:
+        for line in found.failed[:_EXAMPLES]:
             opt.note(f"  {line}")
     if found.incomplete:
         raise typer.Exit(1)
+
+
+def _respond(
+    responder: str, questions: Path, out: Path, options: dict[str, Any], format: str | None
+) -> bool:
+    """Write the responder's answers to a log in ``out``; whether some have none."""
+    from judgesense.pipeline.response_tables import read_questions
+    from local_judges.responder import respond
+
+    log = respond(responder, list(read_questions(questions)), out, note=opt.note, **options)
+    reasons = Counter(log["finish_reason"].to_pylist())
+    name, number = log["model"][0].as_py(), log.num_rows
+    counts = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+    if format is not None:
+        opt.output(
+            format,
+            lambda: {"out": str(out), "model": name, "responses": number,
+                     "finish_reasons": dict(reasons)},
+            lambda: f"{name}: {number} responses ({counts}) in {out}; next: judgesense match {out} "
+            "--references FILE",
+        )  # fmt: skip
+    return "error" in reasons
 
 
 def _given(**values: object) -> dict[str, object]:
@@ -134,7 +164,7 @@ def _figure(value: float | None) -> str:
     return "     -" if value is None else f"{value:.4f}"
 
 
-def _show_unread(found: Matched, examples: int) -> None:
+def _show_unread(found: Matched) -> None:
     rows, result = found.rows, found.result
     if cut := sum(row.truncated for row in rows):
         typer.echo(f"{cut} of {len(rows)} responses were cut off at the token cap")
@@ -144,15 +174,15 @@ def _show_unread(found: Matched, examples: int) -> None:
         f"{len(unread)} of {result.n} responses could not be read by {result.method}"
         f"{f' ({reasons})' if reasons else ''}: they score 0"
     )
-    for i in unread[:examples]:
+    for i in unread[:_EXAMPLES]:
         typer.echo(f"  {_example(rows[i])}  [{result.problems[i]}]")
     wrong = [i for i, s in enumerate(result.per_example) if s == 0 and result.readings[i]]
     typer.echo(f"{len(wrong)} were read and score 0")
-    for i in wrong[:examples]:
+    for i in wrong[:_EXAMPLES]:
         typer.echo(f"  {_example(rows[i])}  [read as {_short(result.readings[i] or '', 60)!r}]")
 
 
-def _show_graded(found: Matched, examples: int) -> None:
+def _show_graded(found: Matched) -> None:
     judged, differ, method = found.judged, found.differ, found.result.method
     if judged is None or differ is None:
         return
@@ -168,7 +198,7 @@ def _show_graded(found: Matched, examples: int) -> None:
         ("no verdict", differ.no_verdict),
     ):
         typer.echo(f"{len(places)} {heading}")
-        for i in places[:examples]:
+        for i in places[:_EXAMPLES]:
             typer.echo(f"  {_example(found.rows[i])}  [{_short(judged.reasons[i], 120)}]")
     outcomes = Counter(outcome for outcome in judged.outcomes if outcome != "ok")
     for outcome, number in outcomes.items():

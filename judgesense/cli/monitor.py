@@ -10,8 +10,6 @@ import typer
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-_TEST = "Test"
-
 
 def monitor(
     run: Annotated[
@@ -34,22 +32,15 @@ def monitor(
     plot: Annotated[Path | None, opt.option("FILE", "Draw all looks (.png, .svg or .pdf).")] = None,
     tolerance: Annotated[
         float,
-        opt.option(
-            "SHARE", "Fine below this excess over rewording, as a share of verdicts.", panel=_TEST
-        ),
-    ] = 0.05,
-    error: Annotated[
-        float, opt.option("SHARE", "Chance of a false alarm over all looks.", panel=_TEST)
+        opt.option("SHARE", "Fine below this excess over rewording, as a share of verdicts."),
     ] = 0.05,
     allow: Annotated[
         float | None,
-        opt.option(
-            "SHARE", "Share of verdicts that may move, instead of rewording's.", panel=_TEST
-        ),
+        opt.option("SHARE", "Share of verdicts that may move, instead of rewording's."),
     ] = None,
     same_items: Annotated[
         Literal["once", "each"],
-        opt.option(None, "Count an item once per suspected change, or at each look.", panel=_TEST),
+        opt.option(None, "Count an item once per suspected change, or at each look."),
     ] = "once",
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
@@ -79,7 +70,6 @@ def monitor(
             judge=two_judges(judge),
             task=task,
             tolerance=tolerance,
-            error=error,
             allow=allow,
             same_items=same_items,
             record=not dry_run,

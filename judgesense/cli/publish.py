@@ -20,7 +20,7 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from hub_scripts.hub import Publication, PublishOutcome
 
-app = opt.App("Publish to the Hub, one commit per repository.")
+app = opt.group("Publish to the Hub, one commit per repository.")
 
 Repo = Annotated[str, opt.option("ORG/NAME", "Repository on the Hub.", "--repo")]
 Private = Annotated[bool, opt.option(None, "Create the repository as private.", "--private")]
@@ -32,7 +32,7 @@ Wheel = Annotated[
 ]
 
 
-@app.command("dataset")
+@opt.command(app, "dataset")
 def dataset(
     folder: Annotated[Path, typer.Argument(metavar="PATH", help="From `dataset build`.")],
     repo: Repo,
@@ -51,7 +51,7 @@ def dataset(
     _publish([publication], private, dry_run, format)
 
 
-@app.command("results")
+@opt.command(app, "results")
 def results(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
     repo: Annotated[str, opt.option("ORG/NAME", "Results dataset on the Hub.", "--repo")] = RESULTS,
@@ -75,7 +75,7 @@ def results(
     _publish([publication], private, dry_run, format, pull_request=pull_request)
 
 
-@app.command("metrics")
+@opt.command(app, "metrics")
 def metrics(
     org: Annotated[str, opt.option("ORG", "Organisation or user that owns the Spaces.")],
     names: Annotated[
@@ -96,7 +96,7 @@ def metrics(
         _publish(found, private, dry_run, format)
 
 
-@app.command("space")
+@opt.command(app, "space")
 def space(
     repo: Repo,
     results: Results = None,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 Format = Literal["md", "html", "tex", "json"]
 
-_MOVED = "Migration"
-
 
 def report(
     run_dirs: Annotated[
@@ -107,29 +105,22 @@ def compare(
     ] = False,
     judge: Annotated[
         list[str] | None,
-        opt.option(
-            "JUDGE", "The judge of A and B; give B's second.", "--judge", "-j", panel=_MOVED
-        ),
+        opt.option("JUDGE", "The judge of A and B; give B's second.", "--judge", "-j"),
     ] = None,
-    task: Annotated[str | None, opt.option("TASK", "Compare one task only.", panel=_MOVED)] = None,
+    task: Annotated[str | None, opt.option("TASK", "Compare one task only.")] = None,
     tolerance: Annotated[
         float | None,
         opt.option(
             "SHARE",
             "Excess over rewording that still counts as no more.",
-            panel=_MOVED,
             default=f"{NO_DIFFERENCE:g}",
         ),
     ] = None,
     pass_at: Annotated[
         float | None,
-        opt.option(
-            "SCORE", "An item passes from this score on; prints the new threshold.", panel=_MOVED
-        ),
+        opt.option("SCORE", "An item passes from this score on; prints the new threshold."),
     ] = None,
-    positive: Annotated[
-        str | None, opt.option("LABEL", "The label of two that passes.", panel=_MOVED)
-    ] = None,
+    positive: Annotated[str | None, opt.option("LABEL", "The label of two that passes.")] = None,
     format: opt.Format = "text",
 ) -> None:
     """Compare the judges of two runs, or one judge before and after an update.

@@ -23,10 +23,10 @@ Sources = Annotated[
 ]
 
 
-def add_to(app: opt.App) -> None:
+def add_to(app: typer.Typer) -> None:
     """Add the commands to the group of studies."""
-    app.command("paraphrase-robustness")(paraphrase_robustness)
-    app.command("rater-kit")(rater_kit)
+    opt.command(app, "paraphrase-robustness")(paraphrase_robustness)
+    opt.command(app, "rater-kit")(rater_kit)
 
 
 def paraphrase_robustness(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.errors import JudgeSenseError
 
 _SHOWN = 20
 """Failed prompts that are listed."""
@@ -17,39 +15,29 @@ _SHOWN = 20
 
 def run(
     judge: opt.Judges,
-    out: Annotated[
-        str, opt.run_option("DIR|URL", "Output folder or URL (s3://...).", "--out", "-o")
-    ],
-    engine: opt.Engine = None,
-    base_url: opt.BaseUrl = None,
-    model: opt.Model = None,
+    out: Annotated[str, opt.option("DIR|URL", "Output folder or URL (s3://...).", "--out", "-o")],
+    engine: Annotated[
+        Literal["transformers", "vllm", "api", "ray"] | None,
+        opt.option(None, "Backend that runs the model."),
+    ] = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     dataset: Annotated[
         str | None,
-        opt.data_option("REPO|PATH", "JudgeSense dataset; the embedded benchmark by default."),
+        opt.option("REPO|PATH", "JudgeSense dataset; the embedded benchmark by default."),
     ] = None,
     tasks: opt.Tasks = None,
     templates: opt.Templates = None,
     items: opt.Items = None,
     orders: Annotated[
         Literal["AB", "BA", "AB,BA"] | None,
-        opt.data_option(None, "Option orders; those of the data by default."),
+        opt.option(None, "Option orders; those of the data by default."),
     ] = None,
     variants: opt.Variants = None,
     limit: opt.Limit = None,
     scoring: opt.Scoring = None,
     repeats: opt.Repeats = 1,
     seed: opt.Seed = 0,
-    content_free: Annotated[
-        bool, opt.run_option(None, 'Ask "N/A" too, for contextual calibration.', "--content-free")
-    ] = False,
-    batch: Annotated[
-        bool, opt.run_option(None, "Write OpenAI batch files and stop.", "--batch")
-    ] = False,
-    batch_in: Annotated[
-        list[Path] | None, opt.run_option("FILE", "Read answers from batch output; repeatable.")
-    ] = None,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
@@ -60,45 +48,19 @@ def run(
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
     """
     from judgesense.pipeline import Settings, execute, failed_prompts, prepare
-    from judgesense.pipeline.batches import from_batches, write_batches
     from judgesense.pipeline.data import data_reference
     from judgesense.pipeline.dry_run import describe
     from judgesense.pipeline.dry_run import dry_run as planned
     from judgesense.reporting.terminal import print_report
 
-    if batch and batch_in:
-        raise JudgeSenseError("give either --batch (write) or --batch-in (read)")
     data = data_reference(dataset, templates, items, opt.names(variants))
-    terms = Settings.of(
-        scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit, content_free
-    )
-    options = opt.judge_options(
-        settings, engine=engine, base_url=base_url, model=model, max_cost=max_cost
-    )
+    terms = Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit)
+    options = opt.judge_options(settings, engine=engine, max_cost=max_cost)
     judges, cluster = prepare(judge, terms, options)
     if dry_run:
         plan = planned(judges, data, terms)
         opt.output(format, lambda: plan, lambda: "\n".join(describe(plan)))
         return
-    if (batch or batch_in) and cluster is not None:
-        raise JudgeSenseError("the provider runs a batch; leave out --engine ray")
-    if batch:
-        files = write_batches(judges, data, terms, Path(out))
-        if format == "json":
-            listed = [{**vars(file), "path": str(file.path)} for file in files]
-            opt.print_json({"batch_files": listed})
-            return
-        for file in files:
-            typer.echo(f"{file.path}: {file.requests:,} requests, {file.size:,} bytes")
-        typer.echo(
-            "\nUpload each file to the provider's batch service (endpoint /v1/chat/completions). "
-            "Then rerun this command with\n--batch-in FILE instead of --batch, once per output "
-            "and error file."
-        )
-        return
-    if batch_in:
-        answers, data = from_batches(judges, data, terms, batch_in)
-        judges = [answers]
     report = execute(judges, data, terms, out, opt.note, cluster)
     if os.environ.get("RANK", "0") != "0":
         return  # The first process of several reports.

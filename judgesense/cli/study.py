@@ -13,7 +13,7 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from judgesense.reporting.result import Result
 
-app = opt.App("Run the papers' studies, or your own.")
+app = opt.group("Run the papers' studies, or your own.")
 
 AnswerTokens = Annotated[
     int | None, opt.option("N", "Tokens per answer.", min=1, default="the study's")
@@ -50,7 +50,7 @@ def show(result: Result) -> None:
             console.print(f"- {text}", markup=False)
 
 
-@app.command("run")
+@opt.command(app, "run")
 def run_own(
     file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The study file.")],
     out: opt.Out,
@@ -62,7 +62,7 @@ def run_own(
     finish(run_study(file, out), out, format)
 
 
-@app.command("judge-sensitivity")
+@opt.command(app, "judge-sensitivity")
 def judge_sensitivity(
     out: opt.Out,
     judge: opt.SomeJudges = None,
@@ -116,7 +116,7 @@ def judge_sensitivity(
     finish(result, out, format)
 
 
-@app.command("answer-matching")
+@opt.command(app, "answer-matching")
 def answer_matching_command(
     out: opt.Out,
     responder: opt.Responders = None,
@@ -173,7 +173,7 @@ def answer_matching_command(
     finish(result, out, format)
 
 
-@app.command("prompt-ranking")
+@opt.command(app, "prompt-ranking")
 def prompt_ranking_command(
     out: opt.Out,
     responder: opt.Responders = None,
