@@ -245,9 +245,9 @@ def run_trials(
                 for task, gold in (("sums", "YES"), ("size", "5")):
                     items.write(json.dumps({**sum_, "task": task, "gold": gold}) + "\n")
         command = [
-            "run", "--judge", "served", "--model", model,
+            "run", "--judge", "served", "--set", f"model={model}",
             "--templates", str(folder / "templates.yaml"), "--items", str(folder / "items.jsonl"),
-            "--base-url", url, "--scoring", given.scoring,
+            "--set", f"base_url={url}", "--scoring", given.scoring,
             "--set", "key_variable=OPENAI_API_KEY", "--set", "timeout_s=6",
             "--set", "retry_budget_s=300", "--set", "max_tokens=4", "--set", "system_prompt=",
             "--set", f"concurrency={16 if given.url or given.fake else 4}",

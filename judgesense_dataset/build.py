@@ -168,7 +168,7 @@ def _sources(
         if name != "own":
             sources.append(get_source(name))
         elif own is None or (own.path is None) == (not own.hub_id):
-            raise JudgeSenseError("the source own needs either --items FILE or --hub ID")
+            raise JudgeSenseError("the source own needs --items with a file or a Hub id")
         else:
             task = own_task or (next(iter(known)) if len(known) == 1 else "")
             if task not in known:

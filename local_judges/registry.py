@@ -148,7 +148,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
         spec = JudgeSpec(judge, "api", model or judge, given)
     elif model is not None:
         raise JudgeSenseError(
-            f"--model {model} names a model at an endpoint (--engine api); {judge} is a model"
+            f"--set model={model} names a model at an endpoint (--engine api); {judge} is a model"
         )
     else:
         spec = _local(judge, engine or "transformers", given)
@@ -192,7 +192,7 @@ def _named(
         )
     if model is not None and engine != "api":
         raise JudgeSenseError(
-            f"--model {model} names a model at an endpoint; judge {named.name} runs {named.model}"
+            f"--set model={model} names a model at an endpoint; judge {named.name} runs {named.model}"
         )
     # An option that another engine lacks (a device) is about this machine, not about the judge.
     known = ENGINES[engine].model_fields
@@ -201,9 +201,9 @@ def _named(
     if isinstance(own.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
         options["style"] = {**own["style"], **given["style"]}
     chosen = model or named.model
-    absent = [] if chosen else ["--model ID"]
+    absent = [] if chosen else ["--set model=ID"]
     if engine == "api" and not (options.get("base_url") or options.get("provider")):
-        absent.append("--base-url URL")
+        absent.append("--set base_url=URL")
     if absent:
         raise JudgeSenseError(
             f"judge {named.name} needs {' and '.join(absent)}, which no source states "

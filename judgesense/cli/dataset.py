@@ -56,6 +56,9 @@ def build(
         ),
     ] = None,
     templates: opt.Templates = None,
+    verdicts: Annotated[
+        bool, opt.option(None, "Add the equivalence checks that need no LLM.")
+    ] = True,
     match: Annotated[
         bool,
         opt.option(
@@ -120,6 +123,7 @@ def build(
         templates=templates,
         own=own,
         own_task=task,
+        verdicts=verdicts,
         match=match,
     )
     lines = [

@@ -218,7 +218,7 @@ def _with_bom(encoding: str) -> str:
 def _wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> JudgeSenseError:
     return JudgeSenseError(
         f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not {encoding}; save "
-        "the file as UTF-8, or set --encoding (latin-1, cp1252, utf-16, ...) if the command has it"
+        "the file as UTF-8"
     )
 
 

@@ -52,7 +52,7 @@ def read_choice(
     >>> read_choice("Not A; I would go for C.").value
     'C'
     >>> read_choice("Either A or B.").problem
-    'no option chosen'
+    'no single option'
     """
     if labels not in LABEL_STYLES:
         raise JudgeSenseError(f"unknown labels {labels!r}; choose one of {', '.join(LABEL_STYLES)}")

@@ -328,8 +328,8 @@ def _step(case: Case, tasks: Sequence[str], folder: str = _UNKNOWN) -> Data:
         text = "Judge the items under several wordings:"
         command = f"judgesense run {who} --tasks {task} --templates FILE --out DIR2"
     elif case.trust == "unknown" or (case.trust == "care" and unsettled):
-        text = "See how many items and wordings settle it:"
-        command = f"judgesense plan {run}"
+        text = "Judge more items, as many as the card asks for:"
+        command = f"judgesense run {who} --tasks {task} --out DIR2"
     elif case.trust == "care":
         text = "Write it as a judge that asks a person where it is unsure:"
         command = f"{write} --out stable.yaml"

@@ -189,7 +189,7 @@ def test_bad_settings_are_refused_before_anybody_proposes_wordings(rubric: Path)
     def writer(messages: list[str]) -> list[str]:
         raise AssertionError("asked")
 
-    with pytest.raises(JudgeSenseError, match="repeats must be at least 1"):
+    with pytest.raises(JudgeSenseError, match="repeats must be from 1"):
         _check(rubric, steady, wordings=None, paraphraser=writer, repeats=0)
 
 
@@ -285,7 +285,7 @@ def test_answers_that_are_nowhere_are_asked_for(rubric: Path) -> None:
 
 
 def test_a_gold_label_outside_the_answers_names_its_row(rubric: Path) -> None:
-    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, row 1, column gold: 'POLITE'"):
+    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl, line 1, column gold: 'POLITE'"):
         _check(rubric, steady, answers=["KIND", "RUDE"])
 
 

@@ -20,7 +20,6 @@ from judgesense.metric_modules.registry import METRICS
 from judgesense.run_folder.folder import PAIR_SCHEMA, Run
 from judgesense.statistics.prediction_powered import naive_influence
 from judgesense.systems import verdict_table
-from judgesense.trust.plans import plan_assumed
 
 
 @pytest.mark.parametrize("repeat", [2**31, 10**70, -1, 0.5])
@@ -101,14 +100,6 @@ def test_wordings_that_leave_nothing_without_one_have_no_spread() -> None:
     only = np.full((3, 3), np.nan)
     only[:, 0] = [0.0, 1.0, 1.0]
     assert naive_influence(only).without is None
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"icc": 2.0}, {"wording_sd": 9.0}, {"threshold": math.inf}, {"icc": math.nan}]
-)
-def test_a_plan_names_a_figure_out_of_range(wrong: dict[str, float]) -> None:
-    with pytest.raises(JudgeSenseError, match=next(iter(wrong))):
-        plan_assumed(kappa=0.3, **wrong)
 
 
 def test_yaml_of_half_a_character_is_refused() -> None:

@@ -69,10 +69,8 @@ def test_what_is_printed_is_one_document(tmp_path: Path) -> None:
     assert dry["tasks"] == {"factuality": {"items": 1, "pairs": 5, "prompts": 5}}
     assert [(judge["prompts"], judge["repeats"]) for judge in dry["judges"]] == [(5, 1)]
     assert not (tmp_path / "out").exists()
-    batch = printed(*asked, "--batch")
-    assert [file["requests"] for file in batch["batch_files"]] == [5]
     assert printed("judges", "show", "gpt-4o")["published"][0]["judge"] == "gpt-4o"
-    options = printed("judges", "options", "api")["options"]
+    options = printed("judges", "list", "--options")["options"]
     assert {"max_tokens", "temperature"} <= {row["key"] for row in options}
     shown = printed("dataset", "show", "--tasks", "coherence", "--pairs", "1")
     assert shown["tasks"]["coherence"]["pairs"] == 250

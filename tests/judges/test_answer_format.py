@@ -17,7 +17,6 @@ from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from local_judges.answer_format import instruction_of, obeys, schema_of
-from local_judges.api.batch_files import BatchFileJudge, write_batch
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
 from local_judges.local.transformers_judge import TransformersJudge
@@ -193,29 +192,6 @@ def test_what_cannot_be_had_is_refused_when_it_is_asked_for(
     if asked["engine"] == "transformers":
         with pytest.raises(JudgeSenseError, match=message):
             TransformersJudge("smollm2-135m", answer_format="json")
-
-
-def test_a_batch_file_asks_for_the_format_and_refuses_answers_to_another(tmp_path: Path) -> None:
-    def spec(answer_format: str) -> Any:
-        return resolve(
-            "fake", engine="api", base_url="http://localhost:1/v1", answer_format=answer_format
-        )
-
-    requests = list(Requests(benchmark(4).prompts))
-    (file,) = write_batch(spec("json"), requests, ["generate"], tmp_path / "batch")
-    lines = [json.loads(line) for line in file.path.read_text("utf-8").splitlines()]
-    assert {line["body"]["response_format"]["type"] for line in lines} == {"json_schema"}
-    out = tmp_path / "output.jsonl"
-    reply = FakeEndpoint(parity).completion('{"verdict": "NO"}')
-    response = {"response": {"status_code": 200, "body": reply}, "error": None}
-    out.write_text(
-        "".join(json.dumps({"custom_id": line["custom_id"], **response}) + "\n" for line in lines),
-        "utf-8",
-    )
-    answers = ask_all(BatchFileJudge(spec("json"), [out]), requests, ["generate"])
-    assert {parse(answer.text or "", YES_NO) for answer in answers} == {"NO"}
-    with pytest.raises(JudgeSenseError, match="with other settings"):
-        ask_all(BatchFileJudge(spec("choice"), [out]), requests, ["generate"])
 
 
 @pytest.mark.parametrize(

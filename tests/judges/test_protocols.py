@@ -37,7 +37,8 @@ def test_the_seed_of_a_run_is_that_of_the_draws(tmp_path: Path) -> None:
     with serving(endpoint) as url:
         result = CliRunner().invoke(
             app,
-            ["run", "--judge", "m", "--base-url", url, "--tasks", "factuality", "--limit", "1",
+            ["run", "--judge", "m", "--set", f"base_url={url}", "--tasks", "factuality",
+             "--limit", "1",
              "--scoring", "generate", "--set", "temperature=0.7", "--seed", "11", "--repeats", "2",
              "--out", str(tmp_path)],
             catch_exceptions=False,
@@ -59,7 +60,7 @@ def test_a_cap_that_is_no_number_is_refused(caps: str, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_says_what_an_endpoint_can_cost(tmp_path: Path) -> None:
-    arguments = ["run", "--judge", "m", "--base-url", "http://localhost:1/v1", "--dry-run",
+    arguments = ["run", "--judge", "m", "--set", "base_url=http://localhost:1/v1", "--dry-run",
                  "--out", str(tmp_path / "x"), "--set", "max_tokens=20,2000",
                  "--set", "concurrency=64", "--set", "timeout_s=5", "--set", "retry_budget_s=60",
                  "--set", "requests_per_minute=600"]  # fmt: skip

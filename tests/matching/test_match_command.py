@@ -96,8 +96,7 @@ def test_f1_takes_several_accepted_answers(tmp_path: Path) -> None:
     [
         (["--columns", "reference=gold"], r"line 1: no column 'gold' \(for reference\)"),
         (["--columns", "answer=gold"], "unknown column 'answer'; choose one of model"),
-        (["--method", "bleu"], "--method: 'bleu' is not one of choice, f1, math, exact"),
-        (["--method", "f1", "--n-options", "3"], "has no option 'n_options'"),
+        (["--method", "f1", "--label-style", "letters"], "has no option 'labels'"),
         (["--grader", "nobody"], "unknown judge 'nobody'"),
         (
             ["--grader", "smollm2-135m", "--grading-prompt", "nothing"],
@@ -107,8 +106,8 @@ def test_f1_takes_several_accepted_answers(tmp_path: Path) -> None:
             ["--grading-prompt", "gpqa"],
             "--grading-prompt is for the grader; name one with --grader",
         ),
-        (["--engine", "api"], "--engine is for the grader"),
-        (["--base-url", "http://127.0.0.1:1/v1"], "--base-url is for the grader"),
+        (["--set", "engine=api"], "--engine is for the grader"),
+        (["--max-cost", "1"], "--max-cost is for the grader"),
     ],
 )
 def test_bad_usage_is_refused_with_what_exists(
@@ -204,7 +203,14 @@ def test_a_judge_finds_what_the_heuristic_missed_and_its_silence_is_counted(
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
     source, out = responses(tmp_path, options=None), tmp_path / "out"
     output = invoke(
-        str(source), "--grader", "reader", "--base-url", endpoint, "--out", str(out), code=1
+        str(source),
+        "--grader",
+        "reader",
+        "--set",
+        f"base_url={endpoint}",
+        "--out",
+        str(out),
+        code=1,
     )
     assert "2 right for the grader only" in output
     assert "'It must be gravity' for 'A' [read]" in " ".join(output.split())

@@ -115,17 +115,6 @@ def test_the_terminal_names_the_next_command_of_each_judge_and_task(make) -> Non
     ]
 
 
-def test_a_printed_report_names_the_folder_of_its_run_or_no_command(make) -> None:
-    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 3, orders=("AB", "BA"))
-    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run={})
-    assert report["trust"][0]["trust"] == "unknown"
-    assert "    judgesense plan runs/one" in str(Report.of(report, "runs/one")).splitlines()
-    told = str(Report.of(report)).splitlines()
-    assert "  - Next: see how many items and wordings settle it." in told
-    assert not [line for line in told if "DIR" in line]
-    assert set(Report.of(report, "runs/one")) == set(Report.of(report))
-
-
 def test_a_change_that_is_not_settled_is_not_said_to_fail(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB", "BA"))
     report = measure(make.log(benchmark, _first), benchmark.pairs, run={})

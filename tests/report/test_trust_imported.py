@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.trust.card import CHECKS
-from judgesense.trust.plans import plan_run
 
 pytestmark = pytest.mark.usefixtures("without_matplotlib")
 NOT = {"YES": "NO", "NO": "YES"}
@@ -183,19 +182,6 @@ def test_options_that_an_endpoint_hid_are_counted_as_unreadable(tmp_path: Path) 
     readable = imported(tmp_path, log)["trust"][0]["checks"]["readable"]
     assert readable["estimate"] == pytest.approx(74 / 75)
     assert readable["ci_low"] < 0.95
-
-
-def test_the_plan_is_for_the_wordings_of_the_card(tmp_path: Path) -> None:
-    def decide(item: int, wording: int, order: str, gold: str) -> str:
-        said = NOT[gold] if (item + wording * 7) % 20 == 0 else gold
-        return NOT[said] if wording == 3 else said
-
-    report = imported(tmp_path, rows(80, 6, decide))
-    steady = report["trust"][0]["checks"]["steady"]
-    assert steady["state"] == "pass"
-    (planned,) = (row for row in plan_run(tmp_path / "run") if row["check"] == "steady")
-    for key in ("state", "estimate", "ci_low", "ci_high", "n_items"):
-        assert planned[key] == steady[key]
 
 
 @pytest.mark.parametrize("text", ["raw_decision", "raw_text"])
