@@ -21,7 +21,6 @@ from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.options import ApiOptions
-from local_judges.plan import Requests
 from local_judges.protocol import Request
 from local_judges.registry import resolve
 from local_judges.runner import ask_all, run_judge
