@@ -192,7 +192,8 @@ def _named(
         )
     if model is not None and engine != "api":
         raise JudgeSenseError(
-            f"--set model={model} names a model at an endpoint; judge {named.name} runs {named.model}"
+            f"--set model={model} names a model at an endpoint; judge {named.name} runs "
+            f"{named.model}"
         )
     # An option that another engine lacks (a device) is about this machine, not about the judge.
     known = ENGINES[engine].model_fields
