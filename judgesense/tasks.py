@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import combinations
 from types import MappingProxyType
 
 from judgesense.errors import JudgeSenseError
@@ -294,11 +293,6 @@ def pair_up(first: Prompt, second: Prompt) -> Pair:
         label_map_a=first.label_map,
         label_map_b=second.label_map,
     )
-
-
-def template_pairs(template_ids: Sequence[str]) -> list[tuple[str, str]]:
-    """All unordered pairs of templates, in the templates' order."""
-    return list(combinations(template_ids, 2))
 
 
 def signature_hash(pairs: Iterable[tuple[str, str]]) -> str:

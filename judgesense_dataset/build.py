@@ -33,15 +33,16 @@ from judgesense_dataset.folder import (
 )
 from judgesense_dataset.matching import match_items
 from judgesense_dataset.pairing import DESIGNS, grid, group_items, order_plan, pair_rows, plan
-from judgesense_dataset.similarity import MODEL, Embedder
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
 from judgesense_dataset.sources.loader import Collected, DataSource, Reader
 from judgesense_dataset.templates import TaskTemplates, load_templates
 from judgesense_dataset.validators import (
+    MODEL,
     POLARITY,
     READING,
     SURFACE,
+    Embedder,
     consensus,
     polarity_votes,
     reading_votes,
@@ -199,7 +200,7 @@ def _collected(
         return source.collect(reader, n, seed)
     every = source.collect(reader, None, seed)
     matched = match_items(known[source.task], every.items, n, seed)
-    return Collected(matched.items, [*every.notes, matched.note])
+    return Collected(matched.items, every.notes + matched.notes)
 
 
 class _FreeValidators:

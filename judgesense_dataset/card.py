@@ -28,8 +28,6 @@ from judgesense_dataset.folder import (
 from judgesense_dataset.sources.loader import Collected
 from judgesense_dataset.templates import DATA, TaskTemplates
 
-_TEMPLATE = DATA / "card.md.j2"
-
 _HUB_LICENSES = {
     "apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0",
     "cc0-1.0", "odc-by", "bsd-3-clause", "cc-by-3.0", "cc-by-sa-3.0", "unknown", "other",
@@ -62,8 +60,8 @@ class Facts:
                 "task": first.task,
             }
         )
-        if citation:
-            self.citations += [c for c in citation.split("\n\n") if c not in self.citations]
+        parts = citation.split("\n\n") if citation else []
+        self.citations += [part for part in parts if part not in self.citations]
         self.notes += [f"{title}: {note}" for note in collected.notes]
 
     def add_task(
@@ -85,7 +83,7 @@ def write_card(folder: Path, facts: Facts) -> None:
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    template = environment.from_string((DATA / "card.md.j2").read_text(encoding="utf-8"))
     card = template.render(
         facts=facts,
         header=dump_header(_header(folder, facts, tasks)),
@@ -102,14 +100,9 @@ def set_audit(folder: Path, markdown: str) -> None:
     """Replace the section "Audit" of the card with this Markdown."""
     readme = folder / README
     section = f"## Audit\n\n{markdown.strip()}\n\n"
-    text = re.sub(
-        r"^## Audit\n.*?(?=^## |\Z)",
-        lambda _: section,
-        readme.read_text(encoding="utf-8"),
-        count=1,
-        flags=re.M | re.S,
-    )
-    write_text(readme, text)
+    before = readme.read_text(encoding="utf-8")
+    old = re.compile(r"^## Audit\n.*?(?=^## |\Z)", re.M | re.S)
+    write_text(readme, old.sub(lambda _: section, before, count=1))
 
 
 def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
@@ -121,6 +114,16 @@ def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
     files = {name: [config_file(name)] for name in (*tasks, PROMPTS)}
     if tasks:
         files = {ALL: [config_file(name) for name in tasks], **files}
+    configs, infos = [], []
+    dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
+    for name, paths in files.items():
+        data_files = [{"split": SPLIT, "path": paths if len(paths) > 1 else paths[0]}]
+        default = {} if configs else {"default": True}
+        configs.append({"config_name": name, "data_files": data_files, **default})
+        schema = pq.read_schema(folder / paths[0])
+        features = [{"name": column.name, "dtype": dtypes[column.type]} for column in schema]
+        sizes = config_sizes([folder / path for path in paths])
+        infos.append({"config_name": name, "features": features, **sizes})
     return {
         "pretty_name": "JudgeSense",
         "language": ["en"],
@@ -132,24 +135,6 @@ def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
         "source_datasets": sorted(
             {f"extended|{source['id']}" for source in facts.sources if "/" in source["id"]}
         ),
-        "configs": [
-            _config(name, paths, default=at == 0) for at, (name, paths) in enumerate(files.items())
-        ],
-        "dataset_info": [_info(folder, name, paths) for name, paths in files.items()],
-    }
-
-
-def _config(name: str, files: list[str], default: bool) -> dict[str, Any]:
-    path = files[0] if len(files) == 1 else files
-    config = {"config_name": name, "data_files": [{"split": SPLIT, "path": path}]}
-    return {**config, "default": True} if default else config
-
-
-def _info(folder: Path, name: str, files: Sequence[str]) -> dict[str, Any]:
-    dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
-    schema = pq.read_schema(folder / files[0])
-    return {
-        "config_name": name,
-        "features": [{"name": column.name, "dtype": dtypes[column.type]} for column in schema],
-        **config_sizes([folder / path for path in files]),
+        "configs": configs,
+        "dataset_info": infos,
     }

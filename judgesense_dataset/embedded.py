@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from judgesense.benchmark import Benchmark
 from judgesense.files.documents import read_yaml
@@ -25,18 +25,35 @@ from judgesense_dataset.verdicts import load_verdicts
 EMBEDDED_VERSION = "2.0.0"
 """Changes whenever an item, a wording or the choice of pairs changes, and figures with it."""
 
-EMBEDDED = "embedded"
-GERMAN, SCALE = "embedded-de", "embedded-scale"
-SPANISH, CHINESE = "embedded-es", "embedded-zh"
-EMBEDDED_SETS = (EMBEDDED, GERMAN, SPANISH, CHINESE, SCALE)
-"""The names of the sets that come with the package: the English benchmark, its German translation,
-25 of its items in Spanish and in Chinese, and its binary tasks asked on a scale from 1 to 5."""
-
-_PARTIAL = (SPANISH, CHINESE)
-_LANGUAGES = (GERMAN, *_PARTIAL)
-
 EMBEDDED_PAIRS = 250
 """Pairs per task: every item in five, so that nearly every item is asked in all five wordings."""
+
+
+class _Files(NamedTuple):
+    """The files of an embedded set, its language, and its pairs per task (None for all)."""
+
+    templates: Path
+    items: Path
+    language: str = "en"
+    pairs: int | None = EMBEDDED_PAIRS
+
+
+def _translated(language: str, pairs: int | None = None) -> _Files:
+    folder = DATA / language
+    return _Files(folder / "templates.yaml", folder, language, pairs)
+
+
+EMBEDDED, SCALE = "embedded", "embedded-scale"
+_SETS = {
+    EMBEDDED: _Files(DATA / "templates.yaml", DATA),
+    "embedded-de": _translated("de", EMBEDDED_PAIRS),
+    "embedded-es": _translated("es"),
+    "embedded-zh": _translated("zh"),
+    SCALE: _Files(DATA / "scale_templates.yaml", DATA),
+}
+EMBEDDED_SETS = tuple(_SETS)
+"""The names of the sets that come with the package: the English benchmark, its German translation,
+25 of its items in Spanish and in Chinese, and its binary tasks asked on a scale from 1 to 5."""
 
 TEMPLATES = DATA / "templates.yaml"
 
@@ -74,14 +91,14 @@ def embedded_items(name: str = EMBEDDED) -> list[Item]:
         replace(item, source=EMBEDDED_SOURCE, revision=EMBEDDED_VERSION, license="cc-by-4.0")
         for task, entry in wordings.items()
         if task in templates
-        for item in load_items(_items_file(name, task), entry.task, entry.fields)
+        for item in load_items(_SETS[name].items / f"{task}.jsonl", entry.task, entry.fields)
     ]
     return [replace(item, gold=None) for item in items] if name == SCALE else items
 
 
 def embedded_templates(name: str = EMBEDDED) -> dict[str, TaskTemplates]:
     """The tasks of an embedded set with their templates."""
-    return load_templates(_templates_file(name))
+    return load_templates(_SETS[name].templates)
 
 
 def load_embedded(name: str = EMBEDDED) -> Benchmark:
@@ -96,19 +113,14 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     >>> load_embedded().pairs.num_rows
     1000
     """
-    templates = embedded_templates(name)
+    files, templates = _SETS[name], embedded_templates(name)
     digest = hashlib.sha256()
-    for path in (_templates_file(name), *(_items_file(name, task) for task in templates)):
+    for path in (files.templates, *(files.items / f"{task}.jsonl" for task in templates)):
         digest.update(path.read_bytes())
     source = {"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()}
-    if name in _LANGUAGES:
+    if files.language != "en":
         source["translation"] = TRANSLATION
-    return build(
-        templates,
-        embedded_items(name),
-        pairs=_pairs(name),
-        source=source,
-    )
+    return build(templates, embedded_items(name), pairs=files.pairs, source=source)
 
 
 def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
@@ -119,32 +131,9 @@ def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
     verdicts = load_verdicts() if name == EMBEDDED else {}
     known = embedded_templates(name)
     for task, group in group_items(known, embedded_items(name)).items():
-        cells = plan(known[task], group, "balanced", _pairs(name), 0, "counterbalanced")
+        cells = plan(known[task], group, "balanced", _SETS[name].pairs, 0, "counterbalanced")
         for row in pair_rows(known[task], group, cells):
             yield {**row, **verdicts.get(row["pair_id"], {})}
-
-
-def _templates_file(name: str) -> Path:
-    if name == SCALE:
-        return DATA / "scale_templates.yaml"
-    return _folder(name) / "templates.yaml"
-
-
-def _items_file(name: str, task: str) -> Path:
-    return _folder(name) / f"{task}.jsonl"
-
-
-def _folder(name: str) -> Path:
-    return DATA / _language(name) if name in _LANGUAGES else DATA
-
-
-def _language(name: str) -> str:
-    return name.removeprefix(f"{EMBEDDED}-")
-
-
-def _pairs(name: str) -> int | None:
-    """The pairs per task; None for all that a small set has."""
-    return None if name in _PARTIAL else EMBEDDED_PAIRS
 
 
 def load_attributes() -> dict[str, Attribute]:

@@ -119,11 +119,6 @@ def new_folder(final: Path) -> Iterator[Path]:
         raise JudgeSenseError(
             f"--out {final} exists and is not a dataset folder; choose another, or remove it"
         )
-    try:
-        str(final).encode()
-    except UnicodeEncodeError as error:
-        # Parquet files cannot be written below it.
-        raise JudgeSenseError(f"--out {str(final)!a}: the name is not UTF-8") from error
     require_writable(final.parent)
     working = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
     try:
@@ -173,34 +168,31 @@ def configs(folder: Path) -> dict[str, list[Path]]:
 
     Raises JudgeSenseError for a missing file or a config without that split.
     """
-    found: dict[str, list[Path]] = {}
-    card = fit(_Card, front_matter(folder / README), str(folder / README), "a dataset card")
-    for config in card.configs:
-        name, files = config.config_name, config.data_files
-        if isinstance(files, str):
-            files = [_DataFiles(split=SPLIT, path=files)]
-        paths = [entry.path for entry in files if entry.split == SPLIT]
+    readme = folder / README
+    files: dict[str, list[Path]] = {}
+    for config in fit(_Card, front_matter(readme), str(readme), "a dataset card").configs:
+        name, declared = config.config_name, config.data_files
+        if isinstance(declared, str):
+            declared = [_DataFiles(split=SPLIT, path=declared)]
+        paths = [entry.path for entry in declared if entry.split == SPLIT]
         if not paths:
-            raise JudgeSenseError(f"{folder / README}: config {name!r} has no split {SPLIT!r}")
-        patterns = [paths[0]] if isinstance(paths[0], str) else paths[0]
-        found[name] = []
-        for pattern in patterns:
+            raise JudgeSenseError(f"{readme}: config {name!r} has no split {SPLIT!r}")
+        files[name] = []
+        for pattern in [paths[0]] if isinstance(paths[0], str) else paths[0]:
             try:
-                matches = sorted(folder.glob(pattern))
+                matches = sorted(path for path in folder.glob(pattern) if path.is_file())
             except (ValueError, NotImplementedError) as error:
                 raise JudgeSenseError(
-                    f"{folder / README}: config {name!r}: {pattern!r} is no pattern of files below "
-                    f"the folder ({error})"
+                    f"{readme}: config {name!r}: {pattern!r} is no pattern of files below the "
+                    f"folder ({error})"
                 ) from error
             if not matches:
                 raise JudgeSenseError(
-                    f"{folder / README}: config {name!r} names {pattern}, which does not exist; "
-                    "fetch or rebuild the dataset"
+                    f"{readme}: config {name!r} names {pattern}, and no such file exists; fetch or "
+                    "rebuild the dataset"
                 )
-            if odd := [path for path in matches if not path.is_file()]:
-                raise JudgeSenseError(f"{odd[0]} is not a file; fetch or rebuild the dataset")
-            found[name] += matches
-    return found
+            files[name] += matches
+    return files
 
 
 def read_config(folder: Path, config: str, columns: list[str] | None = None) -> pa.Table:
@@ -248,19 +240,13 @@ def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> t
                         writer.write({**row, **verdicts[row["pair_id"]]})
         for name, (path,) in files.items():
             os.replace(Path(working) / config_file(name), path)
-    _restate_sizes(folder)
-    return tuple(path for (path,) in files.values())
-
-
-def _restate_sizes(folder: Path) -> None:
-    """Update the sizes of the Parquet files in README.md."""
-    header = front_matter(folder / README)
-    files = configs(folder)
+    # The card states the files' sizes.
+    header, sizes = front_matter(folder / README), configs(folder)
     for info in header.get("dataset_info", []):
-        info.update(config_sizes(files[info["config_name"]]))
-    text = (folder / README).read_text(encoding="utf-8")
-    body = text[4:].split("\n---\n", 1)[1]
+        info.update(config_sizes(sizes[info["config_name"]]))
+    body = (folder / README).read_text(encoding="utf-8")[4:].split("\n---\n", 1)[1]
     write_text(folder / README, f"---\n{dump_header(header)}---\n{body}")
+    return tuple(path for (path,) in files.values())
 
 
 def config_sizes(files: list[Path]) -> dict[str, Any]:

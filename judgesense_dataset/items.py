@@ -6,12 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, fit
+from judgesense.files.documents import Shape, Text, fit
 from judgesense.files.tables import Record, read_table
 from judgesense.tasks import Item, Task
-from judgesense_dataset.shapes import Label, Text
+
+
+def _as_label(value: Any) -> Any:
+    """Whole numbers are allowed, so that the gold level 4 is the label "4"."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Label = Annotated[str, BeforeValidator(_as_label)]
+"""An id or a label: text or a whole number, "" for none."""
 
 
 class _ItemRow(Shape):

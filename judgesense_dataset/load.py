@@ -10,17 +10,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark, infer_task, table_of_pairs
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files.documents import parse_json
+from judgesense.files.documents import Shape, fit, parse_json
 from judgesense.files.tables import Record, column_names, in_schema, read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
@@ -46,17 +45,13 @@ from judgesense_dataset.folder import (
 from judgesense_dataset.recognition import complete_pairs, known_tasks
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_OPTIONAL = {
-    "semantic_equivalence_score", "valid", "validation", "system_id", "license",
-    "source_revision", "source_benchmark", "response_being_judged", "expected_a",
-    "expected_b",
-}  # fmt: skip
-
-_Rows = Iterator[tuple[Mapping[str, Any], dict[str, Any]]]
+_NEEDED = (
+    "pair_id", "task_type", "prompt_a", "prompt_b", "item_id", "cluster_id", "template_a",
+    "template_b", "order", "label_map_a", "label_map_b",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Located:
+class Located(NamedTuple):
     """A dataset's folder or file, the name it was asked for by, and its revision."""
 
     folder: Path
@@ -92,21 +87,21 @@ def load_benchmark(
     """
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         return load_embedded(str(dataset or EMBEDDED))
-    found = locate(dataset, revision)
-    if is_hub_folder(found.folder) and set(configs(found.folder)) == {PROMPTS}:
-        return _grid_alone(found)
-    rows = _pair_rows(found)
-    tasks = _tasks(rows, "task_type", ["label_map_a", "label_map_b"], str(found.folder))
-    check_pairs(rows, tasks, str(found.folder))
-    source = {"name": found.name, "revision": found.revision}
-    grid = _grid(found.folder)
+    located = locate(dataset, revision)
+    folder, where = located.folder, str(located.folder)
+    source = {"name": located.name, "revision": located.revision}
+    grid, aliases = _grid(folder), _aliases(folder)
+    if grid is not None and set(configs(folder)) == {PROMPTS}:
+        tasks = _tasks(grid, "task", ["label_map"], where)
+        return Benchmark(tasks, grid, table_of_pairs(_all_pairs(grid)), source, aliases)
+    rows = _pair_rows(located)
+    tasks = _tasks(rows, "task_type", ["label_map_a", "label_map_b"], where)
+    _check_pairs(rows, tasks, where)
     prompts = _prompts_of(rows) if grid is None else grid
     kept = rows.filter(pc.fill_null(rows["valid"], True))
     if not_valid := rows.num_rows - kept.num_rows:
         source["pairs_not_valid"] = f"{not_valid} ({'left out' if only_valid else 'kept'})"
-    if only_valid:
-        rows = kept
-    return Benchmark(tasks, prompts, _pairs_of(rows), source, _aliases(found.folder))
+    return Benchmark(tasks, prompts, _pairs_of(kept if only_valid else rows), source, aliases)
 
 
 def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -> pa.Table:
@@ -121,9 +116,9 @@ def load_pairs(dataset: str | Path | None = None, revision: str | None = None) -
     if dataset is None or str(dataset) in EMBEDDED_SETS:
         rows = list(embedded_rows(str(dataset or EMBEDDED)))
         return pa.Table.from_pylist(rows, schema=PAIR_ROWS)
-    found = locate(dataset, revision)
-    table = _pair_rows(found)
-    _check_complete(table, ("pair_id", "task_type", "prompt_a", "prompt_b"), str(found.folder))
+    located = locate(dataset, revision)
+    table = _pair_rows(located)
+    _require_values(table, ("pair_id", "task_type", "prompt_a", "prompt_b"), str(located.folder))
     return table
 
 
@@ -133,22 +128,32 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
     Raises JudgeSenseError listing what was tried.
     """
     name = str(dataset)
-    tried = []
+    is_id = isinstance(dataset, str) and _HUB_ID.fullmatch(name)
     candidates = [Path(dataset).expanduser()]
-    if (mirror := os.environ.get("JUDGESENSE_MIRROR")) and _HUB_ID.fullmatch(name):
+    if is_id and (mirror := os.environ.get("JUDGESENSE_MIRROR")):
         candidates.append(Path(mirror).expanduser() / name)
     for folder in candidates:
         # Unlike pathlib, false for a name that is too long for the file system.
         if os.path.isdir(folder) or (os.path.isfile(folder) and folder.suffix == ".jsonl"):
-            return Located(folder, name, content_revision(folder, require_data_files(folder)))
-        tried.append(f"the folder {folder} (not found)")
-    if not isinstance(dataset, str) or not _HUB_ID.fullmatch(name):
-        raise _unknown(name, [*tried, "a Hub id (it does not have the form org/name)"])
-    snapshot = _snapshot(name, revision, tried)
-    return Located(snapshot, name, snapshot.name)
+            return Located(folder, name, content_revision(folder, data_files(folder)))
+    tried = [f"the folder {folder} (not found)" for folder in candidates]
+    if is_id:
+        try:
+            snapshot = _snapshot(name, revision)
+            return Located(snapshot, name, snapshot.name)
+        except OSError as error:
+            at = f" at {revision}" if revision else ""
+            tried.append(f"the Hub dataset {name}{at} ({str(error).strip().splitlines()[0]})")
+    else:
+        tried.append("a Hub id (it does not have the form org/name)")
+    raise JudgeSenseError(
+        f"unknown dataset {name!r}; tried {'; '.join(tried)}. "
+        f"The datasets that come with the package are {', '.join(EMBEDDED_SETS)}"
+    )
 
 
-def _snapshot(name: str, revision: str | None, tried: list[str]) -> Path:
+def _snapshot(name: str, revision: str | None) -> Path:
+    """The local copy of a Hub dataset. Raises OSError if it cannot be downloaded."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -156,39 +161,26 @@ def _snapshot(name: str, revision: str | None, tried: list[str]) -> Path:
         raise MissingExtraError(
             "huggingface_hub", "hub", f"reading {name!r} from the Hub"
         ) from error
+    patterns = ["*.parquet", "README.md"]
     try:
         return Path(
-            snapshot_download(
-                name,
-                repo_type="dataset",
-                revision=revision,
-                allow_patterns=["*.parquet", "README.md"],
-            )
+            snapshot_download(name, repo_type="dataset", revision=revision, allow_patterns=patterns)
         )
     # LocalEntryNotFoundError (no network, nothing cached) is an OSError.
-    except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        tried.append(f"the Hub dataset {name}{f' at {revision}' if revision else ''} ({reason})")
-        raise _unknown(name, tried) from error
-
-
-def _unknown(name: str, tried: list[str]) -> JudgeSenseError:
-    return JudgeSenseError(
-        f"unknown dataset {name!r}; tried {'; '.join(tried)}. "
-        f"The datasets that come with the package are {', '.join(EMBEDDED_SETS)}"
-    )
+    except (HfHubHTTPError, HFValidationError, ValueError) as error:
+        raise OSError(str(error)) from error
 
 
 def data_files(folder: Path) -> list[Path]:
-    """The Parquet files of a Hub folder, or the ``.jsonl`` files of another (or the file)."""
+    """The Parquet files of a Hub folder, or the ``.jsonl`` files of another (or the file).
+
+    Raises JudgeSenseError for a folder without any.
+    """
     if is_hub_folder(folder):
-        return sorted({path for paths in configs(folder).values() for path in paths})
-    return [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
-
-
-def require_data_files(folder: Path) -> list[Path]:
-    """The same. Raises JudgeSenseError for a folder without any."""
-    if not (files := data_files(folder)):
+        files = sorted({path for paths in configs(folder).values() for path in paths})
+    else:
+        files = [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
+    if not files:
         raise JudgeSenseError(
             f"{folder} is not a dataset: it has neither a README.md that declares Parquet configs "
             "nor <task>.jsonl files"
@@ -196,15 +188,7 @@ def require_data_files(folder: Path) -> list[Path]:
     return files
 
 
-def _pair_rows(found: Located) -> pa.Table:
-    if is_hub_folder(found.folder):
-        if set(configs(found.folder)) == {PROMPTS}:
-            raise JudgeSenseError(f"{found.name} holds a grid of prompts but no pairs")
-        return _parquet_pairs(found.folder)
-    return _table([row for _, row in jsonl_pairs(found.folder)], str(found.folder))
-
-
-def jsonl_pairs(folder: Path) -> _Rows:
+def jsonl_pairs(folder: Path) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
     """The pairs in a folder's ``.jsonl`` files: each row as the file has it, and completed.
 
     Other files, such as verdicts and logs, are skipped. Raises JudgeSenseError if none has pairs.
@@ -220,25 +204,27 @@ def jsonl_pairs(folder: Path) -> _Rows:
         raise JudgeSenseError(f"{folder} holds no .jsonl rows with prompt_a and prompt_b")
 
 
-def _parquet_pairs(folder: Path) -> pa.Table:
-    available = configs(folder)
-    wanted = [ALL] if ALL in available else [name for name in available if name != PROMPTS]
-    tables = {f"{folder} ({name})": read_config(folder, name) for name in wanted}
-    if all(set(PAIR_ROWS.names) <= set(table.column_names) for table in tables.values()):
-        return pa.concat_tables(in_schema(t, PAIR_ROWS, place) for place, t in tables.items())
-    rows: list[Mapping[str, Any]] = []
-    for name, (place, table) in zip(wanted, tables.items(), strict=True):
-        numbered = enumerate(table.to_pylist(), 1)
-        records = (Record(row, f"{place}, row {number}") for number, row in numbered)
-        rows += complete_pairs(records, name)
-    return _table(rows, str(folder))
-
-
-def _table(rows: list[Mapping[str, Any]], where: str) -> pa.Table:
+def _pair_rows(located: Located) -> pa.Table:
+    """The pairs of a folder, completed to ``folder.PAIR_ROWS``."""
+    folder, rows = located.folder, list[Mapping[str, Any]]()
+    if not is_hub_folder(folder):
+        rows = [row for _, row in jsonl_pairs(folder)]
+    else:
+        available = configs(folder)
+        wanted = [ALL] if ALL in available else [name for name in available if name != PROMPTS]
+        if not wanted:
+            raise JudgeSenseError(f"{located.name} holds a grid of prompts but no pairs")
+        tables = {f"{folder} ({name})": read_config(folder, name) for name in wanted}
+        if all(set(PAIR_ROWS.names) <= set(table.column_names) for table in tables.values()):
+            return pa.concat_tables(in_schema(t, PAIR_ROWS, place) for place, t in tables.items())
+        for name, (place, table) in zip(wanted, tables.items(), strict=True):
+            numbered = enumerate(table.to_pylist(), 1)
+            records = (Record(row, f"{place}, row {number}") for number, row in numbered)
+            rows += complete_pairs(records, name)
     try:
         return pa.Table.from_pylist(rows, schema=PAIR_ROWS)
     except (pa.ArrowException, OverflowError) as error:
-        raise JudgeSenseError(f"{where}: a column has the wrong type ({error})") from error
+        raise JudgeSenseError(f"{folder}: a column has the wrong type ({error})") from error
 
 
 def _tasks(
@@ -249,7 +235,7 @@ def _tasks(
     for name in pc.unique(table[name_column]).to_pylist():
         part = table.filter(pc.equal(table[name_column], name))
         maps = [text for column in map_columns for text in pc.unique(part[column]).to_pylist()]
-        if len(map_columns) > 1:  # A pair's sides have no fixed order.
+        if len(map_columns) > 1:  # The two prompts of a pair have no fixed order.
             maps = sorted({text for text in maps if text is not None})
         if not maps:
             raise JudgeSenseError(
@@ -263,53 +249,40 @@ def _tasks(
     return tasks
 
 
-def _grid_alone(found: Located) -> Benchmark:
-    grid = _grid(found.folder)
-    assert grid is not None
-    cells: dict[tuple[str, str, str], list[Prompt]] = {}
-    for row in _records(grid):
-        cells.setdefault((row["task"], row["item_id"], row["order"]), []).append(Prompt(**row))
-    pairs = (pair_up(a, b) for cell in cells.values() for a, b in combinations(cell, 2))
-    tasks = _tasks(grid, "task", ["label_map"], str(found.folder))
-    source = {"name": found.name, "revision": found.revision}
-    return Benchmark(tasks, grid, table_of_pairs(pairs), source, _aliases(found.folder))
-
-
-def check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
+def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
     """Raise JudgeSenseError, naming row and column, for rows that cannot be measured."""
-    seen: dict[str, int] = {}
-    needed = [name for name in PAIR_ROWS.names if name not in _OPTIONAL]
-    for number, row in enumerate(_records(rows.select(needed)), 1):
-        place = f"{where}, row {number} (pair {row['pair_id']!r})"
-        for column, value in row.items():
-            if column != "ground_truth_label" and (value is None or not value.strip()):
-                raise JudgeSenseError(
-                    f"{place}, column {column}: is empty, and the wording does not determine it"
-                )
-        if row["pair_id"] in seen:
+
+    def refuse(bad: pa.ChunkedArray, column: str, reason: str) -> None:
+        if (at := pc.index(bad, True).as_py()) >= 0:
+            pair, value = rows["pair_id"][at].as_py(), rows[column][at].as_py()
             raise JudgeSenseError(
-                f"{place}, column pair_id: is already the id of row {seen[row['pair_id']]}"
+                f"{where}, row {at + 1} (pair {pair!r}), column {column}: {reason}; got {value!r}"
             )
-        seen[row["pair_id"]] = number
-        task = tasks[row["task_type"]]
-        if row["order"] not in task.orders:
-            raise JudgeSenseError(
-                f"{place}, column order: must be one of {', '.join(task.orders)}, "
-                f"got {row['order']!r}"
-            )
-        gold = row["ground_truth_label"]
-        if gold is not None and gold not in task.labels:
-            raise JudgeSenseError(
-                f"{place}, column ground_truth_label: {gold!r} is not a label of task "
-                f"{task.name!r}; the labels are {', '.join(task.labels)}"
-            )
-        for side in "ab":
-            labels = set(load_label_map(row[f"label_map_{side}"]).values())
-            if strange := labels - set(task.labels):
-                raise JudgeSenseError(
-                    f"{place}, column label_map_{side}: leads to {sorted(strange)[0]!r}, which is "
-                    f"not a label of task {task.name!r}; the labels are {', '.join(task.labels)}"
-                )
+
+    for name in _NEEDED:
+        blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(rows[name]), ""), True)
+        refuse(blank, name, "is empty, and the wording does not determine it")
+    ids = rows["pair_id"].to_pylist()
+    first = {pair: at for at, pair in reversed(list(enumerate(ids)))}
+    repeated = pa.chunked_array([[first[pair] != at for at, pair in enumerate(ids)]], pa.bool_())
+    refuse(repeated, "pair_id", "is already the id of an earlier row")
+    for name, task in tasks.items():
+        here = pc.equal(rows["task_type"], name)
+        labels = ", ".join(task.labels)
+        known = {
+            "order": (task.orders, f"must be one of {', '.join(task.orders)}"),
+            "ground_truth_label": (
+                (*task.labels, None),
+                f"is not a label of task {name!r}, whose labels are {labels}",
+            ),
+        }
+        for column in ("label_map_a", "label_map_b"):
+            maps = pc.unique(rows.filter(here)[column]).to_pylist()
+            right = [text for text in maps if set(load_label_map(text).values()) <= {*task.labels}]
+            known[column] = (right, f"leads to what is not a label of task {name!r} ({labels})")
+        for column, (values, reason) in known.items():
+            fits = pc.is_in(rows[column], value_set=pa.array(values, pa.string()))
+            refuse(pc.and_(here, pc.invert(fits)), column, reason)
 
 
 def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -317,22 +290,35 @@ def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
+def _all_pairs(grid: pa.Table) -> Iterator[Any]:
+    """All pairs of templates within item and order."""
+    cells: dict[tuple[str, str, str], list[Prompt]] = {}
+    for row in _records(grid):
+        cells.setdefault((row["task"], row["item_id"], row["order"]), []).append(Prompt(**row))
+    return (pair_up(a, b) for cell in cells.values() for a, b in combinations(cell, 2))
+
+
 def _grid(folder: Path) -> pa.Table | None:
+    """The config ``prompts`` of a Hub folder; None if it has none."""
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
         return None
     place = f"{folder} ({PROMPTS})"
     table = in_schema(read_config(folder, PROMPTS, PROMPT_SCHEMA.names), PROMPT_SCHEMA, place)
     needed = ("prompt_id", "text", "task", "item_id", "template_id", "order", "label_map")
-    _check_complete(table, needed, place)
+    _require_values(table, needed, place)
     return table
 
 
-def _check_complete(table: pa.Table, needed: Sequence[str], place: str) -> None:
+def _require_values(table: pa.Table, needed: Sequence[str], place: str) -> None:
     """Raise JudgeSenseError, naming row and column, for a value that is missing."""
     for name in needed:
         if table[name].null_count:
             row = table[name].is_null().index(True).as_py() + 1
             raise JudgeSenseError(f"{place}, row {row}, {name}: the value is missing")
+
+
+class _AliasColumn(Shape):
+    texts: dict[str, tuple[str, ...]]
 
 
 def _aliases(folder: Path) -> dict[str, Aliases]:
@@ -342,32 +328,28 @@ def _aliases(folder: Path) -> dict[str, Aliases]:
     if not all(ALIASES in column_names(path) for path in configs(folder)[PROMPTS]):
         return {}
     table = read_config(folder, PROMPTS, ["template_id", "label_map", ALIASES])
-    found: dict[str, Aliases] = {}
+    aliases: dict[str, Aliases] = {}
     for row in table.group_by(table.column_names).aggregate([]).to_pylist():
-        if row[ALIASES] is None:
-            continue
-        place = f"{folder} ({PROMPTS}), template {row['template_id']!r}, column {ALIASES}"
-        listed = parse_json(row[ALIASES], place)
-        if not isinstance(listed, dict) or not all(isinstance(v, list) for v in listed.values()):
-            raise JudgeSenseError(f"{place}: must be a JSON object of lists, got {row[ALIASES]!r}")
-        listed = {answer: tuple(map(str, texts)) for answer, texts in listed.items()}
-        if wrong := wrong_alias(tuple(load_label_map(row["label_map"])), listed):
-            raise JudgeSenseError(f"{place}: {wrong[2]}")
-        found[row["template_id"]] = listed
-    return found
+        if row[ALIASES] is not None:
+            place = f"{folder} ({PROMPTS}), template {row['template_id']!r}, column {ALIASES}"
+            value = {"texts": parse_json(row[ALIASES], place)}
+            texts = fit(_AliasColumn, value, place, "a JSON object of lists").texts
+            if wrong := wrong_alias(tuple(load_label_map(row["label_map"])), texts):
+                raise JudgeSenseError(f"{place}: {wrong[2]}")
+            aliases[row["template_id"]] = texts
+    return aliases
 
 
 def _prompts_of(rows: pa.Table) -> pa.Table:
     """The prompts of the pairs, once per item, order and template, by first occurrence."""
-    seen: dict[tuple[str, ...], dict[str, Any]] = {}
+    prompts: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in _records(rows):
         for side in "ab":
             key = (row["task_type"], row["item_id"], row["order"], row[f"template_{side}"])
-            if key not in seen:
-                text = row[f"prompt_{side}"]
-                seen[key] = {
-                    "prompt_id": prompt_id(text),
-                    "text": text,
+            if key not in prompts:
+                prompts[key] = {
+                    "prompt_id": prompt_id(row[f"prompt_{side}"]),
+                    "text": row[f"prompt_{side}"],
                     "task": row["task_type"],
                     "item_id": row["item_id"],
                     "cluster_id": row["cluster_id"],
@@ -377,16 +359,14 @@ def _prompts_of(rows: pa.Table) -> pa.Table:
                     "gold": row["ground_truth_label"],
                     "system_id": row["system_id"] or "",
                 }
-    return pa.Table.from_pylist(list(seen.values()), schema=PROMPT_SCHEMA)
+    return pa.Table.from_pylist(list(prompts.values()), schema=PROMPT_SCHEMA)
 
 
 def _pairs_of(rows: pa.Table) -> pa.Table:
     """The rows with prompt ids in place of the prompts' texts."""
-    columns = {}
-    for name in PAIR_SCHEMA.names:
-        if name.startswith("prompt_id_"):
-            texts = rows[name.replace("prompt_id", "prompt")]
-            columns[name] = [prompt_id(text.as_py()) for text in texts]
-        else:
-            columns[name] = rows["task_type" if name == "task" else name]
-    return pa.table(columns, schema=PAIR_SCHEMA)
+    columns = {name: rows[name] for name in PAIR_SCHEMA.names if name in rows.column_names}
+    columns["task"] = rows["task_type"]
+    for side in "ab":
+        texts = rows[f"prompt_{side}"].to_pylist()
+        columns[f"prompt_id_{side}"] = pa.array([prompt_id(text) for text in texts], pa.string())
+    return pa.table({name: columns[name] for name in PAIR_SCHEMA.names}, schema=PAIR_SCHEMA)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from judgesense_dataset.audit.shortcuts import (
 )
 from judgesense_dataset.pairing import judged_text
 from judgesense_dataset.recognition import OPTIONS
-from judgesense_dataset.sources.loader import generator, quotas, shuffled
+from judgesense_dataset.sources.loader import Collected, generator, quotas, shuffled
 from judgesense_dataset.templates import TaskTemplates
 
 TOLERANCE = 0.025
@@ -60,16 +59,9 @@ _TRIED = 24
 """How many items of the set a step tries to exchange."""
 
 
-@dataclass(frozen=True)
-class Matched:
-    """The items chosen, in random order, and a sentence for the card on how they were."""
-
-    items: list[Item]
-    note: str
-
-
-def match_items(entry: TaskTemplates, items: Sequence[Item], n: int, seed: int) -> Matched:
-    """Choose ``n`` of a source's items, or the most for which every rule can be at chance.
+def match_items(entry: TaskTemplates, items: Sequence[Item], n: int, seed: int) -> Collected:
+    """Choose ``n`` of a source's items, or the most for which every rule can be at chance, and say
+    how they were chosen.
 
     Labels are balanced, items come from as many clusters as possible, and no text is shown in two
     clusters. Below 24 items the rules are balanced as well as the number allows.
@@ -103,7 +95,7 @@ def match_items(entry: TaskTemplates, items: Sequence[Item], n: int, seed: int) 
         note += ", as far as so few items allow"
     elif size < n:
         note += f"; {n} were requested, but no larger number could be balanced"
-    return Matched(shuffled([items[at] for at in chosen], rng), note + " (see the audit).")
+    return Collected(shuffled([items[at] for at in chosen], rng), [note + " (see the audit)."])
 
 
 class _Pool:

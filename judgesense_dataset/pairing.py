@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import combinations, islice, product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,
+    Aliases,
     Item,
     Pair,
     Prompt,
@@ -30,7 +31,6 @@ from judgesense.tasks import (
     load_label_map,
     pair_up,
     render,
-    template_pairs,
 )
 from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.items import items_of
@@ -87,33 +87,31 @@ def build(
     orders = order_plan(design, orders)
     if design == "full" and pairs is not None:
         raise JudgeSenseError("the full design has all pairs; leave out the number of pairs")
-    prompt_tables, pair_tables, tasks = [], [], {}
+    prompt_tables, pair_tables = [PROMPT_SCHEMA.empty_table()], [PAIR_SCHEMA.empty_table()]
+    tasks: dict[str, Task] = {}
+    aliases: dict[str, Aliases] = {}
+    wordings: dict[str, dict[str, str]] = {}
+    layouts: dict[str, dict[str, str]] = {}
     for name, group in group_items(templates, items).items():
         entry = templates[name]
-        tasks[name] = entry.task
-        prompt_tables.extend(_chunks(grid(entry, group, orders), table_of_prompts))
+        tasks[name], wordings[name], layouts[name] = entry.task, {}, {}
+        for template in entry.templates:
+            wordings[name][template.template_id] = template.text
+            layouts[name][template.template_id] = template.layout
+            if template.aliases:
+                aliases[template.template_id] = template.aliases
+        prompt_tables += _chunks(grid(entry, group, orders), table_of_prompts)
         cells = plan(entry, group, design, pairs, seed, orders)
-        pair_tables.extend(
-            _chunks((pair for _, pair, _, _ in paired(entry, group, cells)), table_of_pairs)
-        )
+        joined = (pair for _, pair, _, _ in paired(entry, group, cells))
+        pair_tables += _chunks(joined, table_of_pairs)
     return Benchmark(
         tasks=tasks,
-        prompts=pa.concat_tables(prompt_tables or [PROMPT_SCHEMA.empty_table()]),
-        pairs=pa.concat_tables(pair_tables or [PAIR_SCHEMA.empty_table()]),
+        prompts=pa.concat_tables(prompt_tables),
+        pairs=pa.concat_tables(pair_tables),
         source={"name": "items", **(source or {}), "design": design, "seed": str(seed)},
-        aliases={
-            template.template_id: template.aliases
-            for name in tasks
-            for template in templates[name].templates
-            if template.aliases
-        },
-        wordings={
-            name: {one.template_id: one.text for one in templates[name].templates} for name in tasks
-        },
-        layouts={
-            name: {one.template_id: one.layout for one in templates[name].templates}
-            for name in tasks
-        },
+        aliases=aliases,
+        wordings=wordings,
+        layouts=layouts,
     )
 
 
@@ -143,9 +141,12 @@ def build_from_files(
     If the template file has several tasks, the items need a ``task`` column. Raises
     JudgeSenseError naming file, row and column, before anything is built.
     """
-    templates, items = Path(templates), Path(items)
     entries, loaded = read_files(templates, items)
-    source = {"name": items.name, "templates": sha256_of(templates), "items": sha256_of(items)}
+    source = {
+        "name": Path(items).name,
+        "templates": sha256_of(Path(templates)),
+        "items": sha256_of(Path(items)),
+    }
     return build(entries, loaded, design, pairs, seed, orders, source)
 
 
@@ -154,20 +155,20 @@ def read_files(
 ) -> tuple[dict[str, TaskTemplates], list[Item]]:
     """The tasks of a template file and the items of an item file; raises as `build_from_files`."""
     entries, records = load_templates(templates), list(read_table(Path(items)))
-    tasks = [record.values.get("task") or None for record in records]
-    for record, task in zip(records, tasks, strict=True):
+    named = set()
+    for record in records:
+        task = record.values.get("task") or None
         if task not in entries and (task is not None or len(entries) > 1):
             problem = "is missing or empty" if task is None else f"names the unknown task {task!r}"
             raise JudgeSenseError(
                 f"{record.place}: the column 'task' {problem}; {templates} has the tasks "
                 f"{', '.join(entries)}"
             )
-    present = [name for name in entries if len(entries) == 1 or name in tasks]
-    loaded = [
-        item
-        for name in present
-        for item in items_of(records, str(items), entries[name].task, entries[name].fields)
-    ]
+        named.add(task)
+    loaded = []
+    for name, entry in entries.items():
+        if len(entries) == 1 or name in named:
+            loaded += items_of(records, str(items), entry.task, entry.fields)
     return entries, loaded
 
 
@@ -178,19 +179,18 @@ def group_items(
 
     Raises JudgeSenseError for an item of an unknown task and for a repeated item id in a task.
     """
-    groups: dict[str, list[Item]] = {name: [] for name in templates}
-    seen: set[tuple[str, str]] = set()
+    groups: dict[str, dict[str, Item]] = {}
     for item in items:
-        if item.task not in groups:
+        if item.task not in templates:
             raise JudgeSenseError(
                 f"item {item.item_id!r} belongs to the task {item.task!r}, which has no templates; "
-                f"the tasks are {', '.join(groups)}"
+                f"the tasks are {', '.join(templates)}"
             )
-        if (item.task, item.item_id) in seen:
+        group = groups.setdefault(item.task, {})
+        if item.item_id in group:
             raise JudgeSenseError(f"task {item.task!r}: the item id {item.item_id!r} occurs twice")
-        seen.add((item.task, item.item_id))
-        groups[item.task].append(item)
-    return {name: group for name, group in groups.items() if group}
+        group[item.item_id] = item
+    return {name: list(groups[name].values()) for name in templates if name in groups}
 
 
 def grid(entry: TaskTemplates, items: Iterable[Item], orders: str = "both") -> Iterator[Prompt]:
@@ -206,10 +206,11 @@ def paired(
     entry: TaskTemplates, items: Sequence[Item], cells: Iterable[Cell]
 ) -> Iterator[tuple[Item, Pair, Prompt, Prompt]]:
     """The pair at each cell, with its item and its two rendered prompts."""
-    by_id = {template.template_id: template for template in entry.templates}
-    joined = template_pairs(list(by_id))
+    joined = list(combinations(entry.templates, 2))
     for row, column, order in cells:
-        a, b = (render(entry.task, by_id[name], items[row], order) for name in joined[column])
+        first, second = joined[column]
+        a = render(entry.task, first, items[row], order)
+        b = render(entry.task, second, items[row], order)
         yield items[row], pair_up(a, b), a, b
 
 
@@ -236,8 +237,8 @@ def pair_rows(
 
 def _expected(prompt: Prompt) -> str | None:
     """The raw answer that means the prompt's gold label; None without one."""
-    answers = load_label_map(prompt.label_map)
-    return next((raw for raw, label in answers.items() if label == prompt.gold), None)
+    answers = load_label_map(prompt.label_map).items()
+    return next((raw for raw, label in answers if label == prompt.gold), None)
 
 
 def judged_text(task: Task, item: Item, order: str) -> str:
@@ -266,7 +267,7 @@ def plan(
     width = math.comb(len(entry.templates), 2)
     capacity = len(items) * width
     if design == "full":
-        cells = [(row, column) for row in range(len(items)) for column in range(width)]
+        cells = list(product(range(len(items)), range(width)))
     else:
         n = min(capacity, max(DEFAULT_PAIRS, len(items))) if pairs is None else pairs
         if not 1 <= n <= capacity:

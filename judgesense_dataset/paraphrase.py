@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -22,10 +23,9 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template, prompt_id
-from judgesense_dataset.polarity import DIRECT, INVERTED, cue
-from judgesense_dataset.similarity import Embedder, Measure, measure
+from judgesense_dataset.polarity import DIRECT, INVERTED, cue, names_answer
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.validators import Vote, fill, judge_votes
+from judgesense_dataset.validators import Embedder, Measure, Vote, fill, judge_votes, measure
 
 PROMPT_FILE = DATA / "paraphrase_prompt.yaml"
 MAX_TOKENS = 512
@@ -82,90 +82,73 @@ def paraphrase(
     from local_judges.runner import require_scorings
 
     named = isinstance(judge, (str, Path))
-    options: dict[str, Any] = {}
-    if named:
-        options = {
-            "max_tokens": _tokens_for(entry),
-            "temperature": temperature,
-            "seed": seed,
-            "system_prompt": "",
-        }
-    writer = load_judge(judge, **options)
-    try:
-        require_scorings(writer.name, writer.scorings, ["generate"])
-        found = Paraphrases(writer.name)
-        reader = load_judge(judge) if named else writer
-        try:
-            _collect(entry, writer, reader, n, found, note)
-        finally:
-            if reader is not writer:
-                reader.close()
-    finally:
-        if writer is not judge:
-            writer.close()
-    return found
-
-
-def _tokens_for(entry: TaskTemplates) -> int:
-    """The token cap of a proposal: one per two characters of the longest wording, and 24 more."""
+    # A token per two characters of the longest wording, and some more.
     longest = max(len(template.text) for template in entry.templates)
-    return min(MAX_TOKENS, 24 + longest // 2)
+    options: dict[str, Any] = {
+        "max_tokens": min(MAX_TOKENS, 24 + longest // 2),
+        "temperature": temperature,
+        "seed": seed,
+        "system_prompt": "",
+    }
+    with ExitStack() as loaded:
+        writer = load_judge(judge, **(options if named else {}))
+        if writer is not judge:
+            loaded.callback(writer.close)
+        require_scorings(writer.name, writer.scorings, ["generate"])
+        reader = writer
+        if named:
+            reader = load_judge(judge)
+            loaded.callback(reader.close)
+        return _collect(entry, writer, reader, n, note)
 
 
 def _collect(
-    entry: TaskTemplates,
-    writer: Any,
-    reader: Any,
-    n: int,
-    found: Paraphrases,
-    note: Callable[[str], None],
-) -> None:
+    entry: TaskTemplates, writer: Any, reader: Any, n: int, note: Callable[[str], None]
+) -> Paraphrases:
     from local_judges.protocol import Request
     from local_judges.runner import ask_all
 
+    collected = Paraphrases(writer.name)
     embedder = Embedder()
     seen = {_normal(template.text) for template in entry.templates}
     requests = _requests(entry)
     for _ in range(_ROUNDS):
         batch = [next(requests) for _ in range(n)]
-        asked = [Request(prompt_id(text), text, ()) for _, text in batch]
-        answers = ask_all(writer, asked, ["generate"])
-        found.asked += len(batch)
+        answers = ask_all(
+            writer, [Request(prompt_id(text), text, ()) for _, text in batch], ["generate"]
+        )
+        collected.asked += len(batch)
         fresh: list[tuple[str, Template]] = []
         for (base, _), answer in zip(batch, answers, strict=True):
             text = _clean(answer.text or "")
-            reason = _refused(text, base, entry, seen)
-            if reason:
-                found.dropped[reason] += 1
+            if reason := _reason_to_drop(text, base, entry, seen):
+                collected.dropped[reason] += 1
             else:
                 seen.add(_normal(text))
                 fresh.append((text, base))
-        for candidate in _judged(fresh, reader, embedder, found.dropped, note):
-            if len(found.candidates) < n:
-                found.candidates.append(candidate)
-        if len(found.candidates) >= n:
-            return
+        kept = _same_meaning(fresh, reader, embedder, collected.dropped, note)
+        collected.candidates += kept[: n - len(collected.candidates)]
+        if len(collected.candidates) >= n:
+            break
+    return collected
 
 
 def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
     """Endless requests: every base wording in every manner, no two alike."""
-    asked = read_yaml(PROMPT_FILE)
-    manners, templates = asked["manners"], entry.templates
-    requirements = "; ".join(asked["requirements"])
-    step = 0
-    while True:
+    form = read_yaml(PROMPT_FILE)
+    manners, templates = form["manners"], entry.templates
+    for step in count():
         turn, at = divmod(step, len(manners) * len(templates))
         base = templates[(at + at // len(manners)) % len(templates)]
-        labels = [raw for raw in base.label_map if _names(base.text, raw)]
+        labels = [raw for raw in base.label_map if names_answer(base.text, raw)]
         kept = [*labels, *sorted(set(_BRACES.findall(base.text)))]
         parts = {
-            "requirements": requirements,
+            "requirements": "; ".join(form["requirements"]),
             "manner": manners[at % len(manners)] + (f", variant {turn + 1}" if turn else ""),
             "keep": f"Keep {', '.join(kept)} as they are. " if kept else "",
             "text": base.text,
         }
-        yield base, fill(asked["layout"], parts)
-        step += 1
+        yield base, fill(form["layout"], parts)
 
 
 def _clean(text: str) -> str:
@@ -174,7 +157,7 @@ def _clean(text: str) -> str:
     return " ".join(first.split()).strip("\"'“”*` ")
 
 
-def _refused(text: str, base: Template, entry: TaskTemplates, seen: set[str]) -> str | None:
+def _reason_to_drop(text: str, base: Template, entry: TaskTemplates, seen: set[str]) -> str | None:
     """The reason to drop a text, from the text alone; None if there is none."""
     if not text:
         return "empty"
@@ -182,27 +165,22 @@ def _refused(text: str, base: Template, entry: TaskTemplates, seen: set[str]) ->
         return "not new"
     if len(text) > _LONGEST * len(base.text):
         return "too long"
-    if set(_BRACES.findall(text)) != set(_BRACES.findall(base.text)) or set("{}") & set(
-        _BRACES.sub("", text)
-    ):
+    braces = set(_BRACES.findall(text))
+    if braces != set(_BRACES.findall(base.text)) or set("{}") & set(_BRACES.sub("", text)):
         return "placeholders changed"
-    if any(_names(base.text, raw) and not _names(text, raw) for raw in base.label_map):
+    if any(names_answer(base.text, raw) and not names_answer(text, raw) for raw in base.label_map):
         return "an answer is not named"
-    said = cue(text, entry.task.labels)
-    if said is not None and said != (INVERTED if base.inverted else DIRECT):
+    polarity = cue(text, entry.task.labels)
+    if polarity is not None and polarity != (INVERTED if base.inverted else DIRECT):
         return "asks the opposite"
     return None
-
-
-def _names(text: str, raw: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(raw)}(?!\w)", text) is not None
 
 
 def _normal(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def _judged(
+def _same_meaning(
     texts: Sequence[tuple[str, Template]],
     judge: Any,
     embedder: Embedder,
@@ -210,28 +188,24 @@ def _judged(
     note: Callable[[str], None],
 ) -> list[Candidate]:
     """The texts that keep the meaning, according to the cosine and to the judge."""
-    measured = measure([(base.text, text) for text, base in texts], embedder)
-    near = []
-    for (text, base), found in zip(texts, measured, strict=True):
-        if found.verdict:
-            near.append((text, base, found))
-        else:
-            dropped["too far in meaning"] += 1
+    measures = measure([(base.text, text) for text, base in texts], embedder)
+    near = [(*one, at) for one, at in zip(texts, measures, strict=True) if at.verdict]
+    if far := len(texts) - len(near):
+        dropped["too far in meaning"] += far
     if not near:
         return []
     rows: list[Mapping[str, Any]] = [
-        {"pair_id": str(at), "prompt_a": base.text, "prompt_b": text}
-        for at, (text, base, _) in enumerate(near)
+        {"prompt_a": base.text, "prompt_b": text} for text, base, _ in near
     ]
     with tempfile.TemporaryDirectory() as log:
         votes = judge_votes(rows, judge, Path(log), note, per_item=True)
-    kept = []
-    for (text, base, found), vote in zip(near, votes, strict=True):
-        if vote.verdict is False:
-            dropped["called different by the judge"] += 1
-        else:
-            kept.append(Candidate(text, base, found, vote))
-    return kept
+    if different := sum(vote.verdict is False for vote in votes):
+        dropped["called different by the judge"] += different
+    return [
+        Candidate(*one, vote)
+        for one, vote in zip(near, votes, strict=True)
+        if vote.verdict is not False
+    ]
 
 
 def write_candidates(path: Path, entry: TaskTemplates, found: Paraphrases) -> None:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from judgesense.tasks import is_scale
-from judgesense_dataset.recognition import recognise
 
 DIRECT, INVERTED = "direct", "inverted"
 
@@ -46,12 +45,6 @@ _BETTER = re.compile(
     r"\b(?:more|most) \w+|\b(?:better|best|superior|stronger|prefer\w*|higher quality)\b",
     re.IGNORECASE,
 )
-
-
-def known_map(task: str, prompt: str) -> Mapping[str, str] | None:
-    """The label map of the known template that a prompt was rendered from; None if unknown."""
-    found = recognise(task, prompt)
-    return dict(found[0].label_map) if found else None
 
 
 def cue(instruction: str, labels: Sequence[str]) -> str | None:
@@ -101,3 +94,12 @@ def is_identity(label_map: Mapping[str, str]) -> bool:
 def inverted_map(labels: Sequence[str]) -> dict[str, str]:
     """The label map of an inverted wording: the labels in reverse."""
     return dict(zip(labels, reversed(labels), strict=True))
+
+
+def names_answer(text: str, answer: str) -> bool:
+    """Whether an answer occurs in a text as a word.
+
+    >>> names_answer("Answer YES or NO.", "NO"), names_answer("Nothing", "NO")
+    (True, False)
+    """
+    return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text) is not None

@@ -15,9 +15,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, YamlNode, read_nodes
+from judgesense.files.documents import Shape, Text, YamlNode, fit_node, invalid, read_nodes
 from judgesense.tasks import UNDECIDED, Task, Template, wrong_alias
-from judgesense_dataset.shapes import Text, fit_node, invalid
 
 DATA = Path(__file__).parent / "data"
 """The folder of the data files in the package."""
@@ -44,12 +43,6 @@ def _wording(text: str) -> str:
     return text
 
 
-def _instruction(text: str) -> str:
-    if "{instruction}" in text:
-        raise invalid("{instruction} belongs in the layout, not in the text")
-    return text
-
-
 def _layout(text: str) -> str:
     if "{instruction}" not in text:
         raise invalid("the layout needs {instruction}, the place of the wording")
@@ -68,7 +61,7 @@ class _TemplateEntry(Shape, extra="forbid"):
     """A template in a file; a candidate waits with ``accepted: null``."""
 
     id: Text
-    text: Annotated[Wording, AfterValidator(_instruction)]
+    text: Wording
     label_map: dict[str, Text] = Field(default_factory=dict)
     aliases: dict[str, list[Text]] = Field(default_factory=dict)
     layout: Layout | None = None
@@ -181,7 +174,9 @@ def _template(
     if entry.id in places:
         raise node.fail(f"the template id {entry.id!r} is already used at {places[entry.id]}")
     places[entry.id] = node.where
-    label_map = entry.label_map or {label: label for label in task.labels}
+    if "{instruction}" in entry.text:
+        raise node.fail("{instruction} belongs in the layout, not in the text")
+    label_map = entry.label_map or dict(zip(task.labels, task.labels, strict=True))
     maps = node.value.get("label_map", node)
     for raw, label in label_map.items():
         if label not in task.labels:
@@ -203,8 +198,8 @@ def _template(
         label_map=MappingProxyType(label_map),
         aliases=MappingProxyType({a: tuple(texts) for a, texts in entry.aliases.items()}),
     )
-    if hidden := [field for field in task.options.values() if field not in template.placeholders]:
+    if hidden := set(task.options.values()) - template.placeholders:
         raise node.fail(
-            f"template {entry.id!r} never shows the option {{{hidden[0]}}}; add it to the layout"
+            f"template {entry.id!r} never shows the option {{{min(hidden)}}}; add it to the layout"
         )
     return template

@@ -24,12 +24,14 @@ from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned
 from judgesense_dataset.folder import is_hub_folder, write_verdicts
 from judgesense_dataset.load import load_pairs
-from judgesense_dataset.similarity import PAPER_COSINE, PAPER_EDIT_DISTANCE, Embedder
 from judgesense_dataset.validators import (
     JUDGE,
+    PAPER_COSINE,
+    PAPER_EDIT_DISTANCE,
     POLARITY,
     READING,
     SURFACE,
+    Embedder,
     Vote,
     consensus,
     file_votes,

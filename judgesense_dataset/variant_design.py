@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from judgesense.benchmark import Benchmark, table_of_pairs
 from judgesense.decisions.log import CONTRAST, EQUIVALENT
 from judgesense.run_folder.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
-from judgesense_dataset.polarity import INVERTED, cue
+from judgesense_dataset.polarity import INVERTED, cue, names_answer
 from judgesense_dataset.templates import TRANSLATION, TaskTemplates
 from judgesense_dataset.variant_changes import EXAMPLES, applied, base_of, changed_item
 from judgesense_dataset.variants import VARIANTS, Variant
@@ -126,12 +125,8 @@ def made_variants(
     renders as another.
     """
     task, base = entry.task, base_of(entry)
-    made = [
-        (variant, template)
-        for variant in variants
-        if (template := applied(variant, task, base, seed)) is not None
-    ]
-    made = [one for one in made if not _for_other_labels(*one, task)]
+    changed = ((variant, applied(variant, task, base, seed)) for variant in variants)
+    made = [(v, t) for v, t in changed if t is not None and not _for_other_labels(v, t, task)]
     for variant, template in made:
         _check(variant, template, task, base)
     for item in sample:
@@ -191,9 +186,9 @@ def _check(variant: Variant, template: Template, task: Task, base: Template) -> 
     shown = f"{template.text}\n{template.layout}"
     known = f"{base.text}\n{base.layout}"
     for raw in answers:
-        if raw in base.label_map and not _names(known, raw):
+        if raw in base.label_map and not names_answer(known, raw):
             continue  # A scale "from 1 to 5" does not name its 3.
-        if not _names(shown, raw) and (raw in base.label_map or not task.ordinal):
+        if not names_answer(shown, raw) and (raw in base.label_map or not task.ordinal):
             raise variant.fail(
                 f"never names the answer {raw!r} {where}: name it in the text, or give a label_map "
                 "from the answers that it asks for"
@@ -217,11 +212,7 @@ def _for_other_labels(variant: Variant, template: Template, task: Task) -> bool:
         return False
     ends = (task.labels[0], task.labels[-1])
     named = [raw for raw, label in template.label_map.items() if label in ends]
-    return not all(_names(template.text, raw) for raw in named) or len(named) < len(ends)
-
-
-def _names(text: str, answer: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text) is not None
+    return not all(names_answer(template.text, raw) for raw in named) or len(named) < len(ends)
 
 
 def _named(template: Template, variant: Variant) -> str:
@@ -229,9 +220,8 @@ def _named(template: Template, variant: Variant) -> str:
 
 
 def _row(prompt: Prompt, variant: Variant | None, *, again: bool = False, system: str = "") -> Row:
-    own = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
     return {
-        **own,
+        **{name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)},
         "variant": variant.name if variant else None,
         "variant_class": variant.variant_class if variant else None,
         "again": again,
@@ -241,21 +231,16 @@ def _row(prompt: Prompt, variant: Variant | None, *, again: bool = False, system
     }
 
 
-_CELL = ("task", "item_id", "order", "template_id")
-
-
 def _others(prompts: pa.Table, star: pa.Table) -> pa.Table:
     """The prompts that the star does not have, with its columns."""
-    base = star.filter(pc.is_null(star["variant"]))
 
     def cells(table: pa.Table) -> pa.Array:
-        joined = pc.binary_join_element_wise(*(table[name] for name in _CELL), "\n")
-        return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+        names = ("task", "item_id", "order", "template_id")
+        return pc.binary_join_element_wise(*(table[name] for name in names), "\n")
 
-    left = prompts.filter(pc.invert(pc.is_in(cells(prompts), value_set=cells(base))))
+    base = cells(star.filter(pc.is_null(star["variant"])))
+    left = prompts.filter(pc.invert(pc.is_in(cells(prompts), value_set=base.combine_chunks())))
     for added in list(VARIANT_SCHEMA)[left.num_columns :]:
-        empty = pa.nulls(left.num_rows, added.type)
-        left = left.append_column(
-            added, pc.fill_null(empty, False) if added.name == "again" else empty
-        )
+        value = pa.scalar(False if added.name == "again" else None, added.type)
+        left = left.append_column(added, pa.repeat(value, left.num_rows))
     return left.cast(VARIANT_SCHEMA)

@@ -14,9 +14,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from judgesense.decisions.log import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, read_nodes
+from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
 from judgesense.tasks import ANSWER
-from judgesense_dataset.shapes import Text, fit_node, invalid
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
 VARIANTS = DATA / "variants.yaml"

@@ -30,8 +30,8 @@ from judgesense.statistics.result import ResultMapping
 from judgesense.trust.card import Gate
 
 if TYPE_CHECKING:
-    from judgesense_dataset.similarity import Measure
     from judgesense_dataset.templates import TaskTemplates
+    from judgesense_dataset.validators import Measure
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ def _trust(report: Mapping[str, Any]) -> str:
 def _measured(pairs: Sequence[tuple[str, str]], kept: Path) -> list[Measure]:
     """The distances of pairs of wordings; read from ``kept`` if it holds those of the same pairs,
     because measuring loads a model."""
-    from judgesense_dataset.similarity import Measure, measure
+    from judgesense_dataset.validators import Measure, measure
 
     digest = hashlib.sha256(json.dumps(pairs, ensure_ascii=False).encode()).hexdigest()
     if kept.is_file():
@@ -189,7 +189,7 @@ def _measured(pairs: Sequence[tuple[str, str]], kept: Path) -> list[Measure]:
 def _equivalence(entry: TaskTemplates, limits: list[str], kept: Path) -> Table:
     """The distance of each wording from the rubric's own; empty, with a limit, if not measured."""
     from judgesense_dataset.polarity import DIRECT, INVERTED, cue
-    from judgesense_dataset.similarity import EmbedderMissing
+    from judgesense_dataset.validators import EmbedderMissing
 
     own, *others = entry.templates
     rows: list[Record] = []

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, require_file
@@ -38,6 +39,21 @@ class OwnShape(Shape):
 
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 """A number of times, from 0, that fits a column of 32 bits."""
+
+
+def invalid(reason: str) -> PydanticCustomError:
+    """The error to raise in a validator of a shape."""
+    return PydanticCustomError("invalid", "{reason}", {"reason": reason})
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise invalid("must not be empty")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+"""Text with more than white space in it."""
 
 S = TypeVar("S", bound=Shape)
 
@@ -196,6 +212,45 @@ class YamlNode:
         if not isinstance(self.value, str) or not self.value.strip():
             raise self.fail(f"{what} must be non-empty text")
         return self.value
+
+
+def fit_node(shape: type[S], node: YamlNode, what: str, **more: Any) -> S:
+    """A YAML mapping, and ``more`` values, as an object of a shape.
+
+    Scalars are text, so that a label YES is no boolean; a shape's numbers are read from it. Raises
+    JudgeSenseError with file, line and key of what does not fit.
+    """
+    try:
+        node.mapping(what)
+        return shape.model_validate({**_plain(node), **more})
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        # An unknown key explains a missing one.
+        fault = next((one for one in faults if one["type"] == "extra_forbidden"), faults[0])
+        place = node
+        for at in fault["loc"]:
+            parts = place.value
+            if isinstance(parts, list):
+                parts = dict(enumerate(parts))
+            if isinstance(parts, dict) and at in parts:
+                place = parts[at]
+        key = next((at for at in reversed(fault["loc"]) if isinstance(at, str)), what)
+        if fault["type"] == "extra_forbidden":
+            known = ", ".join(shape.model_fields)
+            hint = f"; the keys are {known}" if len(fault["loc"]) == 1 else ""
+            raise place.fail(f"unknown key {key!r} in {what}{hint}") from error
+        if fault["type"] == "missing":
+            raise place.fail(f"missing key {key!r} in {what}") from error
+        reason = fault["msg"][:1].lower() + fault["msg"][1:]
+        raise place.fail(f"{key} of {what}: {reason}; got {fault['input']!r:.80}") from error
+
+
+def _plain(node: YamlNode) -> Any:
+    """A YAML value without its places."""
+    value = node.value
+    if isinstance(value, dict):
+        return dict(zip(value, map(_plain, value.values()), strict=True))
+    return list(map(_plain, value)) if isinstance(value, list) else value
 
 
 def read_yaml(path: Path) -> Any:

@@ -153,7 +153,7 @@ def _named(dataset: str | Path | None) -> DataReference:
         embedded_items,
         embedded_templates,
     )
-    from judgesense_dataset.load import load_benchmark, require_data_files
+    from judgesense_dataset.load import data_files, load_benchmark
 
     load = partial(load_benchmark, dataset)
     if dataset is None or str(dataset) in EMBEDDED_SETS:
@@ -164,7 +164,7 @@ def _named(dataset: str | Path | None) -> DataReference:
         )
     folder, identity = Path(dataset), {"dataset": str(dataset)}
     if folder.is_dir():
-        require_data_files(folder)
+        data_files(folder)
         content = sorted(p for p in folder.rglob("*") if p.suffix in (".parquet", ".jsonl"))
         digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
         identity = {"dataset": str(folder.resolve()), "sha256": digest}

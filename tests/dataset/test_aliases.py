@@ -14,10 +14,8 @@ import judgesense
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
-from judgesense.tasks import wrong_alias
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.load import load_benchmark
-from judgesense_dataset.pairing import build_from_files
 from judgesense_dataset.rubric import read_rubric, read_wordings
 from judgesense_dataset.sources.own import OwnData
 from judgesense_dataset.templates import load_templates
@@ -61,12 +59,6 @@ def speaks_spanish(messages: Sequence[str]) -> list[str]:
     return ["opción dos" if message.startswith("¿") else "B" for message in messages]
 
 
-def test_a_template_has_the_aliases_of_its_file(templates: Callable[[str], Path]) -> None:
-    first, second = load_templates(templates(ALIASES))["tono"].templates
-    assert dict(first.aliases) == {"A": ("Opción uno", "Option one"), "B": ("opción dos",)}
-    assert not second.aliases
-
-
 @pytest.mark.parametrize(
     ("aliases", "line", "reason"),
     [
@@ -90,12 +82,6 @@ def test_an_alias_that_cannot_be_used_is_refused_with_its_line(
     assert reason in str(caught.value)
 
 
-def test_options_that_differ_in_case_only_are_no_aliases_of_each_other() -> None:
-    assert wrong_alias(("m", "M"), {"m": ["M"]}) is not None
-    assert wrong_alias(("m", "M"), {"m": ["small"], "M": ["large"]}) is None
-    assert wrong_alias(("YES", "NO"), {"YES": ["yes"]}) is None  # superfluous, not wrong
-
-
 def test_a_run_reads_them_records_them_and_is_not_resumed_with_others(
     templates: Callable[[str], Path], items: Path, tmp_path: Path
 ) -> None:
@@ -116,15 +102,6 @@ def test_a_run_reads_them_records_them_and_is_not_resumed_with_others(
     log = read_log(tmp_path / "without").to_pylist()
     assert {row["raw_decision"] for row in log if row["template_id"] == "es"} == {"UNCLEAR"}
     assert "aliases" not in (read_record(tmp_path / "without") or {})
-
-
-def test_the_prompts_are_the_same_with_and_without(
-    templates: Callable[[str], Path], items: Path
-) -> None:
-    with_, without = (
-        build_from_files(templates(aliases), items).prompts for aliases in (ALIASES, "")
-    )
-    assert with_.equals(without)
 
 
 def test_a_dataset_keeps_them(
@@ -162,34 +139,6 @@ def test_invalid_aliases_of_a_dataset_are_refused_with_their_place(
     pq.write_table(table.append_column("aliases", pa.array([column] * len(table))), path)
     with pytest.raises(JudgeSenseError, match=r"template 'e[sn]', column aliases: "):
         load_benchmark(tmp_path / "set")
-
-
-def test_a_dataset_run_again_with_other_aliases_is_refused(
-    templates: Callable[[str], Path], items: Path, tmp_path: Path
-) -> None:
-    """A Hub id does not name its content, so a run's record is compared with what was loaded."""
-    from judgesense.pipeline.data import DataReference
-    from judgesense.pipeline.execution import execute
-    from judgesense.pipeline.settings import Settings
-    from local_judges.callable_judge import CallableJudge
-
-    def run(aliases: str) -> None:
-        benchmark = build_from_files(templates(aliases), items)
-        data = DataReference({"dataset": "org/name"}, lambda: benchmark)
-        judge = CallableJudge(judging, name="spanish")
-        execute([judge], data, Settings.of("generate"), tmp_path / "run", str)
-
-    def stops(_: Sequence[str]) -> list[str]:
-        raise KeyboardInterrupt
-
-    judging: Callable[[Sequence[str]], list[str]] = stops
-    with pytest.raises(KeyboardInterrupt):
-        run(ALIASES)
-    judging = speaks_spanish
-    with pytest.raises(JudgeSenseError, match="other aliases"):
-        run("")
-    run(ALIASES)
-    assert set(read_log(tmp_path / "run")["raw_decision"].to_pylist()) == {"B"}
 
 
 def test_the_wordings_of_a_rubric_keep_theirs(

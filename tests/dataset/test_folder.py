@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit, render
@@ -19,8 +18,6 @@ from judgesense_dataset.card import set_audit
 from judgesense_dataset.folder import (
     PAIR_ROWS,
     PROMPT_ROWS,
-    ROW_GROUP,
-    ConfigWriter,
     configs,
     front_matter,
     read_config,
@@ -176,21 +173,3 @@ def test_rewritten_pairs_are_stated_in_the_card(own_folder: Path, tmp_path: Path
     assert after["factuality"]["dataset_size"] > before["factuality"]["dataset_size"]
     assert after["prompts"] == before["prompts"]
     assert [path.name for path in copy.rglob("*") if path.name.startswith(".")] == []
-
-
-def test_rows_are_written_in_groups_of_one_size_whatever_their_number(tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    with ConfigWriter(tmp_path, "many", PAIR_ROWS) as writer:
-        for n in range(2 * ROW_GROUP + 1):
-            writer.write({"pair_id": str(n)})
-    footer = pq.read_metadata(tmp_path / "many" / "test.parquet")
-    sizes = [footer.row_group(at).num_rows for at in range(footer.num_row_groups)]
-    assert sizes == [ROW_GROUP, ROW_GROUP, 1]
-
-
-def test_the_yaml_header_is_plain_yaml(own_folder: Path) -> None:
-    text = (own_folder / "README.md").read_text(encoding="utf-8")
-    header = yaml.safe_load(text.split("---\n")[1])
-    assert header["license"] == ["cc-by-4.0", "cc0-1.0"]
-    assert header["pretty_name"] == "JudgeSense"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
 from judgesense_dataset.embedded import TEMPLATES
-from judgesense_dataset.pairing import balanced_cells, build, build_from_files, grid
+from judgesense_dataset.pairing import balanced_cells, build, build_from_files
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 
@@ -51,27 +51,6 @@ def test_any_number_of_balanced_cells_is_distinct_and_even_on_both_sides(
         assert max(evenness) - min(evenness) <= 1
 
 
-def test_125_items_give_125_pairs_of_one_item_each(templates: dict[str, TaskTemplates]) -> None:
-    built = build(templates, items_of(templates["coherence"], 125))
-    assert Counter(built.pairs["item_id"].to_pylist()).most_common(1)[0][1] == 1
-    used = Counter(
-        zip(
-            built.pairs["template_a"].to_pylist(),
-            built.pairs["template_b"].to_pylist(),
-            strict=True,
-        )
-    )
-    assert sorted(used.values()) == [12] * 5 + [13] * 5
-
-
-def test_few_items_give_all_their_pairs_and_many_items_one_pair_each(
-    templates: dict[str, TaskTemplates],
-) -> None:
-    entry = templates["factuality"]
-    assert build(templates, items_of(entry, 3)).pairs.num_rows == 30
-    assert build(templates, items_of(entry, 200)).pairs.num_rows == 200
-
-
 def test_the_full_design_pairs_all_templates_of_every_item_in_both_orders(
     templates: dict[str, TaskTemplates],
 ) -> None:
@@ -87,21 +66,6 @@ def test_the_full_design_pairs_all_templates_of_every_item_in_both_orders(
         )
     )
     assert joined == set(combinations(ids, 2))
-
-
-def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(
-    templates: dict[str, TaskTemplates],
-) -> None:
-    items = items_of(templates["preference"], 25)
-    one, same, other = (build(templates, items, pairs=60, seed=seed) for seed in (1, 1, 2))
-    assert one.pairs.equals(same.pairs)
-    assert one.data_hash == same.data_hash != other.data_hash
-
-
-def test_leaving_a_task_out_changes_no_other_task(templates: dict[str, TaskTemplates]) -> None:
-    both = items_of(templates["coherence"], 25) + items_of(templates["relevance"], 25)
-    alone = build(templates, items_of(templates["relevance"], 25))
-    assert build(templates, both).select(["relevance"]).pairs.equals(alone.pairs)
 
 
 def test_gold_follows_the_order_and_each_gold_is_shown_first_half_the_time(
@@ -127,30 +91,6 @@ def test_gold_follows_the_order_and_each_gold_is_shown_first_half_the_time(
     )
     assert min(within.values()) >= 5
     assert max(within.values()) <= 8
-
-
-def test_one_order_on_request_leaves_the_other_out(templates: dict[str, TaskTemplates]) -> None:
-    items = items_of(templates["preference"], 6)
-    assert set(build(templates, items, orders="BA").prompts["order"].to_pylist()) == {"BA"}
-    assert build(templates, items, orders="both", pairs=10).pairs.num_rows == 20
-
-
-def test_the_grid_is_made_prompt_by_prompt(templates: dict[str, TaskTemplates]) -> None:
-    entry = templates["factuality"]
-
-    def endless():
-        yield from items_of(entry, 1)
-        raise AssertionError("the second item was asked for too early")
-
-    prompts = grid(entry, endless())
-    assert len([next(prompts) for _ in range(5)]) == 5
-
-
-def test_braces_in_an_item_are_never_filled_in(templates: dict[str, TaskTemplates]) -> None:
-    entry = templates["factuality"]
-    item = Item("i", "factuality", {"question": "{response}", "response": "{instruction}"})
-    text = next(grid(entry, [item])).text
-    assert text.endswith("Question: {response}\nResponse: {instruction}")
 
 
 @pytest.mark.parametrize(
@@ -209,11 +149,3 @@ def test_a_row_whose_task_is_unknown_is_named_not_dropped(
     path = write(tmp_path / "items.jsonl", [{"task": "coherence", "summary": "s"}, row])
     with pytest.raises(JudgeSenseError, match=f"line 2: the column 'task' {says}"):
         build_from_files(TEMPLATES, path)
-
-
-def test_a_balanced_benchmark_of_a_thousand_items_holds_every_pair_once(
-    templates: dict[str, TaskTemplates],
-) -> None:
-    built = build(templates, items_of(templates["relevance"], 1000), pairs=3000)
-    assert len(set(built.pairs["pair_id"].to_pylist())) == 3000
-    assert built.prompts.num_rows == 10_000

@@ -12,13 +12,12 @@ from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import (
     Candidate,
     Paraphrases,
-    _refused,
+    _reason_to_drop,
     paraphrase,
     write_candidates,
 )
-from judgesense_dataset.similarity import Measure
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
-from judgesense_dataset.validators import Vote
+from judgesense_dataset.validators import Measure, Vote
 from local_judges.callable_judge import CallableJudge
 
 
@@ -43,12 +42,12 @@ def tasks() -> dict[str, TaskTemplates]:
         ("relevance", 0, "A or B: which passage suits the query more closely?", None),
     ],
 )
-def test_a_text_is_refused_for_a_named_reason(
+def test_a_text_is_reason_to_drop_for_a_named_reason(
     tasks: dict[str, TaskTemplates], task: str, base: int, text: str, reason: str | None
 ) -> None:
     entry = tasks[task]
     seen = {"is this factually correct answer yes or no only"}
-    assert _refused(text, entry.templates[base], entry, seen) == reason
+    assert _reason_to_drop(text, entry.templates[base], entry, seen) == reason
 
 
 def candidate(text: str, base: Template) -> Candidate:
@@ -87,27 +86,6 @@ def test_candidates_are_read_once_a_person_has_accepted_them(
     read = load_templates(path)["factuality"].templates
     assert [template.text for template in read[5:]] == texts
     assert [template.inverted for template in read[5:]] == [False, True]
-
-
-def test_an_acceptance_that_is_neither_is_refused_with_its_line(
-    tasks: dict[str, TaskTemplates], tmp_path: Path
-) -> None:
-    path = tmp_path / "own.yaml"
-    found = Paraphrases("judge@1")
-    found.candidates = [candidate("Is it right? YES or NO.", tasks["factuality"].templates[0])]
-    write_candidates(path, tasks["factuality"], found)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("accepted: null", "accepted: perhaps"), encoding="utf-8")
-    with pytest.raises(JudgeSenseError, match=r"line \d+: accepted of task"):
-        load_templates(path)
-
-
-@pytest.mark.parametrize("task", ["factuality", "coherence", "relevance", "preference"])
-def test_a_written_file_is_a_template_file_of_the_same_task(
-    task: str, tasks: dict[str, TaskTemplates], tmp_path: Path
-) -> None:
-    write_candidates(tmp_path / "t.yaml", tasks[task], Paraphrases("judge@1"))
-    assert load_templates(tmp_path / "t.yaml")[task] == tasks[task]
 
 
 def test_a_file_that_may_hold_acceptances_is_never_overwritten(

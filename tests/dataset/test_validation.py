@@ -12,22 +12,23 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import read_table
 from judgesense_dataset.folder import configs, read_config
 from judgesense_dataset.load import load_benchmark, load_pairs
-from judgesense_dataset.similarity import DIFFERENT, SAME, Embedder, Measure, edit_distance, measure
-from judgesense_dataset.templates import DATA, load_templates
+from judgesense_dataset.templates import DATA
 from judgesense_dataset.validation import RECORD, VERDICTS, validate
 from judgesense_dataset.validators import (
+    DIFFERENT,
     POLARITY,
     READING,
+    SAME,
     SURFACE,
+    Embedder,
+    Measure,
     Vote,
     consensus,
     file_votes,
     judge_votes,
-    load_readings,
+    measure,
     polarity_votes,
-    questions,
     reading_votes,
-    wordings,
 )
 from judgesense_dataset.verdicts import load_verdicts, read_verdicts
 from local_judges.callable_judge import CallableJudge
@@ -103,14 +104,6 @@ def test_readings_hold_for_the_wordings_that_were_read(rows: list[dict[str, Any]
     assert reading_votes([changed])[0].verdict is None
 
 
-def test_every_pair_of_templates_of_the_paper_has_a_reading() -> None:
-    from itertools import combinations
-
-    for entry in load_templates(DATA / "templates.yaml").values():
-        for pair in combinations([t.template_id for t in entry.templates], 2):
-            assert frozenset(pair) in load_readings()
-
-
 def test_the_published_verdicts_are_read(published: Path) -> None:
     manual = read_verdicts(published / "factuality_manual.jsonl")
     assert sum(said is True for said in manual.verdicts.values()) == 75
@@ -142,12 +135,6 @@ def test_a_verdict_file_on_other_pairs_is_refused(
     (tmp_path / "v.jsonl").write_text('{"pair_id": "other", "verdict": "YES"}\n')
     with pytest.raises(JudgeSenseError, match=r"v\.jsonl: .*'other'"):
         file_votes(rows, tmp_path / "v.jsonl")
-
-
-def test_edit_distance_is_normalised_by_the_longer_text() -> None:
-    assert edit_distance("kitten", "sitting") == pytest.approx(3 / 7)
-    assert edit_distance("", "abc") == 1.0
-    assert edit_distance("same", "same") == 0.0
 
 
 def test_a_cosine_between_the_bounds_does_not_tell() -> None:
@@ -213,16 +200,6 @@ def test_an_options_judge_gives_its_probability_of_yes(
     votes = judge_votes(rows[:3], judge, tmp_path, ignore)
     assert {vote.score for vote in votes} == {0.25}
     assert {vote.verdict for vote in votes} == {False}
-
-
-def test_braces_in_a_prompt_are_shown_as_they_are() -> None:
-    text = questions([("{prompt_b} {x}", "{layout}")]).prompts["text"][0].as_py()
-    assert "Prompt 1:\n{prompt_b} {x}\n\nPrompt 2:\n{layout}" in text
-
-
-def test_published_wordings_are_found_again(published: Path) -> None:
-    rows = load_pairs(published).to_pylist()
-    assert len(set(wordings(rows))) == 20
 
 
 def test_the_recorded_verdicts_cover_the_embedded_benchmark(rows: list[dict[str, Any]]) -> None:
@@ -341,18 +318,6 @@ def test_meaning_orders_wordings_as_a_reader_would() -> None:
     )
     assert same.verdict is True
     assert other.verdict is False
-
-
-@pytest.mark.slow
-def test_no_two_wordings_of_one_task_of_the_paper_count_as_different() -> None:
-    from itertools import combinations
-
-    pairs = [
-        (a.text, b.text)
-        for entry in load_templates(DATA / "templates.yaml").values()
-        for a, b in combinations(entry.templates, 2)
-    ]
-    assert min(found.cosine for found in measure(pairs)) > DIFFERENT
 
 
 @pytest.mark.slow

@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import read_yaml
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense.tasks import Item, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
-from judgesense_dataset.polarity import INVERTED, cue
-from judgesense_dataset.templates import DATA
 from judgesense_dataset.variant_changes import applied, base_of, changed_item
 from judgesense_dataset.variant_design import made_variants, with_variants
 from judgesense_dataset.variants import chosen_variants, load_variants
@@ -177,27 +174,6 @@ def test_a_variant_that_cannot_be_used_is_named_with_its_place(
     assert reason in str(caught.value)
 
 
-def test_prompts_that_are_scored_in_different_forms_are_different_prompts(tmp_path: Path) -> None:
-    forms = {"mine": '{"a": "ANSWER"}', "other": '"ANSWER"'}
-    says = "{class: equivalent, after: Use JSON., reply_form: '%s'}"
-    lines = [f"  {name}: {says % form}\n" for name, form in forms.items()]
-    (tmp_path / "two.yaml").write_text("variants:\n" + "".join(lines), "utf-8")
-    _, found = chosen_variants([str(tmp_path / "two.yaml")])
-    whole = with_variants(load_embedded().select(["factuality"], limit=1), ENTRIES, ITEMS, found)
-    one, two = (row for row in whole.prompts.to_pylist() if row["reply_form"])
-    assert one["text"] == two["text"]
-    assert one["prompt_id"] != two["prompt_id"]
-    assert {row["variant"]: row["reply_form"] for row in (one, two)} == forms
-    assert whole.reply_forms == ["mine", "other"]
-
-
-def test_two_variants_that_render_alike_are_refused(tmp_path: Path) -> None:
-    path = own_file(tmp_path, '{class: equivalent, separator: " - "}')
-    _, found = chosen_variants([path, "separators"])
-    with pytest.raises(JudgeSenseError, match="renders like the variant 'separators'"):
-        with_variants(load_embedded().select(limit=2), ENTRIES, ITEMS, found)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -259,28 +235,6 @@ def test_english_texts_stay_out_of_german_data_and_of_other_labels() -> None:
     asked = set(scale.prompts["variant"].to_pylist())
     assert "json" in asked
     assert not asked & {"inverted", "rubric"}
-
-
-def test_every_contrast_wording_was_read_against_its_base() -> None:
-    readings = read_yaml(DATA / "readings.yaml")["contrasts"]
-    found = {entry["pair"]: entry for entry in readings}
-    assert len(found) == len(readings)
-    expected = {}
-    for task, entry in ENTRIES.items():
-        base = base_of(entry)
-        for name, variant in OWN.items():
-            if variant.variant_class == "contrast" and task in variant.texts:
-                template = applied(variant, entry.task, base)
-                assert template is not None
-                key = f"{base.template_id}~{base.template_id}+{name}"
-                expected[key] = (template, entry.task)
-    assert set(found) == set(expected)
-    assert {task for task in ENTRIES if f"{task}-1~{task}-1+inverted" in found} == set(ENTRIES)
-    for key, (template, task) in expected.items():
-        opposite = found[key]["asks"] == "opposite"
-        assert found[key]["equivalent"] is opposite is template.inverted
-        assert (cue(template.text, task.labels) == INVERTED) is opposite, key
-        assert len(found[key]["reason"]) > 15
 
 
 def test_a_language_is_asked_of_translated_items_only_and_never_unasked(tmp_path: Path) -> None:

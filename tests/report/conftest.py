@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
 from judgesense.decisions.log import PARTS, SCHEMA, write_part
-from judgesense.tasks import Item, Task, Template, load_label_map, pair_up, render, template_pairs
+from judgesense.tasks import Item, Task, Template, load_label_map, pair_up, render
 
 Prompt = Mapping[str, Any]
 Decide = Callable[[Prompt], str]
@@ -37,7 +38,7 @@ def _benchmark(
         for order in orders or task.orders:
             own = {t.template_id: render(task, t, item, order) for t in templates}
             prompts += own.values()
-            pairs += [pair_up(own[a], own[b]) for a, b in template_pairs(list(own))]
+            pairs += [pair_up(own[a], own[b]) for a, b in combinations(own, 2)]
     return Benchmark(
         {task.name: task}, table_of_prompts(prompts), table_of_pairs(pairs), {"name": "by rule"}
     )
