@@ -18,7 +18,7 @@ from pydantic import Field
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
-from judgesense.files.documents import Shape, read_nodes
+from judgesense.files.documents import Shape, fit_node, read_nodes
 from judgesense.pipeline import Settings, to_stderr
 from judgesense.reporting.result import Picture, Result, Table
 from judgesense.reporting.run_tables import (
@@ -37,7 +37,6 @@ from judgesense.studies.common.study import judged
 from judgesense.trust.thresholds import STEADY_JSS
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items
-from judgesense_dataset.shapes import fit_node
 from judgesense_dataset.templates import TaskTemplates, load_templates, read_tasks
 
 Measure = Literal["jss", "wordings", "systems", "flips", "cost"]
