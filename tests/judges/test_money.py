@@ -14,7 +14,7 @@ import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings
-from judgesense.studies.common.result import judged
+from judgesense.studies.common.study import judged
 from local_judges.api.judge import ApiJudge
 from local_judges.llm_matcher import judge_matches
 from local_judges.protocol import Request

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.numbers import match_number, read_number
+from judgesense.reporting.result import Result
 from judgesense.statistics.ranking import (
     held_out,
     pair_flips,
@@ -23,7 +24,7 @@ from judgesense.statistics.ranking import (
     seed_scores,
     selection_gain,
 )
-from judgesense.studies.common.result import published
+from judgesense.studies.common.study import published
 from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
 from judgesense.studies.prompt_ranking.grid import prompts_of, render
 
@@ -180,22 +181,20 @@ def write_scores(path: Path, rows: Iterable[tuple[object, ...]]) -> Path:
     return path
 
 
-@pytest.mark.slow
-def test_a_score_table_of_ones_own_needs_no_model(tmp_path: Path) -> None:
+def test_a_score_table_of_ones_own_needs_no_model(
+    tmp_path: Path, golden: Callable[[Result, str], None]
+) -> None:
     rng = np.random.default_rng(0)
     means = np.linspace(0.2, 0.8, 6)
     rows = [(f"p{p}", i, int(rng.random() < m)) for p, m in enumerate(means) for i in range(60)]
-    result = rank_scores(
-        write_scores(tmp_path / "mine.csv", rows), plan=RankingPlan(sizes=(20, 40))
-    )
-    result.write(tmp_path / "out")
-    stability = result.table("stability")
-    assert [row["size"] for row in stability.rows] == [20, 40]
-    assert all(row["spearman_mean"] > 0.6 for row in stability.rows)
+    scores = write_scores(tmp_path / "mine.csv", rows)
+    result = rank_scores(scores, plan=RankingPlan(sizes=(20, 40)))
+    golden(result, "prompt-ranking")
+    assert all(row["spearman_mean"] > 0.6 for row in result.table("stability").rows)
     assert result.table("prompts").rows[0]["prompt"] == "p5"
-    written = json.loads((tmp_path / "out" / "study.json").read_text())
-    assert written["tables"]["consistency"]["rows"][0]["n_conditions"] == 5
-    assert (tmp_path / "out" / "figures" / "flips-by-gap.png").stat().st_size > 5000
+    result.write(tmp_path / "out")
+    pictures = {path.stem for path in (tmp_path / "out" / "figures").glob("*.png")}
+    assert pictures == {"flips-by-gap", "lcb-sweep", "stability-by-size"}
 
 
 @pytest.mark.parametrize(
@@ -310,7 +309,6 @@ def test_a_real_model_from_the_command_line_stopped_and_continued(
     def run() -> dict[str, object]:
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
-        assert "Whether seeds agree on the best prompt" in done.stdout
         found: dict[str, object] = json.loads((tmp_path / "study.json").read_text())
         return found
 

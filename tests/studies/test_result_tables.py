@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from judgesense.studies.common.result import Column, Result, Table
+from judgesense.reporting.result import Column, Result, Table
 
 COLUMNS = ("judge", Column("jss", "JSS"), Column("share", digits=1))
 
