@@ -136,7 +136,7 @@ def answer_matching_command(
     limit: opt.Limit = None,
     templates: opt.Templates = None,
     n_templates: Annotated[
-        int, opt.option("N", "Templates per benchmark; the paper has 12.", min=2)
+        int, opt.option("N", "The first N of the paper's 12 templates.", min=2)
     ] = 12,
     answer_tokens: AnswerTokens = None,
     grader_tokens: Annotated[

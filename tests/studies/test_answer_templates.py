@@ -1,4 +1,4 @@
-"""The templates of `judgesense study answer-matching`: the papers' own, recombined and yours."""
+"""The templates of `judgesense study answer-matching`: the paper's and yours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from judgesense.studies.answer_matching.templates import (
     SET_OF,
     own_templates,
     paper_templates,
-    recombined,
 )
 from judgesense.studies.common.question_sets import BenchmarkItem
 
@@ -58,18 +57,6 @@ def test_each_maths_template_has_four_examples_of_its_own_that_end_in_a_box() ->
     shown = paper_templates("math")[1].render(ITEM)
     assert shown.count("Problem::\n") == 5
     assert shown.endswith("Problem::\nWhich {context} flies?\nAnswer:\n")
-
-
-def test_recombined_templates_use_every_part_equally_and_none_twice() -> None:
-    more = recombined(108, seed=0)
-    texts = {template.text for template in more}
-    assert len(texts) == 108
-    assert not texts & {template.text for template in paper_templates(CHOICE)}
-    instructions = [text.partition("{question}")[0] for text in texts]
-    # Nine arrangements of twelve; one that gives a paper's template back leaves a gap.
-    assert {instructions.count(each) for each in instructions} <= {8, 9, 10}
-    assert recombined(108, seed=0) == more
-    assert recombined(108, seed=1) != more
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.answer_matching import figures, tables
-from judgesense.studies.answer_matching.findings import findings, limits
-from judgesense.studies.answer_matching.measures import cells_of
-from judgesense.studies.answer_matching.scoring import (
-    BenchmarkAnswers,
-    ask,
-    grade,
-    grading_prompt,
-)
+from judgesense.reporting.result import Result
+from judgesense.studies.answer_matching.answers import ask, grade, grading_prompt
+from judgesense.studies.answer_matching.declared import STUDY, Matched
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
     FACTS,
@@ -31,15 +25,13 @@ from judgesense.studies.answer_matching.templates import (
     AnswerTemplate,
     own_templates,
     paper_templates,
-    recombined,
 )
 from judgesense.studies.common.question_sets import check_models, draw
-from judgesense.studies.common.result import Result
-from judgesense.text import short_names
 
 BENCHMARKS = ("arc-challenge", "openbookqa", "math", "simpleqa")
 """The default benchmarks: the sets that need no account."""
 
+PAPERS_TEMPLATES = 12
 ITEMS, QUICK_ITEMS, QUICK_TOKENS = 100, 2, 12
 MAX_TOKENS = {CHOICE: 64, STORY: 64, MATH: 512, FACTS: 128}
 """Tokens of an answer by template set; the paper states none."""
@@ -54,11 +46,10 @@ class MatchingPlan:
     Args:
         benchmarks: names of question sets.
         limit: items per benchmark.
-        n_templates: templates per set: the paper's first 12; for multiple choice, more are
-            recombined from these.
+        n_templates: how many of the paper's 12 templates per set.
         max_tokens: the most tokens of an answer; None for the template set's own.
         grader_tokens: the most tokens of a verdict.
-        seed: fixes the items, the recombined templates and the resampling.
+        seed: fixes the items and the resampling.
 
     Raises:
         JudgeSenseError: an unknown benchmark, or a number that is too small.
@@ -66,7 +57,7 @@ class MatchingPlan:
 
     benchmarks: tuple[str, ...] = BENCHMARKS
     limit: int = ITEMS
-    n_templates: int = 12
+    n_templates: int = PAPERS_TEMPLATES
     max_tokens: int | None = None
     grader_tokens: int = GRADER_TOKENS
     seed: int = 0
@@ -76,6 +67,8 @@ class MatchingPlan:
             raise JudgeSenseError(
                 f"unknown benchmark {unknown[0]!r}; choose from {', '.join(SET_OF)}"
             )
+        if self.n_templates > PAPERS_TEMPLATES:
+            raise JudgeSenseError(f"n_templates must be at most {PAPERS_TEMPLATES}")
         for name, least in {"n_templates": 2, "max_tokens": 1, "grader_tokens": 1}.items():
             if (value := getattr(self, name)) is not None and value < least:
                 raise JudgeSenseError(f"{name} must be at least {least}, got {value}")
@@ -136,52 +129,22 @@ def answer_matching(
             grade(answers, grader, grading, plan.grader_tokens, out, note, plan.seed)
         found.append(answers)
     graders = {answers.grader for answers in found if answers.grader is not None}
-    return _result(
-        found,
-        {
-            "responders": sorted({model for answers in found for model in answers.models}),
-            "grader": sorted(graders) or "none",
-            "benchmarks": [f"{name}: {each.words}" for name, each in drawn.items()],
-            "templates": [
-                f"{len(each)}{'' if own is None else f' of {own}'} for {name}"
-                for name, each in sets.items()
-            ],
-            "max_tokens": [f"{plan.tokens(name)} for {name}" for name in sets],
-            "grader_tokens": plan.grader_tokens,
-            "seed": plan.seed,
-        },
-        plan.seed,
-    )
+    settings = {
+        "responders": sorted({model for answers in found for model in answers.models}),
+        "grader": sorted(graders) or "none",
+        "benchmarks": [f"{name}: {each.words}" for name, each in drawn.items()],
+        "templates": [
+            f"{len(each)}{'' if own is None else f' of {own}'} for {name}"
+            for name, each in sets.items()
+        ],
+        "max_tokens": [f"{plan.tokens(name)} for {name}" for name in sets],
+        "grader_tokens": plan.grader_tokens,
+        "seed": plan.seed,
+    }
+    return STUDY.result(Matched(found, plan.seed), settings)
 
 
 def _templates(kind: str, plan: MatchingPlan, own: Path | None) -> tuple[AnswerTemplate, ...]:
     if own is not None:
         return own_templates(own, kind)
-    paper = paper_templates(kind)
-    if plan.n_templates > len(paper) and kind == CHOICE:
-        return (*paper, *recombined(plan.n_templates - len(paper), plan.seed))
-    return paper[: plan.n_templates]
-
-
-def _result(found: Sequence[BenchmarkAnswers], settings: dict[str, Any], seed: int) -> Result:
-    names = short_names({model for answers in found for model in answers.models})
-    cells = cells_of(found, names, seed)
-    more = [answers for answers in found if any(t.recombined for t in answers.templates)]
-    matchers = tables.matchers_table(found)
-    return Result(
-        tables.STUDY,
-        "Prompt sensitivity, by what matches the answers",
-        settings,
-        [
-            tables.accuracy_table(cells),
-            tables.ranking_table(found, seed),
-            *([tables.many_table(cells, more, seed)] if more else []),
-            matchers,
-            tables.missed_table(found),
-            tables.examples_table(found, names),
-            tables.templates_table(cells),
-        ],
-        list(findings(matchers, cells, found)),
-        list(limits(found)),
-        list(figures.pictures(cells, found)),
-    )
+    return paper_templates(kind)[: plan.n_templates]

@@ -1,4 +1,4 @@
-"""The template sets of answer-matching: read, check, render and recombine templates."""
+"""The template sets of answer-matching: read, check and render templates."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
@@ -32,9 +30,6 @@ SET_OF: Mapping[str, str] = {
 }
 """The benchmarks of the study and their template sets."""
 
-RECOMBINED = "recombined-"
-"""Prefix of the names of recombined templates."""
-
 OPTION_FIELDS = ("first_option", "second_option", "third_option", "fourth_option")
 
 _FILE = Path(__file__).parent / "templates.yaml"
@@ -54,11 +49,6 @@ class AnswerTemplate:
     name: str
     text: str
     labels: tuple[str, ...] = ()
-
-    @property
-    def recombined(self) -> bool:
-        """Whether it is made of parts of the paper's templates (see `recombined`)."""
-        return self.name.startswith(RECOMBINED)
 
     @property
     def style(self) -> str:
@@ -132,35 +122,3 @@ def _labels(text: str, place: str) -> tuple[str, ...]:
     if found not in (list("ABCD"), list("1234")):
         raise JudgeSenseError(f"{place}: options are labelled {found}, not A-D or 1-4 in order")
     return tuple(found)
-
-
-def recombined(n: int, seed: int) -> tuple[AnswerTemplate, ...]:
-    """n further multiple-choice templates made from the parts of the paper's 12.
-
-    A template has four parts: the instruction before the question, the line that introduces the
-    options, the options' format, and the request after them. Every 12 templates use each part of
-    each of the paper's 12 once, in a random arrangement (the paper tried "over 100" templates and
-    does not say how it made them).
-    """
-    parts = [_parts(template.text) for template in paper_templates(CHOICE)]
-    known = {template.text for template in paper_templates(CHOICE)}
-    rng = np.random.default_rng([seed, *b"recombined"])
-    found: list[AnswerTemplate] = []
-    while len(found) < n:
-        orders = [rng.permutation(len(parts)).tolist() for _ in range(4)]
-        for chosen in zip(*orders, strict=True):
-            text = "".join(parts[at][part] for part, at in enumerate(chosen))
-            if text in known or len(found) == n:
-                continue
-            known.add(text)
-            name = f"{RECOMBINED}{len(found) + 1:03d}"
-            found.append(AnswerTemplate(name, text, _labels(text, name)))
-    return tuple(found)
-
-
-def _parts(text: str) -> tuple[str, str, str, str]:
-    """Instruction and question, introduction of the options, the options, the request."""
-    asked = text.index("{question}") + len("{question}")
-    first = text.rindex("\n", 0, text.index("{first_option}")) + 1
-    last = text.index("\n", text.index("{fourth_option}")) + 1
-    return text[:asked], text[asked:first], text[first:last], text[last:]

@@ -20,7 +20,7 @@ from judgesense.matching.choice import read_choice
 from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import match_math
 from judgesense.matching.words import match_f1
-from judgesense.statistics.arrays import Floats
+from judgesense.statistics.arrays import Floats, Words
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
     FACTS,
@@ -107,13 +107,16 @@ class BenchmarkAnswers:
         """Models, templates, items."""
         return len(self.models), len(self.templates), len(self.items)
 
-    def chosen(self, matcher: str) -> list[str | None]:
-        """The letter that each response chose; empty unless the matcher reads choices."""
+    def chosen(self, matcher: str) -> Words | None:
+        """The letter that each answer chose ("" for none), in the shape of the scores; None unless
+        the matcher reads choices."""
         if matcher == EXTRACTION:
-            return self.readings
-        if matcher == LIKELIHOOD:
-            return ["ABCD"[int(np.argmax(response.logprobs or ()))] for response in self.responses]
-        return []
+            letters = [reading or "" for reading in self.readings]
+        elif matcher == LIKELIHOOD:
+            letters = ["ABCD"[int(np.argmax(one.logprobs or ()))] for one in self.responses]
+        else:
+            return None
+        return np.array(letters).reshape(self.shape)
 
 
 def ask(
