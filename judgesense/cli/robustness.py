@@ -52,10 +52,6 @@ def paraphrase_robustness(
         str | None,
         opt.option("FILE", "Your templates (YAML), or `paper` for those in the paper."),
     ] = None,
-    temperature: Annotated[
-        float | None,
-        opt.option("T", "Draw text at T, and ask the same prompt again (--scoring generate)."),
-    ] = None,
     panel: Annotated[
         bool, opt.option(None, "Measure panels of the judges (three or more).")
     ] = True,
@@ -108,7 +104,6 @@ def paraphrase_robustness(
         fuser=fuser,
         tolerance=tolerance,
         templates=templates,
-        temperature=temperature,
         mirror=mirror,
         revisions=opt.pairs(pin, "--pin"),
         seed=seed,

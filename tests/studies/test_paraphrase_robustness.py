@@ -25,7 +25,6 @@ from judgesense.studies.paraphrase_robustness import paraphrase_robustness
 from judgesense.studies.paraphrase_robustness.findings import one_model
 from judgesense.studies.paraphrase_robustness.grid import (
     Grid,
-    at_temperature,
     make_plan,
     same_prompt_gaps,
 )
@@ -153,18 +152,11 @@ def test_the_papers_printed_wordings_are_two_of_coherence_and_five_of_interestin
     assert text.startswith("Is the response dull/interesting? When evaluating a response")
 
 
-def test_greedy_text_is_not_asked_again_and_a_temperature_draws_it(tmp_path: Path) -> None:
-    grid = Grid(make_plan(attributes=["content"], scoring="generate"), ["j"], [])
+def test_greedy_text_is_not_asked_again(tmp_path: Path) -> None:
+    grid = Grid(make_plan(attributes=["content"], scoring="generate"), [], [], {})
     reader = Reader(tmp_path)
     assert same_prompt_gaps(["smollm2-135m"], grid, reader, tmp_path, print) == {}
     assert not (tmp_path / "control").exists()
-    plan = make_plan(attributes=["content"], scoring="generate", temperature=1.0, seed=7)
-    (drawing,) = at_temperature(["smollm2-135m"], plan)
-    assert (drawing.options["temperature"], drawing.options["seed"]) == (1.0, 7)
-    assert plan.identity()["temperature"] == 1.0
-    assert "temperature" not in grid.plan.identity()
-    with pytest.raises(JudgeSenseError, match="fixes its own decoding"):
-        at_temperature(judges()[:1], plan)
 
 
 @pytest.mark.slow
@@ -207,8 +199,6 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         ({"paraphrases": 11}, "2 to 10 paraphrases"),
         ({"scoring": "both"}, "unknown scoring .both."),
         ({"tolerance": -1}, "tolerance"),
-        ({"scoring": "options", "temperature": 1.0}, "--scoring generate"),
-        ({"temperature": 3.0}, "use 0 to 2"),
         ({"judges": 2}, r"a panel .* needs at least 3 judges, got 2"),
         ({"judges": "twice", "panel": False}, r"the judge steady.* is given twice"),
     ],

@@ -46,8 +46,6 @@ def cell(
     scores: Sequence[Sequence[float]],
     human: Sequence[float],
     attribute: str = CLARITY,
-    tokens: float = 100.0,
-    dollars: float | None = 0.001,
 ) -> Scores:
     n = len(human)
     return Scores(
@@ -61,8 +59,7 @@ def cell(
         base=np.array(scores, dtype=float)[:, 0],
         shares=None,
         left_out=0,
-        tokens=tokens,
-        dollars=dollars,
+        cost=(100.0, 0.001),
     )
 
 
@@ -78,9 +75,7 @@ def outcomes(one: Grid) -> dict[str, Outcome]:
 
 def grid(*cells: Scores) -> Grid:
     names = list(dict.fromkeys(one.attribute.name for one in cells))
-    return Grid(
-        make_plan(attributes=names), list(dict.fromkeys(c.judge for c in cells)), list(cells)
-    )
+    return Grid(make_plan(attributes=names), list(cells), [], {})
 
 
 def three_who_err_in_turn() -> Grid:

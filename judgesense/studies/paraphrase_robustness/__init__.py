@@ -22,7 +22,6 @@ from judgesense.studies.paraphrase_robustness.findings import Measured
 from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import (
     Grid,
-    at_temperature,
     judge_grid,
     make_plan,
     same_prompt_gaps,
@@ -60,7 +59,6 @@ def paraphrase_robustness(
     fuser: Any = None,
     tolerance: float = 0.5,
     templates: str | Path | None = None,
-    temperature: float | None = None,
     mirror: str | Path | None = None,
     revisions: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -84,8 +82,6 @@ def paraphrase_robustness(
         templates: a template file (YAML) whose tasks are attributes and whose wordings replace
             this project's, all counting as paraphrases; "paper" for the seven that the paper
             prints.
-        temperature: judges draw their text at this temperature, as the paper's do, and are asked
-            the same prompt again. Needs ``scoring`` generate and judges given by name.
         tolerance: τ, the distance from the human mean that still counts as right.
         mirror: a folder with ``<org>/<name>`` copies of the Hub's sets.
         revisions: Hub commits by set.
@@ -106,24 +102,15 @@ def paraphrase_robustness(
         tau = positive_number(tolerance, "tolerance", "0.5")
     except ValueError as error:
         raise JudgeSenseError(str(error)) from error
-    if temperature is not None and (scoring != "generate" or not 0 <= temperature <= 2):
-        raise JudgeSenseError(
-            f"temperature {temperature:g}: use 0 to 2"
-            if scoring == "generate"
-            else "--temperature draws text: add --scoring generate (option scoring has the "
-            "probabilities that a judge would draw from)"
-        )
     if panel or fuser is not None:
         need_judges(judges, PANEL, "a panel (without: --no-panel)")
     _require_distinct(judges)
     plan = make_plan(
         tasks=tasks, attributes=attributes, data=data, limit=limit, paraphrases=paraphrases,
         quick=quick, seed=seed, max_words=max_words, scoring=scoring, templates=templates,
-        temperature=temperature, revisions=dict(revisions or {}),
+        revisions=dict(revisions or {}),
     )  # fmt: skip
     out, reader = Path(out), Reader(Path(mirror) if mirror else None, revisions or {})
-    if temperature is not None:
-        judges = at_temperature(judges, plan)
     grid = judge_grid(judges, plan, reader, out, note)
     again = None
     if scoring == "generate":
@@ -159,9 +146,8 @@ def paraphrase_robustness(
 def _settings(grid: Grid, found: Measured) -> dict[str, Any]:
     plan = grid.plan
     return {
-        "judges": grid.judges,
+        "judges": list(dict.fromkeys(cell.judge for cell in grid.cells)),
         "attributes": f"{len(plan.attributes)} of 12: {', '.join(plan.attributes)}",
-        **({} if plan.temperature is None else {"temperature": plan.temperature}),
         "items": f"{plan.limit} per task, from five bands of the human score; seed {plan.seed}",
         "texts": grid.notes,
         "wordings": (

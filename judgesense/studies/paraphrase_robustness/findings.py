@@ -106,7 +106,7 @@ def limits(s: Measured, tables: Tables) -> Iterator[str]:
     elif not s.controls:
         yield (
             "the same prompt was not asked again: greedy text repeats itself, so rewording is not "
-            "compared with it; --temperature 1 draws the text, as the paper's judges do"
+            "compared with it; --set temperature=1 draws the text, as the paper's judges do"
         )
     if absent := 12 - len(plan.attributes):
         yield f"{absent} of the paper's 12 attributes were not judged"

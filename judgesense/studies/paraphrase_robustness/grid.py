@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class RobustnessPlan:
 
     ``limit`` is the number of texts per task, ``revisions`` are Hub commits by set. ``templates``
     is a file of other wordings; then every wording counts as a paraphrase, the first also as the
-    base. At a ``temperature`` above 0, judges draw their text.
+    base.
     """
 
     attributes: Mapping[str, Attribute]
@@ -68,14 +68,12 @@ class RobustnessPlan:
     scoring: str = "options"
     revisions: Mapping[str, str] = field(default_factory=dict)
     templates: Path | None = None
-    temperature: float | None = None
 
     def paraphrases_of(self, attribute: Attribute) -> range:
         """The places of an attribute's paraphrases among its wordings; the base is at 0."""
-        listed = len(attribute.templates.templates)
-        if self.templates is not None:
-            return range(min(self.paraphrases, listed))
-        return range(1, self.paraphrases + 1)
+        if self.templates is None:
+            return range(1, self.paraphrases + 1)
+        return range(min(self.paraphrases, len(attribute.templates.templates)))
 
     def drawn(self, reader: Reader, wordings: int) -> Sample:
         """The texts with the first wordings of every attribute."""
@@ -85,11 +83,7 @@ class RobustnessPlan:
 
     def identity(self) -> dict[str, Any]:
         """The plan as JSON values."""
-        more: dict[str, Any] = {}
-        if self.templates is not None:
-            more["templates"] = f"sha256:{sha256_of(self.templates)}"
-        if self.temperature is not None:
-            more["temperature"] = self.temperature
+        file = self.templates
         return {
             "study": "paraphrase-robustness",
             "attributes": list(self.attributes),
@@ -99,7 +93,7 @@ class RobustnessPlan:
             "paraphrases": self.paraphrases,
             "max_words": self.max_words,
             "seed": self.seed,
-            **more,
+            **({} if file is None else {"templates": f"sha256:{sha256_of(file)}"}),
         }
 
     def settings(self, repeats: int = 1) -> Settings:
@@ -158,8 +152,7 @@ class Scores:
     base: Floats
     shares: Floats | None
     left_out: int
-    tokens: float
-    dollars: float | None
+    cost: Cost
     mass: float | None = None
 
     def rows(self, items: Sequence[str]) -> list[int]:
@@ -172,15 +165,14 @@ class Scores:
         return np.array([float(label) for label in self.attribute.templates.task.labels])
 
 
-@dataclass
+@dataclass(frozen=True)
 class Grid:
     """A judged grid: a configuration per judge and attribute, in the judges' order."""
 
     plan: RobustnessPlan
-    judges: list[str]
     cells: list[Scores]
-    notes: list[str] = field(default_factory=list)
-    report: Mapping[str, Any] = field(default_factory=dict)
+    notes: list[str]
+    report: Mapping[str, Any]
 
     def of(self, attribute: str) -> list[Scores]:
         """The configurations of an attribute."""
@@ -198,7 +190,7 @@ class Grid:
             attribute, first.attribute.verifiability, tuple(cell.judge for cell in cells),
             tuple(kept), tuple(first.clusters[row] for row in rows), np.stack(votes, axis=2),
             first.gold[rows], first.human[rows],
-            tuple((cell.tokens, cell.dollars) for cell in cells), tolerance,
+            tuple(cell.cost for cell in cells), tolerance,
         )  # fmt: skip
 
 
@@ -217,9 +209,19 @@ def judge_grid(
 
     require_writable(out)
     report = judged(judges, load, plan.identity(), plan.settings(), out / "grid", note)
-    if not (out / HUMAN_FILE).is_file():
+    path = out / HUMAN_FILE
+    if not path.is_file():
         load()
-    return read_grid(out, plan, report)
+    kept = fit(_Kept, read_json(path), str(path), "the human scores of a study")
+    seen = view(read_run(out / "grid").log)
+    found = {}
+    for stream in seen.judged:
+        task = stream.task.name
+        answers, human = stream.answers(), kept.human[task]
+        scores = _scores(seen.names[stream.judge], plan, plan.attributes[task], answers, human)
+        found[stream.judge, task] = scores
+    cells = [found[judge, task] for judge in seen.log.judges for task in plan.attributes]
+    return Grid(plan, cells, kept.notes, report)
 
 
 class _Kept(OwnShape):
@@ -229,36 +231,16 @@ class _Kept(OwnShape):
     notes: list[str]
 
 
-def read_grid(out: Path, plan: RobustnessPlan, report: Mapping[str, Any]) -> Grid:
-    """The grid in a study's folder."""
-    path = out / HUMAN_FILE
-    kept = fit(_Kept, read_json(path), str(path), "the human scores of a study")
-    seen = view(read_run(out / "grid").log)
-    names = seen.names
-    found = {
-        (stream.judge, stream.task.name): _scores(
-            names[stream.judge],
-            plan.attributes[stream.task.name],
-            stream.answers(),
-            plan.paraphrases_of(plan.attributes[stream.task.name]),
-            kept.human[stream.task.name],
-        )
-        for stream in seen.judged
-    }
-    cells = [found[judge, task] for judge in seen.log.judges for task in plan.attributes]
-    return Grid(plan, [names[judge] for judge in seen.log.judges], cells, kept.notes, report)
-
-
 def _scores(
     judge: str,
+    plan: RobustnessPlan,
     attribute: Attribute,
     own: Answers,
-    paraphrases: Sequence[int],
     human: Mapping[str, float],
 ) -> Scores:
     labels = attribute.templates.task.labels
     wordings = attribute.templates.templates
-    templates = [wordings[at].template_id for at in (0, *paraphrases)]
+    templates = [wordings[at].template_id for at in (0, *plan.paraphrases_of(attribute))]
     row = {key: at for at, key in enumerate(zip(own.item, own.template, strict=True))}
     rows = np.array([[row[item, template] for template in templates] for item in human])
     numbers = as_scores(own, labels)
@@ -267,10 +249,9 @@ def _scores(
     items = [item for item, keep in zip(human, decided, strict=True) if keep]
     clusters = pc.coalesce(own.column("cluster_id"), own.column("item_id")).to_pylist()
     mass = pc.mean(own.column("option_mass")).as_py()
-    tokens, dollars = mean_cost(own)
     return Scores(
-        judge=judge,
-        attribute=attribute,
+        judge,
+        attribute,
         items=tuple(items),
         clusters=tuple(clusters[at] for at in rows[:, 0]),
         scores=numbers[rows][:, 1:],
@@ -279,8 +260,7 @@ def _scores(
         base=numbers[rows][:, 0],
         shares=None if mass is None or not items else _shares(own, numbers, labels)[rows],
         left_out=len(human) - len(items),
-        tokens=tokens,
-        dollars=dollars,
+        cost=mean_cost(own),
         mass=mass,
     )
 
@@ -337,11 +317,11 @@ def same_prompt_gaps(
     if not judges:
         return {}
 
-    def load() -> Benchmark:
-        return plan.drawn(reader, 1).benchmark
-
     identity = {**plan.identity(), "control": "the base wording, asked again"}
-    judged(judges, load, identity, plan.settings(plan.paraphrases), out / "control", note)
+    settings = plan.settings(plan.paraphrases)
+    judged(
+        judges, lambda: plan.drawn(reader, 1).benchmark, identity, settings, out / "control", note
+    )
     seen = view(read_run(out / "control").log)
     names = seen.names
     again: dict[tuple[str, str], dict[str, list[float]]] = {}
@@ -362,21 +342,6 @@ def same_prompt_gaps(
             gold = cell.gold[both]
             gaps[key] = Gaps(_gap(cell.scores[both], gold), _gap(same, gold), len(both))
     return gaps
-
-
-def at_temperature(judges: Sequence[Any], plan: RobustnessPlan) -> list[Any]:
-    """The judges, drawing their text at the plan's temperature.
-
-    Raises JudgeSenseError for a judge that cannot be told to: a function or a loaded judge.
-    """
-    found = resolve_all(judges, None, {})
-    drawing = {"temperature": plan.temperature, "seed": plan.seed}
-    for each in found:
-        if not isinstance(each, JudgeSpec):
-            raise JudgeSenseError(
-                f"--temperature needs judges given by name; {each.name} fixes its own decoding"
-            )
-    return [replace(each, options={**each.options, **drawing}) for each in found]
 
 
 def _may_vary(judge: Any) -> bool:

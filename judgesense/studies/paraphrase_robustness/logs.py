@@ -19,13 +19,12 @@ from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Record, Result
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.robustness import paraphrase_robustness
-from judgesense.studies.common.figures import Heatmap, Scatter
-from judgesense.studies.common.study import Figure, Study, Tables, table
+from judgesense.studies.common.figures import Heatmap
+from judgesense.studies.common.study import Figure, Study, table
 from judgesense.studies.paraphrase_robustness.measures import (
     RESAMPLES,
     correlate,
     gap_finding,
-    mean,
     robustness_figures,
 )
 from judgesense.studies.paraphrase_robustness.strategies import (
@@ -38,7 +37,7 @@ from judgesense.studies.paraphrase_robustness.strategies import (
     exact,
 )
 from judgesense.tasks import UNDECIDED, is_scale
-from judgesense.text import number, percent
+from judgesense.text import percent
 
 NEARLY_ALL = 0.9
 """A template is measured if a judge answered it on at least this share of its most answered one."""
@@ -46,39 +45,66 @@ NEARLY_ALL = 0.9
 LEAST_VOTES = 7
 """Panel sizes are compared on the items with at least this many votes."""
 
-Prompt = tuple[str, str, str]
-"""Item, option order and template."""
+Unit = tuple[str, str]
+"""An item in an option order."""
 
 
 @dataclass(frozen=True)
 class Votes:
-    """The judges' first answers on one set of items, by prompt.
+    """The judges' first answers on one set of items; a row of the ballot is a prompt.
 
-    ``ballot`` holds them as codes, NaN where undecided or not asked; ``asked`` says which prompts
-    (rows) each judge (column) was asked.
+    ``prompts`` are the rows' units and templates; ``asked`` says which rows each judge (column)
+    was asked. A vote is NaN where undecided or not asked.
     """
 
     ballot: Ballot
-    prompts: list[Prompt]
+    prompts: list[tuple[Unit, str]]
     asked: np.ndarray
 
-    def having(self, least: int) -> Ballot | None:
-        """The prompts with at least ``least`` votes; None without any."""
-        one = self.ballot
-        kept = np.flatnonzero((~np.isnan(one.votes[:, 0])).sum(axis=1) >= least)
-        if not len(kept):
-            return None
-        clusters = tuple(one.clusters[at] for at in kept)
-        gold = one.gold[kept]
-        return replace(one, clusters=clusters, votes=one.votes[kept], gold=gold, human=gold)
+    def panel(self) -> Ballot | None:
+        """The prompts with three votes or more; None without any."""
+        kept = np.flatnonzero((~np.isnan(self.ballot.votes[:, 0])).sum(axis=1) >= 3)
+        clusters = tuple(self.ballot.clusters[at] for at in kept)
+        votes, gold = self.ballot.votes[kept], self.ballot.gold[kept]
+        one = replace(self.ballot, clusters=clusters, votes=votes, gold=gold, human=gold)
+        return one if len(kept) else None
+
+    def configurations(self) -> Iterator[Record]:
+        """A record for every judge that decided two items under two templates."""
+        for column, judge in enumerate(self.ballot.judges):
+            rows: dict[str, dict[Unit, int]] = {}
+            for at in np.flatnonzero(self.asked[:, column]).tolist():
+                unit, template = self.prompts[at]
+                rows.setdefault(template, {})[unit] = at
+            most = max(rows.values(), key=len)
+            shares = {name: len(own.keys() & most) / len(most) for name, own in rows.items()}
+            kept = [rows[name] for name, share in shares.items() if share >= NEARLY_ALL]
+            units = [unit for unit in most if all(unit in own for own in kept)]
+            if len(kept) < 2 or not units:
+                continue
+            scores = self.ballot.votes[[[own[unit] for own in kept] for unit in units], 0, column]
+            decided = np.flatnonzero(~np.isnan(scores).any(axis=1)).tolist()
+            n_items = len({units[at][0] for at in decided})
+            if n_items < 2:
+                continue
+            first = [most[units[at]] for at in decided]
+            found = paraphrase_robustness(
+                scores[decided], self.ballot.gold[first],
+                item_ids=[self.ballot.clusters[at] for at in first], n_resamples=RESAMPLES,
+            )  # fmt: skip
+            fewer = (f"{n} ({percent(share)})" for n, share in shares.items() if share < NEARLY_ALL)
+            yield {
+                "set": self.ballot.name, "judge": judge, "n_templates": len(kept),
+                **robustness_figures(found),
+                **({} if self.ballot.scale else {"sensitivity": None}), "n_items": n_items,
+                "n_prompts": len(decided),
+                "n_left_out": len({unit for own in kept for unit in own}) - len(decided),
+                "fewer_items": ", ".join(fewer) or "–",
+            }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class LogMeasured:
-    """The robustness of every judge on every set that allows it, as records, and the panels."""
-
-    configurations: list[dict[str, Any]]
-    panels: list[Ballot]
+Source = tuple[list[Record], list[Ballot]]
+"""The configurations, and the prompts of each set that a panel can answer."""
 
 
 def measure_log(
@@ -99,8 +125,8 @@ def measure_log(
     if by not in ("task", "set"):
         raise JudgeSenseError(f"--by {by}: use task, or set (the item id before its last slash)")
     sets = _read(Path(run_dir), by, tolerance)
-    rows = [row for votes in sets for row in _configurations(votes)]
-    ballots = [one for votes in sets if panel and (one := votes.having(3)) is not None]
+    rows = [row for votes in sets for row in votes.configurations()]
+    ballots = [one for votes in sets if panel and (one := votes.panel()) is not None]
     if not rows and not ballots:
         raise JudgeSenseError(
             f"{run_dir}: no judge answered the same items under two templates"
@@ -108,13 +134,13 @@ def measure_log(
         )
     judges = sorted({judge for votes in sets for judge in votes.ballot.judges})
     settings = {"log": str(run_dir), "judges": judges, "by": by, "tolerance": tolerance}
-    return LOG_STUDY.result(LogMeasured(rows, ballots), settings)
+    return LOG_STUDY.result((rows, ballots), settings)
 
 
 def _read(run_dir: Path, by: str, tolerance: float) -> list[Votes]:
     seen = view(read_run(run_dir).log)
     names = seen.names
-    sets: dict[str, dict[Prompt, dict[str, Any]]] = {}
+    sets: dict[str, dict[tuple[Unit, str], dict[str, Any]]] = {}
     for stream in seen.judged:
         own, task, scoring = stream.answers(), stream.task.name, stream.scoring
         more = [task] if len(seen.log.tasks) > 1 and by == "set" else []
@@ -128,59 +154,25 @@ def _read(run_dir: Path, by: str, tolerance: float) -> list[Votes]:
                 )
             name = ", ".join([task if by == "task" else item.rpartition("/")[0], *more])
             prompt = sets.setdefault(name, {}).setdefault(
-                (item, order, template), {"gold": gold, "cluster": cluster, "labels": {}}
+                ((item, order), template), {"gold": gold, "cluster": str(cluster), "labels": {}}
             )
             prompt["labels"][names[stream.judge]] = label
     return [_votes(name, prompts, tolerance) for name, prompts in sorted(sets.items())]
 
 
-def _votes(name: str, prompts: dict[Prompt, dict[str, Any]], tolerance: float) -> Votes:
+def _votes(name: str, prompts: dict[Any, dict[str, Any]], tolerance: float) -> Votes:
     judges = tuple(sorted({judge for each in prompts.values() for judge in each["labels"]}))
     given = [[each["labels"].get(judge) for judge in judges] for each in prompts.values()]
     golds = [each["gold"] for each in prompts.values()]
     labels = sorted({*golds, *(x for row in given for x in row if x is not None)} - set(UNDECIDED))
     scale = is_scale(labels)
     codes = {label: float(label) if scale else float(at) for at, label in enumerate(labels)}
-    votes = np.array([[codes.get(label, np.nan) for label in row] for row in given])
+    votes = np.array([[[codes.get(label, np.nan) for label in row]] for row in given])
     gold = np.array([codes[label] for label in golds])
-    clusters = tuple(str(each["cluster"]) for each in prompts.values())
-    costs = ((0.0, None),) * len(judges)
-    ballot = Ballot(name, "", judges, (), clusters, votes[:, None], gold, gold, costs, tolerance,
-                    scale)  # fmt: skip
+    clusters = tuple(each["cluster"] for each in prompts.values())
+    free = ((0.0, None),) * len(judges)
+    ballot = Ballot(name, "", judges, (), clusters, votes, gold, gold, free, tolerance, scale)
     return Votes(ballot, list(prompts), np.array([[x is not None for x in row] for row in given]))
-
-
-def _configurations(votes: Votes) -> Iterator[dict[str, Any]]:
-    """The record of every judge that decided two items under two templates."""
-    ballot = votes.ballot
-    for column, judge in enumerate(ballot.judges):
-        rows: dict[str, dict[tuple[str, str], int]] = {}
-        for at in np.flatnonzero(votes.asked[:, column]).tolist():
-            item, order, template = votes.prompts[at]
-            rows.setdefault(template, {})[item, order] = at
-        most = max(rows.values(), key=len, default={})
-        shares = {name: len(own.keys() & most) / len(most) for name, own in rows.items()}
-        kept = [rows[name] for name, share in shares.items() if share >= NEARLY_ALL]
-        asked = {unit for own in kept for unit in own}
-        units = [unit for unit in most if all(unit in own for own in kept)]
-        scores = np.array([[ballot.votes[own[unit], 0, column] for own in kept] for unit in units])
-        decided = np.flatnonzero(~np.isnan(scores.reshape(len(units), -1)).any(axis=1)).tolist()
-        n_items = len({units[at][0] for at in decided})
-        if len(kept) < 2 or n_items < 2:
-            continue
-        first = [most[units[at]] for at in decided]
-        found = paraphrase_robustness(
-            scores[decided], ballot.gold[first], item_ids=[ballot.clusters[at] for at in first],
-            n_resamples=RESAMPLES,
-        )  # fmt: skip
-        figures = robustness_figures(found)
-        fewer = (f"{n} ({percent(share)})" for n, share in shares.items() if share < NEARLY_ALL)
-        yield {
-            "set": ballot.name, "judge": judge, "n_templates": len(kept), **figures,
-            "sensitivity": figures["sensitivity"] if ballot.scale else None, "n_items": n_items,
-            "n_prompts": len(decided), "n_left_out": len(asked) - len(decided),
-            "fewer_items": ", ".join(fewer) or "–",
-        }  # fmt: skip
 
 
 @table(
@@ -190,21 +182,22 @@ def _configurations(votes: Votes) -> Iterator[dict[str, Any]]:
     "and the worst template. consistency: item × order with the same label under every template. "
     "prompts: item × order. left out: item × order without a decided answer under one of these "
     "templates. fewer items: templates left out because the judge answered them on less than "
-    f"{percent(NEARLY_ALL)} of the item × order of its most answered one.",
+    f"{percent(NEARLY_ALL)} of the item × order of its most answered one. A judge that did not "
+    "decide two items under two templates has no row.",
 )
-def configurations(source: LogMeasured) -> list[Record]:
+def configurations(source: Source) -> list[Record]:
     """Every judge on every set."""
-    return [*source.configurations]
+    return source[0]
 
 
 @table(
     "correlations", "Accuracy against win-rate gap", "Over judge × set.",
     pearson="Pearson's r", pearson_p="p of r", spearman="Spearman's ρ", spearman_p="p of ρ", n="n",
 )  # fmt: skip
-def correlations(source: LogMeasured) -> Iterator[Record]:
+def correlations(source: Source) -> list[Record]:
     """Accuracy against gap."""
-    if source.configurations:
-        yield correlate([(row["accuracy"], row["gap"]) for row in source.configurations])
+    points: Any = [(row["accuracy"], row["gap"]) for row in source[0]]
+    return [correlate(points)] if points else []
 
 
 @table(
@@ -219,9 +212,9 @@ def correlations(source: LogMeasured) -> Iterator[Record]:
     "from the gold label. Intervals are t intervals over clusters.",
     near="within τ", n="n",
 )  # fmt: skip
-def panels(source: LogMeasured) -> Iterator[Record]:
+def panels(source: Source) -> Iterator[Record]:
     """Every strategy on every set."""
-    for ballot in source.panels:
+    for ballot in source[1]:
         given = ~np.isnan(ballot.votes[:, 0])
         answered = dict(zip(ballot.judges, given.mean(axis=0).tolist(), strict=True))
         wider = {one.strategy: one.mean("near") for one in replace(ballot, tolerance=1).outcomes()}
@@ -249,9 +242,9 @@ def panels(source: LogMeasured) -> Iterator[Record]:
     f"draws, on the prompts with at least {LEAST_VOTES} votes; sets whose labels are numbers.",
     n="n",
 )
-def sizes(source: LogMeasured) -> Iterator[Record]:
+def sizes(source: Source) -> Iterator[Record]:
     """Expected accuracy by panel size, over every choice of judges among those who answered."""
-    for ballot in source.panels:
+    for ballot in source[1]:
         enough = (~np.isnan(ballot.votes[:, 0])).sum(axis=1) >= LEAST_VOTES
         for size in range(1, LEAST_VOTES + 1) if ballot.scale and enough.any() else ():
             shares = []
@@ -263,44 +256,23 @@ def sizes(source: LogMeasured) -> Iterator[Record]:
             yield {"set": ballot.name, "n_judges": size, **means, "n": int(enough.sum())}
 
 
-def findings(source: LogMeasured, tables: Tables) -> Iterator[str]:
-    """What the tables show."""
-    if source.configurations:
-        yield gap_finding(source.configurations, "templates")
-    by_strategy: dict[str, list[float]] = {}
-    for row in tables["panels"].rows if source.panels else ():
-        by_strategy.setdefault(row["strategy"].split(":")[0], []).append(row["accuracy"])
-    if by_strategy:
-        yield "exact accuracy, mean over sets: " + ", ".join(
-            f"{name} {number(mean(own))}" for name, own in by_strategy.items()
-        )
-
-
-def limits(source: LogMeasured, _: Tables) -> Iterator[str]:
-    """What the figures do not show."""
-    yield "the templates are those of the log: they need not be paraphrases"
-    yield "a prompt counts with its first answer, so noise and wording are not separated"
-    yield "a judge that did not decide two items of a set under two templates has no row there"
-
-
 LOG_STUDY = Study(
     "paraphrase-robustness",
     "Robustness and panels on an existing log",
     tables=[configurations, correlations, panels, sizes],
     figures=[
         Figure(
-            "accuracy_gap",
-            "Accuracy against the gap between templates; each point is a judge on a set.",
-            "configurations",
-            Scatter(x="accuracy", y="gap", series="judge", xlabel="accuracy", ylabel="gap"),
-        ),
-        Figure(
             "accuracy_heatmap",
             "Accuracy of each judge on each set, over templates.",
             "configurations",
             Heatmap(row="set", column="judge", value="accuracy", label="accuracy"),
-        ),
+        )
     ],
-    findings=[findings],
-    limits=[limits],
+    findings=[lambda source, _: [gap_finding(source[0], "templates")] if source[0] else []],
+    limits=[
+        lambda *_: [
+            "the templates are those of the log: they need not be paraphrases",
+            "a prompt counts with its first answer, so noise and wording are not separated",
+        ]
+    ],
 )
