@@ -36,7 +36,6 @@ from judgesense.statistics.prediction_powered import (
     combined,
     influence,
     naive_influence,
-    powered_mean,
 )
 from judgesense.statistics.rogan_gladen import rogan_gladen
 from judgesense.systems.label_next import pick
@@ -86,7 +85,8 @@ def beside(f: Floats, y: Floats, n: int) -> dict[str, float]:
     told = np.where(np.arange(len(y)) < n, y, np.nan)
     gaps = {}
     for key, lam in (("classical", 1.0), ("power-tuned", None)):
-        ours = powered_mean(told, f, lam=lam, normal=True)
+        part = influence(told, f, lam=lam, normal=True)
+        ours = combined([(1.0, part, np.arange(len(f)))], normal=True)
         theirs = ppi_py.ppi_mean_pointestimate(y[:n], f[:n], f[n:], lam=lam)
         gaps[key] = abs(ours.estimate - float(np.squeeze(theirs)))
         ends = ppi_py.ppi_mean_ci(y[:n], f[:n], f[n:], alpha=0.05, lam=lam)

@@ -242,5 +242,5 @@ def _soft(part: CellPart, kind: str) -> float | None:
     sides = part.stream.probabilities(kind, part.used)
     if sides is None:
         return None
-    first, second, used = sides
-    return soft_jss(first, second, part.pairs.cluster[used]).soft_jss
+    first, second, _ = sides
+    return soft_jss(first, second)

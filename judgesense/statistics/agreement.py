@@ -19,7 +19,6 @@ from judgesense.statistics.inputs import (
     check_seed,
     cluster_codes,
     encode_pair,
-    numbers,
 )
 from judgesense.statistics.intervals import (
     Interval,
@@ -122,13 +121,18 @@ def jss(
     >>> round(result.jss, 3), result.n_pairs
     (0.667, 3)
     """
+    if interval not in ("wilson", "bootstrap"):
+        raise ValueError(f"interval is {interval!r}: pass 'wilson' or 'bootstrap'")
+    check_level(confidence_level)
+    check_resamples(n_resamples)
+    check_seed(seed)
     first, second, labels = encode_pair(references, predictions)
     result = jss_of_codes(
         first,
         second,
         labels,
         None if item_ids is None else cluster_codes(item_ids, len(first))[0],
-        undecided=undecided,
+        undecided=check_labels(undecided, "undecided"),
         confidence_level=confidence_level,
         interval=interval,
         n_resamples=n_resamples,
@@ -164,7 +168,7 @@ def jss_of_codes(
     seed: int = 0,
     kappa_interval: bool = True,
 ) -> Agreement:
-    """`jss` of encoded decisions, without a signature; options and errors are those of `jss`.
+    """`jss` of encoded decisions, without a signature; the other arguments are those of `jss`.
 
     Args:
         first: decision under each pair's first prompt, an index into `labels`, shape (n,), n > 0.
@@ -175,13 +179,8 @@ def jss_of_codes(
     >>> jss_of_codes(np.array([0, 0, 1]), np.array([0, 1, 1]), ["NO", "YES"]).flip_rate.__round__(3)
     0.333
     """
-    if interval not in ("wilson", "bootstrap"):
-        raise ValueError(f"interval is {interval!r}: pass 'wilson' or 'bootstrap'")
-    undecided = check_labels(undecided, "undecided")
-    check_level(confidence_level)
-    check_resamples(n_resamples)
-    check_seed(seed)
-    rank = np.array([_rank(label, undecided) for label in labels], dtype=np.int8)
+    ranks = {"REFUSED": 2, "ERROR": 3}
+    rank = np.array([ranks.get(label, 1) if label in undecided else 0 for label in labels], np.int8)
     worst = np.maximum(rank[first], rank[second])
     left_out = np.bincount(worst, minlength=4)
     n_rows, n_pairs = len(first), int(left_out[0])
@@ -242,27 +241,7 @@ def jss_of_codes(
     )
 
 
-def _rank(label: str, undecided: Collection[str]) -> int:
-    if label not in undecided:
-        return 0
-    return {"REFUSED": 2, "ERROR": 3}.get(label, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class SoftAgreement(ResultMapping):
-    """Soft JSS with its interval; `flip_mass` is 1 - soft JSS, the mean total variation."""
-
-    soft_jss: float
-    flip_mass: float
-    ci_low: float | None
-    ci_high: float | None
-    n_pairs: int
-    n_items: int
-
-
-def soft_jss(
-    p: npt.ArrayLike, q: npt.ArrayLike, clusters: Any = None, confidence_level: float = 0.95
-) -> SoftAgreement:
+def soft_jss(p: Floats, q: Floats) -> float:
     """JSS of option probabilities: 1 - total variation between the two prompts' distributions.
 
     The total variation is the smallest share of decisions that must differ if each prompt's
@@ -272,45 +251,11 @@ def soft_jss(
         p: option probabilities under the first prompt, shape (n, L), rows that sum to 1.
         q: the same under the second prompt, with the options in the same order (label maps
             applied).
-        clusters: one id per pair, or None.
-        confidence_level: within (0, 1).
 
-    Returns:
-        The mean over pairs and its cluster-robust t interval, clipped to [0, 1]; a single cluster
-        has no interval.
-
-    Raises:
-        ValueError: unequal shapes, a probability outside [0, 1], or a row that does not sum to 1
-            within 1e-3.
-
-    >>> soft_jss([[0.9, 0.1], [0.5, 0.5]], [[0.7, 0.3], [0.5, 0.5]]).soft_jss
+    >>> soft_jss(np.array([[0.9, 0.1], [0.5, 0.5]]), np.array([[0.7, 0.3], [0.5, 0.5]]))
     0.9
     """
-    first, second = numbers(p, "p", 2), numbers(q, "q", 2)
-    if first.shape != second.shape:
-        raise ValueError(
-            f"p has shape {first.shape} and q {second.shape}: pass one row per pair and one "
-            "column per option in both"
-        )
-    for name, table in (("p", first), ("q", second)):
-        bad = np.flatnonzero((table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 1e-3))
-        if len(bad):
-            raise ValueError(
-                f"{name}[{bad[0]}] is {table[bad[0]].tolist()}, not probabilities that sum to 1: "
-                "divide the options' probabilities by their sum (the option mass)"
-            )
-    same = 1 - np.abs(first - second).sum(axis=1) / 2
-    _, k = cluster_codes(clusters, len(same))
-    spread = mean_t_cluster(same, clusters, confidence_level).within(0.0, 1.0)
-    share = float(np.clip(same.mean(), 0, 1))
-    return SoftAgreement(
-        soft_jss=share,
-        flip_mass=1 - share,
-        ci_low=spread.low,
-        ci_high=spread.high,
-        n_pairs=len(same),
-        n_items=k,
-    )
+    return float(np.clip((1 - np.abs(p - q).sum(axis=1) / 2).mean(), 0, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,23 +303,10 @@ def sampled_jss(
         frequency varies less than a single agreement); the net flip rate with a cluster-robust t
         interval.
 
-    Raises:
-        ValueError: unequal shapes, or counts that are not integers of at least 0.
-
     >>> sampled_jss([[2, 0], [1, 1]], [[2, 0], [0, 2]]).jss
     0.75
     """
-    first, second = numbers(draws_a, "draws_a", 2), numbers(draws_b, "draws_b", 2)
-    level = check_level(confidence_level)
-    if first.shape != second.shape:
-        raise ValueError(
-            f"draws_a has shape {first.shape} and draws_b {second.shape}: pass one row per "
-            "pair and one column per label in both"
-        )
-    for name, table in (("draws_a", first), ("draws_b", second)):
-        bad = np.flatnonzero(((table < 0) | (table != np.floor(table))).any(axis=1))
-        if len(bad):
-            raise ValueError(f"{name}[{bad[0]}] is {table[bad[0]].tolist()}: pass counts of draws")
+    first, second = np.asarray(draws_a, np.float64), np.asarray(draws_b, np.float64)
     codes, _ = cluster_codes(clusters, len(first))
     n_a, n_b = first.sum(axis=1), second.sum(axis=1)
     used = (n_a > 0) & (n_b > 0)
@@ -382,13 +314,17 @@ def sampled_jss(
         return SampledAgreement(None, None, None, None, None, None, None, 0, 0)
     agree = (first * second).sum(axis=1)[used] / (n_a * n_b)[used]
     _, own = np.unique(codes[used], return_inverse=True)
-    spread = wilson_from_sums(np.bincount(own, agree), np.bincount(own), level)
+    spread = wilson_from_sums(np.bincount(own, agree), np.bincount(own), confidence_level)
     twice = used & (n_a > 1) & (n_b > 1)
     noise = net = low = high = None
     if twice.any():
-        within = (_differ(first[twice]) + _differ(second[twice])) / 2
+        differ = []
+        for counts in (first[twice], second[twice]):
+            n = counts.sum(axis=1)
+            differ.append(1 - (counts * (counts - 1)).sum(axis=1) / (n * (n - 1)))
+        within = (differ[0] + differ[1]) / 2
         excess = 1 - agree[twice[used]] - within
-        net_spread = mean_t_cluster(excess, codes[twice], level)
+        net_spread = mean_t_cluster(excess, codes[twice], confidence_level)
         noise, net = float(within.mean()), float(excess.mean())
         low, high = net_spread.low, net_spread.high
     return SampledAgreement(
@@ -402,10 +338,3 @@ def sampled_jss(
         n_pairs=int(used.sum()),
         n_items=int(own.max()) + 1,
     )
-
-
-def _differ(counts: Floats) -> Floats:
-    """The share of differing pairs of draws of one prompt; each row has at least two draws."""
-    n = counts.sum(axis=1)
-    same: Floats = (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
-    return 1 - same

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Codes
-from judgesense.statistics.flips import LABELS, OPTIONS, FlipSources, check_options, flip_sources
+from judgesense.statistics.flips import OPTIONS
 from judgesense.statistics.inputs import (
     UNDECIDED,
     check_labels,
@@ -22,10 +22,8 @@ from judgesense.statistics.inputs import (
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.statistics.result import ResultMapping
 
-__all__ = [
-    "LABELS", "OPTIONS", "TIES", "BothOrders", "FlipSources", "PositionBias", "both_orders",
-    "flip_sources", "position_bias",
-]  # fmt: skip
+LABELS = ("position", "item")
+"""What a label of a comparative task names: the option as shown, or the item."""
 
 TIES = ("TIE", "tie", "Tie", "C")
 """Labels that mean a tie; "C" is MT-Bench's."""
@@ -166,7 +164,12 @@ def _sides(
     seen: Sequence[str], options: Sequence[str], ties: Collection[str], undecided: Collection[str]
 ) -> npt.NDArray[np.int8]:
     """0 or 1 for the options, a negative code for labels that are left out or unknown."""
-    check_options(options)
+    if (
+        len(check_labels(options, "options")) != 2
+        or len(options) != 2
+        or isinstance(options, (str, Set))
+    ):
+        raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
     left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     place = dict.fromkeys(left_out, _EXCLUDED)
     place.update({options[0]: 0, options[1]: 1})
@@ -209,14 +212,10 @@ def both_orders(
     decisions: Any,
     item_ids: Any,
     orders: Any,
-    template_ids: Any = None,
+    template_ids: Any,
     *,
-    labels: str = "position",
-    cluster_ids: Any = None,
+    cluster_ids: Any,
     options: Sequence[str] = OPTIONS,
-    ties: Collection[str] = TIES,
-    undecided: Collection[str] = UNDECIDED,
-    confidence_level: float = 0.95,
 ) -> BothOrders:
     """Measure from rows of a log whether the same thing is chosen in both option orders.
 
@@ -225,47 +224,30 @@ def both_orders(
     orders suffices.
 
     Args:
-        decisions: one label per row, shape (n,), strings.
+        decisions: one label per row, shape (n,), strings, as shown. Pairs with another label than
+            `options` (a tie, no decision) are counted in `n_excluded`.
         item_ids: one id per row.
         orders: "AB" or "BA" per row; rows with another value are left aside.
-        template_ids: the wording of each row; None if there is one.
-        labels: "position": options[0] means "the one shown first"; "item": it means the same item
-            in both orders.
-        cluster_ids: one id per row if items share something; None makes every item a cluster.
+        template_ids: the wording of each row.
+        cluster_ids: what is independent, one id per row.
         options: the two labels.
-        ties: labels that prefer neither; such pairs are counted in `n_excluded`.
-        undecided: labels without a decision; counted likewise, as is any other label.
-        confidence_level: within (0, 1).
 
     Returns:
         A `BothOrders`; intervals are `intervals.wilson_cluster`'s.
 
-    Raises:
-        ValueError: unequal lengths, empty input, a label that is not a string, unknown `labels`.
-
-    >>> result = both_orders(["A", "B", "A", "A"], [1, 1, 2, 2], ["AB", "BA"] * 2)
-    >>> result.same_choice, result.first_position_rate
+    >>> orders, items = ["AB", "BA"] * 2, [1, 1, 2, 2]
+    >>> found = both_orders(["A", "B", "A", "A"], items, orders, items, cluster_ids=items)
+    >>> found.same_choice, found.first_position_rate
     (0.5, 0.75)
     """
-    if labels not in LABELS:
-        raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
-    level = check_level(confidence_level)
-    check_options(options)
-    no_side = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     table: dict[str, int] = {}
     decision = encode(decisions, "decisions", table)
     n = len(decision)
-    if not n:
-        raise ValueError("decisions is empty: pass at least one row")
-    item, _ = cluster_codes(item_ids, n)
-    cluster = item if cluster_ids is None else cluster_codes(cluster_ids, n)[0]
-    template = (
-        np.zeros(n, dtype=np.intp) if template_ids is None else cluster_codes(template_ids, n)[0]
+    item, cluster, template = (
+        cluster_codes(ids, n)[0] for ids in (item_ids, cluster_ids, template_ids)
     )
     order_names: dict[str, int] = {}
     order = encode(orders, "orders", order_names)
-    if len(order) != n:
-        raise ValueError(f"orders has {len(order)} rows and decisions {n}: pass one per row")
     place = item * (int(template.max()) + 1) + template
     first, second = (
         _first_rows(place, np.flatnonzero(order == order_names.get(name, -1)))
@@ -280,13 +262,8 @@ def both_orders(
             n=0, n_items=0, n_templates=0, n_excluded=0,
             degenerate="no item was judged in both orders with one wording",
         )  # fmt: skip
-    side_of = np.array(
-        [
-            options.index(name) if name in options and name not in no_side else _EXCLUDED
-            for name in table
-        ]
-    )
-    side = side_of[decision]
+    shown = np.array([options.index(name) if name in options else _EXCLUDED for name in table])
+    side = shown[decision]
     kept = (side[ab] >= 0) & (side[ba] >= 0)
     n_excluded = int((~kept).sum())
     n_templates = len(np.unique(template[ab]))
@@ -297,12 +274,10 @@ def both_orders(
             degenerate="no pair has a choice in both orders",
         )  # fmt: skip
     first_ab, first_ba = side[ab] == 0, side[ba] == 0
-    if labels == "item":
-        first_ba = ~first_ba
     same_choice = first_ab != first_ba
-    same = wilson_cluster(same_choice, cluster[ab], level)
+    same = wilson_cluster(same_choice, cluster[ab])
     shown_first = np.concatenate([first_ab, first_ba])
-    first_rate = wilson_cluster(shown_first, np.tile(cluster[ab], 2), level)
+    first_rate = wilson_cluster(shown_first, np.tile(cluster[ab], 2))
     return BothOrders(
         same_choice=float(same_choice.mean()),
         same_choice_ci_low=same.low,

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.inputs import booleans, numbers
-from judgesense.statistics.intervals import Interval, wilson_cluster
+from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.intervals import wilson_cluster
 
 UNDECIDED = -1
 """The code of a verdict that cannot be read, or of a tie."""
@@ -70,7 +69,9 @@ def batch_offsets(logprobs: npt.ArrayLike) -> Floats:
     known = ~np.isnan(shares).any(axis=-1)
     if not known.any():
         raise ValueError("no row has log-probabilities: pass at least one answer to learn from")
-    return _centred(np.log(np.maximum(shares[known].mean(axis=0), _FLOOR)))
+    offsets: Floats = np.log(np.maximum(shares[known].mean(axis=0), _FLOOR))
+    centred: Floats = offsets - offsets.mean()
+    return centred
 
 
 def permutation_offsets(logprobs: npt.ArrayLike) -> Floats:
@@ -93,11 +94,6 @@ def permutation_offsets(logprobs: npt.ArrayLike) -> Floats:
     [0.549, -0.549]
     """
     return batch_offsets(log_shares(logprobs).mean(axis=1))
-
-
-def _centred(offsets: Floats) -> Floats:
-    centred: Floats = offsets - offsets.mean(axis=-1, keepdims=True)
-    return centred
 
 
 def calibrated(logprobs: npt.ArrayLike, offsets: npt.ArrayLike) -> Floats:
@@ -237,20 +233,19 @@ def ask_threshold(
         confidence: within (0, 1).
 
     Raises:
-        ValueError: arrays of different lengths, or a share outside (0, 1).
+        ValueError: a share outside (0, 1).
 
     >>> found = ask_threshold([3.0] * 150 + [0.1] * 50, [False] * 150 + [True, False] * 25)
     >>> found.threshold, found.answered, round(found.error_bound, 3)
     (3.0, 0.75, 0.024)
     """
-    for name, value in (("max_error", max_error), ("confidence", confidence)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name} is {value}: pass a share between 0 and 1")
-    sure, bad = numbers(margin, "margin"), booleans(wrong, "wrong")
-    if len(sure) != len(bad):
-        raise ValueError(f"margin has {len(sure)} rows and wrong {len(bad)}: pass one of each")
+    if not 0 < max_error < 1:
+        raise ValueError(f"max_error is {max_error}: pass a share between 0 and 1")
+    sure, bad = np.asarray(margin, np.float64), np.asarray(wrong, bool)
     n = len(sure)
-    shrink = _effective_share(bad, clusters)
+    shrink = 1.0
+    if clusters is not None:
+        shrink = min(1.0, (wilson_cluster(bad, clusters).effective_n or 1.0) / n)
     level = 1 - (1 - confidence) / _STARTS
     needed = int(np.ceil(np.log(1 - level) / np.log(1 - max_error)))
     least = int(np.ceil(needed / shrink))
@@ -273,13 +268,3 @@ def ask_threshold(
     # Everything was good enough: no margin is too small.
     lowest = 0.0 if count == n else float(ranked[count - 1])
     return AskThreshold(lowest, count / n, float(errors[count - 1]) / count, bound, n)
-
-
-def _effective_share(wrong: Bools, clusters: Any) -> float:
-    """Independent verdicts per verdict, at most 1."""
-    if clusters is None:
-        return 1.0
-    found: Interval = wilson_cluster(wrong, clusters)
-    if found.effective_n is None:
-        return 1.0 / len(wrong)
-    return min(1.0, found.effective_n / len(wrong))

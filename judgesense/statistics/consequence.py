@@ -11,11 +11,8 @@ import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.inputs import (
-    check_level,
-    check_resamples,
     cluster_codes,
     encode,
-    is_finite,
 )
 from judgesense.statistics.intervals import Interval
 from judgesense.statistics.ranks import competition_ranks, kendall_matrix, leaders
@@ -108,26 +105,17 @@ def consequence(
     Returns:
         A `Consequence`.
 
-    Raises:
-        ValueError: unequal lengths, empty input, a score that is neither None nor a finite number,
-            an id that is not a string.
-
     >>> systems, templates = ["x", "y"] * 4, ["t1", "t1", "t2", "t2"] * 2
     >>> found = consequence([1, 0, 0, 1] * 2, systems, templates, [1, 1, 1, 1, 2, 2, 2, 2])
     >>> found.winners, found.winner_change_rate
     ([['x'], ['y']], 1.0)
     """
-    level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
-    n_permutations = check_resamples(n_permutations)
     systems: dict[str, int] = {}
     templates: dict[str, int] = {}
     system = encode(system_ids, "system_ids", systems)
     template = encode(template_ids, "template_ids", templates)
-    value = _optional_numbers(scores)
+    value = np.array([np.nan if score is None else score for score in scores], np.float64)
     n = len(value)
-    for name, column in (("system_ids", system), ("template_ids", template)):
-        if len(column) != n:
-            raise ValueError(f"{name} has {len(column)} rows and scores {n}: pass one per row")
     item, n_items = cluster_codes(item_ids, n)
     n_systems, n_templates = len(systems), len(templates)
 
@@ -145,7 +133,18 @@ def consequence(
     if len(absent):
         lost = ", ".join(names[index] for index in absent)
         reasons.append(f"no output scored under every template for: {lost}")
-        return _undefined(names, wordings, n_items, n_excluded, reasons)
+        return Consequence.undefined(
+            modal_winner=[],
+            winners=[],
+            scores=[],
+            templates=wordings,
+            systems=names,
+            n_templates=n_templates,
+            n_systems=n_systems,
+            n_items=n_items,
+            n_excluded=n_excluded,
+            degenerate="; ".join(reasons),
+        )
     totals = stats.sum(axis=0)
     means = totals[:-1] / totals[-1]
     winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in leaders(means)]
@@ -171,7 +170,9 @@ def consequence(
             reasons.append("too few items of a system for an interval")
         else:
             rates = _changes(drawn[:, :-1] / drawn[:, -1:])
-            winner_ci, ranking_ci = (Interval(*percentile_ends(rate, level)) for rate in rates)
+            winner_ci, ranking_ci = (
+                Interval(*percentile_ends(rate, confidence_level)) for rate in rates
+            )
     return Consequence(
         winner_change_rate=winner_rate,
         winner_change_ci_low=winner_ci.low,
@@ -293,39 +294,3 @@ def _changes(means: Floats) -> tuple[Floats, Floats]:
         winner += ((ranks[:, a] == 1) != (ranks[:, b] == 1)).any(axis=1)
         ranking += (ranks[:, a] != ranks[:, b]).any(axis=1)
     return winner / n_pairs, ranking / n_pairs
-
-
-def _optional_numbers(scores: Any) -> Floats:
-    """One number per row, NaN for None."""
-    if isinstance(scores, (str, bytes)) or not hasattr(scores, "__len__"):
-        raise ValueError(f"scores is a {type(scores).__name__}: pass one number per row")
-    if len(scores) == 0:
-        raise ValueError("scores is empty: pass at least one row")
-    values = np.empty(len(scores))
-    for row, score in enumerate(scores):
-        if score is None:
-            values[row] = np.nan
-        elif isinstance(score, (bool, np.bool_)) or is_finite(score):
-            values[row] = float(score)
-        else:
-            raise ValueError(
-                f"scores[{row}] is {score!r}: pass a finite number, or None if undecided"
-            )
-    return values
-
-
-def _undefined(
-    systems: list[str], templates: list[str], n_items: int, n_excluded: int, reasons: list[str]
-) -> Consequence:
-    return Consequence.undefined(
-        modal_winner=[],
-        winners=[],
-        scores=[],
-        templates=templates,
-        systems=systems,
-        n_templates=len(templates),
-        n_systems=len(systems),
-        n_items=n_items,
-        n_excluded=n_excluded,
-        degenerate="; ".join(reasons),
-    )

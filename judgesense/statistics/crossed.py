@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.inputs import booleans, check_level, cluster_codes
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import (
     Interval,
     difference_interval,
@@ -51,9 +51,6 @@ def two_way_interval(
         The interval. Its ends are None with fewer than three wordings, a single cluster, or if
         every pair includes the same wording.
 
-    Raises:
-        ValueError: as `wilson_cluster`; also templates of another length.
-
     >>> agree, items = [1, 1, 1, 1, 0, 0] * 20, np.repeat(np.arange(40), 3)
     >>> ends = two_way_interval(agree, items, ["x", "x", "y"] * 40, ["y", "z", "z"] * 40)
     >>> ends.low < wilson_cluster(agree, items).low
@@ -61,17 +58,16 @@ def two_way_interval(
     """
     from scipy.special import stdtrit
 
-    hits = booleans(agree, "agree")
-    level = check_level(confidence_level)
+    hits, level = np.asarray(agree, bool), confidence_level
     fixed = wilson_cluster(hits, clusters, level)
     _, k = cluster_codes(clusters, len(hits))
-    one, two, n_wordings = _wordings(template_a, template_b, len(hits))
+    names = np.concatenate([np.asarray(template_a), np.asarray(template_b)])
+    codes, n_wordings = cluster_codes(names, len(names))
+    one, two = np.split(codes, 2)
     if fixed.low is None or fixed.high is None or fixed.effective_n is None:
         return Interval(None, None)
-    if n_wordings < FEWEST_WORDINGS:
-        return Interval(None, None)
     over_wordings = _leave_one_out(hits, one, two, n_wordings)
-    if over_wordings is None:
+    if n_wordings < FEWEST_WORDINGS or over_wordings is None:
         return Interval(None, None)
     share = float(hits.mean())
     spread = share * (1 - share)
@@ -84,16 +80,6 @@ def two_way_interval(
     low, high = outer_ends(share, n_eff, float(stdtrit(df, (1 + level) / 2)), level)
     # With few clusters, more degrees of freedom must not make this the narrower interval.
     return Interval(min(low, fixed.low), max(high, fixed.high), n_eff, fixed.icc)
-
-
-def _wordings(template_a: Any, template_b: Any, n: int) -> tuple[Codes, Codes, int]:
-    """Both columns of wordings with one set of codes, and the number of wordings."""
-    for name, column in (("template_a", template_a), ("template_b", template_b)):
-        if len(column) != n:
-            raise ValueError(f"{name} has {len(column)} rows and agree {n}: pass one per row")
-    joined = np.concatenate([np.asarray(template_a), np.asarray(template_b)])
-    codes, n_wordings = cluster_codes(joined, 2 * n)
-    return codes[:n], codes[n:], n_wordings
 
 
 def _leave_one_out(hits: Bools, one: Codes, two: Codes, n: int) -> float | None:
@@ -146,19 +132,13 @@ def delta_jss(
     Returns:
         JSS_repeat, the difference and its interval.
 
-    Raises:
-        ValueError: non-boolean rows, ids of another length, or ids for one side only.
-
     >>> result = delta_jss([1, 0, 1, 1], [1, 1, 2, 2], [1, 1, 1], [1, 2, 3])
     >>> result.jss_repeat, result.delta
     (1.0, -0.25)
     """
-    level = check_level(confidence_level)
     if not len(agree) or not len(repeat_agree):
         return RepeatDifference(None, None, None, None)
-    hits, again = booleans(agree, "agree"), booleans(repeat_agree, "repeat_agree")
-    if (clusters is None) != (repeat_clusters is None):
-        raise ValueError("clusters are passed for pairs or for repeats alone: pass both or neither")
+    level, hits, again = confidence_level, np.asarray(agree, bool), np.asarray(repeat_agree, bool)
     shares = float(hits.mean()), float(again.mean())
     delta = shares[0] - shares[1]
     one: Codes
@@ -166,8 +146,6 @@ def delta_jss(
     if clusters is None:
         one, two = np.arange(len(hits)), np.arange(len(hits), len(hits) + len(again))
     else:
-        cluster_codes(clusters, len(hits))
-        cluster_codes(repeat_clusters, len(again))
         joined, _ = cluster_codes([*clusters, *repeat_clusters], len(hits) + len(again))
         one, two = joined[: len(hits)], joined[len(hits) :]
     k = int(max(one.max(), two.max())) + 1
@@ -196,14 +174,7 @@ def missed_wording(n_wordings: int, confidence: float = 0.95) -> float:
     Returns:
         The share of all wordings.
 
-    Raises:
-        ValueError: fewer than one wording, or a confidence outside (0, 1).
-
     >>> round(missed_wording(5), 2), round(missed_wording(26), 2)
     (0.45, 0.11)
     """
-    if isinstance(n_wordings, bool) or not isinstance(n_wordings, (int, np.integer)):
-        raise ValueError(f"n_wordings is {n_wordings!r}: pass an integer of at least 1")
-    if n_wordings < 1:
-        raise ValueError(f"n_wordings is {n_wordings}: pass an integer of at least 1")
-    return float(1 - (1 - check_level(confidence)) ** (1 / int(n_wordings)))
+    return float(1 - (1 - confidence) ** (1 / n_wordings))

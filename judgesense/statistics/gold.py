@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,8 +13,6 @@ from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.inputs import (
     UNDECIDED,
     Labels,
-    check_labels,
-    check_level,
     cluster_codes,
     encode_pair,
 )
@@ -87,19 +85,17 @@ def gold_agreement(
     clusters: Any = None,
     labels: Sequence[str] = (),
     ordinal: bool = False,
-    undecided: Collection[str] = UNDECIDED,
     confidence_level: float = 0.95,
 ) -> GoldAgreement:
     """Measure agreement with gold labels; what is undecided is wrong.
 
     Args:
-        decision: canonical decisions, shape (n,), strings.
+        decision: canonical decisions, shape (n,), strings; `inputs.UNDECIDED` ones have none.
         gold: gold labels of the same rows, shape (n,), strings. A gold label outside `labels`
             (another vocabulary, or an empty string for none) leaves its row out.
         clusters: one id per row, or None.
         labels: the task's labels, in the order of the scale if `ordinal`.
         ordinal: whether kappa has quadratic weights.
-        undecided: labels without a decision.
         confidence_level: within (0, 1).
 
     Returns:
@@ -107,28 +103,17 @@ def gold_agreement(
         None. A single cluster has no intervals, and with fewer than two clusters per label only
         accuracy and `beats_constant` have one.
 
-    Raises:
-        ValueError: labels that are not strings, unequal lengths, empty input, fewer than two
-            different `labels`, or an undecided label among them.
-
     >>> result = gold_agreement(["A", "A", "B", "UNCLEAR"], ["A", "A", "B", "B"], labels=["A", "B"])
     >>> result.accuracy, result.balanced_accuracy, result.constant_accuracy
     (0.75, 0.75, 0.5)
     """
-    level = check_level(confidence_level)
-    out = check_labels(undecided, "undecided")
     scale = list(labels)
-    if len(check_labels(scale, "labels")) < 2 or len(set(scale)) < len(scale) or out & set(scale):
-        raise ValueError(
-            f"labels is {scale!r}: pass the task's labels, at least two different ones and none "
-            "of the undecided"
-        )
-    truth, said, seen = encode_pair(gold, decision, ("gold", "decision"))
+    truth, said, seen = encode_pair(gold, decision)
     codes, _ = cluster_codes(clusters, len(truth))
     place = {label: code for code, label in enumerate(scale)}
     # Code -1: no label of the task.
     code_of = np.array([place.get(label, -1) for label in seen], dtype=np.intp)
-    no_decision = np.array([label in out for label in seen])[said]
+    no_decision = np.array([label in UNDECIDED for label in seen])[said]
     truth, said = code_of[truth], code_of[said]
     known = truth >= 0
     truth, said, codes, no_decision = (x[known] for x in (truth, said, codes, no_decision))
@@ -146,7 +131,7 @@ def gold_agreement(
     if no_decision.all():
         return GoldAgreement.undefined(**counts, degenerate="no prompt has a decision")
     return GoldAgreement.undefined(
-        **counts, **_figures(truth, said, codes, k, scale, ordinal, level)
+        **counts, **_figures(truth, said, codes, k, scale, ordinal, confidence_level)
     )
 
 
@@ -159,7 +144,9 @@ def _figures(
     gap = difference_interval(
         (float(constant.mean()), always),
         (float(hits.mean()), right),
-        _correlation(constant, hits, codes),
+        residual_correlation(
+            *(np.bincount(codes, column - column.mean()) for column in (constant, hits))
+        ),
     )
     # The last column is for answers that are no label.
     said = np.where(said < 0, size, said)
@@ -194,12 +181,6 @@ def _figures(
         found[f"{name}_ci_low"] = min(ends[0], float(value))
         found[f"{name}_ci_high"] = max(ends[1], float(value))
     return {**found, "degenerate": reason}
-
-
-def _correlation(one: npt.NDArray[Any], two: npt.NDArray[Any], codes: Codes) -> float:
-    """Correlation of the cluster sums of two columns' residuals; 0 where one has none."""
-    sums = [np.bincount(codes, column - column.mean()) for column in (one, two)]
-    return residual_correlation(*sums)
 
 
 def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:

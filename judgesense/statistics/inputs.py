@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.arrays import Codes, Floats
 
 Labels = Sequence[str] | npt.NDArray[Any]
 
@@ -57,62 +57,45 @@ def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
         values = values.to_numpy()  # iterating a data frame yields its column names
     if not (is_ordered(values) or isinstance(values, Iterator)):
         raise ValueError(f"{name} is a {type(values).__name__}: pass a list of numbers")
-    if not (isinstance(values, np.ndarray) and values.dtype.kind in "fiub"):
+    if not isinstance(values, np.ndarray):
         values = list(values)
-        _check_cells(values, name, ndim)
+        lengths = [len(row) if is_ordered(row) else 0 for row in values]
+        if ndim == 2 and len(set(lengths)) > 1:
+            row = next(row for row, length in enumerate(lengths) if length != lengths[0])
+            raise ValueError(
+                f"{name}[{row}] has {lengths[row]} numbers and {name}[0] has {lengths[0]}: pass "
+                "rows of equal length"
+            )
+    cells = np.asarray(values)
+    if cells.dtype.kind not in "fiub":
+        for place, cell in np.ndenumerate(np.asarray(values, dtype=object)):
+            if isinstance(cell, (bool, np.bool_)) or not isinstance(cell, _NUMBER):
+                raise ValueError(f"{name}{_at(place)} is {cell!r}, not a number: pass numbers")
     try:
-        array: Floats = np.asarray(values, dtype=np.float64)
+        array: Floats = cells.astype(np.float64)
     except OverflowError as error:
-        raise ValueError(f"{name} cannot be read as numbers ({error}): pass numbers") from None
+        raise ValueError(f"{name} has a number that is too large") from error
     if array.size == 0:
         raise ValueError(f"{name} is empty: pass at least one row of at least one number")
     if array.ndim != ndim:
         raise ValueError(f"{name} has {array.ndim} dimensions: pass {ndim}")
-    bad = ~np.isfinite(array)
+    bad = ~(np.abs(array) < _LARGEST)
     if bad.any():
         place = tuple(int(axis) for axis in np.argwhere(bad)[0])
-        at = "][".join(map(str, place))
         raise ValueError(
-            f"{name}[{at}] is {array[place]}: pass finite numbers, or leave out the row"
+            f"{name}{_at(place)} is {array[place]}: pass finite numbers, or leave out the row"
         )
     return array
 
 
-def _check_cells(values: Sequence[Any], name: str, ndim: int) -> None:
-    """Raise ValueError at the first cell that is not a number, and at the first ragged row."""
-    kinds = set(map(type, values))
-    if ndim == 1 and (kinds <= {float, int} or kinds <= {bool, np.bool_}):
-        return
-    for row, value in enumerate(values):
-        place = f"{name}[{row}]"
-        if ndim == 1 and not _is_number(value):
-            raise ValueError(f"{place} is {value!r}, not a number: pass finite numbers")
-        if ndim > 1:
-            if not is_ordered(value):
-                raise ValueError(f"{place} is {value!r}: pass a list of numbers")
-            if len(value) != len(values[0]):
-                raise ValueError(
-                    f"{place} has {len(value)} numbers and {name}[0] has {len(values[0])}: pass "
-                    "rows of equal length"
-                )
-            _check_cells(value, place, ndim - 1)
+_NUMBER = (float, int, np.floating, np.integer)
+
+_LARGEST = 1e150
+"""The squares of larger numbers overflow."""
 
 
-def _is_number(value: Any) -> bool:
-    numeric = isinstance(value, (float, int, np.floating, np.integer))
-    return numeric and not isinstance(value, (bool, np.bool_))
-
-
-def is_finite(value: Any) -> bool:
-    """Whether a value is a number (booleans excluded) and finite as a float.
-
-    >>> is_finite(2), is_finite(True), is_finite(float("nan"))
-    (True, False, False)
-    """
-    try:
-        return _is_number(value) and math.isfinite(value)
-    except OverflowError:  # an integer beyond the range of floats
-        return False
+def _at(place: tuple[int, ...]) -> str:
+    return "".join(f"[{axis}]" for axis in place)
 
 
 def positive_number(value: Any, name: str, example: str) -> float:
@@ -121,7 +104,8 @@ def positive_number(value: Any, name: str, example: str) -> float:
     >>> positive_number(1, "z", "1.0")
     1.0
     """
-    if not is_finite(value) or value < 0:
+    known = isinstance(value, _NUMBER) and not isinstance(value, bool)
+    if not (known and 0 <= value < math.inf):
         raise ValueError(
             f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"
         )
@@ -196,11 +180,7 @@ def check_level(confidence_level: float) -> float:
     >>> check_level(0.95)
     0.95
     """
-    if (
-        isinstance(confidence_level, bool)
-        or not isinstance(confidence_level, (int, float, np.floating))
-        or not 0 < confidence_level < 1
-    ):
+    if not isinstance(confidence_level, (int, float, np.floating)) or not 0 < confidence_level < 1:
         raise ValueError(
             f"confidence_level is {confidence_level!r}: pass a number between 0 and 1, such as 0.95"
         )
@@ -213,11 +193,7 @@ def check_resamples(n_resamples: int) -> int:
     >>> check_resamples(100)
     100
     """
-    if (
-        isinstance(n_resamples, bool)
-        or not isinstance(n_resamples, (int, np.integer))
-        or n_resamples < 1
-    ):
+    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
         raise ValueError(f"n_resamples is {n_resamples!r}: pass an integer of at least 1")
     return int(n_resamples)
 
@@ -228,7 +204,7 @@ def check_seed(seed: int) -> int:
     >>> check_seed(7)
     7
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"seed is {seed!r}: pass an integer of at least 0")
     return int(seed)
 
@@ -306,19 +282,18 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
     if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
         return _integer_codes(clusters)
     ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
-    try:
-        table = {value: code for code, value in enumerate(dict.fromkeys(ids))}
-        kinds = {type(value) for value in table}
-    except TypeError:
-        table, kinds = {}, {list}
-    if not all(issubclass(kind, (str, int, np.integer)) and kind is not bool for kind in kinds):
-        for row, value in enumerate(ids):
-            if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
-                raise ValueError(
-                    f"the cluster (item id) of row {row} is {value!r}: pass a string or an integer"
-                )
+    wrong = next((row for row, value in enumerate(ids) if not _is_id(value)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"the cluster (item id) of row {wrong} is {ids[wrong]!r}: pass a string or an integer"
+        )
+    table = {value: code for code, value in enumerate(dict.fromkeys(ids))}
     codes = np.fromiter(map(table.__getitem__, ids), dtype=np.intp, count=n)
     return codes, len(table)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
 def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
@@ -329,18 +304,3 @@ def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
         return place[offsets], int(place[-1]) + 1
     distinct, inverse = np.unique(ids, return_inverse=True)
     return inverse.astype(np.intp, copy=False), len(distinct)
-
-
-def booleans(values: Any, name: str) -> Bools:
-    """Rows of true/false (or 0/1) as a boolean array; ValueError names a row that is neither.
-
-    >>> booleans([1, 0], "agree").tolist()
-    [True, False]
-    """
-    if not isinstance(values, np.ndarray):
-        values = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in values]
-    array = numbers(values, name)
-    bad = np.flatnonzero((array != 0) & (array != 1))
-    if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}: pass true or false in every row")
-    return array.astype(np.bool_)

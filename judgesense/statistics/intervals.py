@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.inputs import booleans, check_level, cluster_codes, numbers
+from judgesense.statistics.inputs import cluster_codes
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,13 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
     Returns:
         The interval; its ends are None with a single cluster.
 
-    Raises:
-        ValueError: empty or non-boolean `agree`, clusters of another length, level outside (0, 1).
-
     >>> ends = wilson_cluster([1, 1, 1, 0, 1, 1], ["q1", "q1", "q2", "q2", "q3", "q3"])
     >>> round(ends.low, 3), round(ends.high, 3)
     (0.127, 0.999)
     """
-    hits = booleans(agree, "agree")
-    level = check_level(confidence_level)
-    codes, k = cluster_codes(clusters, len(hits))
+    codes, k = cluster_codes(clusters, len(agree))
     sizes = np.bincount(codes, minlength=k)
-    return wilson_from_sums(np.bincount(codes, hits, minlength=k), sizes, level)
+    return wilson_from_sums(np.bincount(codes, agree, minlength=k), sizes, confidence_level)
 
 
 def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95) -> Interval:
@@ -86,7 +81,10 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
     k = len(sizes)
     if k < 2:
         return Interval(None, None, None, None)
-    successes, sizes = _without_copies(successes, sizes)
+    if (successes == np.rint(successes)).all():
+        # Rows that were repeated g times tell nothing new.
+        copies = np.gcd.reduce(np.concatenate([successes, sizes]).astype(np.int64))
+        successes, sizes = successes / copies, sizes / copies
     n = float(sizes.sum())
     m = float((sizes**2).sum() / n)
     icc = _icc(successes, sizes) if m > 1 else 0.0
@@ -95,14 +93,6 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
     share = float(successes.sum()) / n
     low, high = outer_ends(share, n_eff, t, confidence_level, bunched=m > 1)
     return Interval(low, high, n_eff, icc)
-
-
-def _without_copies(successes: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    """The counts without their common factor: rows that were repeated g times tell nothing new."""
-    if (successes != np.rint(successes)).any():
-        return successes, sizes
-    copies = np.gcd.reduce(np.concatenate([successes, sizes]).astype(np.int64))
-    return successes / copies, sizes / copies
 
 
 def outer_ends(
@@ -236,22 +226,18 @@ def mean_t_cluster(values: Any, clusters: Any = None, confidence_level: float = 
     Returns:
         The interval, not clipped to any range; ends None with a single cluster.
 
-    Raises:
-        ValueError: empty or non-finite values, clusters of another length, level outside (0, 1).
-
     >>> ends = mean_t_cluster([1.0, 2.0, 3.0])
     >>> round(ends.low, 3), round(ends.high, 3)
     (-0.484, 4.484)
     """
     from scipy.special import stdtrit
 
-    x = numbers(values, "values")
-    level = check_level(confidence_level)
+    x = np.asarray(values, np.float64)
     codes, k = cluster_codes(clusters, len(x))
     if k < 2:
         return Interval(None, None)
     mean = float(x.mean())
     residual = np.bincount(codes, x - mean, minlength=k)
     error = float(np.sqrt(k / (k - 1) * (residual**2).sum())) / len(x)
-    half = float(stdtrit(k - 1, (1 + level) / 2)) * error
+    half = float(stdtrit(k - 1, (1 + confidence_level) / 2)) * error
     return Interval(mean - half, mean + half)

@@ -2,77 +2,49 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.inputs import (
-    UNDECIDED,
     Labels,
-    check_labels,
-    check_level,
     cluster_codes,
-    encode,
     encode_pair,
-    is_ordered,
 )
 from judgesense.statistics.intervals import Interval, outer_ends, wilson_cluster
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 
-Ratings = Sequence[Sequence[str | None]] | npt.NDArray[Any]
 
-
-def cohen_kappa(
-    a: Labels, b: Labels, weights: str | None = None, labels: Sequence[str] | None = None
-) -> float | None:
-    """Cohen's kappa (Cohen 1960), or weighted kappa (Cohen 1968) for an ordered scale.
+def cohen_kappa(a: Labels, b: Labels) -> float | None:
+    """Cohen's kappa (Cohen 1960).
 
     Args:
         a: labels of the first rater, shape (n,), strings.
         b: labels of the second rater, shape (n,), strings.
-        weights: None, or "linear" or "quadratic": a disagreement counts by the distance, or squared
-            distance, between the labels' places in `labels`.
-        labels: the scale in order; None takes the labels seen, as numbers if all are numbers, else
-            sorted as text. For a weighted kappa name every step of the scale, used or not.
 
     Returns:
         Kappa, or None if it is undefined (both streams are one and the same label).
 
     Raises:
-        ValueError: bad labels or lengths, a label missing from `labels`, unknown `weights`.
+        ValueError: labels that are not strings, or unequal lengths.
 
     >>> cohen_kappa(["A", "A", "B", "B"], ["A", "B", "B", "B"])
     0.5
     """
-    first, second, seen = encode_pair(a, b, ("a", "b"))
-    scale = ordered(seen) if labels is None else list(labels)
-    if len(set(scale)) < len(scale):
-        raise ValueError(f"labels={scale!r} names a label twice: name each step once")
-    place = {label: code for code, label in enumerate(scale)}
-    for label in seen:
-        if label not in place:
-            raise ValueError(f"the label {label!r} is not in labels={scale!r}: name it there")
-    codes = np.array([place[label] for label in seen], dtype=np.intp)
-    table = contingency(codes[first], codes[second], len(scale))
-    return kappa_from_table(table, disagreement_weights(len(scale), weights))
+    first, second, labels = encode_pair(a, b, ("a", "b"))
+    return kappa_from_table(contingency(first, second, len(labels)))
 
 
-def disagreement_weights(n_labels: int, weights: str | None) -> Floats:
-    """Cost of confusing label i with label j, shape (L, L): 0/1, |i - j| or (i - j) squared.
+def disagreement_weights(n_labels: int, ordinal: bool = False) -> Floats:
+    """Cost of confusing label i with label j, shape (L, L): 0/1, on a scale (i - j) squared.
 
-    >>> disagreement_weights(3, "quadratic")[0].tolist()
+    >>> disagreement_weights(3, ordinal=True)[0].tolist()
     [0.0, 1.0, 4.0]
     """
-    if weights not in (None, "linear", "quadratic"):
-        raise ValueError(f"weights is {weights!r}: pass None, 'linear' or 'quadratic'")
-    steps = np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels))).astype(float)
-    if weights is None:
-        return (steps > 0).astype(float)
-    return steps if weights == "linear" else steps**2
+    steps = np.subtract.outer(np.arange(n_labels), np.arange(n_labels)).astype(float)
+    return steps**2 if ordinal else (steps != 0).astype(float)
 
 
 def contingency(first: Codes, second: Codes, n_labels: int) -> Floats:
@@ -92,24 +64,11 @@ def kappa_from_table(table: Floats, weights: Floats | None = None) -> float | No
     1.0
     """
     if weights is None:
-        weights = disagreement_weights(len(table), None)
+        weights = disagreement_weights(len(table))
     expected = float((weights * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
     if expected == 0:
         return None
     return 1 - float((weights * table).sum()) * float(table.sum()) / expected
-
-
-def ordered(labels: Collection[str]) -> list[str]:
-    """Labels sorted as numbers if all are numbers, else as text.
-
-    >>> ordered({"10", "9"}), ordered({"b", "9"})
-    (['9', '10'], ['9', 'b'])
-    """
-    try:
-        finite = all(math.isfinite(float(label)) for label in labels)
-    except ValueError:
-        finite = False
-    return sorted(labels, key=float) if finite else sorted(labels)
 
 
 def wilson_kappa(
@@ -131,9 +90,6 @@ def wilson_kappa(
 
     Returns:
         The interval within [-1, 1]; ends None with a single cluster or if kappa is undefined.
-
-    Raises:
-        ValueError: clusters of another length, or a level outside (0, 1).
 
     >>> ends = wilson_kappa(np.array([0, 1] * 20), np.array([0, 1] * 19 + [1, 1]))
     >>> -1 < ends.low < 0.95 < ends.high <= 1
@@ -188,14 +144,10 @@ def bootstrap_kappa(
     Returns:
         The interval; ends None with a single cluster or if kappa is mostly undefined.
 
-    Raises:
-        ValueError: clusters of another length, level outside (0, 1), bad number of resamples.
-
     >>> codes = np.array([0, 1] * 20)
     >>> bootstrap_kappa(codes, codes, n_resamples=100).low
     1.0
     """
-    level = check_level(confidence_level)
     a, b = np.asarray(first), np.asarray(second)
     codes, k = cluster_codes(clusters, len(a))
     if k < 2:
@@ -220,7 +172,7 @@ def bootstrap_kappa(
     replicates = replicates[np.isfinite(replicates)]
     if 2 * len(replicates) <= n_resamples:
         return Interval(None, None)
-    return Interval(*percentile_ends(replicates, level))
+    return Interval(*percentile_ends(replicates, confidence_level))
 
 
 def _kappas(sums: Floats) -> Floats:
@@ -234,10 +186,7 @@ def _kappas(sums: Floats) -> Floats:
 
 
 def krippendorff_alpha(
-    ratings: Ratings,
-    level: str = "nominal",
-    labels: Sequence[str] | None = None,
-    missing: Collection[str] = UNDECIDED,
+    ratings: Sequence[Sequence[str | None]], level: str, labels: Sequence[str]
 ) -> float | None:
     """Krippendorff's alpha = 1 - observed / expected disagreement, with missing ratings.
 
@@ -245,32 +194,20 @@ def krippendorff_alpha(
     Alpha-Reliability").
 
     Args:
-        ratings: shape (raters, units), strings; None or a label in `missing` if there is no rating.
+        ratings: shape (raters, units); None, or what is none of `labels`, if there is no rating.
         level: "nominal" or "ordinal".
-        labels: the scale in order, for "ordinal"; None takes the labels seen, as numbers if all
-            are numbers, else sorted as text.
-        missing: labels that are not ratings.
+        labels: the labels, for "ordinal" in the order of the scale.
 
     Returns:
         Alpha, or None if it is undefined (no unit with two ratings, or one label throughout).
 
-    Raises:
-        ValueError: ragged rows, a rating that is neither a string nor None, an unknown level, a
-            label missing from `labels`.
-
-    >>> krippendorff_alpha([["A", "B", "A", None], ["A", "B", "B", "A"]]).__round__(3)
+    >>> ratings = [["A", "B", "A", None], ["A", "B", "B", "A"]]
+    >>> round(krippendorff_alpha(ratings, "nominal", ["A", "B"]), 3)
     0.444
     """
-    if level not in ("nominal", "ordinal"):
-        raise ValueError(f"level is {level!r}: pass 'nominal' or 'ordinal'")
-    counts, seen = _unit_counts(ratings, check_labels(missing, "missing"))
-    scale = ordered(seen) if labels is None else list(labels)
-    for label in seen:
-        if label not in scale:
-            raise ValueError(f"the label {label!r} is not in labels={scale!r}: name it there")
-    table = np.zeros((len(counts), len(scale)))
-    table[:, [scale.index(label) for label in seen]] = counts
-    return alpha_from_counts(table, level)
+    table = np.array(ratings, dtype=object)
+    counts = np.stack([(table == label).sum(axis=0) for label in labels], axis=1)
+    return alpha_from_counts(counts.astype(np.float64), level)
 
 
 def alpha_from_counts(counts: Floats, level: str = "nominal") -> float | None:
@@ -298,33 +235,3 @@ def alpha_from_counts(counts: Floats, level: str = "nominal") -> float | None:
     if expected == 0:
         return None
     return 1 - float((coincidence * distance).sum()) / expected
-
-
-def _unit_counts(ratings: Ratings, missing: Collection[str]) -> tuple[Floats, list[str]]:
-    """The counts of each label per unit, shape (units, L), and the labels."""
-    if not is_ordered(ratings) or not len(ratings):
-        raise ValueError(f"ratings is {ratings!r}: pass one list of labels per rater")
-    for place, row in enumerate(ratings):
-        if not is_ordered(row):
-            raise ValueError(f"ratings[{place}] is {row!r}: pass a list of labels")
-        if len(row) != len(ratings[0]):
-            raise ValueError(
-                f"ratings[{place}] has {len(row)} units and ratings[0] {len(ratings[0])}: pass "
-                "one rating per unit from every rater, None if there is none"
-            )
-    n_units = len(ratings[0])
-    if not n_units:
-        raise ValueError("ratings have no units: pass at least one column")
-    table: dict[str, int] = {}
-    units, codes = [], []
-    for number, row in enumerate(ratings):
-        rated = [
-            i
-            for i, rating in enumerate(row)
-            if rating is not None and not (isinstance(rating, str) and rating in missing)
-        ]
-        units.append(np.array(rated, dtype=np.intp))
-        codes.append(encode([row[i] for i in rated], f"ratings[{number}]", table))
-    flat = np.concatenate(units) * max(1, len(table)) + np.concatenate(codes)
-    counts = np.bincount(flat, minlength=n_units * max(1, len(table)))
-    return counts.reshape(n_units, -1).astype(np.float64), list(table)

@@ -85,27 +85,24 @@ def items_for_share(
         raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
     wanted = PROBABILITY + (_WORDINGS_MARGIN if design.varies else 0)
 
-    def least(designs: list[ShareDesign]) -> Floats:
-        return least_clusters(designs, wanted, MOST_CLUSTERS, threshold, confidence_level)
-
-    if seen is None:
-        return _needed(least([design])[0])
-    rng = np.random.default_rng(seed)
-    n = design.precision(seen)
-    shares = rng.beta(n * design.share + 0.5, n * (1 - design.share) + 0.5, _DRAWS)
-    iccs = np.full(_DRAWS, design.icc)
-    if design.pairs > 1:
-        spread = (1 - design.icc) * (1 + (design.pairs - 1) * design.icc)
-        spread *= math.sqrt(2 / (seen * design.pairs * (design.pairs - 1)))
-        iccs = np.clip(rng.normal(design.icc, spread, _DRAWS), 0, 1)
-    freedom = max(1, design.wordings - 1)
-    spreads = design.wording_variance * rng.chisquare(freedom, _DRAWS) / freedom
-    drawn = [
-        replace(design, share=float(p), icc=float(icc), wording_variance=float(extra))
-        for p, icc, extra in zip(shares, iccs, spreads, strict=True)
-    ]
-    numbers = least([design, *drawn])
-    return _needed(numbers[0], numbers[1:])
+    share, icc = np.array([design.share]), np.array([design.icc])
+    spread = np.array([design.wording_variance])
+    if seen is not None:
+        rng = np.random.default_rng(seed)
+        n = float(design.precision(seen))
+        shares = rng.beta(n * design.share + 0.5, n * (1 - design.share) + 0.5, _DRAWS)
+        iccs = np.full(_DRAWS, design.icc)
+        if design.pairs > 1:
+            error = (1 - design.icc) * (1 + (design.pairs - 1) * design.icc)
+            error *= math.sqrt(2 / (seen * design.pairs * (design.pairs - 1)))
+            iccs = np.clip(rng.normal(design.icc, error, _DRAWS), 0, 1)
+        freedom = max(1, design.wordings - 1)
+        spreads = design.wording_variance * rng.chisquare(freedom, _DRAWS) / freedom
+        share, icc = np.append(share, shares), np.append(icc, iccs)
+        spread = np.append(spread, spreads)
+    designs = replace(design, share=share, icc=icc, wording_variance=spread)
+    numbers = least_clusters(designs, wanted, MOST_CLUSTERS, threshold, confidence_level)
+    return _needed(numbers[0], numbers[1:] if seen else None)
 
 
 def items_for_estimate(
@@ -162,9 +159,9 @@ def labels_needed(found: Powered, *, confidence_level: float = 0.95, seed: int =
     suffice. Labels that are there already are included.
 
     >>> nan = float("nan")
-    >>> from judgesense.statistics.prediction_powered import powered_mean
-    >>> some = powered_mean([0.1, -0.9, 0.1, 0.1] * 5 + [nan] * 400, [0.1, -0.9, 0.1, -0.9] * 105)
-    >>> labels_needed(some)
+    >>> from judgesense.statistics.prediction_powered import combined, influence
+    >>> y, f = [0.1, -0.9, 0.1, 0.1] * 5 + [nan] * 400, [0.1, -0.9, 0.1, -0.9] * 105
+    >>> labels_needed(combined([(1.0, influence(y, f), np.arange(420))]))
     Needed(clusters=51, low=18, high=None)
     """
     n = found.n_labels

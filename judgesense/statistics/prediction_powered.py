@@ -18,7 +18,7 @@ import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.crossed import FEWEST_WORDINGS
-from judgesense.statistics.inputs import check_level, cluster_codes
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.result import ResultMapping
 
 FEWEST_LABELS = 2
@@ -75,53 +75,6 @@ class Powered(ResultMapping):
     n_clusters: int
 
 
-def powered_mean(
-    labels: Any,
-    predictions: Any,
-    *,
-    clusters: Any = None,
-    strata: Any = None,
-    lam: float | None = None,
-    step: float | None = None,
-    confidence_level: float = 0.95,
-    normal: bool = False,
-) -> Powered:
-    """Mean label over units of which all have predictions and some a label.
-
-    Args:
-        labels: shape (n,), NaN where there is none. Labelled units must be drawn at random, within
-            each stratum if there are any.
-        predictions: shape (n,), or (n, T) with a column per wording, NaN where there is none. The
-            mean over wordings predicts; a unit without any is predicted by the others' mean.
-        clusters: one id per unit, or None.
-        strata: one id per unit, or None; labels were drawn at another rate in each.
-        lam: weight of the predictions, in [0, 1]: 1 is classical prediction-powered inference, 0
-            uses labels alone. None chooses the weight of least variance (power tuning).
-        step: how far a label is off when it is off: 1 for two labels, a step of a scale. The
-            labels' error is then at least `least_error`: a judge without an error on a few labels
-            is not known to make none.
-        confidence_level: within (0, 1).
-        normal: the interval of ``ppi_py``: normal quantile, variances divided by n. By default
-            Student's t with Satterthwaite's degrees of freedom, over clusters.
-
-    Returns:
-        The estimate. Its interval is over units (clusters) and, with three or more wordings, over
-        wordings: their jackknife variance is added, as in `crossed.two_way_interval`.
-
-    Raises:
-        ValueError: arrays of other lengths, fewer than two labels, or a weight outside [0, 1].
-
-    >>> nan = float("nan")
-    >>> found = powered_mean([1, 0, 1, 1, nan, nan, nan, nan], [1, 0, 1, 0, 1, 0, 1, 1], lam=1.0)
-    >>> found.estimate
-    1.0
-    """
-    y, table = _checked(labels, predictions)
-    codes, _ = cluster_codes(clusters, len(y))
-    found = influence(y, table, clusters=clusters, strata=strata, lam=lam, step=step, normal=normal)
-    return combined([(1.0, found, codes)], confidence_level, normal=normal)
-
-
 def influence(
     labels: Any,
     predictions: Any,
@@ -132,19 +85,33 @@ def influence(
     step: float | None = None,
     normal: bool = False,
 ) -> Influence:
-    """The mean of `powered_mean` and what each unit does to it; `combined` adds and subtracts.
+    """The mean label over units of which all have predictions and some a label.
+
+    `combined` makes a figure with an interval of it, over units (clusters) and, with three or more
+    wordings, over wordings: their jackknife variance is added, as in `crossed.two_way_interval`.
+
+    Args:
+        labels: shape (n,), NaN where there is none, at least `FEWEST_LABELS` of them. Labelled
+            units must be drawn at random, within each stratum if there are any.
+        predictions: shape (n,), or (n, T) with a column per wording, NaN where there is none. The
+            mean over wordings predicts; a unit without any is predicted by the others' mean.
+        clusters: one id per unit, or None.
+        strata: one id per unit, or None; labels were drawn at another rate in each.
+        lam: weight of the predictions, in [0, 1]: 1 is classical prediction-powered inference, 0
+            uses labels alone. None chooses the weight of least variance (power tuning).
+        step: how far a label is off when it is off: 1 for two labels, a step of a scale. The
+            labels' error is then at least `least_error`: a judge without an error on a few labels
+            is not known to make none.
+        normal: the variances of ``ppi_py``, divided by n. By default they are over clusters, for
+            Student's t with Satterthwaite's degrees of freedom.
 
     >>> found = influence([1.0, 0.0, float("nan")], [1.0, 0.0, 1.0], lam=0.0)
     >>> found.estimate, found.n_labels
     (0.5, 2)
     """
-    y, table = _checked(labels, predictions)
-    if lam is not None and not 0 <= lam <= 1:
-        raise ValueError(f"lam is {lam!r}: pass a number from 0 to 1, or None to tune it")
+    y, table = np.asarray(labels, dtype=np.float64), _table(predictions)
     given = ~np.isnan(y)
     n, size = int(given.sum()), len(y)
-    if n < FEWEST_LABELS:
-        raise ValueError(f"{n} of {size} units have a label: label at least {FEWEST_LABELS}")
     codes, _ = cluster_codes(clusters, size)
     stratum = stratum_codes(strata, given)
     parts = StratumMeans(y, given, stratum, codes, grouped=clusters is not None, normal=normal)
@@ -175,15 +142,13 @@ def naive_influence(
     Args:
         predictions: shape (n,) or (n, T); a unit without any is left out.
         clusters: one id per unit, or None.
-        step: as in `powered_mean`.
+        step: as in `influence`.
 
     >>> naive_influence([1.0, 0.0, float("nan"), 1.0]).estimate.__round__(3)
     0.667
     """
     table = _table(predictions)
     known = ~np.isnan(table).all(axis=1)
-    if not known.any():
-        raise ValueError("no unit has a prediction: pass at least one number")
     codes, _ = cluster_codes(clusters, len(table))
     f = _filled(table)
     units = np.where(known, f - f[known].mean(), 0.0) / known.sum()
@@ -222,7 +187,7 @@ def combined(
         parts: sign or factor, influence, and each unit's cluster code; a code means the same
             cluster in every part, so that what systems share on an item cancels.
         confidence_level: within (0, 1).
-        normal: as in `powered_mean`.
+        normal: as in `influence`, with a normal quantile.
 
     Returns:
         The estimate; its interval is None if a part rests on a single cluster.
@@ -234,7 +199,6 @@ def combined(
     """
     from scipy.special import ndtri, stdtr, stdtrit
 
-    level = check_level(confidence_level)
     size = max(int(codes.max()) for _, _, codes in parts) + 1
     total, own = np.zeros(size), np.zeros(size)
     freedom = 0.0
@@ -266,7 +230,7 @@ def combined(
         freedom += of_wordings**2 / (n_wordings - 1)
     df = variance**2 / freedom if freedom > 0 else float(n_clusters - 1)
     error = math.sqrt(variance)
-    tail = (1 + level) / 2
+    tail = (1 + confidence_level) / 2
     half = error * float(ndtri(tail) if normal else stdtrit(df, tail))
     p_value = None if error == 0 else 2 * float(stdtr(df, -abs(estimate) / error))
     return Powered(
@@ -292,25 +256,9 @@ def _wording_variance(parts: Sequence[tuple[float, Influence, Codes]]) -> tuple[
     return float((n - 1) / n * ((sums - sums.mean()) ** 2).sum()), n
 
 
-def _checked(labels: Any, predictions: Any) -> tuple[Floats, Floats]:
-    y = np.asarray(labels, dtype=np.float64)
-    table = _table(predictions)
-    if y.ndim != 1 or len(y) != len(table):
-        raise ValueError(
-            f"labels has shape {y.shape} and predictions {table.shape}: pass one label per unit, "
-            "NaN where there is none"
-        )
-    if np.isinf(y).any() or np.isinf(table).any():
-        raise ValueError("labels and predictions must be finite, or NaN where there is none")
-    return y, table
-
-
 def _table(predictions: Any) -> Floats:
     table = np.asarray(predictions, dtype=np.float64)
-    table = table[:, None] if table.ndim == 1 else table
-    if table.ndim != 2 or not table.size:
-        raise ValueError(f"predictions has shape {table.shape}: pass one row per unit")
-    return table
+    return table[:, None] if table.ndim == 1 else table
 
 
 def row_means(table: Floats) -> Floats:
@@ -418,8 +366,6 @@ def stratum_codes(strata: Any, given: Bools) -> Codes:
     """Codes of strata, of which those with fewer than two labels are joined to a neighbour."""
     if strata is None:
         return np.zeros(len(given), dtype=np.intp)
-    if len(strata) != len(given):
-        raise ValueError(f"strata has {len(strata)} rows and labels {len(given)}: pass one each")
     _, codes = np.unique(np.asarray(strata), return_inverse=True)
     while (count := np.bincount(codes[given], minlength=int(codes.max()) + 1)).min() < 2:
         if len(count) == 1:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.inputs import positive_number
+from judgesense.statistics.inputs import numbers, positive_number
 from judgesense.statistics.ranks import (
     chosen,
     competition_ranks,
@@ -24,7 +24,7 @@ from judgesense.statistics.ranks import (
 )
 from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.result import ResultMapping
-from judgesense.statistics.sensitivity import mean_and_std, off_diagonal, score_table
+from judgesense.statistics.sensitivity import mean_and_std, off_diagonal
 
 _TIE = 1e-12
 
@@ -98,7 +98,7 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
     >>> ranking_stability(scores, k=2).selected_mean
     1
     """
-    table = score_table(predictions, "condition")
+    table = numbers(predictions, "predictions", 2)
     n_conditions, n_prompts = table.shape
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_prompts:
         raise ValueError(f"k is {k!r}: pass a whole number from 1 to the {n_prompts} prompts")
@@ -151,33 +151,22 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
     )
 
 
-def lcb_sweep(
-    predictions: Any, z: Sequence[float] = (0.0, 0.5, 1.0, 1.5, 2.0)
-) -> list[dict[str, Any]]:
+def lcb_sweep(table: Floats, z: Sequence[float]) -> list[dict[str, Any]]:
     """Selection by lower confidence bound at several weights z; z = 0 selects by the mean.
 
     Args:
-        predictions: scores, shape (K conditions, M prompts), K >= 3.
+        table: scores, shape (K conditions, M prompts), K >= 3.
         z: weights, each >= 0.
 
     Returns:
         One dict per weight: `z`, `selected` (prompt index), `loso_mean`, `loso_std`.
 
-    Raises:
-        ValueError: as `ranking_stability`; fewer than three conditions.
-
-    >>> rows = lcb_sweep([[0.2, 0.5], [0.3, 0.4], [0.1, 0.6]], z=[0.0, 1.0])
+    >>> rows = lcb_sweep(np.array([[0.2, 0.5], [0.3, 0.4], [0.1, 0.6]]), z=[0.0, 1.0])
     >>> [row["selected"] for row in rows]
     [1, 1]
     """
-    table = score_table(predictions, "condition")
-    if len(table) < 3:
-        raise ValueError(
-            f"predictions has {len(table)} conditions: leaving one out needs at least three"
-        )
     rows = []
     for weight in z:
-        weight = positive_number(weight, "z", "1.0")
         held = held_out(table, weight)
         rows.append(
             {
@@ -212,8 +201,6 @@ def held_out(scores: Floats, z: float) -> Floats:
     [0.5, 0.4, 0.1]
     """
     k = scores.shape[-2]
-    if k < (3 if z else 2):
-        raise ValueError(f"scores have {k} conditions: leaving one out needs at least three")
     found = np.empty(scores.shape[:-1])
     for condition in range(k):
         best = chosen(lower_bounds(np.delete(scores, condition, axis=-2), z))
@@ -235,14 +222,10 @@ def seed_scores(scores: Floats, size: int, seeds: Sequence[Sequence[int]]) -> Fl
 
     ``scores`` has shape (M, N items). A seed's subsets of several sizes are nested.
 
-    Raises ValueError for a size outside 1..N.
-
     >>> seed_scores(np.array([[1.0, 1.0], [0.0, 0.0]]), 1, [[0], [1]]).tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-    n_items = scores.shape[1]
-    _check_size(size, n_items)
-    subsets = [np.random.default_rng(list(s)).permutation(n_items)[:size] for s in seeds]
+    subsets = [np.random.default_rng(list(s)).permutation(scores.shape[1])[:size] for s in seeds]
     means: Floats = np.stack([scores[:, subset].mean(axis=1) for subset in subsets])
     return means
 
@@ -254,7 +237,6 @@ def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> 
     (5, 4, 3)
     """
     n_prompts, n_items = scores.shape
-    _check_size(size, n_items)
     rng = np.random.default_rng(seed)
     means = np.empty((draws, k, n_prompts))
     for draw in range(draws):
@@ -350,8 +332,3 @@ def pair_flips(scores: Floats, conditions: Floats) -> PairFlips:
     ups, downs = (signs > 0).sum(axis=-2), (signs < 0).sum(axis=-2)
     flips: Floats = (ups * downs).mean(axis=0) / (k * (k - 1) / 2)
     return PairFlips(first, second, np.abs(gaps.mean(axis=1)), error, flips, n_items)
-
-
-def _check_size(size: int, n_items: int) -> None:
-    if not 1 <= size <= n_items:
-        raise ValueError(f"the subset size is {size}: pass 1 to {n_items} items")

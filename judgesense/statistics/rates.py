@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.inputs import booleans
 from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_cluster
 from judgesense.statistics.result import ResultMapping
 
@@ -55,14 +54,11 @@ def rate_ratio(
     Returns:
         The comparison; half an event stands in for a second rate of zero.
 
-    Raises:
-        ValueError: empty or non-boolean rows, clusters of another length, level outside (0, 1).
-
     >>> found = rate_ratio([1, 1, 1, 0] * 20, None, [0, 0, 0, 1] * 20, None)
     >>> found.ratio, round(found.low, 2), round(found.high, 2)
     (3.0, 2.03, 4.55)
     """
-    one, two = booleans(hits, "hits"), booleans(other_hits, "other_hits")
+    one, two = np.asarray(hits, bool), np.asarray(other_hits, bool)
     p, q = float(one.mean()), float(two.mean())
     first = wilson_cluster(one, clusters, confidence_level)
     second = wilson_cluster(two, other_clusters, confidence_level)
@@ -87,10 +83,8 @@ def _difference(
     p: float, first: Interval, q: float, second: Interval, factor: float
 ) -> tuple[float, float]:
     """MOVER's limits of p - factor * q."""
-    assert first.low is not None
-    assert first.high is not None
-    assert second.low is not None
-    assert second.high is not None
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return -np.inf, np.inf
     middle = p - factor * q
     down = np.hypot(p - first.low, factor * (second.high - q))
     up = np.hypot(first.high - p, factor * (q - second.low))
@@ -161,30 +155,16 @@ def shift(
     Returns:
         The shift; every figure is None, and `net_shift` empty, without rows.
 
-    Raises:
-        ValueError: sides of different length, or a verdict that is not a label.
-
     >>> found = shift(["NO", "NO", "YES", "NO"], ["YES", "NO", "YES", "YES"], ["YES", "NO"])
     >>> found.shift_rate, found.net_shift
     (0.5, {'YES': 0.5, 'NO': -0.5})
     """
-    if len(base) != len(changed):
-        raise ValueError(f"base has {len(base)} verdicts and changed {len(changed)}: pair them up")
     place = {label: code for code, label in enumerate(labels)}
-    for name, side in (("base", base), ("changed", changed)):
-        for row, said in enumerate(side):
-            if said not in place:
-                raise ValueError(
-                    f"{name}[{row}] is {said!r}, not one of {list(labels)}: leave out the pairs "
-                    "without a verdict"
-                )
     if not len(base):
         return Shift(None, None, None, {}, None, None, None, 0)
-    one = np.array([place[said] for said in base])
-    two = np.array([place[said] for said in changed])
+    one, two = (np.array([place[label] for label in verdicts]) for verdicts in (base, changed))
     moved = wilson_cluster(one != two, clusters, confidence_level)
-    sizes = (np.bincount(side, minlength=len(labels)) for side in (two, one))
-    after, before = (size / len(one) for size in sizes)
+    before, after = (np.bincount(codes, minlength=len(labels)) / len(one) for codes in (one, two))
     mean = low = high = None
     if ordinal:
         change = (two - one).astype(float)

@@ -68,17 +68,12 @@ def rogan_gladen(
         The rate. It is undefined if the labels are of one class, or if the judge is no better than
         chance on them.
 
-    Raises:
-        ValueError: arrays of other lengths, or values other than 0 and 1.
-
     >>> nan = float("nan")
     >>> found = rogan_gladen([1, 1, 0, 0, nan, nan], [1, 1, 0, 1, 1, 1])
     >>> found.rate, found.sensitivity, found.specificity
     (1.0, 1.0, 0.5)
     """
-    y, f = _binary(labels, "labels"), _binary(predictions, "predictions")
-    if len(y) != len(f):
-        raise ValueError(f"labels has {len(y)} rows and predictions {len(f)}: pass one of each")
+    y, f = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
     codes, _ = cluster_codes(clusters, len(y))
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     both = ~np.isnan(y) & ~np.isnan(f)
@@ -132,11 +127,3 @@ def _share(f: Floats, mask: Bools, w: Floats) -> tuple[float, Floats]:
     n = int(mask.sum())
     units = np.where(mask, w * (f - share) / total, 0.0) * np.sqrt(n / max(1, n - 1))
     return share, units
-
-
-def _binary(values: Any, name: str) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    bad = np.flatnonzero(~np.isnan(array) & (array != 0) & (array != 1))
-    if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]:g}: pass 1, 0, or NaN for none")
-    return array

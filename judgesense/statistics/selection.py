@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.inputs import check_level, cluster_codes
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import Interval, wilson, wilson_from_sums
 from judgesense.statistics.permutation import gaps_between
 
@@ -81,19 +81,13 @@ def choose(
     Returns:
         The `Choice`; with one option, `p_any_difference` is None and `best` that option.
 
-    Raises:
-        ValueError: scores that are no finite table within [0, 1], no cells, or clusters of
-            another length.
 
     >>> good, bad = [1.0] * 40, [1.0, 0.0] * 20
     >>> found = choose([good, bad, bad])
     >>> found.best, found.score
     ((0,), 1.0)
     """
-    check_level(level)
     table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or not table.size or not ((table >= 0) & (table <= 1)).all():
-        raise ValueError("scores: pass numbers from 0 to 1, one row per option and one per cell")
     codes, k = cluster_codes(clusters, table.shape[1])
     sums = np.zeros((k, len(table)))
     np.add.at(sums, codes, table.T)

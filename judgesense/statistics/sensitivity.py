@@ -21,9 +21,6 @@ from judgesense.statistics.ranks import (
 from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.result import ResultMapping, data_frame
 
-_LARGEST = 1e150
-"""The squares of larger scores overflow."""
-
 _TIE = 1e-12
 
 
@@ -77,7 +74,7 @@ def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) ->
     >>> prompt_sensitivity([[0.50, 0.52], [0.61, 0.58], [0.70, 0.73]]).mean_spearman
     1.0
     """
-    table = score_table(predictions, "model")
+    table = numbers(predictions, "predictions", 2)
     n_models, n_prompts = table.shape
     if n_prompts < 2:
         raise ValueError(
@@ -124,18 +121,6 @@ def _by_name(values: Floats, models: Sequence[str] | None) -> list[float] | dict
     return dict(zip(models, found, strict=True))
 
 
-def score_table(values: Any, row_is: str) -> Floats:
-    """The table of scores, one column per prompt; refuses those whose squares overflow."""
-    table = numbers(values, "predictions", 2)
-    if (large := np.abs(table) > _LARGEST).any():
-        row, column = (int(axis) for axis in np.argwhere(large)[0])
-        raise ValueError(
-            f"predictions[{row}][{column}] ({row_is} {row}, prompt {column}) is "
-            f"{table[row, column]}: pass scores of at most {_LARGEST} in size"
-        )
-    return table
-
-
 def off_diagonal(matrix: Floats) -> Floats:
     """The entries above the diagonal, row by row."""
     values: Floats = matrix[np.triu_indices(len(matrix), 1)]
@@ -170,16 +155,11 @@ def template_spread(scores: Floats, n_permutations: int = 500, seed: int = 0) ->
 
     NaN is an answer without a score: it is left out of its template's mean, and dealt out with the
     others. The permutation test has the null hypothesis "templates are exchangeable on every
-    item", as Cochran's Q for large samples. Raises ValueError for fewer than two templates or no
-    items.
+    item", as Cochran's Q for large samples.
 
     >>> template_spread(np.array([[1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]])).std
     0.25
     """
-    if scores.ndim != 2 or len(scores) < 2 or not scores.shape[1]:
-        raise ValueError(
-            f"scores have shape {scores.shape}: pass at least two templates, and items"
-        )
     means = template_means(scores)
     if means is None:
         return None

@@ -9,12 +9,7 @@ import numpy as np
 
 from judgesense.statistics.arrays import Bools, Floats
 from judgesense.statistics.inputs import (
-    booleans,
-    check_level,
-    check_resamples,
-    check_seed,
     cluster_codes,
-    numbers,
 )
 
 FEWEST_RANDOM = 4
@@ -72,21 +67,14 @@ def excess_moves(
     Returns:
         Both shares, the excess and its ends.
 
-    Raises:
-        ValueError: no rows, rows that are not booleans, ids of another length, or a bad error.
-
     >>> found = excess_moves([1, 0, 0, 0], list("pqrs"), [1, 0, 0, 0, 0, 1], list("pqrsps"))
     >>> round(found.excess, 3), found.low < 0 < found.high
     (-0.083, True)
     """
     from scipy.special import stdtrit
 
-    check_level(1 - error)
-    sides = booleans(moved, "moved"), booleans(other, "other")
+    sides = np.asarray(moved, bool), np.asarray(other, bool)
     n = [len(side) for side in sides]
-    for name, ids, size in (("clusters", clusters, n[0]), ("other_clusters", other_clusters, n[1])):
-        if len(ids) != size:
-            raise ValueError(f"{name} has {len(ids)} rows: pass one id for each of {size} rows")
     codes, k = cluster_codes([*clusters, *other_clusters], sum(n))
     of = codes[: n[0]], codes[n[0] :]
     sums = np.stack(
@@ -134,8 +122,6 @@ def _wording_variance(
 ) -> tuple[float, int]:
     """Jackknife variance of the excess over wordings, and their number; 0 for too few of them."""
     names = [*wordings, *pairs[0], *pairs[1]]
-    if (len(wordings), len(pairs[0]), len(pairs[1])) != (len(sides[0]), *[len(sides[1])] * 2):
-        raise ValueError("wordings have another length than the rows: pass one per row")
     codes, count = cluster_codes(names, len(names))
     if count < FEWEST_RANDOM:
         return 0.0, count
@@ -197,19 +183,12 @@ def keep_pass_rate(
     Returns:
         The new threshold, its interval and the pass rates.
 
-    Raises:
-        ValueError: scores that are not finite numbers or differ in number, or a bad option.
-
     >>> found = keep_pass_rate([1, 2, 3, 4, 5], [2, 3, 4, 4.5, 5], 4)
     >>> found.pass_rate, found.unchanged_rate, found.new_threshold
     (0.4, 0.6, 4.5)
     """
-    one, two = numbers(old, "old"), numbers(new, "new")
-    if len(one) != len(two):
-        raise ValueError(f"old has {len(one)} scores and new {len(two)}: pass the same items")
-    numbers([threshold], "threshold")
-    level, n_resamples = check_level(confidence_level), check_resamples(n_resamples)
-    rng = np.random.default_rng(check_seed(seed))
+    one, two = np.asarray(old, np.float64), np.asarray(new, np.float64)
+    rng = np.random.default_rng(seed)
     codes, k = cluster_codes(clusters, len(one))
     found = _closest(one, two, threshold, np.ones(len(one)))
     ends: list[float | None] = [None, None]
@@ -220,7 +199,7 @@ def keep_pass_rate(
             )
             for _ in range(n_resamples)
         ]
-        tails = [(1 - level) / 2, (1 + level) / 2]
+        tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
         ends = [float(end) for end in np.quantile(drawn, tails, method="nearest")]
     return KeptRate(
         threshold=float(threshold),

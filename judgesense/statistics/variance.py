@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.inputs import cluster_codes, numbers
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.result import ResultMapping
 
@@ -139,30 +139,17 @@ def variance_budget(
     Returns:
         The budget.
 
-    Raises:
-        ValueError: sides of different length, fewer than two base verdicts, or no pairs.
-
     >>> y, c = [0, 1, 0, 1], ["a", "b", "c", "d"]
     >>> found = variance_budget(y, c, {"wording": (y, [1, 1, 0, 1], c), "rerun": (y, y, c)})
     >>> found.variances["wording"], found.variances["rerun"], found.lever
     (0.25, 0.0, 'wording')
     """
-    values = numbers(base, "base")
-    if len(values) < 2:
-        raise ValueError(f"base has {len(values)} verdict(s): pass at least two")
+    values = np.asarray(base, np.float64)
     sides = {}
     for source, (one, other, own) in pairs.items():
-        first, second = numbers(one, f"{source}, one side"), numbers(other, f"{source}, the other")
-        if len(first) != len(second) or len(own) != len(first):
-            raise ValueError(
-                f"{source}: {len(first)} and {len(second)} verdicts in {len(own)} clusters: pass "
-                "rows of one length"
-            )
-        if len(first):
-            apart = (first - second) ** 2 / 2 if ordinal else (first != second).astype(float)
-            sides[source] = (apart, list(own))
-    if not sides:
-        raise ValueError("pairs has no rows: pass the verdicts of at least one source")
+        if len(one):
+            gap = np.asarray(one, np.float64) - np.asarray(other, np.float64)
+            sides[source] = (gap**2 / 2 if ordinal else (gap != 0).astype(float), list(own))
     ids = [*clusters, *(cluster for _, own in sides.values() for cluster in own)]
     codes, k = cluster_codes(ids, len(ids))
     at = len(values)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.comparison import holm
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table
@@ -92,9 +93,6 @@ def screen(
         One `WordingFigures` per row of `decisions`. With too few clusters none is inverted or an
         outlier; with fewer than three voters none is an outlier.
 
-    Raises:
-        ValueError: not a table of codes below `n_labels`, or clusters of another length.
-
     >>> good = [0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0] * 4
     >>> found = screen([good, good, [1 - code for code in good]], n_labels=2)
     >>> [row.flag for row in found], found[2].kappa
@@ -115,20 +113,22 @@ def screen(
         compared = [j for j in range(n) if flags[j] == "fine"]
         beside = {j: table.beside(j, votes) for j in compared}
         draws = max(n_resamples, 100 * len(compared))  # Enough for Holm's smallest p-value.
-        p_inverted = _holm({j: table.p_opposite(*beside[j], rules, rng, draws) for j in compared})
+        p_values_inverted = [table.p_opposite(*beside[j], rules, rng, draws) for j in compared]
+        adjusted = holm([_TESTS * p for p in p_values_inverted])
+        p_inverted = {j: p or 0.0 for j, p in zip(compared, adjusted, strict=True)}
         worst = [j for j in compared if p_inverted[j] < rules.significant]
         if worst:
             j = min(worst, key=lambda j: table.kappa(*beside[j][:2]) or 0.0)
             flags[j], p_values[j] = "inverted", p_inverted[j]
             votes[j] = False
             continue
-        found = _outlier(table, votes, beside, rules, rng, n_resamples)
-        for j, p in found.p_values.items():
+        outlier, tested = _outlier(table, votes, beside, rules, rng, n_resamples)
+        for j, p in tested.items():
             p_values[j] = p
-        if found.worst is None:
+        if outlier is None:
             break
-        flags[found.worst] = "outlier"
-        votes[found.worst] = False
+        flags[outlier] = "outlier"
+        votes[outlier] = False
     inverted = [j for j in range(n) if flags[j] == "inverted"]
     if inverted and 2 * len(inverted) >= at_first:
         votes = _settle_halves(table, flags, votes, inverted, gold)
@@ -172,13 +172,8 @@ class _Table:
     @classmethod
     def of(cls, decisions: Any, clusters: Any, n_labels: int, ordinal: bool) -> _Table:
         codes = np.asarray(decisions, dtype=np.int64)
-        if codes.ndim != 2 or (codes.size and (codes.min() < UNDECIDED or codes.max() >= n_labels)):
-            raise ValueError(
-                f"decisions: pass label codes from -2 to {n_labels - 1}, one row per wording and "
-                "one column per item and order"
-            )
         places, k = cluster_codes(clusters, codes.shape[1])
-        weights = disagreement_weights(n_labels, "quadratic" if ordinal else None)
+        weights = disagreement_weights(n_labels, ordinal)
         return cls(codes, places, k, n_labels, weights, ordinal)
 
     @property
@@ -279,22 +274,6 @@ class _Table:
         )
 
 
-def _holm(p_values: dict[int, float]) -> dict[int, float]:
-    """Holm's adjusted p-values, doubled for the two tests of each wording."""
-    ranked = sorted(p_values, key=lambda j: p_values[j])
-    adjusted, highest = {}, 0.0
-    for rank, j in enumerate(ranked):
-        highest = max(highest, min(1.0, _TESTS * p_values[j] * (len(ranked) - rank)))
-        adjusted[j] = highest
-    return adjusted
-
-
-@dataclass(frozen=True)
-class _Outlier:
-    worst: int | None
-    p_values: dict[int, float]
-
-
 def _outlier(
     table: _Table,
     votes: Bools,
@@ -302,11 +281,11 @@ def _outlier(
     rules: Rules,
     rng: np.random.Generator,
     n: int,
-) -> _Outlier:
+) -> tuple[int | None, dict[int, float]]:
     """The wording that agrees least, if significantly and clearly less than the others."""
     members = [j for j in np.flatnonzero(votes).tolist() if len(beside[j][0])]
     if len(members) < 3:
-        return _Outlier(None, {})
+        return None, {}
     scores = np.full((len(members), table.codes.shape[1]), np.nan)
     for row, j in enumerate(members):
         shares = table.consensus(j, votes)
@@ -315,7 +294,7 @@ def _outlier(
     shared = (~np.isnan(scores)).sum(axis=0) >= 2
     scores = scores[:, shared]
     if not scores.size:
-        return _Outlier(None, {})
+        return None, {}
     # A missing score takes the mean of its cell and so says nothing about any wording.
     filled = np.where(np.isnan(scores), np.nanmean(scores, axis=0), scores)
     sums = np.zeros((table.k, len(members)))
@@ -329,7 +308,7 @@ def _outlier(
         and np.median(np.delete(means, row)) - means[row] >= rules.lower
     ]
     worst = members[min(apart, key=lambda row: float(means[row]))] if apart else None
-    return _Outlier(worst, dict(zip(members, p_values.tolist(), strict=True)))
+    return worst, dict(zip(members, p_values.tolist(), strict=True))
 
 
 def _settle_halves(

@@ -239,7 +239,6 @@ def position(stream: Stream) -> BothOrders:
         log.template[rows],
         cluster_ids=log.cluster[rows],
         options=options,
-        ties=(),
     )
 
 

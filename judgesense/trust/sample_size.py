@@ -121,15 +121,12 @@ def steady_plan(
     ))  # fmt: skip
     wordings = None
     if design.wording_variance > 0:
-        counts = range(design.wordings + 1, _MOST_WORDINGS + 1)
+        counts = np.arange(design.wordings + 1, _MOST_WORDINGS + 1)
         now = design.wordings * (design.wordings - 1)
-        wider = [
-            replace(design, wordings=count, pairs=design.pairs * (count * (count - 1) / now))
-            for count in counts
-        ]
+        wider = replace(design, wordings=counts, pairs=design.pairs * (counts * (counts - 1) / now))
         chances = share_chances(wider, k, threshold=threshold, confidence_level=confidence_level)
         enough = np.flatnonzero(chances >= PROBABILITY)
-        wordings = counts[enough[0]] if len(enough) else None
+        wordings = int(counts[enough[0]]) if len(enough) else None
     return Plan(scaled, wordings)
 
 
@@ -153,8 +150,7 @@ def design_of(
     if wordings >= FEWEST_RANDOM:
         pure, cell = _over_wordings(agree, clusters, template_a, template_b)
     design = ShareDesign(
-        share, max(1.0, len(agree) / k), 0.0, max(1.0, distinct(items) / k), wordings,
-        pure * wordings, cell * wordings * k,
+        share, max(1.0, len(agree) / k), 0.0, wordings, pure * wordings, cell * wordings * k,
     )  # fmt: skip
     if agree.all() or not agree.any():
         # Pairs without exception tell nothing of how alike those of an item are: assume the worst.

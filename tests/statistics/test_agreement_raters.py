@@ -43,21 +43,9 @@ def test_alpha_equals_the_krippendorff_package_on_a_thousand_random_cases(level:
     assert compared > 950
 
 
-def test_alpha_takes_undecided_labels_for_missing_and_is_undefined_for_one_label() -> None:
-    with_gap = [["A", "B", "UNCLEAR", "B"], ["A", "B", "A", "A"]]
-    without = [["A", "B", None, "B"], ["A", "B", "A", "A"]]
-    assert krippendorff_alpha(with_gap) == krippendorff_alpha(without)
-    assert krippendorff_alpha([["A", "A"], ["A", "A"]]) is None
-    assert krippendorff_alpha([["A", None], [None, "A"]]) is None
-
-
-def test_alpha_refuses_ragged_ratings_and_numbers() -> None:
-    with pytest.raises(ValueError, match=r"ratings\[1\] has 1 units and ratings\[0\] 2"):
-        krippendorff_alpha([["A", "B"], ["A"]])
-    with pytest.raises(ValueError, match=r"ratings\[0\]\[0\] is 1"):
-        krippendorff_alpha([[1, 2], [1, 2]])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="'nominal' or 'ordinal'"):
-        krippendorff_alpha([["A"], ["B"]], "ratio")
+def test_alpha_is_undefined_for_one_label_and_for_single_ratings() -> None:
+    assert krippendorff_alpha([["A", "A"], ["A", "A"]], "nominal", ["A"]) is None
+    assert krippendorff_alpha([["A", None], [None, "A"]], "nominal", ["A"]) is None
 
 
 def test_flip_overlap_gives_back_the_published_table(published: Path) -> None:
@@ -71,26 +59,17 @@ def test_flip_overlap_gives_back_the_published_table(published: Path) -> None:
         )
         for judge in judges
     }
-    overlap = flip_overlap(decisions, [row["pair_id"] for row in rows])
-    assert overlap.flip_count == [int(row["flip_count"]) for row in rows]
-    assert [set(names) for names in overlap.flipping_judges] == [
-        set(filter(None, row["flipping_models"].split(","))) for row in rows
-    ]
-    assert len(judges) == 13
-    assert overlap.all_flip == sum(int(row["flip_count"]) == 13 for row in rows) > 30
-    sonnet, haiku = judges.index("claude-sonnet"), judges.index("claude-haiku")
-    assert overlap.jaccard[sonnet][haiku] == 1.0
+    flips, judged = flip_overlap(decisions)
+    assert flips.tolist() == [int(row["flip_count"]) for row in rows]
+    assert set(judged.tolist()) == {len(judges)} == {13}
 
 
 def test_overlap_leaves_out_what_a_judge_did_not_decide() -> None:
-    overlap = flip_overlap(
-        {"one": (["A", "A", "A"], ["B", "B", "A"]), "two": (["A", "A", "ERROR"], ["B", "A", "A"])},
-        ["p", "q", "r"],
+    flips, judged = flip_overlap(
+        {"one": (["A", "A", "A"], ["B", "B", "A"]), "two": (["A", "A", "ERROR"], ["B", "A", "A"])}
     )
-    assert overlap.flip_count == [2, 1, 0]
-    assert overlap.judged_count == [2, 2, 1]
-    assert overlap.jaccard == [[1.0, 0.5], [0.5, 1.0]]
-    assert (overlap.all_flip, overlap.none_flip) == (1, 1)
+    assert flips.tolist() == [2, 1, 0]
+    assert judged.tolist() == [2, 2, 1]
 
 
 def test_consensus_of_two_judges_is_their_agreement() -> None:
@@ -101,30 +80,10 @@ def test_consensus_of_two_judges_is_their_agreement() -> None:
     result = consensus({"one": one, "two": two}, items)
     pair = jss(one, two, items)
     assert result.agreement == pytest.approx(pair.jss)
-    assert result.pairwise[0][1] == pytest.approx(pair.jss)
     assert result.n_prompts == pair.n_pairs
-    assert result.alpha == pytest.approx(krippendorff_alpha([one, two]))
+    assert result.alpha == pytest.approx(krippendorff_alpha([one, two], "nominal", ["A", "B"]))
 
 
 def test_consensus_of_three_judges_averages_their_pairs() -> None:
     result = consensus({"a": ["A", "A"], "b": ["A", "B"], "c": ["A", "B"]})
     assert result.agreement == pytest.approx((1 + 1 / 3) / 2)
-    assert result.pairwise == [[1.0, 0.5, 0.5], [0.5, 1.0, 1.0], [0.5, 1.0, 1.0]]
-    with pytest.raises(ValueError, match="at least two"):
-        consensus({"a": ["A"]})
-    with pytest.raises(ValueError, match="decisions of 'b' has 1 rows"):
-        consensus({"a": ["A", "B"], "b": ["A"]})
-
-
-@pytest.mark.parametrize(
-    "measure",
-    [
-        lambda labels: consensus({"x": ["A", "A"], "y": ["A", "B"]}, undecided=labels),
-        lambda labels: flip_overlap({"x": (["A"], ["B"])}, ["p"], undecided=labels),
-        lambda labels: krippendorff_alpha([["A", "B"], ["A", "A"]], missing=labels),
-    ],
-)
-def test_one_word_for_the_undecided_is_refused_since_it_contains_other_labels(measure) -> None:
-    with pytest.raises(ValueError, match="is 'UNCLEAR': pass a list"):
-        measure("UNCLEAR")
-    measure(["UNCLEAR"])

@@ -174,23 +174,3 @@ def test_a_system_never_decided_is_named():
     result = consequence(*columns(lambda i, s, t: None if s == "y" else 1.0))
     assert (result.winner_change_rate, result.winners) == (None, [])
     assert result.degenerate.endswith("for: y")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (([1.0, float("nan")], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is nan"),
-        (([1.0, "4"], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is '4'"),
-        (([1.0, float("inf")], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is inf"),
-        (([1.0, 10**400], ["x", "y"], ["1", "1"], [1, 1]), r"scores\[1\] is 1000"),
-        (([1.0, 2.0], ["x"], ["1", "1"], [1, 1]), "system_ids has 1 rows"),
-        (([1.0, 2.0], ["x", "y"], ["1"], [1, 1]), "template_ids has 1 rows"),
-        (([1.0, 2.0], ["x", None], ["1", "1"], [1, 1]), r"system_ids\[1\] is None"),
-        (([1.0, 2.0], ["x", "y"], ["1", "1"], [1]), "clusters"),
-        (([], [], [], []), "scores is empty"),
-        (("12", ["x"], ["1"], [1]), "scores is a str"),
-    ],
-)
-def test_bad_columns_are_refused(arguments, told):
-    with pytest.raises(ValueError, match=told):
-        consequence(*arguments)

@@ -54,11 +54,6 @@ def test_where_wordings_cannot_be_told_apart_there_is_no_interval(items, one, tw
     assert (found.low, found.high) == (None, None)
 
 
-def test_wordings_of_another_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="template_b has 1 rows and agree 2"):
-        two_way_interval([1, 0], [1, 2], ["x", "x"], ["y"])
-
-
 def test_a_judge_as_unsteady_when_asked_again_shows_no_difference() -> None:
     rng = np.random.default_rng(0)
     items = np.arange(200)
@@ -83,15 +78,11 @@ def test_without_repeats_and_with_one_cluster_nothing_is_claimed() -> None:
     assert delta_jss([1, 0], [1, 2], [], []) == (None, None, None, None)
     one = delta_jss([1, 0], [1, 1], [1, 1], [1, 1])
     assert (one.jss_repeat, one.delta, one.ci_low, one.ci_high) == (1.0, -0.5, None, None)
-    with pytest.raises(ValueError, match="both or neither"):
-        delta_jss([1, 0], [1, 2], [1], None)
 
 
 def test_how_rare_a_missed_wording_is() -> None:
     assert missed_wording(1) == pytest.approx(0.95)
     assert missed_wording(58) == pytest.approx(0.05, abs=1e-3)
-    with pytest.raises(ValueError, match="n_wordings is 0"):
-        missed_wording(0)
 
 
 def test_few_flips_spread_over_many_clusters_are_taken_as_independent() -> None:
@@ -111,35 +102,39 @@ def test_a_single_miss_leaves_a_share_of_99_and_995_percent_possible(items: int)
     assert found.low < (items - 1) / items
 
 
+def orders_of(decisions, items, orders, wordings=None):
+    return both_orders(
+        decisions, items, orders, wordings or [0] * len(decisions), cluster_ids=items
+    )
+
+
 def test_one_wording_in_both_orders_suffices() -> None:
     # Wording x is asked in both orders, y in one; x follows the item on 3 of 4 items.
     decisions = ["A", "B"] * 3 + ["A", "A"] + ["A"] * 4
     items = [1, 1, 2, 2, 3, 3, 4, 4, 1, 2, 3, 4]
-    found = both_orders(decisions, items, ["AB", "BA"] * 4 + ["AB"] * 4, ["x"] * 8 + ["y"] * 4)
+    found = orders_of(decisions, items, ["AB", "BA"] * 4 + ["AB"] * 4, ["x"] * 8 + ["y"] * 4)
     assert (found.n, found.n_items, found.n_templates, found.n_excluded) == (4, 4, 1, 0)
     assert (found.same_choice, found.first_position_rate) == (0.75, 5 / 8)
     assert found.same_choice_ci_low < 0.75 < found.same_choice_ci_high
 
 
 def test_always_first_with_one_exception_in_400_is_still_always_first() -> None:
-    found = both_orders(["A"] * 399 + ["B"], np.repeat(np.arange(200), 2), ["AB", "BA"] * 200)
+    found = orders_of(["A"] * 399 + ["B"], np.repeat(np.arange(200), 2), ["AB", "BA"] * 200)
     assert found.same_choice_ci_high < 0.05
     assert found.first_position_rate_ci_low > 0.97
 
 
 def test_both_orders_says_what_is_missing() -> None:
-    one_order = both_orders(["A", "B"], [1, 2], ["AB", "AB"])
+    one_order = orders_of(["A", "B"], [1, 2], ["AB", "AB"])
     assert one_order.n == 0
     assert one_order.degenerate.startswith("no item was judged in both orders")
-    ties = both_orders(["TIE", "A"], [1, 1], ["AB", "BA"])
+    ties = orders_of(["TIE", "A"], [1, 1], ["AB", "BA"])
     assert (ties.n, ties.n_excluded, ties.same_choice) == (0, 1, None)
-    alone = both_orders(["A", "B"], [1, 1], ["AB", "BA"])
+    alone = orders_of(["A", "B"], [1, 1], ["AB", "BA"])
     assert (alone.same_choice, alone.same_choice_ci_low) == (1.0, None)
     assert alone.degenerate == "one cluster: no interval"
 
 
-def test_later_repeats_are_left_aside_and_items_name_the_same_thing() -> None:
-    found = both_orders(["A", "B", "A"], [1, 1, 1], ["AB", "BA", "BA"])
+def test_later_repeats_are_left_aside() -> None:
+    found = orders_of(["A", "B", "A"], [1, 1, 1], ["AB", "BA", "BA"])
     assert (found.n, found.same_choice) == (1, 1.0)
-    by_item = both_orders(["A", "A"], [1, 1], ["AB", "BA"], labels="item")
-    assert (by_item.same_choice, by_item.first_position_rate) == (1.0, 0.5)

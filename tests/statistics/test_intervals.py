@@ -212,24 +212,6 @@ def test_the_mean_interval_of_clusters_is_statsmodels() -> None:
     assert (ours.low, ours.high) == pytest.approx((low, high), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: wilson_cluster([]), "agree is empty"),
-        (lambda: wilson_cluster([0, 2]), r"agree\[1\] is 2"),
-        (lambda: wilson_cluster([True, float("nan")]), r"agree\[1\] is nan"),
-        (lambda: wilson_cluster(["x"]), r"agree\[0\] is 'x'"),
-        (lambda: wilson_cluster([[True], [True]]), r"agree\[0\] is \[True\]"),
-        (lambda: wilson_cluster([True, False], ["a"]), "have 1 rows and the decisions 2"),
-        (lambda: bootstrap_mean([1.0, 2.0], n_resamples=2.5), "n_resamples is 2.5"),  # type: ignore[arg-type]
-        (lambda: mean_t_cluster([1.0, 2.0], confidence_level=1.0), "confidence_level is 1.0"),
-    ],
-)
-def test_bad_input_is_refused_with_its_place(call: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()  # type: ignore[operator]
-
-
 def test_one_cluster_has_no_interval_by_any_method() -> None:
     nothing = Interval(None, None)
     assert wilson_cluster([True, False], ["x", "x"]) == nothing
@@ -306,7 +288,7 @@ def test_equal_rows_given_as_counts_are_resampled_as_if_written_out() -> None:
         ([[1.0, 2.0], [3.0, "4"]], 2, r"x\[1\]\[1\] is '4'"),
         (iter([1.0, "2"]), 1, r"x\[1\] is '2'"),
         ([1.0, float("inf")], 1, r"x\[1\] is inf"),
-        ([1, 10**400], 1, "x cannot be read as numbers"),
+        ([1, 10**400], 1, "too large"),
         ([[1, 2], [3]], 2, r"x\[1\] has 1"),
         ([], 1, "x is empty"),
     ],

@@ -210,8 +210,6 @@ def test_two_conditions_cannot_hold_one_out_for_the_lower_bound():
     assert result.loso_mean_mean == pytest.approx(0.85)
     assert (result.loso_lcb_mean, result.loso_lcb_std) == (None, None)
     assert "two conditions" in result.degenerate
-    with pytest.raises(ValueError, match="at least three"):
-        lcb_sweep([[0.1, 0.9], [0.2, 0.8]])
 
 
 def test_conditions_in_which_everything_ties_are_counted_not_hidden():
@@ -241,5 +239,5 @@ def test_bad_rankings_are_refused_with_their_place(scores, options, told):
 
 def test_scores_whose_squares_overflow_are_refused_not_turned_into_infinity():
     for measure in (prompt_sensitivity, ranking_stability):
-        with pytest.raises(ValueError, match=r"predictions\[1\]\[2\] .* is -1e\+308"):
+        with pytest.raises(ValueError, match=r"predictions\[1\]\[2\] is -1e\+308"):
             measure([[1, 2, 3], [1, 2, -1e308]])

@@ -65,16 +65,3 @@ def test_pairs_without_a_decided_draw_are_left_out_and_single_draws_have_no_nois
     assert found.noise_floor is None
     assert found.net_flip_rate is None
     assert sampled_jss([[0, 0]], [[1, 0]]).jss is None
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "message"),
-    [
-        ([[1, 0]], [[1, 0], [0, 1]], "has shape"),
-        ([[0.5, 0.5]], [[1, 0]], r"draws_a\[0\]"),
-        ([[1, 0]], [[-1, 2]], r"draws_b\[0\]"),
-    ],
-)
-def test_what_is_no_count_of_draws_is_refused(a: object, b: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        sampled_jss(a, b)  # type: ignore[arg-type]

@@ -46,9 +46,7 @@ def test_one_row_per_cluster_has_the_exact_binomial_probability() -> None:
     ends = [wilson_from_sums(np.arange(100) < h, np.ones(100)) for h in hits]
     out = np.array([end.low > 0.8 or end.high < 0.8 for end in ends])  # type: ignore[operator]
     exact = binom.pmf(hits, 100, 0.9)[out].sum()
-    assert share_chances([ShareDesign(0.9)], 100, threshold=0.8)[0] == pytest.approx(
-        exact, abs=1e-9
-    )
+    assert share_chances(ShareDesign(0.9), 100, threshold=0.8) == pytest.approx(exact, abs=1e-9)
 
 
 def test_the_plan_grows_towards_the_threshold_and_ends_at_none() -> None:

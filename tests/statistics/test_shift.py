@@ -26,12 +26,3 @@ def test_nominal_labels_have_no_score_and_no_rows_no_figures() -> None:
     assert shift(["YES"], ["NO"], ["YES", "NO"]).score_shift is None
     nothing = shift([], [], ["YES", "NO"])
     assert (nothing.shift_rate, nothing.net_shift, nothing.n_pairs) == (None, {}, 0)
-
-
-@pytest.mark.parametrize(
-    ("base", "changed", "place"),
-    [(["YES"], [], "base has 1"), (["YES"], ["UNCLEAR"], r"changed\[0\] is 'UNCLEAR'")],
-)
-def test_wrong_rows_are_named(base: list[str], changed: list[str], place: str) -> None:
-    with pytest.raises(ValueError, match=place):
-        shift(base, changed, ["YES", "NO"])

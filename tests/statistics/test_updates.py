@@ -79,18 +79,3 @@ def test_threshold_where_nothing_passed() -> None:
     found = keep_pass_rate([1, 2, 3], [2, 3, 5], 4)
     assert (found.pass_rate, found.unchanged_rate, found.kept_rate) == (0, 1 / 3, 0)
     assert found.new_threshold > 5
-
-
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda: excess_moves([1, 2], [0, 1], [1], [0]), r"moved\[1\]"),
-        (lambda: excess_moves([1], [0, 1], [1], [0]), "clusters"),
-        (lambda: excess_moves([1], [0], [1], [0], error=1), "level"),
-        (lambda: keep_pass_rate([1.0], [1.0, 2.0], 1), "2"),
-        (lambda: keep_pass_rate([1.0], [float("nan")], 1), r"new\[0\]"),
-    ],
-)
-def test_bad_input_is_named(call, named) -> None:
-    with pytest.raises(ValueError, match=named):
-        call()

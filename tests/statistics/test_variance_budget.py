@@ -100,16 +100,3 @@ def test_without_noise_without_reruns_and_with_one_cluster() -> None:
     assert high > 0.3
     one = variance_budget(y, ["a"] * 4, {"wording": (y, y, ["a"] * 4)})
     assert one.intervals["item"] == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("base", "pairs", "reason"),
-    [
-        ([1], {"wording": ([1], [1], ["a"])}, "at least two"),
-        ([1, 2], {}, "no rows"),
-        ([1, 2], {"order": ([1, 2], [1], ["a", "b"])}, "order: 2 and 1"),
-    ],
-)
-def test_wrong_input_is_named(base: list[int], pairs: dict, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        variance_budget(base, ["a", "b"][: len(base)], pairs)

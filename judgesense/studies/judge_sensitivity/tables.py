@@ -261,13 +261,12 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
             words = {case.judge: case.stream.words(labels) for case in cases}
             if not all(len(one) for one, _ in words.values()):
                 continue
-            overlap = flip_overlap(
-                {judge: (one.tolist(), two.tolist()) for judge, (one, two) in words.items()},
-                list(range(len(first.pairs))),
+            flips, judged = flip_overlap(
+                {judge: (one.tolist(), two.tolist()) for judge, (one, two) in words.items()}
             )
             counts, inverted = Counter[int](), Counter[int]()
             for count, total, mixed in zip(
-                overlap.flip_count, overlap.judged_count, first.with_inverted, strict=True
+                flips.tolist(), judged.tolist(), first.with_inverted, strict=True
             ):
                 if total:
                     counts[count] += 1
