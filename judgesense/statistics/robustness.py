@@ -220,12 +220,9 @@ def coefficients_of_variation(table: Floats) -> Floats:
     >>> coefficients_of_variation(np.array([[1.0, 3.0], [2.0, 2.0]])).round(3).tolist()
     [0.5, 0.0]
     """
-    # The ratio does not depend on the scale; on a scale of 1 nothing overflows.
-    scale = np.abs(table).max(axis=1, keepdims=True)
-    rows = table / np.where(scale == 0, 1.0, scale)
-    mean = rows.mean(axis=1)
-    result = np.full(len(rows), np.nan)
-    np.divide(rows.std(axis=1), mean, out=result, where=mean > 0)
+    mean = table.mean(axis=1)
+    result = np.full(len(table), np.nan)
+    np.divide(table.std(axis=1), mean, out=result, where=mean > 0)
     result[(table == table[:, :1]).all(axis=1)] = 0.0
     return result
 
@@ -242,8 +239,7 @@ def _checked(scores: Any, references: Any, round_references: bool) -> tuple[Floa
 
 
 def _within(table: Floats, human: Floats, tolerance: float) -> Floats:
-    with np.errstate(over="ignore"):
-        distance = np.abs(table - human[:, None])
+    distance = np.abs(table - human[:, None])
     return (distance <= tolerance + _SLACK).astype(np.float64)
 
 
