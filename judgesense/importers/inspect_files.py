@@ -11,7 +11,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,20 @@ class Evaluation(Shape):
     task_args: dict[str, Any] | None = None
     model_roles: dict[str, Any] | None = None
     scorers: list[Scorer] | None = None
-    status: str | None = None
-    version: int | None = None
     model_base_url: str | None = None
+
+
+class Log(Shape):
+    """A log; in an archive, its samples are apart."""
+
+    eval: Evaluation
+    samples: list[Any] | None = None
+
+
+class Attachments(Shape):
+    """The texts that a sample keeps apart."""
+
+    attachments: dict[str, Any] | None = None
 
 
 class Output(Shape):
@@ -138,51 +149,33 @@ class Sample(Shape):
 
 
 def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
-    """A log's header, and its samples with their places, read as they are asked for.
+    """A log's header, and its samples with their places, read as they are needed.
 
     Raises JudgeSenseError for a file that is not an Inspect log, is damaged or unfinished, and for
     a sample that does not have the shape of one.
     """
     require_file(path)
     if zipfile.is_zipfile(path):
-        with _archive(path) as archive:
-            names = archive.namelist()
-            if "header.json" not in names:
-                raise JudgeSenseError(
-                    f"{path}: the log is unfinished (no header.json); recover it with: "
-                    "inspect log recover"
-                )
-            header = _member(archive, path, "header.json")
-        return _evaluation(header, path), _zipped(path, names)
-    log = read_json(path)
-    if not isinstance(log, dict) or "eval" not in log:
-        raise JudgeSenseError(f"{path}: not an Inspect log (it has no 'eval')")
-    listed = log.get("samples") or []
-    if not isinstance(listed, list):
-        raise JudgeSenseError(f"{path}, samples: expected a list, found {str(listed)[:40]!r}")
-    return _evaluation(log, path), (
-        (place := f"{path}, sample {n}", _sample(sample, place))
-        for n, sample in enumerate(listed, 1)
-    )
-
-
-def _evaluation(log: Any, path: Path) -> Evaluation:
-    header = log if isinstance(log, dict) else {}
-    values = header.get("eval")
-    if isinstance(values, dict):
-        values = {**values, "status": header.get("status"), "version": header.get("version")}
-    return fit(Evaluation, values, f"{path}, eval", "the header of an Inspect log")
+        archive = _Archive(path)
+        if "header.json" not in archive.names:
+            raise JudgeSenseError(
+                f"{path}: the log is unfinished (no header.json); recover it with: "
+                "inspect log recover"
+            )
+        log = fit(Log, archive.read("header.json"), str(path), "an Inspect log")
+        samples = _zipped(archive)
+    else:
+        log = fit(Log, read_json(path), str(path), "an Inspect log")
+        listed = enumerate(log.samples or [], 1)
+        samples = ((f"{path}, sample {n}", sample) for n, sample in listed)
+    return log.eval, ((place, _sample(values, place)) for place, values in samples)
 
 
 def _sample(values: Any, place: str) -> Sample:
     if isinstance(values, dict):
-        read = {name: values[name] for name in Sample.model_fields if name in values}
-        if values.get("output") is None:
-            read.pop("output", None)
-        attachments = values.get("attachments") or {}
-        if not isinstance(attachments, dict):
-            raise JudgeSenseError(f"{place}, attachments: expected an object of texts")
-        values = _resolved(read, attachments)
+        attachments = fit(Attachments, values, place, "a sample of an Inspect log").attachments
+        needed = {name: values[name] for name in Sample.model_fields if name in values}
+        values = _resolved(needed, attachments or {})
     return fit(Sample, values, place, "a sample of an Inspect log")
 
 
@@ -197,66 +190,61 @@ def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
     return value
 
 
-def _zipped(path: Path, names: Sequence[str]) -> Iterator[tuple[str, Sample]]:
-    with _archive(path) as archive:
-        for name in sorted(names):
-            if _WHOLE.fullmatch(name):
-                values = _member(archive, path, name)
-            elif shell := _SHELL.fullmatch(name):
-                values = _chunked(archive, path, shell[1], names)
-            else:
-                continue
-            place = f"{path}, {name}"
-            yield place, _sample(values, place)
+def _zipped(archive: _Archive) -> Iterator[tuple[str, Any]]:
+    for name in sorted(archive.names):
+        if _WHOLE.fullmatch(name):
+            yield f"{archive.path}, {name}", archive.read(name)
+        elif shell := _SHELL.fullmatch(name):
+            try:
+                yield f"{archive.path}, {name}", _chunked(archive, shell[1])
+            except TypeError as error:
+                raise JudgeSenseError(f"{archive.path}, {name}: not a sample ({error})") from error
 
 
-def _chunked(archive: zipfile.ZipFile, path: Path, folder: str, names: Sequence[str]) -> Any:
+def _chunked(archive: _Archive, folder: str) -> dict[str, Any]:
     """A sample that is a folder: its shell, metadata and attachments."""
-    values = _member(archive, path, f"{folder}/sample.json")
-    if not isinstance(values, dict):
-        return values
-    if (metadata := f"{folder}/metadata.json") in names:
-        values["metadata"] = _member(archive, path, metadata)
+    values = archive.read(f"{folder}/sample.json")
+    fit(Shape, values, f"{archive.path}, {folder}/sample.json", "a sample of an Inspect log")
+    if (metadata := f"{folder}/metadata.json") in archive.names:
+        values = {**values, "metadata": archive.read(metadata)}
     start = f"{folder}/attachments/"
-    chunks = [name for name in names if name.startswith(start)]
+    chunks = [name for name in archive.names if name.startswith(start)]
     chunks.sort(key=lambda name: int(re.sub(r"\D", "", name.removeprefix(start)) or 0))
-    texts: list[Any] = []
-    for name in chunks:
-        chunk = _member(archive, path, name)
-        if not isinstance(chunk, list):
-            raise JudgeSenseError(f"{path}, {name}: expected a list of texts")
-        texts += chunk
+    texts = [text for name in chunks for text in archive.read(name)]
     return {**values, "attachments": {str(at): text for at, text in enumerate(texts)}}
 
 
-def _archive(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except _DAMAGE as error:
-        raise JudgeSenseError(f"{path}: a damaged archive ({error})") from error
+class _Archive:
+    """A zip archive of JSON files; reading raises JudgeSenseError for a damaged one."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except _DAMAGE as error:
+            raise JudgeSenseError(f"{path}: a damaged archive ({error})") from error
+        self.names = self._zip.namelist()
 
-def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
-    try:
-        info = archive.getinfo(name)
-        if info.compress_type == _ZSTD:
-            content = pa.CompressedInputStream(
-                pa.BufferReader(_compressed(path, info)), "zstd"
-            ).read()
-        else:
-            content = archive.read(name)
-    except _DAMAGE as error:
-        raise JudgeSenseError(f"{path}, {name}: damaged ({error})") from error
-    return parse_json(content, f"{path}, {name}")
+    def read(self, name: str) -> Any:
+        """The value of a JSON file in the archive."""
+        try:
+            info = self._zip.getinfo(name)
+            if info.compress_type == _ZSTD:
+                raw = pa.BufferReader(self._compressed(info))
+                content = pa.CompressedInputStream(raw, "zstd").read()
+            else:
+                content = self._zip.read(name)
+        except _DAMAGE as error:
+            raise JudgeSenseError(f"{self.path}, {name}: damaged ({error})") from error
+        return parse_json(content, f"{self.path}, {name}")
 
-
-def _compressed(path: Path, info: zipfile.ZipInfo) -> bytes:
-    """The compressed bytes of a member, which follow its local header."""
-    with path.open("rb") as source:
-        source.seek(info.header_offset + 26)
-        name_length, extra_length = struct.unpack("<HH", source.read(4))
-        source.seek(name_length + extra_length, 1)
-        return source.read(info.compress_size)
+    def _compressed(self, info: zipfile.ZipInfo) -> bytes:
+        """The compressed bytes of a member, which follow its local header."""
+        with self.path.open("rb") as source:
+            source.seek(info.header_offset + 26)
+            name_length, extra_length = struct.unpack("<HH", source.read(4))
+            source.seek(name_length + extra_length, 1)
+            return source.read(info.compress_size)
 
 
 def _content(message: Any) -> str | None:

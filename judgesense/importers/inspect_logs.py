@@ -51,8 +51,8 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     found = list(samples)
     if not found:
         raise JudgeSenseError(
-            f"{path}: the log has no samples (status: {evaluation.status}); was it written with "
-            "log_samples off, or read with header_only?"
+            f"{path}: the log has no samples; was it written with log_samples off, or read with "
+            "header_only?"
         )
     graders = _graders(evaluation, [sample for _, sample in found])
     if options.pick is not None:

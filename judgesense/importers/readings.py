@@ -5,13 +5,14 @@ Rows that differ in nothing that a verdict depends on are read once.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
@@ -22,12 +23,12 @@ Parser = Callable[[str, tuple[str, ...]], str]
 
 LONGEST = 60
 """In characters; a longer text is shown by its ends."""
-_NEAR, _ENDS = 200, 2_000
+_ENDS = 500
 _STATUS = {UNCLEAR: "unclear", REFUSED: "refused", ERROR: "error"}
 _OF_STATUS = {status: word for word, status in _STATUS.items()}
 
 
-class _Said(NamedTuple):
+class _Answer(NamedTuple):
     """What a verdict depends on. ``text`` is None where the decision is a label already."""
 
     task: str
@@ -41,7 +42,7 @@ class _Said(NamedTuple):
     best: str | None
 
 
-class _Read(NamedTuple):
+class _Reading(NamedTuple):
     """What a row is read as: columns of the decision log."""
 
     raw_decision: str
@@ -69,75 +70,86 @@ class Readings:
 
         Raises JudgeSenseError, with the row's place, for gold or a decision that is no label.
         """
-        texts = _values(table, "raw_text")
-        told = _Told(table["option_logprobs"].combine_chunks())
-        said = self._said(table, texts, told)
-        numbers: dict[_Said, int] = {}
-        codes = [numbers.setdefault(row, len(numbers)) for row in said]
+        texts, tasks = _values(table, "raw_text"), _values(table, "task")
+        best, mass, margin = _of_options(table["option_logprobs"].combine_chunks())
+        answers = self._answers(table, tasks, texts, best)
+        numbers: dict[_Answer, int] = {}
+        codes = [numbers.setdefault(answer, len(numbers)) for answer in answers]
         sizes = np.bincount(codes, minlength=len(numbers)).tolist()
-        read = []
-        for number, (row, size) in enumerate(zip(numbers, sizes, strict=True)):
+        readings = []
+        for number, (answer, size) in enumerate(zip(numbers, sizes, strict=True)):
             try:
-                read.append(self._read(row, size))
+                readings.append(self._read(answer, size))
             except JudgeSenseError as error:
                 place = table["place"][codes.index(number)]
                 raise JudgeSenseError(f"{place}, {error}") from error
-            self.counts[row.task][read[-1].status] += size
-        self._show(said, texts, codes, read)
+            self.counts[answer.task][readings[-1].status] += size
+        raws = _values(table, "raw_decision")
+        shown = (
+            None if text is None and raw is None else _short(text or raw)
+            for text, raw in zip(texts, raws, strict=True)
+        )
+        for (text, code, task), count in Counter(zip(shown, codes, tasks, strict=True)).items():
+            if text is not None:
+                self.shown[task][text, readings[code].raw_decision] += count
         at = pa.array(codes, pa.int32())
-        for name, values in zip(_Read._fields, zip(*read, strict=True), strict=True):
+        for name, values in zip(_Reading._fields, zip(*readings, strict=True), strict=True):
             table = _with(table, name, pa.array(values, pa.string()).take(at))
-        table = _with(table, "option_mass", told.filled(table["option_mass"], told.mass))
-        table = _with(table, "margin", told.filled(table["margin"], told.margin))
+        for name, figures in (("option_mass", mass), ("margin", margin)):
+            own = pa.array(figures, mask=np.isnan(figures))
+            table = _with(table, name, pc.coalesce(table[name], own))
         return table.select(SCHEMA.names)
 
-    def _said(self, table: pa.Table, texts: list[str | None], told: _Told) -> list[_Said]:
-        tasks, raws = _values(table, "task"), _values(table, "raw_decision")
-        labels = {
+    def _answers(
+        self, table: pa.Table, tasks: list[str], texts: list[str | None], best: list[str | None]
+    ) -> list[_Answer]:
+        raws = _values(table, "raw_decision")
+        is_read = {
             (task, raw): raw is not None
             and (raw in UNDECIDED or _label(raw, self._spaces[task], is_label) != UNCLEAR)
             for task, raw in set(zip(tasks, raws, strict=True))
         }
         needed = (
-            None if labels[task, raw] else text
+            None if is_read[task, raw] else text
             for task, raw, text in zip(tasks, raws, texts, strict=True)
         )
         return list(
             map(
-                _Said, tasks, _values(table, "status"), raws, needed, _values(table, "decision"),
+                _Answer, tasks, _values(table, "status"), raws, needed, _values(table, "decision"),
                 _values(table, "gold"), table["gold_flips"].to_pylist(), _values(table, "error"),
-                told.best(),
+                best,
             )
         )  # fmt: skip
 
-    def _read(self, row: _Said, size: int) -> _Read:
+    def _read(self, answer: _Answer, size: int) -> _Reading:
         """The verdict of some rows; their place stands before an error's text."""
-        labels = self._spaces[row.task]
-        raw, error = row.raw, row.error
-        if row.status in _OF_STATUS:
-            raw = _OF_STATUS[row.status]
+        labels = self._spaces[answer.task]
+        raw, error = answer.raw, answer.error
+        if answer.status in _OF_STATUS:
+            raw = _OF_STATUS[answer.status]
         elif raw is not None and raw not in UNDECIDED:
             raw = _label(raw, labels, is_label)
             if raw == UNCLEAR:
-                raw = _label(row.text or str(row.raw), labels, self._parse)
-        elif raw is None and row.decision is not None:
-            raw = _label(row.decision, labels, is_label)
-        elif raw is None and row.text is not None:
-            raw = _label(row.text, labels, self._parse)
-        elif raw is None and row.best is not None:
-            raw = _label(row.best, labels, is_label)
+                raw = _label(answer.text or str(answer.raw), labels, self._parse)
+        elif raw is None and answer.decision is not None:
+            raw = _label(answer.decision, labels, is_label)
+        elif raw is None and answer.text is not None:
+            raw = _label(answer.text, labels, self._parse)
+        elif raw is None and answer.best is not None:
+            raw = _label(answer.best, labels, is_label)
         elif raw is None:
             raw, error = ERROR, error or "the log has no decision"
-        if raw == UNCLEAR and row.status is None and row.raw not in UNDECIDED:
-            self.unknown[row.task][str(row.raw or row.text or row.decision)[:60]] += size
-        gold, decision = row.gold, row.decision
+        if raw == UNCLEAR and answer.status is None and answer.raw not in UNDECIDED:
+            unknown = str(answer.raw or answer.text or answer.decision)[:LONGEST]
+            self.unknown[answer.task][unknown] += size
+        gold, decision = answer.gold, answer.decision
         if gold is not None:
-            gold = self._own(gold, "gold", row.task)
+            gold = self._require_label(gold, "gold", answer.task)
         if decision is not None and decision not in UNDECIDED:
-            decision = self._own(decision, "decision", row.task)
-        if row.gold_flips and len(labels) == 2 and gold is not None:
+            decision = self._require_label(decision, "decision", answer.task)
+        if answer.gold_flips and len(labels) == 2 and gold is not None:
             gold = labels[1 - labels.index(gold)]
-        return _Read(
+        return _Reading(
             raw_decision=raw,
             decision=raw if raw in UNDECIDED or decision is None else decision,
             status=_STATUS.get(raw, "ok"),
@@ -145,105 +157,36 @@ class Readings:
             error=error,
         )
 
-    def _own(self, value: str, name: str, task: str) -> str:
+    def _require_label(self, value: str, name: str, task: str) -> str:
         labels = self._spaces[task]
-        found = _label(value, labels, is_label)
-        if found == UNCLEAR:
+        label = _label(value, labels, is_label)
+        if label == UNCLEAR:
             raise JudgeSenseError(
                 f"{name}: {value!r} is not one of the labels {', '.join(labels)} of task {task!r}"
             )
-        return found
-
-    def _show(
-        self,
-        said: Sequence[_Said],
-        texts: Sequence[str | None],
-        codes: Sequence[int],
-        read: Sequence[_Read],
-    ) -> None:
-        """Count the answers with what they were read as."""
-        ends: dict[str, str] = {}
-
-        def short(text: str | None) -> str | None:
-            if text is None or len(text) > LONGEST:
-                return text and _short(text)
-            return ends.get(text) or ends.setdefault(text, _short(text))
-
-        shown = (short(text or row.raw) for row, text in zip(said, texts, strict=True))
-        for (text, code, task), count in Counter(
-            zip(shown, codes, (row.task for row in said), strict=True)
-        ).items():
-            if text is not None:
-                self.shown[task][text, read[code].raw_decision] += count
+        return label
 
 
-class _Told:
-    """The options' log-probabilities of a table's rows, as flat arrays."""
-
-    def __init__(self, lists: Any) -> None:
-        # A null list has no length, and the slots below it may be another's.
-        self._rows = np.flatnonzero(lists.value_lengths().fill_null(0).to_numpy() > 0)
-        self._n, flat = len(lists), lists.flatten()
-        self._names = flat.field("option").to_pylist()
-        self._values = flat.field("logprob").to_numpy(zero_copy_only=False)
-        self._lengths = lists.value_lengths().fill_null(0).to_numpy()[self._rows]
-        self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]]).astype(np.int64)
-
-    def best(self) -> list[str | None]:
-        """The first of each row's most likely options."""
-        found: list[str | None] = [None] * self._n
-        for rows, values, starts in self._groups():
-            for row, at in zip(rows.tolist(), (starts + values.argmax(1)).tolist(), strict=True):
-                found[row] = self._names[at]
-        return found
-
-    def mass(self) -> tuple[Any, Any]:
-        """Rows, and the probability of all options together."""
-        found = []
-        for rows, values, _ in self._groups():
-            ordered = -np.sort(-values, axis=1)
-            # math.exp, since NumPy's differs in the last bit; largest first, as Python adds.
-            shares = np.array(list(map(math.exp, ordered.ravel()))).reshape(ordered.shape)
-            total = shares[:, 0]
-            for share in shares.T[1:]:
-                total = total + share
-            found.append((rows, np.minimum(1.0, total)))
-        return _joined(found)
-
-    def margin(self) -> tuple[Any, Any]:
-        """Rows with two options or more, and the difference of the best two."""
-        found = []
-        for rows, values, _ in self._groups():
-            if values.shape[1] > 1:
-                ordered = -np.sort(-values, axis=1)
-                with np.errstate(invalid="ignore"):
-                    found.append((rows, ordered[:, 0] - ordered[:, 1]))
-        return _joined(found)
-
-    def filled(self, column: pa.ChunkedArray, figures: Callable[[], tuple[Any, Any]]) -> pa.Array:
-        """A column with the figures where it has none."""
-        if not len(self._rows) or not column.null_count:
-            return column.combine_chunks()
-        values = column.to_numpy(zero_copy_only=False).copy()
-        missing = column.is_null().to_numpy()
-        rows, found = figures()
-        empty = missing[rows]
-        values[rows[empty]], missing[rows[empty]] = found[empty], False
-        return pa.array(values, pa.float64(), mask=missing)
-
-    def _groups(self) -> Any:
-        """Rows with the same number of options: their places, values and starts."""
-        for length in np.unique(self._lengths).tolist():
-            own = self._lengths == length
-            starts = self._starts[own]
-            yield self._rows[own], self._values[starts[:, None] + np.arange(length)], starts
-
-
-def _joined(found: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    if not found:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    rows, values = zip(*found, strict=True)
-    return np.concatenate(rows), np.concatenate(values)
+def _of_options(lists: pa.ListArray) -> tuple[list[str | None], Any, Any]:
+    """By row: the most likely option, the probability of all, and the distance of the best two in
+    nats; None and NaN where there is none."""
+    best = np.full(len(lists), None, dtype=object)
+    mass, margin = np.full((2, len(lists)), np.nan)
+    lengths = lists.value_lengths().fill_null(0).to_numpy()
+    rows = np.flatnonzero(lengths)
+    if not len(rows):
+        return best.tolist(), mass, margin
+    lengths, options = lengths[rows], lists.flatten()
+    values = options.field("logprob").to_numpy(zero_copy_only=False)
+    names = options.field("option").to_numpy(zero_copy_only=False)
+    starts = np.cumsum(lengths) - lengths
+    likely = np.lexsort((-values, np.repeat(rows, lengths)))
+    best[rows] = names[likely[starts]]
+    mass[rows] = np.minimum(1.0, np.add.reduceat(np.exp(values), starts))
+    two = lengths > 1
+    with np.errstate(invalid="ignore"):
+        margin[rows[two]] = values[likely[starts[two]]] - values[likely[starts[two] + 1]]
+    return best.tolist(), mass, margin
 
 
 def _values(table: pa.Table, name: str) -> list[Any]:
@@ -251,23 +194,20 @@ def _values(table: pa.Table, name: str) -> list[Any]:
     column = table[name]
     if column.null_count == len(column):
         return [None] * len(column)
-    found: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
-    return found
+    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+    return values
 
 
-def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+def _with(table: pa.Table, name: str, values: Any) -> pa.Table:
     return table.set_column(SCHEMA.get_field_index(name), SCHEMA.field(name), values)
 
 
+@lru_cache(maxsize=1024)
 def _short(text: str) -> str:
     """A text on one line; of a long one, both ends, since a verdict is at one of them."""
-    half = (LONGEST - 5) // 2
     if len(text) > 2 * _ENDS:
-        for near in (_NEAR, _ENDS):
-            head, tail = (" ".join(end.split()) for end in (text[:near], text[-near:]))
-            if min(len(head), len(tail)) > half:
-                return f"{head[:half]} ... {tail[-half:]}"
-    line = " ".join(text.split())
+        text = f"{text[:_ENDS]} {text[-_ENDS:]}"
+    line, half = " ".join(text.split()), (LONGEST - 5) // 2
     return line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}"
 
 
