@@ -45,15 +45,6 @@ def test_no_prompt_is_judged_that_no_pair_needs(embedded: Benchmark) -> None:
     assert judged == needed
 
 
-def test_limit_keeps_so_many_items_a_task(embedded: Benchmark) -> None:
-    chosen = embedded.select(["relevance", "coherence"], limit=4)
-    counts = {
-        task: len(pc.unique(chosen.pairs.filter(pc.field("task") == task)["item_id"]))
-        for task in chosen.tasks
-    }
-    assert counts == {"relevance": 4, "coherence": 4}
-
-
 def test_a_task_without_pairs_keeps_its_prompts_and_obeys_the_limit(embedded: Benchmark) -> None:
     wording = pc.field("template_id").isin(["coherence-1"])
     one = embedded.prompts.filter(wording | (pc.field("task") == "relevance"))

@@ -6,7 +6,6 @@ import json
 import math
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,11 +13,8 @@ import pytest
 import judgesense
 from judgesense.cli import main
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import parse_nodes
 from judgesense.files.tables import in_schema
-from judgesense.metric_modules.registry import METRICS
 from judgesense.run_folder.folder import PAIR_SCHEMA, Run
-from judgesense.statistics.prediction_powered import naive_influence
 from judgesense.systems import verdict_table
 
 
@@ -73,17 +69,6 @@ def test_a_file_that_cannot_be_used_is_one_line(monkeypatch, capsys) -> None:
     assert "gone.parquet" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("rows", [np.array("YES"), str, 5, b"YES"], ids=["0-d", "class", "5", "b"])
-@pytest.mark.parametrize("name", sorted(METRICS))
-def test_a_metric_names_an_argument_that_is_no_list(name: str, rows: object) -> None:
-    function = METRICS[name].function
-    given = {"predictions": rows}
-    if name not in ("prompt_sensitivity", "ranking_stability"):
-        given["references"] = ["YES"]
-    with pytest.raises(ValueError, match="predictions"):
-        function(**given)
-
-
 @pytest.mark.parametrize("n_options", [0, 27, 2.5, "4", None, True, math.nan])
 def test_match_answers_names_a_wrong_number_of_options(n_options: object) -> None:
     with pytest.raises(JudgeSenseError, match="n_options"):
@@ -94,14 +79,3 @@ def test_match_answers_names_a_wrong_number_of_options(n_options: object) -> Non
 def test_match_answers_names_options_that_are_no_texts(options: object) -> None:
     with pytest.raises(JudgeSenseError, match="options"):
         judgesense.match_answers(["A"], ["A"], options=options)
-
-
-def test_wordings_that_leave_nothing_without_one_have_no_spread() -> None:
-    only = np.full((3, 3), np.nan)
-    only[:, 0] = [0.0, 1.0, 1.0]
-    assert naive_influence(only).without is None
-
-
-def test_yaml_of_half_a_character_is_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="--set: character"):
-        parse_nodes("a: \udce9", "--set")

@@ -1,4 +1,4 @@
-"""Logs that lm-eval and Inspect themselves wrote, and OpenAI's batch output."""
+"""Logs that lm-eval itself wrote, and OpenAI's batch output."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -196,108 +195,6 @@ def test_a_folder_or_line_that_is_no_lm_eval_log_is_refused(tmp_path: Path) -> N
         JudgeSenseError, match=r"line 1, doc_id: not a sample of lm-eval 0.4.* missing"
     ):
         import_log(tmp_path, "lm-eval", tmp_path / "out")
-
-
-INSPECT = """
-import sys
-from inspect_ai import Task, eval
-from inspect_ai.dataset import Sample
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from inspect_ai.scorer import choice, match
-from inspect_ai.solver import generate, multiple_choice
-
-def said(text, stop="stop"):
-    output = ModelOutput.from_content("mockllm/model", text, stop_reason=stop)
-    output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
-    return output
-
-def run(task, outputs, form, epochs=1):
-    model = get_model("mockllm/model", custom_outputs=outputs)
-    eval(task, model=model, log_dir=sys.argv[1] + "/" + task.name, log_format=form,
-         display="none", epochs=epochs, fail_on_error=False)
-
-samples = [Sample(id=f"s{i}", input=f"Which? {i}", choices=["first", "second"], target="AB"[i % 2],
-                  metadata={"order": ["AB", "BA"][i // 2], "item": i % 2}) for i in range(4)]
-preference = Task(name="preference", dataset=samples, solver=multiple_choice(), scorer=choice())
-run(preference, [said(f"ANSWER: {x}") for x in "ABAA"], "eval")
-samples = [Sample(id=i, input=f"Claim {i}?", target=["YES", "Yes"]) for i in range(4)]
-factuality = Task(name="factuality", dataset=samples, solver=generate(), scorer=match())
-run(factuality, [said(x) for x in ("YES", "no", "hm", "YES")] +
-    [said("NO", "max_tokens"), said("I refuse", "content_filter"), said("YES")], "json", epochs=2)
-"""
-
-
-@pytest.fixture(scope="module")
-def inspect_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Logs that Inspect itself wrote with its mock model: preference (.eval), factuality (.json).
-
-    The mock runs out of answers before the last sample, which fails.
-    """
-    pytest.importorskip("inspect_ai")
-    folder = tmp_path_factory.mktemp("inspect")
-    done = subprocess.run(
-        [sys.executable, "-c", INSPECT, str(folder)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return folder
-
-
-@pytest.mark.slow
-def test_an_inspect_eval_log_arrives_with_orders_and_targets(
-    inspect_logs: Path, tmp_path: Path
-) -> None:
-    import_log(
-        inspect_logs / "preference",
-        "inspect",
-        tmp_path / "out",
-        columns={"item_id": "metadata.item"},
-    )
-    rows = read_log(tmp_path / "out").to_pylist()
-    assert [(r["item_id"], r["order"], r["gold"]) for r in rows] == [
-        ("0", "AB", "A"), ("1", "AB", "B"), ("0", "BA", "A"), ("1", "BA", "B"),
-    ]  # fmt: skip
-    assert sorted(row["decision"] for row in rows) == ["A", "A", "A", "B"]
-    assert {(row["input_tokens"], row["output_tokens"]) for row in rows} == {(7, 3)}
-    assert {row["judge"] for row in rows} == {"mockllm/model"}
-
-
-@pytest.mark.slow
-def test_inspects_epochs_stops_and_failed_samples_are_kept(
-    inspect_logs: Path, tmp_path: Path
-) -> None:
-    record = import_log(
-        inspect_logs / "factuality", "inspect", tmp_path / "out", labels=["YES", "NO"], parse=parse
-    )
-    rows = read_log(tmp_path / "out").to_pylist()
-    assert len(rows) == 8
-    assert record["repeats"] == 2
-    assert record["counts"]["factuality"] == {"ok": 5, "unclear": 1, "refused": 1, "error": 1}
-    assert sorted(row["raw_text"] or "" for row in rows if row["status"] == "ok") == [
-        "NO", "YES", "YES", "YES", "no",
-    ]  # fmt: skip
-    assert [row["raw_text"] for row in rows if row["truncated"]] == ["NO"]
-    (failed,) = [row for row in rows if row["status"] == "error"]
-    assert "ran out of values" in failed["error"]
-
-
-@pytest.mark.slow
-def test_the_scorer_to_read_must_exist(inspect_logs: Path, tmp_path: Path) -> None:
-    with pytest.raises(JudgeSenseError, match="'x'; choose one of choice"):
-        import_log(inspect_logs / "preference", "inspect", tmp_path / "out", pick="x")
-
-
-def test_what_is_no_inspect_log_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text("{}", "utf-8")
-    with pytest.raises(JudgeSenseError, match="not an Inspect log"):
-        import_log(tmp_path / "a.json", "inspect", tmp_path / "out")
-    with zipfile.ZipFile(tmp_path / "b.eval", "w") as archive:
-        archive.writestr("_journal/start.json", "{}")
-    with pytest.raises(JudgeSenseError, match="the log is unfinished"):
-        import_log(tmp_path / "b.eval", "inspect", tmp_path / "out")
-    with zipfile.ZipFile(tmp_path / "c.eval", "w") as archive:
-        archive.writestr("header.json", '{"eval": {"model": "m", "task": "t"}, "status": "error"}')
-    with pytest.raises(JudgeSenseError, match="no samples"):
-        import_log(tmp_path / "c.eval", "inspect", tmp_path / "out")
 
 
 def batch_line(custom_id: str, body: dict[str, Any] | None, status: int = 200) -> str:

@@ -1,4 +1,4 @@
-"""Logs of model-graded evaluations: the judge is the grader, and its verdicts are the decisions."""
+"""Inspect's, promptfoo's and DeepEval's logs: the grader's verdicts are the decisions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from judgesense.answers import parse
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.log import import_log
@@ -23,11 +24,13 @@ from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.log._recorders.chunked import convert_eval_logs_to_chunked
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from inspect_ai.scorer import includes, model_graded_fact, model_graded_qa
-from inspect_ai.solver import generate
+from inspect_ai.scorer import choice, includes, match, model_graded_fact, model_graded_qa
+from inspect_ai.solver import generate, multiple_choice
 
-def mock(name, texts):
+def mock(name, texts, stops=()):
     outputs = [ModelOutput.from_content("mockllm/" + name, text) for text in texts]
+    for output, stop in zip(outputs, stops):
+        output.choices[0].stop_reason = stop
     for output in outputs:
         output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
     return get_model("mockllm/" + name, custom_outputs=outputs, memoize=False)
@@ -60,6 +63,19 @@ found = {
     "own": run("own", "eval", model_graded_qa(),
                [text for pair in zip(other, grades) for text in pair][:8]),
 }
+def plain(task, model, form, epochs=1):
+    eval(task, model=model, log_dir=f"{sys.argv[1]}/{task.name}", log_format=form, display="none",
+         epochs=epochs, fail_on_error=False, max_samples=1)
+
+pairs = [Sample(id=f"s{i}", input=f"Which? {i}", choices=["first", "second"], target="AB"[i % 2],
+                metadata={"order": ["AB", "BA"][i // 2], "item": i % 2}) for i in range(4)]
+plain(Task(name="preference", dataset=pairs, solver=multiple_choice(), scorer=choice()),
+      mock("model", [f"ANSWER: {x}" for x in "ABAA"]), "eval")
+claims = [Sample(id=i, input=f"Claim {i}?", target=["YES", "Yes"]) for i in range(4)]
+# The model runs out of answers before the last sample, which fails.
+plain(Task(name="factuality", dataset=claims, solver=generate(), scorer=match()),
+      mock("model", ["YES", "no", "hm", "YES", "NO", "I refuse", "YES"],
+           ["stop"] * 4 + ["max_tokens", "content_filter", "stop"]), "json", epochs=2)
 convert_eval_logs_to_chunked(sys.argv[1] + "/qa", sys.argv[1] + "/chunked")
 print(json.dumps(found))
 """
@@ -167,6 +183,48 @@ def test_a_picked_scorer_that_is_no_model_reads_the_evaluated_model(
         import_log(folder / "qa", "inspect", tmp_path / "b", pick="x")
 
 
+@pytest.mark.slow
+def test_an_inspect_eval_log_arrives_with_orders_and_targets(
+    inspect_logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    import_log(
+        inspect_logs[0] / "preference",
+        "inspect",
+        tmp_path / "out",
+        columns={"item_id": "metadata.item"},
+    )
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert [(r["item_id"], r["order"], r["gold"]) for r in rows] == [
+        ("0", "AB", "A"), ("1", "AB", "B"), ("0", "BA", "A"), ("1", "BA", "B"),
+    ]  # fmt: skip
+    assert sorted(row["decision"] for row in rows) == ["A", "A", "A", "B"]
+    assert {(row["input_tokens"], row["output_tokens"]) for row in rows} == {(7, 3)}
+    assert {row["judge"] for row in rows} == {"mockllm/model"}
+
+
+@pytest.mark.slow
+def test_inspects_epochs_stops_and_failed_samples_are_kept(
+    inspect_logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    record = import_log(
+        inspect_logs[0] / "factuality",
+        "inspect",
+        tmp_path / "out",
+        labels=["YES", "NO"],
+        parse=parse,
+    )
+    rows = read_log(tmp_path / "out").to_pylist()
+    assert len(rows) == 8
+    assert record["repeats"] == 2
+    assert record["counts"]["factuality"] == {"ok": 5, "unclear": 1, "refused": 1, "error": 1}
+    assert sorted(row["raw_text"] or "" for row in rows if row["status"] == "ok") == [
+        "NO", "YES", "YES", "YES", "no",
+    ]  # fmt: skip
+    assert [row["raw_text"] for row in rows if row["truncated"]] == ["NO"]
+    (failed,) = [row for row in rows if row["status"] == "error"]
+    assert "ran out of values" in failed["error"]
+
+
 def graded(value: Any, text: str = "GRADE: C", **more: Any) -> dict[str, Any]:
     grading = [{"role": "user", "content": "Is it right?"}, {"content": text, "model": "g"}]
     return {"value": value, "answer": "Paris", "metadata": {"grading": grading}, **more}
@@ -231,6 +289,20 @@ def test_a_sample_of_another_shape_is_named_with_its_field(
     source.write_text(json.dumps(log), "utf-8")
     with pytest.raises(JudgeSenseError, match=place):
         import_log(source, "inspect", tmp_path / "out")
+
+
+def test_what_is_no_inspect_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}", "utf-8")
+    with pytest.raises(JudgeSenseError, match="not an Inspect log"):
+        import_log(tmp_path / "a.json", "inspect", tmp_path / "out")
+    with zipfile.ZipFile(tmp_path / "b.eval", "w") as archive:
+        archive.writestr("_journal/start.json", "{}")
+    with pytest.raises(JudgeSenseError, match="the log is unfinished"):
+        import_log(tmp_path / "b.eval", "inspect", tmp_path / "out")
+    with zipfile.ZipFile(tmp_path / "c.eval", "w") as archive:
+        archive.writestr("header.json", '{"eval": {"model": "m", "task": "t"}, "status": "error"}')
+    with pytest.raises(JudgeSenseError, match="no samples"):
+        import_log(tmp_path / "c.eval", "inspect", tmp_path / "out")
 
 
 def test_promptfoos_model_graded_assertions_are_verdicts_of_its_grader(tmp_path: Path) -> None:
