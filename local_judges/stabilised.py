@@ -22,8 +22,9 @@ import numpy as np
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
+from judgesense.trust.card import AS_ASKED
 from judgesense.trust.grid import log_of_shares
-from judgesense.trust.rules import AS_ASKED, Decided, Rule
+from judgesense.trust.rules import Decided, Rule
 from judgesense_dataset.templates import layout_patterns, patterns_of
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.stabilised_file import Stabilised

@@ -19,10 +19,9 @@ from judgesense.reporting.tables import undecided_share
 from judgesense.run_folder.report import KAPPA_UNDEFINED, identity, main_cells, task_rank
 from judgesense.statistics.ranks import interval_ranks
 from judgesense.text import short_names
-from judgesense.trust.card import TRUST
+from judgesense.trust.card import AS_ASKED, TRUST
 from judgesense.trust.discrimination import discrimination
 from judgesense.trust.remedies import PASSING
-from judgesense.trust.rules import AS_ASKED
 from judgesense.trust.thresholds import LEAST_COVERAGE
 from local_judges.local.packaged_models import NAMED
 

@@ -36,8 +36,7 @@ SCORES_IN_FORM = "scores_in_form"
 OTHER_ITEM = "-item"
 """How the name of a contrast variant ends that shows another item, not another question."""
 CONTENT_FREE = "content-free"
-"""The variant of a row whose prompt shows input without content: it tells a judge's prior, and is
-no verdict on an item."""
+"""The variant of rows in logs of version 0.2 that show input without content: no verdicts."""
 STATUSES = ("ok", "unclear", "refused", "error")
 
 SCHEMA = pa.schema(

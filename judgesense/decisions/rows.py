@@ -31,9 +31,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
-ContentFree = dict[tuple[str, str, str], dict[str, list[dict[str, float]]]]
-"""By judge, task and scoring, then by template: each answer's log-probabilities of the options."""
-
 _HASHED_AT_ONCE = 1 << 18
 """Pairs; few enough for 32-bit offsets of their text."""
 
@@ -253,6 +250,8 @@ def read_rows(
     for name in OPTIONAL:
         if name not in log.column_names:
             log = log.append_column(name, pa.nulls(log.num_rows, pa.string()))
+    # Logs of 0.2 may hold answers to input without content, which are no verdicts.
+    log = log.filter(pc.not_equal(pc.fill_null(log["variant"], REWORDING), CONTENT_FREE))
     if log.num_rows == 0:
         raise JudgeSenseError("the decision log has no rows; judge or import something first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
@@ -468,20 +467,3 @@ def mapped_shares(
         np.add.at(part.T, pairs.forward[code, columns], shares[rows].T)
         moved[rows] = part
     return moved
-
-
-def without_content_free(log: pa.Table) -> tuple[pa.Table, ContentFree]:
-    """The log without its answers to input without content, and those by judge, task, scoring."""
-    found: ContentFree = {}
-    if "variant" not in log.column_names:
-        return log, found
-    free = pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)
-    if not pc.any(free).as_py():
-        return log, found
-    for row in log.filter(free).to_pylist():
-        if row["option_logprobs"] and not row["repeat"]:
-            key = (row["judge"], row["task"], row["scoring"])
-            found.setdefault(key, {}).setdefault(row["template_id"], []).append(
-                {each["option"]: each["logprob"] for each in row["option_logprobs"]}
-            )
-    return log.filter(pc.invert(free)), found

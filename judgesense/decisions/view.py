@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.log import CONTRAST, INTERVENTION, OTHER_ITEM, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.log import CONTRAST, OTHER_ITEM, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.rows import (
     Answers,
     Log,
@@ -24,7 +24,6 @@ from judgesense.decisions.rows import (
     mapped_shares,
     option_shares,
     read_rows,
-    without_content_free,
 )
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
@@ -54,8 +53,6 @@ class Stream:
     ``decision`` is the mapped decision there. ``row_a`` and ``row_b`` are the log's rows behind
     each pair, None for baselines. ``reruns`` are (first, later) rows of the same prompt. All these
     are rows of equivalent variants; ``others`` are the first repeats of the other variants.
-    ``content_free`` has, by template, the option log-probabilities of each answer to input without
-    content; those rows are nowhere else.
     """
 
     log: Log
@@ -73,7 +70,6 @@ class Stream:
     row_b: Codes | None = None
     reruns: tuple[Codes, Codes] | None = None
     others: Codes | None = None
-    content_free: Mapping[str, list[dict[str, float]]] = field(default_factory=dict)
 
     @cached_property
     def known(self) -> Bools:
@@ -110,27 +106,20 @@ class Stream:
         is the same ``template_id`` without a variant if it was asked, or else its equivalent
         variants, or else every equivalent wording of the item and order.
         """
-        return self._of_class(CONTRAST, other_item=False)
+        return self._contrasts(other_item=False)
 
     @cached_property
     def item_contrast(self) -> tuple[Codes, Codes] | None:
         """(base, contrast) rows where the contrast shows another item, whose gold differs."""
-        return self._of_class(CONTRAST, other_item=True)
+        return self._contrasts(other_item=True)
 
-    @cached_property
-    def intervention(self) -> tuple[Codes, Codes] | None:
-        """(base, intervention) rows of the log, as in `contrast`."""
-        return self._of_class(INTERVENTION, other_item=False)
-
-    def _of_class(self, variant_class: str, *, other_item: bool) -> tuple[Codes, Codes] | None:
+    def _contrasts(self, *, other_item: bool) -> tuple[Codes, Codes] | None:
         if self.others is None:
             return None
         log, rows = self.log, self.others
         shows_other = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
-        kept = log.variant_class[rows] == VARIANT_CLASSES.index(variant_class)
-        if variant_class == CONTRAST:
-            kept &= shows_other[log.variant[rows]] == other_item
-        found = self._with_base(rows[kept])
+        kept = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
+        found = self._with_base(rows[kept & (shows_other[log.variant[rows]] == other_item)])
         return found if len(found[0]) else None
 
     @cached_property
@@ -336,26 +325,19 @@ def view(
     >>> stream.answers().label.tolist(), stream.agreement("mapped").flip_rate
     (['YES', 'NO'], 1.0)
     """
-    log, content_free = without_content_free(log)
     rows, tasks, pairs_of = read_rows(log, pairs, record or {})
     key = (rows.task * len(rows.judges) + rows.judge) * len(rows.scorings) + rows.scoring
     order = np.argsort(key, kind="stable")
     streams = []
     for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
         task = tasks[rows.tasks[rows.task[part[0]]]]
-        streams.append(stream_of(rows, task, pairs_of[task.name], part, content_free))
+        streams.append(stream_of(rows, task, pairs_of[task.name], part))
     for task in tasks.values():
         streams += _baselines(rows, task, pairs_of[task.name])
     return View(rows, tuple(streams))
 
 
-def stream_of(
-    log: Log,
-    task: TaskWords,
-    pairs: Pairs,
-    rows: Codes,
-    content_free: Mapping[tuple[str, str, str], Any] | None = None,
-) -> Stream:
+def stream_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
     """The stream of some rows of a log, which are one judge's on one task under one scoring."""
     # The first answer to a prompt and item need not be repeat 0.
     repeats, prompt = log.repeat[rows], _prompt(log, rows)
@@ -378,13 +360,12 @@ def stream_of(
         mapped = [pairs.forward[pairs.map_a, raw[0]], pairs.forward[pairs.map_b, raw[1]]]
     else:
         mapped = [log.decision[row_a], log.decision[row_b]]
-    judge, scoring = log.judges[log.judge[rows[0]]], log.scorings[log.scoring[rows[0]]]
     return Stream(
         log=log,
         pairs=pairs,
-        judge=judge,
+        judge=log.judges[log.judge[rows[0]]],
         task=task,
-        scoring=scoring,
+        scoring=log.scorings[log.scoring[rows[0]]],
         raw_a=raw[0],
         raw_b=raw[1],
         mapped_a=np.where(row_a >= 0, mapped[0], _NOT_JUDGED),
@@ -395,7 +376,6 @@ def stream_of(
         row_b=row_b,
         reruns=_reruns(log, once, later),
         others=others if len(others) else None,
-        content_free=(content_free or {}).get((judge, task.name, scoring), {}),
     )
 
 

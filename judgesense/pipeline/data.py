@@ -48,11 +48,7 @@ class DataReference:
         whole = self.load().select(settings.tasks, settings.orders, settings.limit)
         if self.variants:
             whole = self._varied(whole, settings)
-        if not settings.content_free:
-            return whole
-        from judgesense.pipeline.content_free import with_content_free
-
-        return with_content_free(whole)
+        return whole
 
     def _varied(self, chosen: Benchmark, settings: Settings) -> Benchmark:
         from judgesense_dataset.recognition import language_of

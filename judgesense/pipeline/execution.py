@@ -38,7 +38,6 @@ def run(
     repeats: int = 1,
     seed: int = 0,
     limit: int | None = None,
-    content_free: bool = False,
     note: Note | None = None,
     **judge_options: Any,
 ) -> Report:
@@ -66,8 +65,6 @@ def run(
         repeats: how often each prompt is asked, in other batches each time: the noise floor.
         seed: fixes every random draw, answers at a temperature above 0 included.
         limit: at most this many items per task.
-        content_free: ask each wording about input without content ("N/A") as well, for contextual
-            calibration; it reads option probabilities.
         note: called with progress notes; they go to stderr by default.
         judge_options: options of the engine (``dtype``, ``max_tokens``, ...; see
             :mod:`local_judges.options`). A list of ``max_tokens`` makes one judge of each.
@@ -88,7 +85,7 @@ def run(
     """
     from judgesense.reporting.report import Report
 
-    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit, content_free)
+    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
     data = data_reference(dataset, templates, items, variants)
     judges, cluster = prepare(judge, settings, judge_options)
     return Report.of(execute(judges, data, settings, out, note or to_stderr, cluster), out)
@@ -333,10 +330,7 @@ def _judge(
 
 
 def _scorings(judge: Any, stabilised: Any, settings: Settings, note: Note) -> tuple[str, ...]:
-    """The scorings of the settings that the judge offers.
-
-    Raises JudgeSenseError if content-free prompts are asked of a judge without probabilities.
-    """
+    """The scorings of the settings that the judge offers."""
     scorings = settings.scorings
     if not settings.strict and stabilised is not None:
         scorings = (stabilised.scoring,)
@@ -345,11 +339,6 @@ def _scorings(judge: Any, stabilised: Any, settings: Settings, note: Note) -> tu
         if offered and offered != scorings:
             note(f"{judge.name} offers {' and '.join(offered)} scoring only")
         scorings = offered or scorings
-    if settings.content_free and "options" not in scorings:
-        raise JudgeSenseError(
-            f"--content-free reads option probabilities, and judge {judge.name} offers "
-            f"{' and '.join(scorings)} scoring only: leave it out"
-        )
     return scorings
 
 

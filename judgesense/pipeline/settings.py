@@ -40,8 +40,6 @@ class Settings:
     limit: int | None = None
     strict: bool = True
     """Whether a judge must offer every scoring; otherwise the ones it offers are used."""
-    content_free: bool = False
-    """Whether each wording is asked about input without content as well."""
 
     @classmethod
     def of(
@@ -52,7 +50,6 @@ class Settings:
         repeats: int = 1,
         seed: int = 0,
         limit: int | None = None,
-        content_free: bool = False,
     ) -> Settings:
         """The settings as people write them: ``scoring`` is generate, options, both, or None for
         what each judge offers.
@@ -66,10 +63,6 @@ class Settings:
                 raise JudgeSenseError(
                     f"unknown {what} {unknown[0]!r}; choose one of {', '.join(choices)}"
                 )
-        if content_free and "options" not in scorings:
-            raise JudgeSenseError(
-                "--content-free reads option probabilities: add --scoring options or both"
-            )
         if not 1 <= repeats <= _MOST_REPEATS:
             raise JudgeSenseError(f"repeats must be from 1 to {_MOST_REPEATS:,}")
         if limit is not None and limit < 1:
@@ -82,14 +75,10 @@ class Settings:
             repeats=repeats,
             seed=seed,
             limit=limit,
-            content_free=content_free,
         )
 
     @property
     def identity(self) -> dict[str, Any]:
         """The settings as a run's record has them, in JSON values."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        # Runs of earlier versions have no such key, and can be resumed.
-        if not self.content_free:
-            del found["content_free"]
         return found

@@ -18,6 +18,7 @@ from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
+from judgesense.trust.card import AS_ASKED
 from judgesense.trust.fitting import (
     Remedy,
     best_wording,
@@ -29,7 +30,7 @@ from judgesense.trust.fitting import (
 )
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedies import cheapest_that_passes, remedies
-from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, TIE, Rule
+from judgesense.trust.rules import OTHER_WORDINGS, TIE, Rule
 from judgesense.trust.thresholds import FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.trust.wordings import Wordings, wordings
 from local_judges.stabilised_file import Stabilised, digest_of
@@ -209,7 +210,7 @@ def _held_out(
     """The grid, panel and rule whose verdicts on each item were not fitted to it."""
     if not remedy.calibrated:
         return grid, panel, fit(grid, Remedy(expected=remedy.expected), panel, order)
-    own = crossfitted(grid, folds, remedy.prior)
+    own = crossfitted(grid, folds)
     return own, panel, fit(own, Remedy(expected=remedy.expected), panel, order)
 
 

@@ -20,7 +20,8 @@ from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
 from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import Item, Template, is_scale
-from judgesense.trust.rules import AS_ASKED, TIE, Rule
+from judgesense.trust.card import AS_ASKED
+from judgesense.trust.rules import TIE, Rule
 from judgesense_dataset.items import items_of, load_items
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, load_templates

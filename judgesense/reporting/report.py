@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions.log import conform, part_files, raw_texts
-from judgesense.decisions.view import Stream, view
+from judgesense.decisions.view import Stream, distinct, view
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.disk import write_text
 from judgesense.reporting.cells import parts, stream_cells
@@ -34,6 +34,7 @@ from judgesense.reporting.tables import COLUMNS, rows
 from judgesense.reporting.terminal import render_terminal
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import (
+    CELL_KEYS,
     LISTS,
     REPORT_FILE,
     VERSION,
@@ -45,8 +46,7 @@ from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, same_start
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.checks import trust_card
-from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
-from judgesense.trust.thresholds import Thresholds
+from judgesense.trust.thresholds import FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.trust.variants import budget, variants
 from judgesense.trust.wordings import Wordings, recommendation, wordings
 
@@ -125,22 +125,24 @@ def conclusions(
     judge usable, the card's ``text`` begins with it, and ``remedy`` names the cheapest that passes.
     """
     table = Wordings.of(stream)
-    card = trust_card(stream, thresholds=thresholds, mislabelled=table.mislabelled)
-    remedied = remedies(stream, thresholds, table.mislabelled)
-    best = cheapest_that_passes(remedied)
-    own = {
-        **card.to_dict(),
-        "text": with_first_line(card.text, remedied),
-        "remedy": best["remedy"] if best else None,
-    }
+    mislabelled = table.mislabelled
+    card = trust_card(stream, thresholds=thresholds, mislabelled=mislabelled)
+    shown = {**card.to_dict(), "remedy": None}
     found: dict[str, Rows] = {
-        "trust": [own],
+        "trust": [shown],
         "wordings": wordings(table, texts),
         "recommendation": [recommendation(table, card)],
-        "remedies": remedied,
-        "variants": variants(stream, table.mislabelled),
-        "variance_budget": budget(stream, table.mislabelled),
     }
+    if distinct(stream.log.cluster[stream.rows]) >= FEWEST_FOR_REMEDIES:
+        from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
+
+        found["remedies"] = remedies(stream, thresholds, mislabelled)
+        best = cheapest_that_passes(found["remedies"])
+        shown["text"] = with_first_line(card.text, found["remedies"])
+        shown["remedy"] = best["remedy"] if best else None
+    if stream.variants:
+        found["variants"] = variants(stream, mislabelled)
+        found["variance_budget"] = budget(stream, mislabelled)
     return found
 
 
@@ -251,8 +253,7 @@ def measure(
     wording = wording_texts(run, prompts)
     for stream in view(numbered, pairs, run).streams:
         every = parts(stream, run_id)
-        cells = list(stream_cells(every))
-        report["cells"] += cells
+        report["cells"] += stream_cells(every)
         if stream.row_a is not None:
             whole = every[-1]
             table = template_pairs(whole)
@@ -260,14 +261,14 @@ def measure(
             report["templates"] += template_figures(whole, table)
             report["diagnostics"].append(diagnostics(whole))
             report["examples"] += examples(whole)
-            report["repeated"] += repeated_figures(stream, run)
-            case = {key: whole.names[key] for key in ("run_id", "judge", "task", "scoring")}
+            if stream.reruns is not None:
+                report["repeated"] += repeated_figures(stream, run)
+            case = {key: whole.names[key] for key in CELL_KEYS[:4]}
             for name, rows in conclusions(stream, limits, wording.get(stream.task.name)).items():
                 report[name] += [{**case, **row} for row in rows]
             report["to_settle"] += to_settle(report["trust"][-1], whole.order)
-    _add_answers(report["examples"], texts or _texts_of(log))
-    if prompts is not None:
-        _add_texts(report["examples"], prompts)
+    if report["examples"]:
+        _add_texts(report["examples"], texts or _texts_of(log), prompts)
     report["runs"] = [dict(run)]
     report["notes"] = [str(note) for note in run.get("notes") or []]
     if "asked" in run and not run.get("finished"):
@@ -285,16 +286,15 @@ def _texts_of(log: pa.Table) -> Callable[[list[int]], list[str | None]]:
     return texts
 
 
-def _add_answers(
-    shown: list[dict[str, Any]], texts: Callable[[list[int]], list[str | None]]
+def _add_texts(
+    shown: Rows, answers: Callable[[list[int]], list[str | None]], prompts: pa.Table | None
 ) -> None:
+    """Add the judge's answer, and the prompt where known, to both sides of the examples."""
     sides = [example[side] for example in shown for side in "ab"]
-    for side, text in zip(sides, texts([side.pop(ROW) for side in sides]), strict=True):
+    for side, text in zip(sides, answers([side.pop(ROW) for side in sides]), strict=True):
         side["answer"] = None if text is None else text[:LONGEST_TEXT]
-
-
-def _add_texts(shown: list[dict[str, Any]], prompts: pa.Table) -> None:
-    sides = [example[side] for example in shown for side in "ab"]
+    if prompts is None:
+        return
     wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
     few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
     texts = dict(zip(few["prompt_id"].to_pylist(), few["text"].to_pylist(), strict=True))
@@ -337,8 +337,10 @@ def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) 
     run_dir = Path(run_dir)
     saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
     report = measure_run(run_dir, thresholds)
+    # Of one judge's two wordings on a task, figures show nothing that the tables do not.
+    tells = len(report["trust"]) > 1 or len(report["templates"]) > 2
     try:
-        figures = _write_figures(report, run_dir / "figures")
+        figures = _write_figures(report, run_dir / "figures") if tells else []
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
         write_text(run_dir / REPORT_FILE, text + "\n")
         write_text(run_dir / "report.md", render_markdown(report, figures))

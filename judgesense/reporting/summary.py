@@ -10,8 +10,7 @@ from typing import Any
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.text import brackets, join, percent, s, short_names, span
-from judgesense.trust.card import TRUST
-from judgesense.trust.rules import AS_ASKED
+from judgesense.trust.card import AS_ASKED, TRUST
 
 Data = dict[str, Any]
 Entry = Mapping[str, Any]

@@ -170,13 +170,14 @@ def _side_table(
 def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
     """The tables that have rows."""
     makers = {
-        "trust": _discrimination,
         "repeated": _repeated,
         "variants": _variants,
         "variance_budget": _budget,
         "cells": _published,
     }
     made = [make(report) for name, make in makers.items() if report.get(name)]
+    if len({card["judge"] for card in report["trust"]}) > 1:
+        made.insert(0, _discrimination(report))
     return [table for table in made if table.rows]
 
 

@@ -74,28 +74,6 @@ def batch_offsets(logprobs: npt.ArrayLike) -> Floats:
     return centred
 
 
-def permutation_offsets(logprobs: npt.ArrayLike) -> Floats:
-    """A judge's prior for each option's name, from the same options in several orders, shape (L,).
-
-    For every item the prior is the softmax over names of the mean log-probability over the orders;
-    the offsets are the log of its mean over items. The orders should show every option under every
-    name equally often (for two options: both orders).
-
-    Source: Zheng et al., "Large Language Models Are Not Robust Multiple Choice Selectors" (PriDe),
-    arXiv:2309.03882, equations 6 to 8.
-
-    Args:
-        logprobs: shape (n items, orders, L), by option name as shown; items with NaN are left out.
-
-    Raises:
-        ValueError: no item has log-probabilities in all orders.
-
-    >>> permutation_offsets(np.log([[[0.9, 0.1], [0.5, 0.5]]])).round(3).tolist()
-    [0.549, -0.549]
-    """
-    return batch_offsets(log_shares(logprobs).mean(axis=1))
-
-
 def calibrated(logprobs: npt.ArrayLike, offsets: npt.ArrayLike) -> Floats:
     """Log-probabilities minus the offsets, normalised again; same shape.
 

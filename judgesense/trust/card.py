@@ -20,14 +20,8 @@ CHECKS = ("readable", "steady", "responsive", "right", "fair")
 TRUST = ("use", "care", "unknown", "avoid")
 """The values of ``trust``, best first."""
 
-QUESTIONS: Mapping[str, str] = MappingProxyType({
-    "readable": "does it give verdicts?",
-    "steady": "same verdict after rewording?",
-    "responsive": "does another question get another answer?",
-    "right": "does it agree with people?",
-    "fair": "same choice in both orders?",
-})  # fmt: skip
-"""What each check asks."""
+AS_ASKED = "as asked"
+"""The name of the remedy that changes nothing."""
 
 _SEVERITY = ("readable", "fair", "right", "responsive", "steady")
 """Failed checks, worst first: one that fails often explains those after it."""

@@ -19,7 +19,7 @@ from judgesense.statistics.crossed import (
     missed_wording,
     two_way_interval,
 )
-from judgesense.statistics.gold import GoldAgreement, gold_agreement
+from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.kappa import contingency, kappa_from_table
 from judgesense.statistics.rates import rate_ratio
@@ -65,29 +65,20 @@ def readable(stream: Stream, threshold: float) -> Check:
     share = float(decided.mean())
     figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
     text = f"{figures} can be read as verdicts"
-    found = Check.of(
-        share,
-        ends.low,
-        ends.high,
-        threshold=threshold,
-        n_items=n_items,
-        text=text,
+    found = _if_open(
+        Check.of(share, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text)
     )
     if found.state == "pass":
         return found
-    return _with_unreadable(_if_open(found), stream, rows, decided)
-
-
-def _with_unreadable(found: Check, stream: Stream, rows: Codes, decided: Bools) -> Check:
-    """Name the wordings that alone keep the share below the threshold."""
-    templates = stream.log.template[rows]
+    # Some wordings may keep the share below the threshold by themselves.
+    templates = log.template[rows]
     shown = np.bincount(templates)
-    share = np.bincount(templates, decided) / np.maximum(shown, 1)
-    bad = np.flatnonzero((shown > 0) & (share < 1 - LEAST_COVERAGE))
+    read = np.bincount(templates, decided) / np.maximum(shown, 1)
+    bad = np.flatnonzero((shown > 0) & (read < 1 - LEAST_COVERAGE))
     others = decided[~np.isin(templates, bad)]
     if not len(bad) or not len(others) or others.mean() <= found.threshold:
         return found
-    names = join([stream.log.templates[code] for code in bad])
+    names = join([log.templates[code] for code in bad])
     more = f", and {percent(float(others.mean()))} without the wording{s(len(bad))} {names}: leave "
     more += "it out" if len(bad) == 1 else "them out"
     return replace(found, text=f"{found.text}{more}")
@@ -99,9 +90,9 @@ def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -
     Failed requests do not count. Without two gold labels of the task's own there is no kappa.
     """
     log = stream.log
-    names = np.array(log.templates, dtype=object)[log.template[stream.rows]]
     gold = log.gold[stream.rows]
-    kept = (gold >= 0) & ~_is(stream, ERROR) & ~np.isin(names, list(mislabelled))
+    left_out = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
+    kept = (gold >= 0) & ~_is(stream, ERROR) & ~left_out
     rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
     n_items = distinct(log.item[rows])
     if not len(rows):
@@ -109,86 +100,68 @@ def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -
         if (log.gold[stream.rows] >= 0).any():
             text = "no prompt with a gold label has a verdict: see readable"
         return Check.unmeasured(threshold, text)
-    if reason := _why_not_comparable(stream, gold, decision):
+    wanted, given, foreign = _vocabularies(stream, gold, decision)
+    if foreign:
+        reason = (
+            f"the gold labels ({join(wanted[:5])}) are not those of the verdicts "
+            f"({join((given or list(stream.task.labels))[:5])}): rename them"
+        )
         return Check.unmeasured(threshold, reason, n_items=n_items)
-    words = log.labels
+    if len(wanted) == 1:
+        reason = (
+            f"every gold label is {wanted[0]}, so an accuracy of "
+            f"{percent(float((decision == gold).mean()))} says nothing: add items with other gold "
+            "labels"
+        )
+        return Check.unmeasured(threshold, reason, n_items=n_items)
     found = gold_agreement(
-        words[decision],
-        words[gold],
+        log.labels[decision],
+        log.labels[gold],
         log.cluster[rows],
         labels=stream.task.labels,
         ordinal=stream.task.ordinal,
     )
-    return _right(found, threshold, n_items)
+    if found.kappa is None:
+        return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
+    low, high = found.kappa_ci_low, found.kappa_ci_high
+    details = {name: found[name] for name in _RIGHT_DETAILS}
+    check = Check.of(
+        found.kappa, low, high, threshold=threshold, n_items=n_items, text="", **details
+    )
+    figures = (
+        f"κ {number(found.kappa, 2)} {brackets(low, high, lambda end: number(end, 2))}; right on "
+        f"{percent(found.accuracy)} of prompts, always answering {found.constant_label} on "
+        f"{percent(found.constant_accuracy)}"
+    )
+    if check.state == "open":
+        text = f"its agreement with the gold labels is not settled ({figures}): add items"
+        return replace(check, text=text)
+    how = ""
+    if check.state == "fail":
+        how = " no more than by chance"
+        if low is not None and low > 0:
+            how = " only a little more than by chance"
+        elif high is not None and high < 0:
+            how = " less than by chance"
+    return replace(check, text=f"it agrees with the gold labels{how} ({figures})")
 
 
 def has_foreign_gold(stream: Stream) -> bool:
     """Whether a log has gold labels, but those of another vocabulary than its verdicts."""
     gold = stream.log.gold[stream.rows]
     known = gold >= 0
-    return bool(known.any()) and _apart(*_vocabularies(stream, gold[known], stream.decision[known]))
+    return bool(known.any()) and _vocabularies(stream, gold[known], stream.decision[known])[2]
 
 
-def _vocabularies(stream: Stream, gold: Codes, decision: Codes) -> tuple[list[str], ...]:
-    """The gold labels, the verdicts and the task's labels."""
+def _vocabularies(
+    stream: Stream, gold: Codes, decision: Codes
+) -> tuple[list[str], list[str], bool]:
+    """The gold labels, the verdicts, and whether these are two vocabularies."""
     log = stream.log
     wanted = [str(log.labels[code]) for code in np.unique(gold)]
-    said = [str(log.labels[code]) for code in np.unique(decision) if not log.undecided[code]]
-    return wanted, said, list(stream.task.labels)
-
-
-def _apart(wanted: list[str], said: list[str], labels: list[str]) -> bool:
-    if len(said) > 1 and not set(wanted) & set(said) and not is_scale([*wanted, *said]):
-        return True
-    return not set(wanted) & set(labels)
-
-
-def _why_not_comparable(stream: Stream, gold: Codes, decision: Codes) -> str | None:
-    """Why the gold labels cannot be compared with the verdicts; None if they can."""
-    wanted, said, labels = _vocabularies(stream, gold, decision)
-    if _apart(wanted, said, labels):
-        return (
-            f"the gold labels ({join(wanted[:5])}) are not those of the verdicts "
-            f"({join((said or labels)[:5])}): rename them"
-        )
-    if len(wanted) == 1:
-        hits = percent(float((decision == gold).mean()))
-        return (
-            f"every gold label is {wanted[0]}, so an accuracy of {hits} says nothing: add items "
-            "with other gold labels"
-        )
-    return None
-
-
-def _right(found: GoldAgreement, threshold: float, n_items: int) -> Check:
-    if found.kappa is None:
-        return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
-    low, high = found.kappa_ci_low, found.kappa_ci_high
-    figures = (
-        f"κ {number(found.kappa, 2)} {brackets(low, high, lambda end: number(end, 2))}; right on "
-        f"{percent(found.accuracy)} of prompts, always answering {found.constant_label} on "
-        f"{percent(found.constant_accuracy)}"
-    )
-    check = Check.of(
-        found.kappa,
-        low,
-        high,
-        threshold=threshold,
-        n_items=n_items,
-        text="",
-        **{name: found[name] for name in _RIGHT_DETAILS},
-    )
-    if check.state == "pass":
-        text = f"it agrees with the gold labels ({figures})"
-    elif check.state == "open":
-        text = f"its agreement with the gold labels is not settled ({figures}): add items"
-    elif low is not None and low > 0:
-        text = f"it agrees with the gold labels only a little more than by chance ({figures})"
-    elif high is not None and high < 0:
-        text = f"it agrees with the gold labels less than by chance ({figures})"
-    else:
-        text = f"it agrees with the gold labels no more than by chance ({figures})"
-    return replace(check, text=text)
+    given = [str(log.labels[code]) for code in np.unique(decision) if not log.undecided[code]]
+    apart = len(given) > 1 and not set(wanted) & set(given) and not is_scale([*wanted, *given])
+    return wanted, given, apart or not set(wanted) & set(stream.task.labels)
 
 
 def fair(stream: Stream, threshold: float) -> Check:
@@ -212,15 +185,9 @@ def fair(stream: Stream, threshold: float) -> Check:
     )
     first, (low_first, high_first) = found.first_position_rate, EVEN_FIRST
     check = Check.of(
-        found.same_choice,
-        low,
-        high,
-        threshold=threshold,
-        n_items=found.n_items,
-        text=text,
-        first_position_rate=first,
-        n_wordings=found.n_templates,
-    )
+        found.same_choice, low, high, threshold=threshold, n_items=found.n_items, text=text,
+        first_position_rate=first, n_wordings=found.n_templates,
+    )  # fmt: skip
     if check.state != "pass" and first is not None and not low_first <= first <= high_first:
         place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
         text += f" and takes the {place} option {percent(rate)} of the time"
@@ -297,25 +264,14 @@ def steady(
         f"{brackets(ends.low, ends.high)} {about})"
     )
     again = repeated(stream, "mapped", decided)
+    table = contingency(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
     found = Check.of(
-        jss,
-        ends.low,
-        ends.high,
-        threshold=threshold,
-        n_items=n_items,
-        text=text,
-        n_wordings=n_wordings,
-        missed=missed_wording(n_wordings),
-        ci_low_fixed=fixed.low,
-        ci_high_fixed=fixed.high,
-        kappa=kappa_from_table(
-            contingency(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
-        ),
-        jss_repeat=again.jss_repeat,
-        delta_jss=again.delta,
-        delta_ci_low=again.ci_low,
-        delta_ci_high=again.ci_high,
-    )
+        jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text,
+        n_wordings=n_wordings, missed=missed_wording(n_wordings),
+        ci_low_fixed=fixed.low, ci_high_fixed=fixed.high, kappa=kappa_from_table(table),
+        jss_repeat=again.jss_repeat, delta_jss=again.delta,
+        delta_ci_low=again.ci_low, delta_ci_high=again.ci_high,
+    )  # fmt: skip
     if found.state != "open":
         return found
     if ends.low is None:

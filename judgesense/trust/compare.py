@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,12 @@ def _streams(run_dir: Path) -> list[Stream]:
 
 def _cards(streams: list[Stream]) -> Cards:
     """The trust cards of a run, which are those of its report."""
-    return {
-        (stream.task.name, stream.judge, stream.scoring): trust_card(
-            stream, mislabelled=Wordings.of(stream).mislabelled
-        )
-        for stream in streams
-    }
+    cards = {}
+    for stream in streams:
+        mislabelled = Wordings.of(stream).mislabelled
+        key = (stream.task.name, stream.judge, stream.scoring)
+        cards[key] = trust_card(stream, mislabelled=mislabelled)
+    return cards
 
 
 def _identity(entry: Mapping[str, Any], side: str) -> tuple[str, str, str]:
@@ -59,14 +60,10 @@ def _couples(
     first: list[Stream], second: list[Stream], same_run: bool
 ) -> Iterator[tuple[Stream, Stream]]:
     shared = {s.scoring for s in first} & {s.scoring for s in second}
-    for one in first:
-        for two in second:
-            if one.task.name != two.task.name:
-                continue
-            if shared and one.scoring != two.scoring:
-                continue
-            if same_run and one.judge >= two.judge:
-                continue
+    for one, two in product(first, second):
+        same_question = one.task.name == two.task.name
+        same_question &= not shared or one.scoring == two.scoring
+        if same_question and not (same_run and one.judge >= two.judge):
             yield one, two
 
 
@@ -122,31 +119,27 @@ def _pair_table(side: Stream) -> pa.Table:
     rows = np.flatnonzero(side.known)
     one, two = (ids.take(pa.array(rows)) for ids in side.pairs.prompt_ids)
     swap = pc.greater(one, two)
-    first, second = pc.if_else(swap, two, one), pc.if_else(swap, one, two)
-    return pa.table(
-        {
-            "first": first,
-            "second": second,
-            "cluster": side.pairs.cluster[rows],
-            "item": side.pairs.item[rows],
-            "row": rows,
-        }
-    )
+    return pa.table({
+        "first": pc.if_else(swap, two, one),
+        "second": pc.if_else(swap, one, two),
+        "cluster": side.pairs.cluster[rows],
+        "item": side.pairs.item[rows],
+        "row": rows,
+    })  # fmt: skip
 
 
 def _prompt_table(side: Stream) -> pa.Table:
     """The judged prompts with a gold label, each once."""
     place = np.flatnonzero(side.log.gold[side.rows] >= 0)
-    rows = pa.array(side.rows[place])
-    table = side.log.table.select(["prompt_id", "item_id"]).take(rows)
-    at = rows.to_numpy()
-    for name, column in (
-        ("cluster", side.log.cluster[at]),
-        ("item", side.log.item[at]),
-        ("row", place),
-    ):
-        table = table.append_column(name, pa.array(column))
-    return table
+    rows = side.rows[place]
+    ids = side.log.table.select(["prompt_id", "item_id"]).take(pa.array(rows))
+    return pa.table({
+        "prompt_id": ids["prompt_id"],
+        "item_id": ids["item_id"],
+        "cluster": side.log.cluster[rows],
+        "item": side.log.item[rows],
+        "row": place,
+    })  # fmt: skip
 
 
 def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Codes, ...] | None:
@@ -253,58 +246,49 @@ def _recommend(
         couples.setdefault(tuple(entry[k] for k in keys), {})[entry["measure"]] = entry
     for couple in couples.values():
         jss, accuracy = couple["jss"], couple.get("accuracy")
-        own = {side: cards[side][_identity(jss, side)] for side in "ab"}
+        card = {side: cards[side][_identity(jss, side)] for side in "ab"}
         name = {side: _name(jss, side, names) for side in "ab"}
-        best = (winner(accuracy) if accuracy else None) or winner(jss)
-        avoided = [side for side in "ab" if own[side].trust == "avoid"]
+        steady, right = winner(jss), winner(accuracy) if accuracy else None
+        best = right or steady
+        ahead = _ahead(steady, right, name, graded=accuracy is not None)
+        avoided = [side for side in "ab" if card[side].trust == "avoid"]
         if len(avoided) == 2 or (avoided and best in (None, avoided[0])):
-            text = f"{_ahead(jss, accuracy, name)}. {_warning(avoided, name, own)}"
+            text = f"{ahead}. {_warning(avoided, name, card)}"
         else:
-            text = f"{_preference(jss, accuracy, name, own)}{_reservation(name, own)}"
+            if best is None:
+                usable = all(each.trust in ("use", "care") for each in card.values())
+                text = f"{ahead}{_shown(jss, usable)}"
+            elif steady and right and steady != right:
+                text = f"{ahead}: prefer {name[right]}, and keep to one wording"
+            else:
+                other = name["b" if best == "a" else "a"]
+                text = f"prefer {name[best]} to {other}: {ahead.replace(name[best], 'it', 1)}"
+            reserved = [
+                f"{name[side]}: {card[side].trust} ({join(list(card[side].because))})"
+                for side in "ab"
+                if card[side].trust != "use"
+            ]
+            text += f". Trust: {'; '.join(reserved)}" if reserved else ""
         yield f"{jss['task']}: {text}."
 
 
-def _ahead(
-    jss: Mapping[str, Any], accuracy: Mapping[str, Any] | None, name: Mapping[str, str]
-) -> str:
+def _ahead(steady: str | None, right: str | None, name: Mapping[str, str], *, graded: bool) -> str:
     """Which judge is steadier and which is more often right."""
-    steady = winner(jss)
-    right = None if accuracy is None else winner(accuracy)
-    if steady is None and right is None:
-        return f"{name['a']} and {name['b']} cannot be told apart"
     if steady and right:
         if steady != right:
             return f"{name[steady]} is steadier, but {name[right]} is more often right"
         return f"{name[steady]} is steadier under rewording and more often right"
     if right:
         return f"{name[right]} is more often right; which is steadier cannot be told"
-    unknown = "without gold labels" if accuracy is None else "from their accuracy"
-    return f"{name[steady or 'a']} is steadier; which is more often right cannot be told {unknown}"
+    if steady:
+        unknown = "from their accuracy" if graded else "without gold labels"
+        return f"{name[steady]} is steadier; which is more often right cannot be told {unknown}"
+    return f"{name['a']} and {name['b']} cannot be told apart"
 
 
-def _preference(
-    jss: Mapping[str, Any],
-    accuracy: Mapping[str, Any] | None,
-    name: Mapping[str, str],
-    own: Mapping[str, TrustCard],
-) -> str:
-    """The advice where the judge that is ahead, if any, is not one to avoid."""
-    steady = winner(jss)
-    right = None if accuracy is None else winner(accuracy)
-    ahead = _ahead(jss, accuracy, name)
-    best = right or steady
-    if best is None:
-        usable = all(card.trust in ("use", "care") for card in own.values())
-        return f"{ahead}{_shown(jss, usable)}"
-    if steady and right and steady != right:
-        return f"{ahead}: prefer {name[right]}, and keep to one wording"
-    other = name["b" if best == "a" else "a"]
-    return f"prefer {name[best]} to {other}: {ahead.replace(name[best], 'it', 1)}"
-
-
-def _warning(avoided: list[str], name: Mapping[str, str], own: Mapping[str, TrustCard]) -> str:
+def _warning(avoided: list[str], name: Mapping[str, str], card: Mapping[str, TrustCard]) -> str:
     """The advice where the judge that is ahead, or one of two equals, is to be avoided."""
-    failed = {side: join(list(own[side].because)) for side in avoided}
+    failed = {side: join(list(card[side].because)) for side in avoided}
     if len(avoided) == 2:
         return (
             f"Avoid both: {name['a']} fails {failed['a']}, and {name['b']} fails {failed['b']}. "
@@ -312,20 +296,10 @@ def _warning(avoided: list[str], name: Mapping[str, str], own: Mapping[str, Trus
         )
     (bad,) = avoided
     good = "b" if bad == "a" else "a"
-    said = f"Avoid {name[bad]}, which fails {failed[bad]}"
-    if own[good].trust == "unknown":
-        return f"{said}; whether you can trust {name[good]} is not known yet"
-    return f"{said}: prefer {name[good]}, whose trust card says {own[good].trust}"
-
-
-def _reservation(name: Mapping[str, str], own: Mapping[str, TrustCard]) -> str:
-    """What the trust cards say of judges that are not simply to be used."""
-    said = [
-        f"{name[side]}: {own[side].trust} ({join(list(own[side].because))})"
-        for side in "ab"
-        if own[side].trust != "use"
-    ]
-    return f". Trust: {'; '.join(said)}" if said else ""
+    text = f"Avoid {name[bad]}, which fails {failed[bad]}"
+    if card[good].trust == "unknown":
+        return f"{text}; whether you can trust {name[good]} is not known yet"
+    return f"{text}: prefer {name[good]}, whose trust card says {card[good].trust}"
 
 
 def _shown(entry: Mapping[str, Any], usable: bool) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 
@@ -21,23 +20,14 @@ from judgesense.statistics.calibration import (
     batch_offsets,
     calibrated,
     majority,
-    permutation_offsets,
 )
 from judgesense.tasks import is_scale
+from judgesense.trust.card import AS_ASKED
 from judgesense.trust.grid import NOT_ASKED, Grid
-from judgesense.trust.rules import AS_ASKED, OTHER_WORDINGS, Decided, Rule
+from judgesense.trust.rules import OTHER_WORDINGS, Decided, Rule
 
 MOST_PANELS = 10
 """Panels of the same size whose verdicts are averaged for a panel's accuracy."""
-
-Prior = Literal["batch", "content-free", "permuted"]
-_PRIORS: dict[Prior, str] = {
-    "batch": "calibrated",
-    "content-free": "calibrated by content-free input",
-    "permuted": "calibrated by permuted options",
-}
-"""What shows a judge's prior, and the remedy's name: the items' own answers, answers to input
-without content, or the same options under permuted names."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +48,12 @@ class Remedy:
     chosen: bool = False
     both: bool = False
     repeats: int = 1
-    prior: Prior = "batch"
 
     @property
     def name(self) -> str:
         """The remedy in words, as ``--remedy`` takes it."""
         parts = [
-            _PRIORS[self.prior] if self.calibrated else "",
+            "calibrated" if self.calibrated else "",
             "expected score" if self.expected else "",
             f"panel of {self.panel}" if self.panel > 1 else "",
             "another wording" if self.chosen else "",
@@ -95,61 +84,15 @@ def candidates(grid: Grid) -> list[Remedy]:
             found.append(plain)
             prior = grid.has_probabilities and not (both and len(grid.labels) == 2)
             found += [replace(plain, expected=True)] * scale
-            for source in _priors(grid) if prior else ():
-                own = replace(plain, calibrated=True, prior=source)
-                found.append(own)
-                found += [replace(own, expected=True)] * scale
+            if prior:
+                calibrated = replace(plain, calibrated=True)
+                found += [calibrated, *[replace(calibrated, expected=True)] * scale]
     if wordings > 1:
         found += [Remedy(chosen=True, both=both) for both in orders]
     if grid.repeats is not None and grid.repeats.shape[3] > 2:
         found.append(Remedy(repeats=grid.repeats.shape[3]))
     found.remove(Remedy())
     return sorted(found, key=lambda remedy: remedy.prompts)
-
-
-def _priors(grid: Grid) -> list[Prior]:
-    """What the log has to learn a judge's prior from."""
-    found: list[Prior] = ["batch"]
-    found += ["content-free"] if content_free_offsets(grid) is not None else []
-    found += ["permuted"] if rotations(grid) else []
-    return found
-
-
-def rotations(grid: Grid) -> list[tuple[int, ...]]:
-    """Sets of equivalent wordings that show every option under every name once.
-
-    Each has one wording per label; for two labels the option orders do the same, so there are none.
-    No two sets share a wording.
-    """
-    n = len(grid.labels)
-    found: list[tuple[int, ...]] = []
-    if n < 3 or not grid.has_probabilities:
-        return found
-    left = [at for at in grid.of(EQUIVALENT) if len(set(grid.raw[at])) == n]
-    while left:
-        head = left.pop(0)
-        names = set(grid.raw[head])
-        pool = [at for at in left if set(grid.raw[at]) == names]
-        chosen = _latin(grid, [head], pool, n)
-        if chosen is not None:
-            found.append(chosen)
-            left = [at for at in left if at not in chosen]
-    return found
-
-
-def _latin(grid: Grid, chosen: list[int], pool: list[int], n: int) -> tuple[int, ...] | None:
-    """The first n wordings, among them those chosen, that give no label the same name twice."""
-    if len(chosen) == n:
-        return tuple(chosen)
-    for place, at in enumerate(pool):
-        clash = any(
-            a == b for own in chosen for a, b in zip(grid.raw[own], grid.raw[at], strict=True)
-        )
-        if not clash:
-            found = _latin(grid, [*chosen, at], pool[place + 1 :], n)
-            if found is not None:
-                return found
-    return None
 
 
 def _panel_sizes(wordings: int, probabilities: bool) -> list[int]:
@@ -199,7 +142,7 @@ def fit(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...
     names = tuple(grid.wordings[n].name for n in panel)
     offsets: dict[str, dict[str, float]] = {}
     if remedy.calibrated:
-        rows = offsets_of(grid, remedy.prior)[list(panel)]
+        rows = offsets_of(grid)[list(panel)]
         for name, row in zip((*names, OTHER_WORDINGS), (*rows, rows.mean(axis=0)), strict=True):
             offsets[name] = dict(zip(grid.labels, row.tolist(), strict=True))
     return Rule(
@@ -216,63 +159,18 @@ def fit(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...
     )
 
 
-def offsets_of(grid: Grid, prior: Prior = "batch") -> Floats:
+def offsets_of(grid: Grid) -> Floats:
     """The judge's prior for each label under each wording, in nats, shape (wordings, labels).
 
-    ``batch`` learns it from all items of the grid. A wording without an answer to learn from has
-    zeros, or what the other source shows: for ``permuted`` the wordings in no set of permutations
-    take the mean prior of the names.
+    It is learned from all items of the grid; a wording without an answer has zeros.
     """
-    if prior == "content-free":
-        found = content_free_offsets(grid)
-        assert found is not None
-        return found
-    if prior == "permuted":
-        return _permuted_offsets(grid)
-    return np.stack([_batch(grid, n) for n in range(len(grid.wordings))])
-
-
-def content_free_offsets(grid: Grid) -> Floats | None:
-    """The prior that input without content shows, shape (wordings, labels).
-
-    None unless every equivalent wording was asked with such input. Other wordings without such an
-    answer have the mean of those.
-    """
-    rows = np.full((len(grid.wordings), len(grid.labels)), np.nan)
-    for n, wording in enumerate(grid.wordings):
-        told = grid.content_free.get(wording.name)
-        if told is not None:
-            rows[n] = batch_offsets(told)
-    equivalent = rows[grid.of(EQUIVALENT)]
-    if not len(equivalent) or np.isnan(equivalent).any():
-        return None
-    found: Floats = np.where(np.isnan(rows), equivalent.mean(axis=0), rows)
+    n_labels = len(grid.labels)
+    found = np.zeros((len(grid.wordings), n_labels))
+    for n in range(len(found)):
+        answers = grid.logprobs[:, n].reshape(-1, n_labels)
+        if not np.isnan(answers).any(axis=1).all():
+            found[n] = batch_offsets(answers)
     return found
-
-
-def _permuted_offsets(grid: Grid) -> Floats:
-    by_name: dict[str, list[float]] = {}
-    for chosen in rotations(grid):
-        names = sorted(grid.raw[chosen[0]])
-        told = np.stack(
-            [grid.logprobs[:, n][..., [grid.raw[n].index(name) for name in names]] for n in chosen],
-            axis=1,
-        )
-        for order in range(told.shape[2]):
-            answers = told[:, :, order]
-            if np.isnan(answers).any(axis=(1, 2)).all():
-                continue
-            for name, value in zip(names, permutation_offsets(answers).tolist(), strict=True):
-                by_name.setdefault(name, []).append(value)
-    mean = {name: float(np.mean(values)) for name, values in by_name.items()}
-    return np.array([[mean.get(name, 0.0) for name in own] for own in grid.raw])
-
-
-def _batch(grid: Grid, wording: int) -> Floats:
-    told = grid.logprobs[:, wording].reshape(-1, len(grid.labels))
-    if np.isnan(told).any(axis=1).all():
-        return np.zeros(len(grid.labels))
-    return batch_offsets(told)
 
 
 def decide(grid: Grid, panel: Sequence[int], rule: Rule) -> Decided:
@@ -285,12 +183,12 @@ def decide(grid: Grid, panel: Sequence[int], rule: Rule) -> Decided:
     return replace(decided, codes=np.where(missing, NOT_ASKED, decided.codes))
 
 
-def crossfitted(grid: Grid, folds: Codes, prior: Prior = "batch") -> Grid:
+def crossfitted(grid: Grid, folds: Codes) -> Grid:
     """The grid with each wording's prior taken out, as the other folds show it."""
     told = grid.logprobs.copy()
     for fold in np.unique(folds).tolist():
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        offsets = offsets_of(grid.take(outside), prior)
+        offsets = offsets_of(grid.take(outside))
         told[inside] = calibrated(told[inside], offsets[:, None, :])
     return replace(grid, logprobs=told)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +48,7 @@ class Grid:
     NaN without any; for text, 0 for the verdict and -inf for the others. ``gold`` is each item's
     label in its own order, -1 if unknown. ``mean_cost`` is US dollars per prompt, None if unknown.
     ``raw`` has for each wording the raw answer of each label. ``repeats`` are the verdicts of all
-    answers to the same prompt, shape (n, T, O, R), None if each was asked once. ``content_free``
-    has, by wording, the labels' log-probabilities on input without content, shape (m, L).
+    answers to the same prompt, shape (n, T, O, R), None if each was asked once.
     """
 
     judge: str
@@ -69,7 +67,6 @@ class Grid:
     has_probabilities: bool
     repeats: Codes | None = None
     mean_cost: float | None = None
-    content_free: Mapping[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -154,11 +151,6 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
         has_probabilities=shares is not None,
         repeats=_repeats(stream, rows, place, verdicts, code_of),
         mean_cost=pc.mean(log.table["cost_usd"].take(pa.array(rows))).as_py(),
-        content_free={
-            named[n].name: _content_free(stream, named[n].name, m, code_of, len(labels))
-            for n, m in zip(ranked, meaning, strict=True)
-            if named[n].name in stream.content_free
-        },
     )
 
 
@@ -170,22 +162,6 @@ def _wording(stream: Stream, row: int) -> Wording:
         None if variant == REWORDING else variant,
         VARIANT_CLASSES[log.variant_class[row]],
     )
-
-
-def _content_free(
-    stream: Stream, wording: str, meaning: Codes, code_of: Codes, n_labels: int
-) -> Floats:
-    """The labels' log-probabilities on each input without content, shape (m, n_labels)."""
-    label_of = dict(zip(stream.log.labels.tolist(), code_of[meaning].tolist(), strict=True))
-    answers = stream.content_free[wording]
-    shares = np.zeros((len(answers), n_labels))
-    for row, answer in enumerate(answers):
-        for option, logprob in answer.items():
-            if label_of.get(option, UNDECIDED) >= 0:
-                shares[row, label_of[option]] += np.exp(logprob)
-    with np.errstate(invalid="ignore"):
-        found = log_of_shares(shares / shares.sum(axis=1, keepdims=True))
-    return found
 
 
 def _planned(stream: Stream, rows: Codes) -> int | None:

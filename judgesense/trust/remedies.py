@@ -150,7 +150,7 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     if remedy == Remedy():
         return _as_logged(grid, groups)
     if remedy.calibrated:
-        grid, remedy = crossfitted(grid, folds, remedy.prior), replace(remedy, calibrated=False)
+        grid, remedy = crossfitted(grid, folds), replace(remedy, calibrated=False)
     if remedy.repeats > 1:
         return _repeated(grid, groups)
     if remedy.chosen:
@@ -227,7 +227,7 @@ def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     if remedy.repeats > 1 or not asked:
         return []
     if remedy.calibrated:
-        grid = crossfitted(grid, folds, remedy.prior)
+        grid = crossfitted(grid, folds)
     remedy = Remedy(expected=remedy.expected, both=remedy.both)
     groups = order_groups(grid, remedy)
     return [

@@ -33,9 +33,6 @@ from judgesense.tasks import NO_ORDER, ORDERS, is_scale
 Read = Literal["most probable", "expected score", "vote"]
 READS: tuple[Read, ...] = ("most probable", "expected score", "vote")
 
-AS_ASKED = "as asked"
-"""The name of the rule that changes nothing."""
-
 TIE = 1e-9
 """A margin, in nats, up to which two labels are equally probable."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,7 +74,8 @@ class Wordings:
         wording_of[templates] = np.arange(len(templates))
         _, _, answers = crossed(log, rows, wording_of[log.template[rows]])
         # A cell is an item and an option order.
-        answers = answers.transpose(1, 0, 2).reshape(len(templates), -1)
+        n_cells = answers.shape[0] * answers.shape[2]
+        answers = answers.transpose(1, 0, 2).reshape(len(templates), n_cells)
         answers = answers[:, (answers >= 0).any(axis=0)]
         gold = np.full(answers.shape[1], -1)
         if not has_foreign_gold(stream):
@@ -132,17 +133,22 @@ class Wordings:
         return bool((self.gold >= 0).any())
 
     @cached_property
+    def able(self) -> tuple[int, ...]:
+        """The wordings that may be recommended: fine, not inverted, and with answers."""
+        return tuple(
+            j
+            for j, row in enumerate(self.figures)
+            if row.flag == "fine" and not self.turned[j] and row.n_prompts
+        )
+
+    @cached_property
     def compared(self) -> tuple[tuple[int, ...], Codes]:
         """The wordings that can be recommended, and the cells on which they are compared.
 
         These are the fine wordings, on the items and orders that all of them judged. Where some
         were judged on few of those, they are left out if that leaves more answers to compare.
         """
-        able = [
-            j
-            for j, row in enumerate(self.figures)
-            if row.flag == "fine" and not self.turned[j] and row.n_prompts
-        ]
+        able = list(self.able)
         known = self.decisions != NOT_JUDGED
         if self.graded:
             known &= self.gold >= 0
@@ -224,39 +230,30 @@ def wordings(
     [('1', 'fine', 0.0), ('2', 'fine', 0.0), ('3', 'inverted', 1.0)]
     """
     table = stream if isinstance(stream, Wordings) else Wordings.of(stream)
-    best = table.best
-    rows = []
-    for j, (name, found) in enumerate(zip(table.templates, table.figures, strict=True)):
+    best, rows = table.best, []
+    for name, decisions, found in zip(table.templates, table.decisions, table.figures, strict=True):
+        cells = (decisions != NOT_JUDGED) & (table.gold >= 0)
+        hits = decisions[cells] == table.gold[cells]
+        figures = asdict(found)
+        del figures["readable"]
         rows.append(
             {
                 "template": name,
                 "text": (texts or {}).get(name),
-                "agreement": found.agreement,
-                "kappa": found.kappa,
-                "ci_low": found.ci_low,
-                "ci_high": found.ci_high,
-                "p_adjusted": found.p_adjusted,
-                "flag": found.flag,
+                **figures,
                 "jss_without": jss_without(table, {name}),
-                "accuracy": _accuracy(table, j),
-                "n_prompts": found.n_prompts,
+                "accuracy": float(hits.mean()) if len(hits) else None,
                 "in_best_set": name in best,
             }
         )
     return rows
 
 
-def jss_without(table: Wordings, left_out: set[str] | frozenset[str]) -> float | None:
+def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
     """JSS of the equivalent wordings of one polarity without some of them; None without pairs."""
     out = np.isin(table.stream.log.templates, [*left_out, *table.stream.inverted])
     same, decided = table.pair_counts[:, ~out][:, :, ~out].sum(axis=(1, 2))
     return float(same / decided) if decided else None
-
-
-def _accuracy(table: Wordings, j: int) -> float | None:
-    own = table.decisions[j]
-    cells = (own != NOT_JUDGED) & (table.gold >= 0)
-    return float((own[cells] == table.gold[cells]).mean()) if cells.any() else None
 
 
 def recommendation(stream: Stream | Wordings, card: TrustCard | None = None) -> dict[str, Any]:
@@ -290,12 +287,19 @@ def recommendation(stream: Stream | Wordings, card: TrustCard | None = None) -> 
     ('1', 1.0)
     """
     table = stream if isinstance(stream, Wordings) else Wordings.of(stream)
-    choice = table.choice
+    choice, (_, cells) = table.choice, table.compared
     best = list(table.best)
-    named, reason = _named(table, best)
+    named, reason = _advised(table, best)
     if card is not None and card.trust == "avoid":
         named, reason = _of_failing(table, named, reason, card)
-    _, cells = table.compared
+    flagged = {
+        flag: [n for n, row in zip(table.templates, table.figures, strict=True) if row.flag == flag]
+        for flag in ("inverted", "outlier", "unreadable")
+    }
+    if out := [name for names in flagged.values() for name in names]:
+        jss = jss_without(table, out)
+        shown = join([f"{join(names)} ({flag})" for flag, names in flagged.items() if names])
+        reason += "" if jss is None else f". Without {shown}, JSS is {number(jss)}"
     return {
         "template": named,
         "best_set": best,
@@ -306,44 +310,48 @@ def recommendation(stream: Stream | Wordings, card: TrustCard | None = None) -> 
         "measure": "gold" if table.graded else "consensus",
         "n_items": distinct(table.items[cells]),
         "n_clusters": distinct(table.clusters[cells]),
-        "text": f"{reason}{_without_flagged(table)}",
+        "text": reason,
     }
 
 
-def _named(table: Wordings, best: list[str]) -> tuple[str | None, str]:
+def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     """The wording to recommend, and the sentence that says so or why not."""
-    choice = table.choice
-    able, cells = table.compared
+    choice, (able, cells) = table.choice, table.compared
+    n_items = distinct(table.items[cells])
     if (~table.turned).sum() < 2:
         return None, "no wording to compare: judge each item under at least two wordings"
     if not able:
         asked = any(row.n_prompts for row in table.figures)
         return None, "none: every wording is flagged" if asked else "none: no prompt got an answer"
-    if choice is None and (len(able) > 1 or len(_left_out(table)) > 0):
+    # Fine wordings may have been judged on other items.
+    others = [table.templates[j] for j in table.able if j not in able]
+    if choice is None and (len(able) > 1 or others):
         return None, "no wording to compare: no item was judged under all of them"
-    n_items = distinct(table.items[cells])
     if choice is None:
         if distinct(table.clusters[cells]) < FEW_CLUSTERS:
             return None, f"too few items to recommend a wording ({n_items})"
         return best[0], f"use {best[0]}: every other wording is flagged"
     if choice.p_any_difference is None:
         return None, f"too few independent items to compare wordings ({choice.n_clusters})"
-    shown = f"{p_value(choice.p_any_difference)}, {n_items} item{s(n_items)}"
+    shown = f"({p_value(choice.p_any_difference)}, {n_items} item{s(n_items)})"
+    if others:
+        shown += f"; {join(others)} not compared: judged on too few of these items"
     rest = len(able) - len(best)
-    apart = _apart(table)
     if not rest:
-        return None, f"no evidence that {_count(len(able))} wordings differ ({shown}){apart}"
-    others = "the other" if rest == 1 else f"the other {rest}"
+        count = "the two" if len(able) == 2 else f"these {len(able)}"
+        return None, f"no evidence that {count} wordings differ {shown}"
+    worse = "the other" if rest == 1 else f"the other {rest}"
     if len(best) > 1:
-        return None, (
-            f"any of {join(best, 'or')} may be the best wording; {others} "
-            f"{'is' if rest == 1 else 'are'} worse ({shown}){apart}"
+        verb = "is" if rest == 1 else "are"
+        return (
+            None,
+            f"any of {join(best, 'or')} may be the best wording; {worse} {verb} worse {shown}",
         )
     if choice.n_clusters < FEW_CLUSTERS:
-        return None, f"too few items to recommend a wording ({shown}){apart}"
+        return None, f"too few items to recommend a wording {shown}"
     what = "is right" if table.graded else "agrees with the consensus of the other wordings"
     return best[0], (
-        f"use {best[0]}: it is better than {others} ({shown}){apart}. A wording chosen this way "
+        f"use {best[0]}: it is better than {worse} {shown}. A wording chosen this way "
         f"{what} on {percent(choice.score)} of prompts [{percent(choice.ci_low)}, "
         f"{percent(choice.ci_high)}], scored on items not used to choose"
     )
@@ -362,25 +370,6 @@ def _of_failing(
     return None, f"none: the judge fails {fails}, and {named} alone does not pass {join(failed)}"
 
 
-def _count(n: int) -> str:
-    return "the two" if n == 2 else f"these {n}"
-
-
-def _apart(table: Wordings) -> str:
-    """Fine wordings that could not be compared, because they were judged on other items."""
-    left_out = _left_out(table)
-    return f"; {join(left_out)} not compared: judged on too few of these items" if left_out else ""
-
-
-def _left_out(table: Wordings) -> list[str]:
-    able, _ = table.compared
-    return [
-        name
-        for j, (name, row) in enumerate(zip(table.templates, table.figures, strict=True))
-        if row.flag == "fine" and not table.turned[j] and row.n_prompts and j not in able
-    ]
-
-
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:
     """Whether a wording by itself passes a check that the judge fails.
 
@@ -395,20 +384,3 @@ def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool
     only = replace(stream, rows=stream.rows[own], decision=stream.decision[own])
     name = "right" if alone is right else check
     return alone(only, card.checks[name].threshold).state == "pass"
-
-
-def _without_flagged(table: Wordings) -> str:
-    flagged = {
-        flag: [
-            name
-            for name, row in zip(table.templates, table.figures, strict=True)
-            if row.flag == flag
-        ]
-        for flag in ("inverted", "outlier", "unreadable")
-    }
-    named = [f"{join(names)} ({flag})" for flag, names in flagged.items() if names]
-    if not named:
-        return ""
-    out = frozenset(name for names in flagged.values() for name in names)
-    jss = jss_without(table, out)
-    return f". Without {join(named)}, JSS is {number(jss)}" if jss is not None else ""

@@ -23,25 +23,6 @@ def batch_calibration(probabilities: np.ndarray) -> np.ndarray:
     return np.array([row / row.sum() for row in corrected])
 
 
-def pride(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Zheng et al. (2024) as written. ``observed[q, i, k]`` is the probability of the option id k
-    under the i-th cyclic permutation, where id k shows the content (k + i) mod n.
-
-    Returns the prior of the ids and the debiased probabilities of the first permutation.
-    """
-    n_items, n_orders, n_ids = observed.shape
-    priors = np.zeros((n_items, n_ids))
-    for q in range(n_items):
-        for k in range(n_ids):
-            priors[q, k] = np.exp(
-                sum(np.log(observed[q, i, k]) for i in range(n_orders)) / n_orders
-            )
-        priors[q] /= priors[q].sum()
-    prior = priors.mean(axis=0)
-    debiased = observed[:, 0] / prior
-    return prior, debiased / debiased.sum(axis=1, keepdims=True)
-
-
 def test_batch_calibration_equals_the_paper_s_recipe():
     ours = np.exp(c.calibrated(TOLD, c.batch_offsets(TOLD)))
     assert np.allclose(ours, batch_calibration(np.exp(TOLD)), atol=1e-12)
@@ -51,21 +32,6 @@ def test_offsets_do_not_depend_on_a_shift_of_the_log_probabilities():
     shifted = TOLD + RNG.normal(size=(60, 1))
     assert np.allclose(c.batch_offsets(shifted), c.batch_offsets(TOLD))
     assert abs(c.batch_offsets(TOLD).sum()) < 1e-12
-
-
-def test_permutation_offsets_equal_pride():
-    observed = RNG.dirichlet([3.0, 1.0, 1.0, 1.0], size=(40, 4))
-    prior, debiased = pride(observed)
-    offsets = c.permutation_offsets(np.log(observed))
-    assert np.allclose(offsets, np.log(prior) - np.log(prior).mean(), atol=1e-12)
-    ours = np.exp(c.calibrated(np.log(observed[:, 0]), offsets))
-    assert np.allclose(ours, debiased, atol=1e-12)
-
-
-def test_permutation_offsets_recover_a_known_prior():
-    content, prior = RNG.normal(size=(400, 3)), np.array([1.0, 0.0, -1.0])
-    told = np.stack([np.roll(content, -i, axis=1) + prior for i in range(3)], axis=1)
-    assert np.allclose(c.permutation_offsets(told), prior, atol=1e-6)
 
 
 def test_both_orders_cancel_a_bias_for_the_first_option():
