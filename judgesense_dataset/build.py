@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,19 @@ from judgesense_dataset.folder import (
     PROMPT_ROWS,
     PROMPTS,
     ROW_GROUP,
-    ConfigWriter,
     new_folder,
+    write_config,
 )
 from judgesense_dataset.matching import match_items
-from judgesense_dataset.pairing import DESIGNS, grid, group_items, order_plan, pair_rows, plan
+from judgesense_dataset.pairing import (
+    DESIGNS,
+    grid,
+    group_items,
+    order_plan,
+    pair_rows,
+    plan,
+    shown_orders,
+)
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
 from judgesense_dataset.sources.loader import Collected, DataSource, Reader
@@ -128,27 +136,23 @@ def build_dataset(
     validators = _FreeValidators() if verdicts and design != GRID_ONLY else None
     built = BuiltDataset(out, notes=facts.notes)
     with new_folder(out) as folder:
+        prompts: list[Iterator[dict[str, Any]]] = []
+        for name, group in groups.items():
+            entry = known[name]
+            each = len(shown_orders(entry.task, orders)) * len(entry.templates)
+            counts = {"items": len(group), "prompts": len(group) * each, "pairs": 0}
+            prompts.append(_prompt_rows(entry, group, orders))
+            if design != GRID_ONLY:
+                wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
+                rows = pair_rows(entry, group, plan(entry, group, design, wanted, seed, orders))
+                judged = validators.add(rows) if validators else rows
+                counts["pairs"] = write_config(folder, name, PAIR_ROWS, judged)
+            facts.add_task(entry, group, counts)
+            built.tasks[name] = {n: k for n, k in counts.items() if k or n != "pairs"}
         schema = PROMPT_ROWS
         if any(template.aliases for name in groups for template in known[name].templates):
             schema = schema.append(pa.field(ALIASES, pa.string()))
-        with ConfigWriter(folder, PROMPTS, schema) as prompts:
-            for name, group in groups.items():
-                entry = known[name]
-                before = prompts.num_rows
-                for row in _prompt_rows(entry, group, orders):
-                    prompts.write(row)
-                counts = {"items": len(group), "prompts": prompts.num_rows - before, "pairs": 0}
-                if design != GRID_ONLY:
-                    wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
-                    cells = plan(entry, group, design, wanted, seed, orders)
-                    counts["pairs"] = len(cells)
-                    rows = pair_rows(entry, group, cells)
-                    with ConfigWriter(folder, name, PAIR_ROWS) as writer:
-                        while chunk := list(islice(rows, ROW_GROUP)):
-                            for row in validators.add(chunk) if validators else chunk:
-                                writer.write(row)
-                facts.add_task(entry, group, counts)
-                built.tasks[name] = {n: k for n, k in counts.items() if k or n != "pairs"}
+        write_config(folder, PROMPTS, schema, chain.from_iterable(prompts))
         if validators is not None:
             facts.notes.append(validators.note)
         card.write_card(folder, facts)
@@ -214,22 +218,23 @@ class _FreeValidators:
             f"{MODEL}). `judgesense dataset validate` adds judges' and people's."
         )
 
-    def add(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def add(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """The rows with ``valid``, ``semantic_equivalence_score`` and ``validation``."""
-        votes = {POLARITY: polarity_votes(rows), READING: reading_votes(rows)}
-        if self._embedder is not None:
-            try:
-                votes[SURFACE], _ = surface_votes(rows, self._embedder)
-            except JudgeSenseError as error:
-                self._embedder = None
-                self.note = (
-                    "Every pair carries the verdicts polarity and reading in `validation`; surface "
-                    f"is missing ({error}). `judgesense dataset validate` adds it."
-                )
-        for at, row in enumerate(rows):
-            of_pair = {name: of_rows[at] for name, of_rows in votes.items()}
-            validation = {name: vote.to_json() for name, vote in of_pair.items()}
-            yield {**row, **verdict_columns(*consensus(of_pair), validation)}
+        while group := list(islice(rows, ROW_GROUP)):
+            votes = {POLARITY: polarity_votes(group), READING: reading_votes(group)}
+            if self._embedder is not None:
+                try:
+                    votes[SURFACE], _ = surface_votes(group, self._embedder)
+                except JudgeSenseError as error:
+                    self._embedder = None
+                    self.note = (
+                        "Every pair carries the verdicts polarity and reading in `validation`; "
+                        f"surface is missing ({error}). `judgesense dataset validate` adds it."
+                    )
+            for at, row in enumerate(group):
+                of_pair = {name: of_group[at] for name, of_group in votes.items()}
+                validation = {name: vote.to_json() for name, vote in of_pair.items()}
+                yield {**row, **verdict_columns(*consensus(of_pair), validation)}
 
 
 def _pairs_wanted(

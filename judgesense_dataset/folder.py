@@ -11,8 +11,9 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -63,41 +64,22 @@ ALIASES = "aliases"
 """The config ``prompts`` has this column too if a template has aliases: a JSON object of lists."""
 
 
-class ConfigWriter:
-    """Write one config's rows in row groups of a fixed size; use it as a context manager.
+def write_config(
+    folder: Path, config: str, schema: pa.Schema, rows: Iterable[Mapping[str, Any]]
+) -> int:
+    """Write one config's rows in row groups of a fixed size; returns their number.
 
     Rows are mappings with the schema's columns; a column that a row lacks is null.
     """
-
-    def __init__(self, folder: Path, config: str, schema: pa.Schema) -> None:
-        path = folder / config_file(config)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._schema = schema
-        self._rows: list[Mapping[str, Any]] = []
-        self._writer = pq.ParquetWriter(
-            path, schema, version="2.6", compression="zstd", data_page_version="1.0"
-        )
-        self.num_rows = 0
-
-    def write(self, row: Mapping[str, Any]) -> None:
-        """Add one row."""
-        self._rows.append(row)
-        self.num_rows += 1
-        if len(self._rows) == ROW_GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._rows:
-            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
-            self._rows.clear()
-
-    def __enter__(self) -> ConfigWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Write the remaining rows and the file's footer."""
-        self._flush()
-        self._writer.close()
+    path = folder / config_file(config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    options = {"version": "2.6", "compression": "zstd", "data_page_version": "1.0"}
+    remaining, written = iter(rows), 0
+    with pq.ParquetWriter(path, schema, **options) as writer:
+        while group := list(islice(remaining, ROW_GROUP)):
+            writer.write_table(pa.Table.from_pylist(group, schema=schema))
+            written += len(group)
+    return written
 
 
 def config_file(config: str) -> str:
@@ -234,10 +216,10 @@ def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> t
             )
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as working:
         for name, (path,) in files.items():
-            with ConfigWriter(Path(working), name, PAIR_ROWS) as writer:
-                for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP):
-                    for row in batch.to_pylist():
-                        writer.write({**row, **verdicts[row["pair_id"]]})
+            batches = pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            judged = ({**row, **verdicts[row["pair_id"]]} for row in rows)
+            write_config(Path(working), name, PAIR_ROWS, judged)
         for name, (path,) in files.items():
             os.replace(Path(working) / config_file(name), path)
     # The card states the files' sizes.

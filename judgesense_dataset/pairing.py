@@ -193,11 +193,15 @@ def group_items(
     return {name: list(groups[name].values()) for name in templates if name in groups}
 
 
+def shown_orders(task: Task, orders: str) -> tuple[str, ...]:
+    """The option orders that prompts are rendered in: all of the task's unless the plan is one."""
+    return (orders,) if orders in task.orders else task.orders
+
+
 def grid(entry: TaskTemplates, items: Iterable[Item], orders: str = "both") -> Iterator[Prompt]:
     """Every prompt of a task: item by item, order by order, template by template."""
-    shown = (orders,) if orders in entry.task.orders else entry.task.orders
     for item in items:
-        for order in shown:
+        for order in shown_orders(entry.task, orders):
             for template in entry.templates:
                 yield render(entry.task, template, item, order)
 

@@ -61,7 +61,7 @@ def read_rubric(
         )
     ordinal = is_scale(labels)
     task = Task(NAME, labels, ordinal, MappingProxyType(dict(options or {})))
-    return TaskTemplates(task, (_template(NAME, text, task, None),))
+    return TaskTemplates(task, (_template(NAME, text, task),))
 
 
 def _in_order(label: str) -> tuple[bool, int, str]:
@@ -69,16 +69,11 @@ def _in_order(label: str) -> tuple[bool, int, str]:
     return not whole, int(label) if whole else 0, label
 
 
-def _template(template_id: str, text: str, task: Task, like: Template | None) -> Template:
-    """A wording as a template; one without placeholders takes the layout of ``like``."""
-    found = _PLACEHOLDER.search(text)
-    if found is None and like is not None:
-        wording, layout = text, like.layout
-    elif found is None:
-        raise JudgeSenseError(f"the wording {text[:60]!r} has no placeholder")
-    else:
-        start = text.rfind("\n", 0, found.start()) + 1
-        wording = text[:start].rstrip()
+def _template(template_id: str, text: str, task: Task, layout: str = "") -> Template:
+    """A wording as a template; one without placeholders takes ``layout``."""
+    wording = text
+    if match := _PLACEHOLDER.search(text):
+        wording = text[: text.rfind("\n", 0, match.start()) + 1].rstrip()
         layout = "{instruction}" + text[len(wording) :]
         if not wording:
             wording, layout = text, "{instruction}"
@@ -120,7 +115,7 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     else:
         parts = [part.strip() for part in _RULE.split(read_text(path)) if part.strip()]
         found = [
-            _template(f"wording-{number}", part, task, own)
+            _template(f"wording-{number}", part, task, own.layout)
             for number, part in enumerate(parts, start=1)
         ]
     others = [each for each in found if (each.text, each.layout) != (own.text, own.layout)]

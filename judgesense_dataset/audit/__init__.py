@@ -24,7 +24,6 @@ from judgesense_dataset.audit.shortcuts import (
 )
 from judgesense_dataset.audit.texts import check_texts
 
-FORMATS = ("text", "md", "json")
 _RULES_TITLE = (
     "Accuracy of rules that do not read. Chance is 0.5 on this scale, intervals are 95% over "
     f"clusters, and {BAND[0]} to {BAND[1]} counts as chance. The model combines length, overlap, "

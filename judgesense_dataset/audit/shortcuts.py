@@ -182,7 +182,7 @@ def word_scores(cases: Sequence[GradedText], labels: Sequence[str]) -> Floats | 
     Scores rise towards the first option, the first of two labels, or the higher level.
     """
     places = _cluster_places(cases)
-    if len(set(places.tolist())) < MIN_CLUSTERS:
+    if int(places.max()) + 1 < MIN_CLUSTERS:
         return None
     if len(cases[0].texts) == 2:
         return _word_margins(cases, labels, places % _FOLDS)
@@ -197,7 +197,7 @@ def _word_margins(cases: Sequence[GradedText], labels: Sequence[str], folds: Cod
     """Naive Bayes on chosen against rejected options: the first option's lead."""
     texts = [text for case in cases for text in case.texts]
     gold = np.array([case.gold == label for case in cases for label in labels])
-    _, scores = _naive_bayes(texts, gold, folds.repeat(2))
+    scores = _naive_bayes(texts, gold, folds.repeat(2))[1]
     margin: Floats = scores[:, 1] - scores[:, 0]
     return margin[::2] - margin[1::2]
 
@@ -396,13 +396,13 @@ def _model_scores(train: Floats, gold: npt.NDArray[Any], test: Floats, comparati
     except ImportError as error:
         raise MissingExtraError("scikit-learn", "data", "matching items") from error
     scores: Floats
-    if not comparative:
+    if comparative:
+        # Each comparison in both orders, so that the model cannot learn the position.
+        chosen = np.concatenate([gold == 0, gold != 0])
+        fitted = LogisticRegression(fit_intercept=False).fit(np.vstack([train, -train]), chosen)
+        scores = fitted.decision_function(test)
+    else:
         scores = Ridge().fit(train, gold).predict(test)
-        return scores
-    # Each comparison in both orders, so that the model cannot learn the position.
-    chosen = np.concatenate([gold == 0, gold != 0])
-    fitted = LogisticRegression(fit_intercept=False).fit(np.vstack([train, -train]), chosen)
-    scores = fitted.decision_function(test)
     return scores
 
 

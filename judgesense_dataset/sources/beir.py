@@ -13,8 +13,10 @@ from judgesense_dataset.sources.loader import (
     DataSource,
     Reader,
     SourceTable,
+    citation,
     clean_text,
     generator,
+    halves,
     shuffled,
 )
 
@@ -62,9 +64,9 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
             f"an unjudged one among BM25's first {_DEPTH}, but {n} were requested"
         )
     chosen = usable if n is None else _apart(usable, negatives)[:n]
-    sides = shuffled([at % 2 == 0 for at in range(len(chosen))], rng)
+    positives_first = halves(len(chosen), rng)
     items = []
-    for question, positive_first in zip(chosen, sides, strict=True):
+    for question, positive_first in zip(chosen, positives_first, strict=True):
         shown = [passages[question.positive], passages[negatives[question]]]
         ids = [question.positive, negatives[question]]
         if not positive_first:
@@ -187,32 +189,15 @@ def _hard_negatives(
     return found
 
 
-_CITATION = """@inproceedings{thakur2021beir,
-  title = {{BEIR}: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models},
-  author = {Thakur, Nandan and Reimers, Nils and R{\\"u}ckl{\\'e}, Andreas and Srivastava, Abhishek and Gurevych, Iryna},
-  booktitle = {NeurIPS Datasets and Benchmarks Track},
-  year = {2021}
-}"""  # noqa: E501
-
-
-def beir_source(name: str, title: str = "", citation: str = "") -> DataSource:
-    """The set ``BeIR/<name>`` as a source, with the set's own title and citation if known."""
+def beir_source(name: str, title: str = "", *keys: str) -> DataSource:
+    """The set ``BeIR/<name>`` as a source, with its own title and citations if they are known."""
     return DataSource(
         task=TASK,
         title=f"BEIR {title or name}",
         collect=partial(collect_set, name),
-        citation=f"{_CITATION}\n\n{citation}".strip(),
+        citation=citation("thakur2021beir", *keys),
     )
 
 
-SOURCE = beir_source(
-    "scifact",
-    "SciFact",
-    """@inproceedings{wadden2020scifact,
-  title = {Fact or Fiction: Verifying Scientific Claims},
-  author = {Wadden, David and Lin, Shanchuan and Lo, Kyle and Wang, Lucy Lu and van Zuylen, Madeleine and Cohan, Arman and Hajishirzi, Hannaneh},
-  booktitle = {Proceedings of EMNLP},
-  year = {2020}
-}""",  # noqa: E501
-)
+SOURCE = beir_source("scifact", "SciFact", "wadden2020scifact")
 """SciFact (Wadden et al. 2020), the BEIR set of ``--source all``."""

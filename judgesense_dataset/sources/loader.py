@@ -16,6 +16,7 @@ from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.tables import column_names
 from judgesense.tasks import Item
 from judgesense_dataset.folder import content_revision, front_matter
+from judgesense_dataset.templates import DATA
 
 _T = TypeVar("_T")
 
@@ -196,6 +197,13 @@ class Reader:
         return ", ".join(stated) if isinstance(stated, list) else str(stated or "")
 
 
+def citation(*keys: str) -> str:
+    """The BibTeX entries of these keys in ``data/citations.bib``."""
+    entries = (DATA / "citations.bib").read_text(encoding="utf-8").strip().split("\n\n")
+    by_key = {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}
+    return "\n\n".join(by_key[key] for key in keys)
+
+
 def _require_columns(where: str, present: Sequence[str], columns: Mapping[str, type]) -> None:
     if missing := [name for name in columns if name not in present]:
         raise JudgeSenseError(
@@ -235,6 +243,11 @@ def shuffled(values: Sequence[_T], rng: np.random.Generator) -> list[_T]:
     return [values[at] for at in rng.permutation(len(values))]
 
 
+def halves(n: int, rng: np.random.Generator) -> list[bool]:
+    """n values in a random order, half of them true: whether the better option is shown first."""
+    return shuffled([at % 2 == 0 for at in range(n)], rng)
+
+
 def quotas(n: int, strata: Sequence[str]) -> dict[str, int]:
     """Divide n evenly over the strata; the first ones get the remainder."""
     share, rest = divmod(n, len(strata))
@@ -272,6 +285,19 @@ def draw(
             used[item.cluster_id] += 1
             chosen.append(item)
     return shuffled(chosen, rng)
+
+
+def all_or_drawn(
+    items: Sequence[Item],
+    notes: list[str],
+    n: int | None,
+    labels: Sequence[str],
+    rng: np.random.Generator,
+    what: str,
+) -> Collected:
+    """All items if ``n`` is None, else n of them with balanced labels, as `draw`."""
+    chosen = list(items) if n is None else draw(items, quotas(n, labels), rng, what)
+    return Collected(chosen, notes)
 
 
 def drop_repeated(items: Sequence[Item], what: str) -> tuple[list[Item], list[str]]:

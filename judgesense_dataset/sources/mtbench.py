@@ -11,11 +11,11 @@ from judgesense_dataset.sources.loader import (
     Collected,
     DataSource,
     Reader,
+    all_or_drawn,
+    citation,
     clean_text,
-    draw,
     generator,
-    quotas,
-    shuffled,
+    halves,
 )
 
 HUB_ID = "lmsys/mt_bench_human_judgments"
@@ -69,9 +69,9 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         comparison.votes[_vote(row, place)] += 1
     decided = {key: found for key, found in comparisons.items() if found.winner not in ("", "tie")}
     rng = generator(seed, "mtbench")
-    left_first = shuffled([at % 2 == 0 for at in range(len(decided))], rng)
+    winners_first = halves(len(decided), rng)
     items = []
-    for (key, found), winner_first in zip(decided.items(), left_first, strict=True):
+    for (key, found), winner_first in zip(decided.items(), winners_first, strict=True):
         question, turn, *models = key
         if (models[0] == found.winner) != winner_first:
             models.reverse()
@@ -92,10 +92,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         "item_id contains the turn; an item of turn2 shows both turns of the conversation. "
         "system_id holds the two models in the order AB.",
     ]
-    if n is None:
-        return Collected(items, notes)
-    chosen = draw(items, quotas(n, ("A", "B")), rng, "comparisons")
-    return Collected(chosen, notes)
+    return all_or_drawn(items, notes, n, ("A", "B"), rng, "comparisons")
 
 
 def _vote(row: dict[str, Any], place: str) -> str:
@@ -137,10 +134,5 @@ SOURCE = DataSource(
     TASK,
     "MT-Bench human judgments",
     collect,
-    """@inproceedings{zheng2023judging,
-  title = {Judging {LLM}-as-a-Judge with {MT-Bench} and {Chatbot Arena}},
-  author = {Zheng, Lianmin and Chiang, Wei-Lin and Sheng, Ying and Zhuang, Siyuan and Wu, Zhanghao and Zhuang, Yonghao and Lin, Zi and Li, Zhuohan and Li, Dacheng and Xing, Eric P. and Zhang, Hao and Gonzalez, Joseph E. and Stoica, Ion},
-  booktitle = {Advances in Neural Information Processing Systems},
-  year = {2023}
-}""",  # noqa: E501
+    citation("zheng2023judging"),
 )

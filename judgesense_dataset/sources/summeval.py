@@ -14,12 +14,12 @@ from judgesense_dataset.sources.loader import (
     Collected,
     DataSource,
     Reader,
+    all_or_drawn,
+    citation,
     clean_text,
-    draw,
     drop_repeated,
     generator,
-    quotas,
-    shuffled,
+    halves,
 )
 
 HUB_ID = "mteb/summeval"
@@ -66,10 +66,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         "Gold levels are expert means rounded to the nearest level. Systems are numbered by their "
         "position in the set's lists, which do not name them. The article is not shown."
     )
-    if n is None:
-        return Collected(summaries, notes)
-    rng = generator(seed, "summeval")
-    return Collected(draw(summaries, quotas(n, LEVELS), rng, "summaries"), notes)
+    return all_or_drawn(summaries, notes, n, LEVELS, generator(seed, "summeval"), "summaries")
 
 
 def collect_pairs(reader: Reader, n: int | None, seed: int) -> Collected:
@@ -97,7 +94,7 @@ def collect_pairs(reader: Reader, n: int | None, seed: int) -> Collected:
                 better, worse = (one, two) if rated[one] > rated[two] else (two, one)
                 pairs.append((article, query, texts, (better, worse)))
     rng = generator(seed, "summeval-pairs")
-    better_first = shuffled([at % 2 == 0 for at in range(len(pairs))], rng)
+    better_first = halves(len(pairs), rng)
     items = []
     for (article, query, texts, (better, worse)), first in zip(pairs, better_first, strict=True):
         a, b = (better, worse) if first else (worse, better)
@@ -116,9 +113,7 @@ def collect_pairs(reader: Reader, n: int | None, seed: int) -> Collected:
         "experts' four ratings (coherence, consistency, fluency, relevance); the others were left "
         "out. The query shows the article.",
     ]
-    if n is None:
-        return Collected(items, notes)
-    return Collected(draw(items, quotas(n, ("A", "B")), rng, "pairs of summaries"), notes)
+    return all_or_drawn(items, notes, n, ("A", "B"), rng, "pairs of summaries")
 
 
 def _ratings(row: Mapping[str, Any], name: str, place: str) -> list[float]:
@@ -137,14 +132,7 @@ def _ratings(row: Mapping[str, Any], name: str, place: str) -> list[float]:
     return means
 
 
-_CITATION = """@article{fabbri2021summeval,
-  title = {{SummEval}: Re-evaluating Summarization Evaluation},
-  author = {Fabbri, Alexander R. and Kry{\\'s}ci{\\'n}ski, Wojciech and McCann, Bryan and Xiong, Caiming and Socher, Richard and Radev, Dragomir},
-  journal = {Transactions of the Association for Computational Linguistics},
-  volume = {9},
-  pages = {391--409},
-  year = {2021}
-}"""  # noqa: E501
+_CITATION = citation("fabbri2021summeval")
 
 SOURCE = DataSource("coherence", "SummEval", collect, _CITATION)
 PAIRS = DataSource("preference", "SummEval (pairs of summaries)", collect_pairs, _CITATION)

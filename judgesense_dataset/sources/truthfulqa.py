@@ -7,6 +7,7 @@ from judgesense_dataset.sources.loader import (
     Collected,
     DataSource,
     Reader,
+    citation,
     clean_text,
     draw,
     drop_repeated,
@@ -55,10 +56,5 @@ SOURCE = DataSource(
     TASK,
     "TruthfulQA",
     collect,
-    """@inproceedings{lin2022truthfulqa,
-  title = {{TruthfulQA}: Measuring How Models Mimic Human Falsehoods},
-  author = {Lin, Stephanie and Hilton, Jacob and Evans, Owain},
-  booktitle = {Proceedings of ACL},
-  year = {2022}
-}""",
+    citation("lin2022truthfulqa"),
 )

@@ -73,16 +73,6 @@ def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_pa
     assert contents(tmp_path / "again") == contents(four_tasks)
 
 
-def test_the_full_design_has_all_template_pairs_in_both_orders(
-    mirror: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "full"
-    build_dataset(["mtbench"], folder, mirror=mirror, items=6, design="full", verdicts=False)
-    rows = rows_of(folder)
-    assert len(rows) == 6 * 10 * 2
-    assert len({row["pair_id"] for row in rows}) == len(rows)
-
-
 def test_the_prompts_design_has_no_pairs_and_is_paired_when_it_is_judged(
     own_data: OwnData, tmp_path: Path
 ) -> None:

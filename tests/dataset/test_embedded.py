@@ -131,18 +131,3 @@ def test_twelve_attributes_have_a_base_wording_and_ten_distinct_paraphrases() ->
         assert attribute.templates.templates[0].template_id == f"{name}-base"
         assert attribute.verifiability in VERIFIABILITIES
         assert attribute.templates.task.ordinal
-
-
-def test_attributes_have_the_scales_and_kinds_of_the_paper() -> None:
-    attributes = load_attributes()
-    points = {name: len(a.templates.task.labels) for name, a in attributes.items()}
-    assert {name: points[name] for name in points if name.startswith("summ")} == {
-        "summarisation-coherence": 5,
-        "summarisation-accuracy": 5,
-        "summarisation-quality": 5,
-    }
-    assert points["dialogue-understandability"] == 2
-    assert points["dialogue-naturalness"] == points["question-clarity"] == 3
-    assert points["essay-language"] == 6
-    kinds = Counter(a.verifiability for a in attributes.values())
-    assert kinds == {"verifiable": 3, "semi-objective": 4, "subjective": 5}

@@ -13,7 +13,6 @@ import pytest
 
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit, render
-from judgesense_dataset.build import build_dataset
 from judgesense_dataset.card import set_audit
 from judgesense_dataset.folder import (
     PAIR_ROWS,
@@ -23,7 +22,6 @@ from judgesense_dataset.folder import (
     read_config,
     write_verdicts,
 )
-from judgesense_dataset.sources.own import OwnData
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,16 +96,6 @@ def test_the_datasets_installed_here_reads_every_config_with_all_columns_declare
     four_tasks: Path, tmp_path: Path
 ) -> None:
     check_loaded(loaded_by(sys.executable, four_tasks, tmp_path), four_tasks)
-
-
-@pytest.mark.slow
-def test_load_dataset_sees_that_a_folder_was_built_anew(own_data: OwnData, tmp_path: Path) -> None:
-    folder, cache = tmp_path / "set", tmp_path / "cache"
-    firsts = []
-    for seed in (0, 1):
-        build_dataset(["own"], folder, own=own_data, own_task="factuality", items=None, seed=seed)
-        firsts.append(loaded_by(sys.executable, folder, cache)["all"]["first"]["pair_id"])
-    assert firsts[1] == read_config(folder, "all")["pair_id"][0].as_py() != firsts[0]
 
 
 def test_the_card_has_the_yaml_that_the_hub_needs(four_tasks: Path) -> None:

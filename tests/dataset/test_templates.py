@@ -28,6 +28,7 @@ tasks:
         text: Judge the tone. POLITE or RUDE.
 """
 
+SECOND = "Judge the tone. POLITE or RUDE."
 TONE = Task("tone", ("POLITE", "RUDE"))
 
 
@@ -101,14 +102,17 @@ def test_labels_that_yaml_would_turn_into_booleans_or_numbers_stay_text(tmp_path
         ("[POLITE, RUDE]", "[POLITE, ERROR]", 2, "reserved words"),
         ("[POLITE, RUDE]", "POLITE", 3, "valid list"),
         ("id: tone-2", "id: tone-1", 8, "'tone-1' is already used at"),
-        ("text: Judge the tone. POLITE or RUDE.", "text: ''", 9, "must not be empty"),
+        (SECOND, "''", 9, "must not be empty"),
+        (f"      - id: tone-2\n        text: {SECOND}\n", "", 5, "got 1"),
+        (f"        text: {SECOND}\n", "", 8, "missing key 'text'"),
+        (SECOND, f"{SECOND}\n        label_map: {{POLITE: KIND, RUDE: RUDE}}", 10, "to 'KIND'"),
+        (SECOND, f"{SECOND}\n        label_map: {{POLITE: RUDE, RUDE: RUDE}}", 10, "'POLITE'"),
         (
-            "      - id: tone-2\n        text: Judge the tone. POLITE or RUDE.\n",
-            "",
-            5,
-            "got 1",
+            SECOND,
+            f"{SECOND}\n        label_map: {{POLITE: POLITE, RUDE: RUDE, ERROR: RUDE}}",
+            10,
+            "'ERROR' is a reserved word",
         ),
-        ("        text: Judge the tone. POLITE or RUDE.\n", "", 8, "missing key 'text'"),
         ("RUDE.\n      - id", "RUDE.\n        text: again\n      - id", 8, "'text' appears twice"),
         ("labels:", "labels: [:", 3, "invalid YAML"),
         ("    labels:", "    ordinal: maybe\n    labels:", 3, "valid boolean"),
@@ -130,24 +134,6 @@ def test_an_error_in_a_template_file_names_file_and_line(
     with pytest.raises(JudgeSenseError) as raised:
         load_templates(path)
     assert str(raised.value).startswith(f"{path}, line {line}: ")
-    assert says in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("label_map", "says"),
-    [
-        ("{POLITE: KIND, RUDE: RUDE}", "leads from 'POLITE' to 'KIND'"),
-        ("{POLITE: RUDE, RUDE: RUDE}", "leads to the label 'POLITE'"),
-        ("{POLITE: POLITE, RUDE: RUDE, ERROR: RUDE}", "'ERROR' is a reserved word"),
-    ],
-)
-def test_a_label_map_outside_the_labels_is_refused(
-    tmp_path: Path, label_map: str, says: str
-) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(f"{GOOD}        label_map: {label_map}\n", encoding="utf-8")
-    with pytest.raises(JudgeSenseError, match="line 10") as raised:
-        load_templates(path)
     assert says in str(raised.value)
 
 

@@ -15,18 +15,13 @@ from judgesense_dataset.load import load_benchmark, load_pairs
 from judgesense_dataset.templates import DATA
 from judgesense_dataset.validation import RECORD, VERDICTS, validate
 from judgesense_dataset.validators import (
-    DIFFERENT,
     POLARITY,
     READING,
-    SAME,
     SURFACE,
-    Embedder,
-    Measure,
     Vote,
     consensus,
     file_votes,
     judge_votes,
-    measure,
     polarity_votes,
     reading_votes,
 )
@@ -135,13 +130,6 @@ def test_a_verdict_file_on_other_pairs_is_refused(
     (tmp_path / "v.jsonl").write_text('{"pair_id": "other", "verdict": "YES"}\n')
     with pytest.raises(JudgeSenseError, match=r"v\.jsonl: .*'other'"):
         file_votes(rows, tmp_path / "v.jsonl")
-
-
-def test_a_cosine_between_the_bounds_does_not_tell() -> None:
-    assert Measure(0.5, SAME).verdict is True
-    assert Measure(0.5, (SAME + DIFFERENT) / 2).verdict is None
-    assert Measure(0.5, DIFFERENT - 0.01).verdict is False
-    assert pytest.approx(0.876 - 2 * 0.08) == SAME
 
 
 def contrary(prompts: list[str]) -> Sequence[str]:
@@ -271,20 +259,6 @@ def test_verdicts_are_written_into_a_folder_with_the_same_bytes_each_time(
 
 
 @pytest.mark.slow
-def test_a_pair_that_people_reject_is_left_out_of_the_valid_ones(
-    built: Path, tmp_path: Path
-) -> None:
-    ids = read_config(built, "coherence")["pair_id"].to_pylist()
-    for name in ("first", "second", "third"):
-        lines = [json.dumps({"pair_id": p, "manual_label": "NO"}) for p in ids[:3]]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    validate(built, humans=[tmp_path / f"{name}.jsonl" for name in ("first", "second", "third")])
-    kept = load_benchmark(built, only_valid=True)
-    assert kept.source["pairs_not_valid"] == "3 (left out)"
-    assert not set(ids[:3]) & set(kept.pairs["pair_id"].to_pylist())
-
-
-@pytest.mark.slow
 def test_the_published_validators_agree_as_little_as_their_files_say(
     published: Path, tmp_path: Path
 ) -> None:
@@ -305,19 +279,6 @@ def test_the_published_validators_agree_as_little_as_their_files_say(
     lines = {one.values["pair_id"]: one.values for one in read_table(tmp_path / VERDICTS)}
     assert lines["fact_002"]["validation"][POLARITY]["inverted"] is True
     assert json.loads((tmp_path / RECORD).read_text())["surface"]["n"] == 20
-
-
-@pytest.mark.slow
-def test_meaning_orders_wordings_as_a_reader_would() -> None:
-    same, other = measure(
-        [
-            ("Which response is better? Answer A or B.", "Choose the preferred response: A or B."),
-            ("Which response is better? Answer A or B.", "Rate coherence from 1 to 5."),
-        ],
-        Embedder(),
-    )
-    assert same.verdict is True
-    assert other.verdict is False
 
 
 @pytest.mark.slow
