@@ -201,15 +201,11 @@ class RayJudge:
             raise JudgeSenseError(
                 f"{limit} cannot be shared by the actors of a cluster; set a limit at the provider"
             )
-        import ray
 
         cluster.require_room(note)
         self._cluster, self._note = cluster, note
         self._home = _Home(source, parts, beside)
-        lasting = {"max_restarts": LOSSES_A_CALL, "max_task_retries": LOSSES_A_CALL}
-        planner = ray.remote(_Planner).options(**cluster.resources(), **lasting)
-        self._planner = planner.remote(self._home)
-        judge = _heard(self._planner.meet.remote())
+        judge = self._on_a_machine(_described, self._home)
         self.name: str = judge["name"]
         self.price: tuple[float, float] | None = given.get("price")
         self.scorings = frozenset(judge["scorings"])
@@ -243,10 +239,9 @@ class RayJudge:
 
         require_scorings(self.name, self.scorings, scorings)
         prompts = ray.put(benchmark.prompts)
-        planned = self._planner.plan.remote(prompts, tuple(scorings), judge_index, repeats, seed)
-        parts: list[Part] = _heard(planned)
-        # The pool needs the planner's GPU.
-        self.close()
+        parts: list[Part] = self._on_a_machine(
+            _planned, self._home, prompts, tuple(scorings), judge_index, repeats, seed
+        )
         begin()
         set_aside_unplanned(self._home.parts, parts, judge_index, self._note)
         outcomes = [JudgeOutcome(self.name)]
@@ -316,30 +311,28 @@ class RayJudge:
                 "more memory than the machine has"
             ) from error
 
-    def close(self) -> None:
-        """Stop the planning actor, if it is still running."""
+    def _on_a_machine(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> Any:
+        """The result of a function where an actor will run, with the actor's resources.
+
+        Raises JudgeSenseError for its errors, and if every machine is lost that tries.
+        """
         import ray
 
-        if self._planner is not None:
-            ray.kill(self._planner)
-            self._planner = None
+        task = ray.remote(function).options(**self._cluster.resources(), max_retries=LOSSES_A_CALL)
+        try:
+            reply = ray.get(task.remote(*arguments))
+        except ray.exceptions.RayError as error:
+            if isinstance(error, ray.exceptions.RayTaskError):
+                raise
+            raise JudgeSenseError(
+                f"no actor of the Ray cluster could load the judge: {' '.join(str(error).split())}"
+            ) from error
+        if "error" in reply:
+            raise JudgeSenseError(reply["error"])
+        return reply["value"]
 
-
-def _heard(reference: Any) -> Any:
-    """The reply of the planning actor. Raises JudgeSenseError for its errors and if it is lost."""
-    import ray
-
-    try:
-        reply = ray.get(reference)
-    except ray.exceptions.RayError as error:
-        if isinstance(error, ray.exceptions.RayTaskError):
-            raise
-        raise JudgeSenseError(
-            f"no actor of the Ray cluster could load the judge: {' '.join(str(error).split())}"
-        ) from error
-    if "error" in reply:
-        raise JudgeSenseError(reply["error"])
-    return reply["value"]
+    def close(self) -> None:
+        """Nothing to free: the actors end with the run."""
 
 
 @dataclass(frozen=True)
@@ -366,39 +359,29 @@ def _on_this_machine(error: JudgeSenseError) -> dict[str, str]:
     return {"error": f"{error} (on the machine {socket.gethostname()})"}
 
 
-class _Planner:
-    """The actor that describes the judge and plans the parts."""
-
-    def __init__(self, home: _Home) -> None:
-        self._home = home
-        self._judge: Judge | None = None
-
-    def meet(self) -> dict[str, Any]:
-        """The judge's name, scorings and description."""
-        try:
-            judge = self._loaded()
-        except JudgeSenseError as error:
-            return _on_this_machine(error)
+def _described(home: _Home) -> dict[str, Any]:
+    """The judge's name, scorings and description."""
+    try:
+        judge = home.load()
         described = {"name": judge.name, "scorings": sorted(judge.scorings)}
         return {"value": {**described, "describe": dict(judge.describe())}}
+    except JudgeSenseError as error:
+        return _on_this_machine(error)
 
-    def plan(
-        self, prompts: pa.Table, scorings: tuple[str, ...], index: int, repeats: int, seed: int
-    ) -> dict[str, Any]:
-        """The planned parts."""
-        try:
-            judge, requests = self._loaded(), Requests(prompts)
-            parts = plan_parts(
-                judge, requests, frozenset(scorings), judge_index=index, repeats=repeats, seed=seed
+
+def _planned(
+    home: _Home, prompts: pa.Table, scorings: tuple[str, ...], index: int, repeats: int, seed: int
+) -> dict[str, Any]:
+    """The planned parts."""
+    try:
+        return {
+            "value": plan_parts(
+                home.load(), Requests(prompts), frozenset(scorings), judge_index=index,
+                repeats=repeats, seed=seed,
             )
-        except JudgeSenseError as error:
-            return _on_this_machine(error)
-        return {"value": parts}
-
-    def _loaded(self) -> Judge:
-        # Not in __init__, because a restarted actor calls only the method in progress.
-        self._judge = self._judge or self._home.load()
-        return self._judge
+        }  # fmt: skip
+    except JudgeSenseError as error:
+        return _on_this_machine(error)
 
 
 class _PartJudge:

@@ -118,10 +118,10 @@ def respond(
         raise JudgeSenseError(f"repeats must be at least 1, got {repeats}")
     table = _table_of(questions)
     decoding = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-    spec = _spec_of(responder, decoding, options)
-    named = spec.identity() if isinstance(spec, JudgeSpec) else {"judge": spec.name}
+    spec = _resolved(responder, decoding, options)
+    identity = spec.identity() if isinstance(spec, JudgeSpec) else None
     asked = {
-        "responder": named,
+        "responder": identity or {"judge": spec.name},
         "questions": {"n": table.num_rows, "sha256": _digest(table)},
         "settings": {"repeats": repeats, "seed": seed},
     }
@@ -135,7 +135,6 @@ def respond(
         try:
             run.describe()
             run.enter(loaded.name, describe=dict(loaded.describe()))
-            identity = spec.identity() if isinstance(spec, JudgeSpec) else None
             outcome = _ask(loaded, table, run, repeats, seed, note, identity)
         finally:
             loaded.close()
@@ -146,35 +145,28 @@ def respond(
     return read_responses(out)
 
 
-def _spec_of(
+def _resolved(
     responder: Any, decoding: Mapping[str, Any], options: Mapping[str, Any]
 ) -> JudgeSpec | Judge:
+    defaults = {"system_prompt": "", "temperature": 0.0}
+    given = {k: value for k, value in {**options, **decoding}.items() if value is not None}
     if isinstance(responder, (str, Path)):
         named = entries().get(str(responder))
-        own = {"system_prompt": "", "temperature": 0.0, **(named.options if named else {})}
-        given = {name: value for name, value in decoding.items() if value is not None}
-        defaults = {name: own[name] for name in ("system_prompt", "temperature")}
-        return resolve(str(responder), **{**defaults, **options, **given})
+        own = named.options if named else {}
+        defaults |= {key: own[key] for key in defaults if key in own}
+        return resolve(str(responder), **{**defaults, **given})
     if isinstance(responder, JudgeSpec):
-        given = {
-            name: value for name, value in {**options, **decoding}.items() if value is not None
-        }
-        defaults = {"system_prompt": "", "temperature": 0.0}
         return replace(responder, options={**defaults, **responder.options, **given})
-    if isinstance(responder, Judge):
-        if options:
-            raise JudgeSenseError(
-                f"{responder.name} is already loaded; set {', '.join(sorted(options))} when you "
-                "load it"
-            )
-        judge: Judge = responder
-    elif callable(responder):
-        judge = CallableJudge(responder, **options)
-    else:
+    if isinstance(responder, Judge) and options:
+        raise JudgeSenseError(
+            f"{responder.name} is already loaded; set {', '.join(sorted(options))} when you load it"
+        )
+    if not isinstance(responder, Judge) and not callable(responder):
         raise JudgeSenseError(
             "responder must be a name, a Hub id, a path, a function or a loaded judge, got "
             f"{type(responder).__name__}"
         )
+    judge = responder if isinstance(responder, Judge) else CallableJudge(responder, **options)
     require_scorings(judge.name, judge.scorings, ["generate"])
     return judge
 
