@@ -20,7 +20,7 @@ from judgesense.files.disk import read_text
 from judgesense.files.documents import read_yaml
 from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
-from local_judges.protocol import Judge, Request
+from local_judges.protocol import Answer, Judge, Request
 from local_judges.runner import ask_all, require_scorings
 
 MAX_TOKENS = 256
@@ -106,15 +106,17 @@ def judge_matches(
             "pass one question per response"
         )
     require_scorings(judge.name, judge.scorings, ["generate"])
-    name, template = _template(prompt)
     texts = [
-        _fill(template, question, " or ".join(accepted(reference)), without_thinking(prediction))
+        matching_prompt(question, reference, without_thinking(prediction), prompt)
         for question, reference, prediction in zip(questions, references, predictions, strict=True)
     ]
-    verdicts = _ask(judge, list(dict.fromkeys(texts)))
+    distinct = list(dict.fromkeys(texts))
+    requests = [Request(prompt_id(text), text, ("true", "false")) for text in distinct]
+    answers = ask_all(judge, requests, ["generate"])
+    verdicts = {text: _verdict(answer) for text, answer in zip(distinct, answers, strict=True)}
     return JudgedMatches(
         judge=judge.name,
-        prompt=name,
+        prompt=check_prompt(prompt)[0],
         per_example=[verdicts[text][0] for text in texts],
         outcomes=[verdicts[text][1] for text in texts],
         reasons=[verdicts[text][2] for text in texts],
@@ -158,16 +160,19 @@ def matching_prompt(
     question: str, reference: Reference, prediction: str, prompt: str | Path = "figure-3"
 ) -> str:
     """The message that asks a judge whether a response gives the reference answer."""
-    _, template = _template(prompt)
-    return _fill(template, question, " or ".join(accepted(reference)), prediction)
+    _, template = check_prompt(prompt)
+    values = dict(
+        zip(_FIELDS, (question, " or ".join(accepted(reference)), prediction), strict=True)
+    )
+    # One pass, so that braces in a response are not read as placeholders.
+    return _PLACEHOLDER.sub(lambda match: values[match.group(1)], template)
 
 
-def check_prompt(prompt: str | Path) -> None:
-    """Raise JudgeSenseError if ``prompt`` cannot be used; call it before a judge is loaded."""
-    _template(prompt)
+def check_prompt(prompt: str | Path) -> tuple[str, str]:
+    """The name and the text of a prompt; call it before a judge is loaded.
 
-
-def _template(prompt: str | Path) -> tuple[str, str]:
+    Raises JudgeSenseError if ``prompt`` is not a name and not a file with the placeholders.
+    """
     if str(prompt) in prompts():
         return str(prompt), prompts()[str(prompt)]
     path = Path(prompt)
@@ -181,30 +186,18 @@ def _template(prompt: str | Path) -> tuple[str, str]:
     return path.name, text
 
 
-def _fill(template: str, question: str, reference: str, prediction: str) -> str:
-    values = dict(zip(_FIELDS, (question, reference, prediction), strict=True))
-    # One pass, so that braces in a response are not read as placeholders.
-    return _PLACEHOLDER.sub(lambda found: values[found.group(1)], template)
-
-
-def _ask(judge: Judge, texts: Sequence[str]) -> dict[str, tuple[float | None, str, str]]:
-    """Verdict (1.0, 0.0 or None), outcome and reason for each distinct prompt."""
-    requests = [Request(prompt_id(text), text, ("true", "false")) for text in texts]
-    verdicts: dict[str, tuple[float | None, str, str]] = {}
-    for text, answer in zip(texts, ask_all(judge, requests, ["generate"]), strict=True):
-        if answer.error is not None:
-            verdicts[text] = (None, ERROR, answer.error)
-        elif answer.refused:
-            verdicts[text] = (None, REFUSED, answer.text or "")
-        else:
-            match, reason = read_verdict(answer.text or "")
-            cut = ", cut off at the token cap" if answer.truncated else ""
-            verdicts[text] = (
-                (None, UNCLEAR, f"{reason}{cut}: {(answer.text or '')[:200]}")
-                if match is None
-                else (float(match), "ok", reason)
-            )
-    return verdicts
+def _verdict(answer: Answer) -> tuple[float | None, str, str]:
+    """Verdict (1.0, 0.0 or None), outcome and reason of an answer."""
+    text = answer.text or ""
+    if answer.error is not None:
+        return None, ERROR, answer.error
+    if answer.refused:
+        return None, REFUSED, text
+    match, reason = read_verdict(text)
+    if match is not None:
+        return float(match), "ok", reason
+    cut = ", cut off at the token cap" if answer.truncated else ""
+    return None, UNCLEAR, f"{reason}{cut}: {text[:200]}"
 
 
 def _loads(text: str) -> tuple[bool, str] | None:

@@ -332,10 +332,9 @@ def _note_cost(judge: Budgeted, parts: Sequence[Part], requests: Requests, note:
 
 
 def _spent(table: pa.Table) -> float:
-    """The cost of a part's answers in US dollars; an answer counts once, however many rows share
-    it."""
+    """The cost of a part's answers in US dollars, each counted once."""
     costs = zip(table["prompt_id"].to_pylist(), table["cost_usd"].to_pylist(), strict=True)
-    return sum(cost for cost in dict(costs).values() if cost is not None)
+    return float(sum(cost for cost in dict(costs).values() if cost is not None))
 
 
 def _failures(table: pa.Table) -> list[str]:

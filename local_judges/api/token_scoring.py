@@ -31,9 +31,6 @@ Create = Callable[..., Awaitable[Any]]
 """Sends one request to an endpoint, given its body as arguments."""
 
 _MARK = "judgesense-placeholder"
-_TRIES = 4
-"""Tries of a call whose reply is no JSON object, or not complete, before the server is said to have
-no such call."""
 _ID = "token_id:"
 _TEMPLATE = ("chat_template", "chat_template_kwargs")
 """Fields of a request that change how the server renders the messages."""
@@ -66,9 +63,7 @@ class ServedTokenizer:
 
     def _post(self, route: str, body: Mapping[str, Any]) -> dict[str, Any]:
         whole = {"model": self._model, **body}
-        return _object(
-            lambda: self._client.post(f"{self._root}/{route}", cast_to=object, body=whole)
-        )
+        return _object(self._client.post(f"{self._root}/{route}", cast_to=object, body=whole))
 
 
 class TokenScorer:
@@ -165,7 +160,7 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
     from openai import APIConnectionError, OpenAIError
 
     try:
-        listed = _object(lambda: client.get("/models", cast_to=object))
+        listed = _object(client.get("/models", cast_to=object))
         if not any(entry.get("owned_by") == "vllm" for entry in listed["data"]):
             return None
         tokenizer = ServedTokenizer(client, model)
@@ -178,19 +173,11 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
         return None
 
 
-def _object(send: Callable[[], Any]) -> dict[str, Any]:
-    """The JSON object that a call returns. Raises ValueError if no try returns one.
-
-    The client retries failed calls, but not a reply that was spoiled on the way.
-    """
-    for _ in range(_TRIES):
-        try:
-            reply = send()
-        except (RecursionError, ValueError):
-            continue
-        if isinstance(reply, dict):
-            return reply
-    raise ValueError("the reply is no JSON object")
+def _object(reply: Any) -> dict[str, Any]:
+    """A reply that is a JSON object. Raises ValueError for any other."""
+    if not isinstance(reply, dict):
+        raise ValueError("the reply is no JSON object")
+    return reply
 
 
 def _answers_by_id(client: Any, model: str, tokens: list[int]) -> bool:
@@ -200,7 +187,7 @@ def _answers_by_id(client: Any, model: str, tokens: list[int]) -> bool:
     """
     wanted = sorted(set(tokens))
     body = {"model": model, **_completion([tokens[:1]], wanted)}
-    reply = _object(lambda: client.post("/completions", cast_to=object, body=body))
+    reply = _object(client.post("/completions", cast_to=object, body=body))
     return set(wanted) <= set(_found(reply["choices"][0]["logprobs"]["top_logprobs"][0]))
 
 

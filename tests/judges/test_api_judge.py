@@ -21,7 +21,6 @@ from local_judges.api.replies import diagnose, without_secrets
 from local_judges.callable_judge import CallableJudge
 from local_judges.options import Style
 from local_judges.protocol import Request
-from local_judges.registry import resolve
 from local_judges.runner import Interrupted, ask_all, run_judge
 
 KEY = "sk-test-0123456789abcdef"
@@ -198,12 +197,6 @@ def test_waits_grow_to_a_bound_at_any_number_of_tries_and_are_never_none() -> No
     assert retry.wait(1, 40.0, 0.0) == 40.0
 
 
-@pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, math.inf])
-def test_a_retry_budget_that_is_no_time_is_refused(budget: float) -> None:
-    with pytest.raises(JudgeSenseError, match="retry_budget_s: must be"):
-        ApiJudge("m", base_url="http://localhost/v1", retry_budget_s=budget)
-
-
 def test_a_call_may_not_take_longer_than_all_tries_together() -> None:
     url = "http://localhost/v1"
     with pytest.raises(JudgeSenseError, match="set retry_budget_s to 300"):
@@ -293,30 +286,6 @@ def test_an_endpoint_from_the_environment_is_recorded_and_is_part_of_the_name(
     assert str(moved.endpoint.client().base_url) == "http://localhost:7/v1/"
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://me:hunter2@localhost/v1",
-        "http://hunter2@localhost/v1",
-        "http://localhost/v1?api-key=hunter2",
-    ],
-)
-def test_a_url_with_a_secret_is_refused_before_a_judge_is_loaded(url: str) -> None:
-    for refused in (lambda: ApiJudge("m", base_url=url),
-                    lambda: resolve("m", engine="api", base_url=url)):  # fmt: skip
-        with pytest.raises(JudgeSenseError, match="would be logged") as caught:
-            refused()
-        assert "hunter2" not in str(caught.value)
-
-
-def test_limits_of_nought_and_temperatures_below_are_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="concurrency: must be greater than or equal to 1"):
-        ApiJudge("m", base_url="http://localhost/v1", concurrency=0)
-    for temperature in (-1.0, math.nan):
-        with pytest.raises(JudgeSenseError, match="temperature: must be"):
-            ApiJudge("m", base_url="http://localhost/v1", temperature=temperature)
-
-
 def test_a_reasoning_servers_text_without_an_end_of_thinking_is_no_answer(tmp_path: Path) -> None:
     rambling = FakeEndpoint(lambda text: "The answer must be YES, or")
     finished = FakeEndpoint(lambda text: "YES or NO? Not YES.</think>NO")
@@ -388,11 +357,6 @@ def test_a_providers_refusal_is_one(tmp_path: Path, router: Callable[[str], None
         run_judge(asked, benchmark(2), tmp_path, ["generate"])
     said = {(row["status"], row["raw_text"]) for row in read_log(tmp_path).to_pylist()}
     assert said == {("refused", "I must decline.")}
-
-
-@pytest.mark.parametrize("key", [KEY, "hf_abcdefghijklmnop", "sk-proj-Ab12****xyz"])
-def test_keys_are_cut_from_errors(key: str) -> None:
-    assert key not in without_secrets(f"Incorrect API key provided: {key}.")
 
 
 def test_an_error_of_ours_is_not_taken_for_the_endpoints() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,14 @@ def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
 
 @pytest.mark.parametrize(
     "url", ["h/v1", "file:///etc/passwd", "ws://h/v1", "http:///v1", "http://h:99999/v1",
-            "http://a b/v1", "http://h/\nX: y", "http://[::1"],
+            "http://a b/v1", "http://h/\nX: y", "http://[::1", "http://me:hunter2@localhost/v1",
+            "http://hunter2@localhost/v1", "http://localhost/v1?api-key=hunter2"],
 )  # fmt: skip
-def test_what_is_no_url_of_an_endpoint_is_refused(url: str) -> None:
-    with pytest.raises(JudgeSenseError, match="endpoint's URL"):
-        ApiJudge("m", base_url=url)
+def test_what_is_no_url_of_an_endpoint_or_holds_a_secret_is_refused(url: str) -> None:
+    for refused in (ApiJudge, partial(resolve, engine="api")):
+        with pytest.raises(JudgeSenseError, match="endpoint's URL") as caught:
+            refused("m", base_url=url)
+        assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["sk-0123456789abcdef", "hf_AbCdEf0123456789", "KEY=abc", ""])

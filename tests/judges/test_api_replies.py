@@ -238,19 +238,6 @@ def test_retry_after_may_be_a_date_or_stand_beside_nonsense() -> None:
     assert wait(retry_after="tomorrow") is None
 
 
-@pytest.mark.parametrize("given", [{"price": (math.nan, 1.0)}, {"price": (1.0, 2e6)},
-                                   {"price": (1, 10**400)}, {"price": (1.0, -1.0)},
-                                   {"price": (1.0, 1.0), "max_cost": math.nan}])  # fmt: skip
-def test_money_that_is_none_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(JudgeSenseError, match=r"(price|max_cost): must be .*number"):
-        judge("http://127.0.0.1:1/v1", **given)
-
-
-def test_less_than_a_request_a_minute_is_refused() -> None:
-    with pytest.raises(JudgeSenseError, match="equal to 1"):
-        judge("http://127.0.0.1:1/v1", requests_per_minute=0.5)
-
-
 def test_option_log_probabilities_come_from_the_tokens_that_begin_them() -> None:
     top = [("Y", math.log(0.5)), (" YES", math.log(0.2)), ("NO", math.log(0.2))]
     values, mass = first_token_options(top, ("YES", "NO"))

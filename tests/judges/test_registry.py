@@ -18,7 +18,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.published import papers
 from local_judges.judge_files import entries
 from local_judges.options import ENGINES, ApiOptions, RayOptions, Style, rows
-from local_judges.protocol import Request
 from local_judges.registry import entry, resolve
 
 STATED_IDS = {
@@ -148,27 +147,6 @@ def test_every_api_judge_can_be_made_from_its_entry(monkeypatch: pytest.MonkeyPa
             made = resolve(judge.name, model=judge.model or "some-model").load()
             assert made.name.startswith(f"{judge.name}@")
             assert "sk-test" not in str(made.describe())
-
-
-def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
-    with pytest.raises(JudgeSenseError, match="MISTRAL_API_KEY"):
-        resolve("mistral-7b").load()
-
-
-def test_a_key_of_no_known_form_is_not_shown_when_the_endpoint_repeats_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from fake_endpoint import FakeEndpoint, serving
-
-    monkeypatch.setenv("MISTRAL_API_KEY", "AbCdEfGh0123456789")
-    with serving(FakeEndpoint(lambda _: "YES", key="another")) as url:
-        judge = resolve("mistral-7b", base_url=url).load()
-        asked = [Request("p", "Is it? YES or NO.", ("YES", "NO"))]
-        with pytest.raises(JudgeSenseError, match="401") as raised:
-            list(judge.judge([(0, asked)], frozenset({"generate"})))
-    assert "Incorrect API key" in str(raised.value)
-    assert "AbCdEfGh" not in str(raised.value)
 
 
 def test_every_option_has_a_help_text_and_appears_in_the_list() -> None:

@@ -186,12 +186,6 @@ def test_thinking_is_left_out_and_leaves_nothing_when_cut_off(text: str, answer:
     assert without_thinking(text) == answer
 
 
-def test_matching_reads_the_answer_and_not_the_thinking() -> None:
-    texts = ["<think>Is it A? The answer is A.</think>The answer is B.", "<think>The answer is B."]
-    result = judgesense.match_answers(texts, ["B", "B"], "choice")
-    assert result.readings == ["B", None]
-
-
 def test_a_response_log_of_another_program_may_lack_what_only_ours_has(tmp_path: Path) -> None:
     row = {"model": "m", "prompt_id": "p", "item_id": "1", "template_id": "t", "text": "4",
            "finish_reason": "stop", "tokens": 1}  # fmt: skip

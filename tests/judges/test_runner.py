@@ -21,7 +21,6 @@ from judgesense.decisions.log import part_files, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from local_judges.callable_judge import CallableJudge
-from local_judges.plan import Requests
 from local_judges.runner import Interrupted, run_judge
 
 TASK = Task("factuality", ("YES", "NO"))
@@ -286,11 +285,3 @@ def test_five_kills_leave_the_log_of_an_uninterrupted_run(tmp_path: Path) -> Non
     killed, whole = (comparable(read_log(tmp_path / name)) for name in ("killed", "whole"))
     assert len(whole) == 16000
     assert killed == whole
-
-
-def test_requests_are_a_view_that_agrees_with_the_table() -> None:
-    data = benchmark(n_items=12, repeated=2)
-    requests = Requests(data.prompts)
-    ids = data.prompts["prompt_id"].to_pylist()
-    assert [requests[i].prompt_id for i in range(len(requests))] == list(dict.fromkeys(ids))
-    assert requests.take([3, 1]) == [requests[3], requests[1]]

@@ -230,6 +230,7 @@ BAD = [
     (("rule", "read"), "loudest", "read: must be"),
     (("rule", "offsets"), {"r1": {"A": 0.1, "C": -0.1}}, "for the labels"),
     (("rule", "offsets"), {"r1": {"A": "much", "B": 0}}, "must be a valid number"),
+    (("rule", "offsets"), {key: {"A": 0.1, "B": -0.1} for key in ("r1", "r9")}, "'r9'"),
     (("tasks", "relevance", "labels"), ["A", "B", "C"], "two labels"),
     (("tasks", "relevance", "templates"), [], "at least 1"),
     (("ask_person", "threshold"), -1.0, "threshold"),

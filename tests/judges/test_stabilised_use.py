@@ -172,15 +172,6 @@ def test_an_edited_rule_runs_without_its_promises(
         assert [verdict.ask_person for verdict in own(items(0, 2))] == [None, None]
 
 
-def test_offsets_for_a_wording_that_is_not_there_are_refused(run_dir: Path, tmp_path: Path) -> None:
-    path = stable(run_dir, tmp_path / "s.yaml", "calibrated")
-    rule = yaml.safe_load(path.read_text())["rule"]
-    rule["offsets"]["r9"] = {"A": 0.1, "B": -0.1}
-    edit(path, rule=rule)
-    with pytest.raises(JudgeSenseError, match="offsets for the wording 'r9'"):
-        read_stabilised(path)
-
-
 @pytest.mark.parametrize("options", [{"logprobs": False}, {"answer_format": "choice"}])
 def test_an_endpoint_without_probabilities_is_refused_before_it_is_asked(
     run_dir: Path, tmp_path: Path, options: dict[str, Any]

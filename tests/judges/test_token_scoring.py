@@ -171,18 +171,6 @@ def test_a_refusal_without_tokens_is_a_refusal() -> None:
     assert (answer.refused, answer.error, answer.option_logprobs) == (True, None, None)
 
 
-def test_a_spoiled_look_at_the_server_is_repeated() -> None:
-    class Forgetting(FakeVllm):
-        spoiled = 3
-
-        async def models(self, request: web.Request) -> web.Response:
-            self.spoiled -= 1
-            return web.Response(text="{") if self.spoiled >= 0 else await super().models(request)
-
-    with serving(Forgetting()) as url:
-        assert ApiJudge("fake", base_url=url).describe()["options"] == WHOLE_OPTIONS
-
-
 def test_the_judges_system_prompt_and_template_arguments_reach_the_tokenizer() -> None:
     server, seen = FakeVllm(), []
     tokenize = server.tokenize
