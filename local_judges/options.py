@@ -60,6 +60,14 @@ def _variable(name: str) -> str:
     return name
 
 
+def _no_format(value: str | None) -> None:
+    if value is not None:
+        raise ValueError(
+            "the engine transformers cannot restrict what a model writes; use --scoring options, "
+            "which reads the probability of each option and no text, or --engine vllm"
+        )
+
+
 def _price(value: Any) -> tuple[float, float]:
     try:
         read, written = (_number(each) for each in value)
@@ -143,6 +151,9 @@ class LocalOptions(Options):
 class TransformersOptions(LocalOptions):
     """Settings of the engine transformers."""
 
+    answer_format: Annotated[Literal["json", "choice"] | None, AfterValidator(_no_format)] = (
+        setting(None, "json or choice: only a verdict can be written (vllm, api).")
+    )
     device: str | None = setting(None, "cpu, cuda, cuda:1 or mps; the first GPU by default.")
     batch_tokens: int | None = setting(None, "Tokens per forward pass.", ge=1)
 
@@ -150,6 +161,9 @@ class TransformersOptions(LocalOptions):
 class VllmOptions(LocalOptions):
     """Settings of the engine vllm."""
 
+    temperature: Annotated[NotNegative, Field(le=2)] = setting(
+        0.0, "Sampling temperature; 0 is greedy."
+    )
     load_format: str = setting("auto", "vLLM's load format; dummy draws random weights.")
     quantization: str | None = setting(None, "Quantise while loading, such as fp8.")
     batch_invariant: bool | None = setting(None, "Answers do not depend on the batch.")
@@ -259,16 +273,6 @@ def made(kind: type[D], values: Mapping[str, Any]) -> D:
 def fixes_answers(field: FieldInfo) -> bool:
     """Whether a setting is part of what fixes an answer; a limit or a price is not."""
     return field.json_schema_extra is None
-
-
-def require_grammar(engine: str, options: Mapping[str, Any]) -> None:
-    """Raise JudgeSenseError for an ``answer_format`` if the engine cannot enforce one."""
-    if engine == "transformers" and options.get("answer_format"):
-        raise JudgeSenseError(
-            "answer_format: the engine transformers cannot restrict what a model writes; use "
-            "--scoring options, which reads the probability of each option and no text, or "
-            "--engine vllm"
-        )
 
 
 def near(wanted: str, known: Iterable[str]) -> str:

@@ -20,7 +20,6 @@ from local_judges.options import (
     fixes_answers,
     made,
     near,
-    require_grammar,
 )
 from local_judges.protocol import Judge
 from local_judges.stabilised_file import Stabilised, read_stabilised
@@ -154,7 +153,6 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
         spec = _local(judge, engine or "transformers", given)
     what = f"option of the engine {spec.engine}"
     checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
-    require_grammar(spec.engine, spec.options)
     if spec.engine == "api" and (url := spec.options.get("base_url")):
         from local_judges.api.keys import require_loggable
 

@@ -287,10 +287,6 @@ def _answered(
 
     for index, answers in judge.judge(feed(), scorings):
         number, batch = batches[index]
-        if len(answers) != len(batch):
-            raise RuntimeError(
-                f"judge {judge.name} returned {len(answers)} answers to a batch of {len(batch)}"
-            )
         gathered.setdefault(number, {}).update(zip(batch, answers, strict=True))
         advance(len(batch))
         if pace is not None:

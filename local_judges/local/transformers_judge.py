@@ -22,7 +22,7 @@ from local_judges.local.devices import choose_device, choose_dtype, hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model, load_model
 from local_judges.local.option_scoring import shared_prefix
-from local_judges.options import TransformersOptions, made, require_grammar
+from local_judges.options import TransformersOptions, made
 from local_judges.protocol import Answer, Request
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ class TransformersJudge(LocalModel):
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
         own = made(TransformersOptions, options)
-        require_grammar(self.engine, options)
         try:
             import torch  # noqa: F401
             import transformers  # noqa: F401

