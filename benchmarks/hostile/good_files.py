@@ -131,24 +131,11 @@ def _others(base: Path) -> None:
             {"custom_id": f"tone|i{item}|t1|AB", "error": None,
              "response": {"status_code": 200, "body": body}} for item in range(2)
         ])  # fmt: skip
-    _batch_output(base / "batch-run", chat)
     (base / "wide").mkdir()
     (base / "wide" / "wide.csv").write_text(
         "query,doc,human,judge-a,judge-b\n"
         + "".join(f"q{item // 2},d{item},{item % 4},{item % 4},1\n" for item in range(6))
     )
-
-
-def _batch_output(folder: Path, body: dict[str, Any]) -> None:
-    """The batch service's answers to a run's requests."""
-    _cli("run", "--judge", "gpt-4o-mini", "--tasks", "relevance", "--limit", "2", "--batch",
-         "--out", str(folder))  # fmt: skip
-    (asked,) = folder.glob("batch/input-*.jsonl")
-    rows = [json.loads(line) for line in asked.read_text().splitlines()]
-    shutil.rmtree(folder)
-    response = {"status_code": 200, "body": body}
-    answers = [{"custom_id": row["custom_id"], "response": response, "error": None} for row in rows]
-    _lines(folder / "output.jsonl", answers)
 
 
 def _cli(*arguments: str, codes: tuple[int, ...] = (0,)) -> None:
@@ -291,10 +278,6 @@ def _estimate(base: Path) -> None:
     (folder / "verdicts.csv").write_text(
         ",".join(header) + "\n" + "".join(",".join(map(str, r.values())) + "\n" for r in rows)
     )
-    _lines(folder / "texts.jsonl", [
-        {"item_id": row["item_id"], "system_id": row["system_id"], "answer": "some"}
-        for row in rows
-    ])  # fmt: skip
     for name in ("week", "other-week"):
         _lines(folder / f"{name}.jsonl", rows)
     _cli("monitor", str(folder / "other-week.jsonl"), "--against",
