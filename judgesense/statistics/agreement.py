@@ -283,7 +283,6 @@ def sampled_jss(
     draws_a: npt.ArrayLike,
     draws_b: npt.ArrayLike,
     clusters: Any = None,
-    confidence_level: float = 0.95,
 ) -> SampledAgreement:
     """Agreement of two prompts whose decisions were drawn several times each.
 
@@ -295,8 +294,6 @@ def sampled_jss(
         draws_a: count of each label drawn under the first prompt, shape (n, L), labels mapped,
             undecided draws left out. A pair without draws on a side is left out.
         draws_b: the same under the second prompt.
-        clusters: one id per pair, or None.
-        confidence_level: within (0, 1).
 
     Returns:
         JSS with Wilson's interval on the effective sample size (wide rather than narrow, because a
@@ -314,7 +311,7 @@ def sampled_jss(
         return SampledAgreement(None, None, None, None, None, None, None, 0, 0)
     agree = (first * second).sum(axis=1)[used] / (n_a * n_b)[used]
     _, own = np.unique(codes[used], return_inverse=True)
-    spread = wilson_from_sums(np.bincount(own, agree), np.bincount(own), confidence_level)
+    spread = wilson_from_sums(np.bincount(own, agree), np.bincount(own))
     twice = used & (n_a > 1) & (n_b > 1)
     noise = net = low = high = None
     if twice.any():
@@ -324,7 +321,7 @@ def sampled_jss(
             differ.append(1 - (counts * (counts - 1)).sum(axis=1) / (n * (n - 1)))
         within = (differ[0] + differ[1]) / 2
         excess = 1 - agree[twice[used]] - within
-        net_spread = mean_t_cluster(excess, codes[twice], confidence_level)
+        net_spread = mean_t_cluster(excess, codes[twice])
         noise, net = float(within.mean()), float(excess.mean())
         low, high = net_spread.low, net_spread.high
     return SampledAgreement(

@@ -206,7 +206,6 @@ def ask_threshold(
     Args:
         margin: shape (n,), the larger the surer; of verdicts that were not used to fit the margin.
         wrong: shape (n,), true where the verdict is wrong.
-        clusters: one id per verdict, or None.
         max_error: the share of wrong verdicts to stay below, within (0, 1).
         confidence: within (0, 1).
 

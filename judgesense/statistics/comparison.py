@@ -84,7 +84,6 @@ def paired_test(
     second: Any,
     clusters: Any = None,
     *,
-    confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> PairedDifference:
@@ -101,10 +100,7 @@ def paired_test(
     Args:
         first: shape (n,), true if the first judge's two decisions are equal.
         second: shape (n,), the same pairs for the second judge.
-        clusters: one id per pair, or None.
-        confidence_level: within (0, 1).
         n_resamples: number of resamples, or of sign flips.
-        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         The difference second - first and its two-sided p-value; a drawn p-value is never 0:
@@ -121,7 +117,7 @@ def paired_test(
     gaps = hits[1] - hits[0]
     interval, p_value = Interval(None, None), None
     if k > 1:
-        interval = _newcombe(hits, sizes, confidence_level)
+        interval = _newcombe(hits, sizes)
         p_value = _clustered_p(gaps, sizes, n_resamples, seed)
     return PairedDifference(
         difference=float(gaps.sum()) / len(a),
@@ -135,11 +131,11 @@ def paired_test(
     )
 
 
-def _newcombe(hits: npt.NDArray[Any], sizes: Floats, level: float) -> Interval:
+def _newcombe(hits: npt.NDArray[Any], sizes: Floats) -> Interval:
     """Square-and-add interval of second - first with the correlation of the items' residuals."""
     shares = hits.sum(axis=1) / sizes.sum()
     one, two = (
-        (float(share), wilson_from_sums(row, sizes, level))
+        (float(share), wilson_from_sums(row, sizes))
         for share, row in zip(shares, hits, strict=True)
     )
     return difference_interval(one, two, residual_correlation(*(hits - shares[:, None] * sizes)))
@@ -244,7 +240,6 @@ def paired_gain(
     before: npt.ArrayLike,
     after: npt.ArrayLike,
     clusters: Any = None,
-    confidence_level: float = 0.95,
 ) -> Gain:
     """The mean difference of two scores of the same items, with an interval over clusters.
 
@@ -254,8 +249,6 @@ def paired_gain(
 
     Args:
         before, after: shape (n,), such as the share of an item's verdicts that are right.
-        clusters: one id per row, or None.
-        confidence_level: within (0, 1).
 
     >>> found = paired_gain([0, 0, 1, 1], [1, 1, 1, 1])
     >>> found.gain, round(found.ci_low, 2)
@@ -278,6 +271,6 @@ def paired_gain(
     residual = sums - centre * sizes
     n_clusters = len(sizes)
     error = np.sqrt(n_clusters / (n_clusters - 1) * float((residual**2).sum())) / sizes.sum()
-    half = float(stdtrit(n_clusters - 1, (1 + confidence_level) / 2)) * float(error)
+    half = float(stdtrit(n_clusters - 1, 0.975)) * float(error)
     low, high = min(centre - half, gain), max(centre + half, gain)
     return Gain(float(x.mean()), float(y.mean()), gain, max(-1.0, low), min(1.0, high), len(gap))

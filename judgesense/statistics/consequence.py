@@ -70,7 +70,6 @@ def consequence(
     item_ids: Any,
     *,
     repeat_ids: Any = None,
-    confidence_level: float = 0.95,
     n_resamples: int = 2_000,
     n_permutations: int = 999,
     seed: int = 0,
@@ -97,10 +96,7 @@ def consequence(
             items. Rows of one item, system and template (orders, repeats) are averaged.
         repeat_ids: which repeat of its prompt the row is, one string or integer per row; None
             leaves `repeat_change_rate` undefined.
-        confidence_level: within (0, 1).
-        n_resamples: number of bootstrap resamples.
         n_permutations: number of shuffles behind the p-value.
-        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         A `Consequence`.
@@ -170,9 +166,7 @@ def consequence(
             reasons.append("too few items of a system for an interval")
         else:
             rates = _changes(drawn[:, :-1] / drawn[:, -1:])
-            winner_ci, ranking_ci = (
-                Interval(*percentile_ends(rate, confidence_level)) for rate in rates
-            )
+            winner_ci, ranking_ci = (Interval(*percentile_ends(rate)) for rate in rates)
     return Consequence(
         winner_change_rate=winner_rate,
         winner_change_ci_low=winner_ci.low,

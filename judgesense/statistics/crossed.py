@@ -42,10 +42,8 @@ def two_way_interval(
 
     Args:
         agree: shape (n,), true if the pair's two decisions are equal.
-        clusters: one id per row, or None.
         template_a: the wording of each pair's first prompt, shape (n,), strings or integers.
         template_b: the wording of the second, shape (n,).
-        confidence_level: within (0, 1).
 
     Returns:
         The interval. Its ends are None with fewer than three wordings, a single cluster, or if
@@ -114,7 +112,6 @@ def delta_jss(
     clusters: Any,
     repeat_agree: Any,
     repeat_clusters: Any,
-    confidence_level: float = 0.95,
 ) -> RepeatDifference:
     """JSS minus JSS_repeat: what rewording does beyond asking the same prompt again.
 
@@ -124,10 +121,8 @@ def delta_jss(
 
     Args:
         agree: shape (n,), true if the two decisions of a pair are equal.
-        clusters: one id per row, or None.
         repeat_agree: shape (r,), true if the first and a later decision on one prompt are equal.
         repeat_clusters: one id per row, of the same kind as `clusters`; None if those are None.
-        confidence_level: within (0, 1).
 
     Returns:
         JSS_repeat, the difference and its interval.
@@ -138,7 +133,7 @@ def delta_jss(
     """
     if not len(agree) or not len(repeat_agree):
         return RepeatDifference(None, None, None, None)
-    level, hits, again = confidence_level, np.asarray(agree, bool), np.asarray(repeat_agree, bool)
+    hits, again = np.asarray(agree, bool), np.asarray(repeat_agree, bool)
     shares = float(hits.mean()), float(again.mean())
     delta = shares[0] - shares[1]
     one: Codes
@@ -154,8 +149,8 @@ def delta_jss(
         for rows, codes, share in zip((hits, again), (one, two), shares, strict=True)
     ]
     ends = difference_interval(
-        (shares[1], wilson_cluster(again, two, level)),
-        (shares[0], wilson_cluster(hits, one, level)),
+        (shares[1], wilson_cluster(again, two)),
+        (shares[0], wilson_cluster(hits, one)),
         residual_correlation(*residuals),
     )
     return RepeatDifference(shares[1], delta, ends.low, ends.high)

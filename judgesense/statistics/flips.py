@@ -61,7 +61,6 @@ def flip_sources(
     *,
     cluster_ids: Any = None,
     options: Sequence[str] = OPTIONS,
-    confidence_level: float = 0.95,
 ) -> FlipSources:
     """Split the flips of a judge into wording, position and rerun noise.
 
@@ -80,7 +79,6 @@ def flip_sources(
             clusters as independent. None makes every item a cluster.
         options: the two labels of a comparative task, as shown: in order BA they name the other
             item.
-        confidence_level: within (0, 1).
 
     Returns:
         A `FlipSources`; intervals are cluster-robust t intervals.
@@ -106,7 +104,7 @@ def flip_sources(
     out = np.array([label in UNDECIDED for label in table])[decision]
     item, template, order, decision = (x[~out] for x in (item, template, order, decision))
     rates = _rates(item, template, order, decision)
-    return _split(rates, cluster_of[np.unique(item)], int(out.sum()), confidence_level)
+    return _split(rates, cluster_of[np.unique(item)], int(out.sum()))
 
 
 def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Floats:
@@ -148,7 +146,7 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Float
     return rates
 
 
-def _split(rates: Floats, clusters: Codes, n_excluded: int, level: float) -> FlipSources:
+def _split(rates: Floats, clusters: Codes, n_excluded: int) -> FlipSources:
     has = ~np.isnan(rates)
     rerun, by_template, by_order, by_both = (bool(column.any()) for column in has.T)
     values: dict[str, Floats] = {}
@@ -183,7 +181,7 @@ def _split(rates: Floats, clusters: Codes, n_excluded: int, level: float) -> Fli
         for name, column_values in values.items():
             result[name] = float(column_values[whole].mean())
             if name in ("wording", "position", "rerun"):
-                ends = mean_t_cluster(column_values[whole], clusters[whole], level)
+                ends = mean_t_cluster(column_values[whole], clusters[whole])
                 result[f"{name}_ci_low"], result[f"{name}_ci_high"] = ends.low, ends.high
     result.update(
         n_items=int(whole.sum()), n_excluded=n_excluded, degenerate="; ".join(reasons) or None
@@ -232,16 +230,13 @@ class Consensus(ResultMapping):
     n_prompts: int
 
 
-def consensus(
-    decisions: Mapping[str, Labels], item_ids: Any = None, confidence_level: float = 0.95
-) -> Consensus:
+def consensus(decisions: Mapping[str, Labels], item_ids: Any = None) -> Consensus:
     """Agreement between judges under matched prompts (JudgeSense, section 7, fourth extension).
 
     Args:
         decisions: judge -> decisions, shape (n,), the same prompts in the same order for all;
             `inputs.UNDECIDED` ones are left out.
         item_ids: one id per prompt; None makes every prompt an item of its own.
-        confidence_level: within (0, 1).
 
     Returns:
         The consensus with its cluster-robust t interval, clipped to [0, 1].
@@ -260,6 +255,6 @@ def consensus(
         agreeing = (counts * (counts - 1)).sum(axis=1)[used] / (voters * (voters - 1))[used]
         mean = float(agreeing.mean())
         clusters, _ = cluster_codes(item_ids, codes.shape[1])
-        spread = mean_t_cluster(agreeing, clusters[used], confidence_level).within(0.0, 1.0)
+        spread = mean_t_cluster(agreeing, clusters[used]).within(0.0, 1.0)
         low, high = spread.low, spread.high
     return Consensus(mean, low, high, alpha_from_counts(counts), int(used.sum()))

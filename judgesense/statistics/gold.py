@@ -85,7 +85,6 @@ def gold_agreement(
     clusters: Any = None,
     labels: Sequence[str] = (),
     ordinal: bool = False,
-    confidence_level: float = 0.95,
 ) -> GoldAgreement:
     """Measure agreement with gold labels; what is undecided is wrong.
 
@@ -93,10 +92,8 @@ def gold_agreement(
         decision: canonical decisions, shape (n,), strings; `inputs.UNDECIDED` ones have none.
         gold: gold labels of the same rows, shape (n,), strings. A gold label outside `labels`
             (another vocabulary, or an empty string for none) leaves its row out.
-        clusters: one id per row, or None.
         labels: the task's labels, in the order of the scale if `ordinal`.
         ordinal: whether kappa has quadratic weights.
-        confidence_level: within (0, 1).
 
     Returns:
         A `GoldAgreement`. Without a row of known gold, or without any decision, every figure is
@@ -130,17 +127,15 @@ def gold_agreement(
     counts["undecided_share"] = float(no_decision.mean())
     if no_decision.all():
         return GoldAgreement.undefined(**counts, degenerate="no prompt has a decision")
-    return GoldAgreement.undefined(
-        **counts, **_figures(truth, said, codes, k, scale, ordinal, confidence_level)
-    )
+    return GoldAgreement.undefined(**counts, **_figures(truth, said, codes, k, scale, ordinal))
 
 
 def _figures(
-    truth: Codes, said: Codes, codes: Codes, k: int, scale: list[str], ordinal: bool, level: float
+    truth: Codes, said: Codes, codes: Codes, k: int, scale: list[str], ordinal: bool
 ) -> dict[str, Any]:
     size = len(scale)
     hits, constant = truth == said, truth == int(np.bincount(truth, minlength=size).argmax())
-    right, always = wilson_cluster(hits, codes, level), wilson_cluster(constant, codes, level)
+    right, always = wilson_cluster(hits, codes), wilson_cluster(constant, codes)
     gap = difference_interval(
         (float(constant.mean()), always),
         (float(hits.mean()), right),
@@ -175,9 +170,9 @@ def _figures(
     if k < 2 * len(scale):
         few = f"fewer than {2 * len(scale)} clusters: only accuracy has an interval"
         return {**found, "degenerate": "; ".join(filter(None, [reason, few]))}
-    drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal, level), ordinal)
+    drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal), ordinal)
     for name, value in measures.items():
-        ends = percentile_ends(drawn[name], level)
+        ends = percentile_ends(drawn[name])
         found[f"{name}_ci_low"] = min(ends[0], float(value))
         found[f"{name}_ci_high"] = max(ends[1], float(value))
     return {**found, "degenerate": reason}
@@ -230,9 +225,7 @@ def _costs(size: int, ordinal: bool) -> Floats:
     return np.hstack([np.subtract.outer(steps, steps) ** 2, far[:, None] ** 2]).astype(np.float64)
 
 
-def _drawn_tables(
-    truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool, level: float
-) -> Floats:
+def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool) -> Floats:
     """Tables that the data make plausible, shape (draws, L, L + 1), each summing to 1.
 
     The shares of the gold labels, and of the answers to each, are drawn from Dirichlet
@@ -246,7 +239,7 @@ def _drawn_tables(
     rng = np.random.default_rng(0)
     size = len(table)
     k = int(codes.max()) + 1
-    tail = (1 + level) / 2
+    tail = 0.975
     shrink = (float(ndtri(tail)) / float(stdtrit(max(1, k - len(table)), tail))) ** 2
 
     def effective(column: npt.NDArray[Any], ids: Codes) -> float:

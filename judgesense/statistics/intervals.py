@@ -54,8 +54,6 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
 
     Args:
         agree: shape (n,), true if the two decisions are equal.
-        clusters: one id per row, or None.
-        confidence_level: within (0, 1).
 
     Returns:
         The interval; its ends are None with a single cluster.
@@ -104,7 +102,6 @@ def outer_ends(
         share: in [0, 1].
         n: effective sample size.
         quantile: of Wilson's interval, two-sided.
-        confidence_level: within (0, 1).
         bunched: whether hits and misses come in clusters. That end is then at least Clopper &
             Pearson's; otherwise that of their one-sided interval at the same level, which
             corrects Wilson's for up to about ten misses and is within his for more.
@@ -220,8 +217,6 @@ def mean_t_cluster(values: Any, clusters: Any = None, confidence_level: float = 
 
     Args:
         values: shape (n,), finite numbers.
-        clusters: one id per row, or None.
-        confidence_level: within (0, 1).
 
     Returns:
         The interval, not clipped to any range; ends None with a single cluster.

@@ -85,8 +85,6 @@ def wilson_kappa(
     Args:
         first: label codes 0..L-1, shape (n,).
         second: label codes 0..L-1, shape (n,).
-        clusters: one id per row, or None.
-        confidence_level: within (0, 1).
 
     Returns:
         The interval within [-1, 1]; ends None with a single cluster or if kappa is undefined.
@@ -136,10 +134,6 @@ def bootstrap_kappa(
     Args:
         first: label codes 0..L-1, shape (n,).
         second: label codes 0..L-1, shape (n,).
-        clusters: one id per row, or None.
-        confidence_level: within (0, 1).
-        n_resamples: number of resamples.
-        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         The interval; ends None with a single cluster or if kappa is mostly undefined.

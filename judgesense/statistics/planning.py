@@ -125,7 +125,6 @@ def items_for_estimate(
         error: its standard error with `seen` clusters, positive.
         seen: number of clusters behind the error, at least 2.
         threshold: what the interval must exclude.
-        confidence_level: of the two-sided interval.
         seed: of the draws behind the range.
         assumed: True if estimate and error are assumed: no range.
 
@@ -193,7 +192,6 @@ def smallest_difference(error: float, seen: int, *, confidence_level: float = 0.
     Args:
         error: standard error of the difference, not negative.
         seen: number of clusters, at least 2.
-        confidence_level: of the two-sided interval.
 
     >>> round(smallest_difference(0.05, 100), 3)
     0.141

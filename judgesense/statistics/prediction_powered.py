@@ -95,7 +95,6 @@ def influence(
             units must be drawn at random, within each stratum if there are any.
         predictions: shape (n,), or (n, T) with a column per wording, NaN where there is none. The
             mean over wordings predicts; a unit without any is predicted by the others' mean.
-        clusters: one id per unit, or None.
         strata: one id per unit, or None; labels were drawn at another rate in each.
         lam: weight of the predictions, in [0, 1]: 1 is classical prediction-powered inference, 0
             uses labels alone. None chooses the weight of least variance (power tuning).
@@ -141,7 +140,6 @@ def naive_influence(
 
     Args:
         predictions: shape (n,) or (n, T); a unit without any is left out.
-        clusters: one id per unit, or None.
         step: as in `influence`.
 
     >>> naive_influence([1.0, 0.0, float("nan"), 1.0]).estimate.__round__(3)
@@ -186,7 +184,6 @@ def combined(
     Args:
         parts: sign or factor, influence, and each unit's cluster code; a code means the same
             cluster in every part, so that what systems share on an item cancels.
-        confidence_level: within (0, 1).
         normal: as in `influence`, with a normal quantile.
 
     Returns:

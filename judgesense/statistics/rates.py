@@ -36,7 +36,6 @@ def rate_ratio(
     clusters: Any,
     other_hits: Any,
     other_clusters: Any,
-    confidence_level: float = 0.95,
 ) -> RateRatio:
     """Compare two rates by their clustered Wilson intervals (`intervals.wilson_cluster`).
 
@@ -46,10 +45,8 @@ def rate_ratio(
 
     Args:
         hits: shape (n,), true where the first event happened, n > 0.
-        clusters: one id per row, or None.
         other_hits: shape (m,), true where the second event happened, m > 0.
         other_clusters: one id per row, or None.
-        confidence_level: within (0, 1).
 
     Returns:
         The comparison; half an event stands in for a second rate of zero.
@@ -60,8 +57,8 @@ def rate_ratio(
     """
     one, two = np.asarray(hits, bool), np.asarray(other_hits, bool)
     p, q = float(one.mean()), float(two.mean())
-    first = wilson_cluster(one, clusters, confidence_level)
-    second = wilson_cluster(two, other_clusters, confidence_level)
+    first = wilson_cluster(one, clusters)
+    second = wilson_cluster(two, other_clusters)
     ratio = p / (q if q > 0 else 0.5 / len(two))
     if first.low is None or second.low is None:
         return RateRatio(p, first.low, first.high, q, ratio, None, None, None, None)
@@ -137,7 +134,6 @@ def shift(
     clusters: Any = None,
     *,
     ordinal: bool = False,
-    confidence_level: float = 0.95,
 ) -> Shift:
     """Compare verdicts before and after an intervention.
 
@@ -148,9 +144,7 @@ def shift(
         base: shape (n,), the verdicts on the base prompts, each one of ``labels``.
         changed: shape (n,), the verdicts on the changed prompts of the same items.
         labels: the task's labels, in order if ``ordinal``.
-        clusters: one id per row, or None.
         ordinal: whether the labels are a scale.
-        confidence_level: within (0, 1).
 
     Returns:
         The shift; every figure is None, and `net_shift` empty, without rows.
@@ -163,12 +157,12 @@ def shift(
     if not len(base):
         return Shift(None, None, None, {}, None, None, None, 0)
     one, two = (np.array([place[label] for label in verdicts]) for verdicts in (base, changed))
-    moved = wilson_cluster(one != two, clusters, confidence_level)
+    moved = wilson_cluster(one != two, clusters)
     before, after = (np.bincount(codes, minlength=len(labels)) / len(one) for codes in (one, two))
     mean = low = high = None
     if ordinal:
         change = (two - one).astype(float)
-        ends = mean_t_cluster(change, clusters, confidence_level)
+        ends = mean_t_cluster(change, clusters)
         mean, low, high = float(change.mean()), ends.low, ends.high
     return Shift(
         shift_rate=float((one != two).mean()),

@@ -33,7 +33,6 @@ def resampled_sums(
     Args:
         statistics: shape (k, s), one row per cluster, or one per distinct statistic with `counts`.
         n_resamples: number of resamples B.
-        seed: seed for `numpy.random.default_rng`.
         counts: shape (k,), the number of clusters with each row; None for one each.
 
     Returns:
@@ -61,7 +60,7 @@ def resampled_sums(
     return _normal_sums(distinct, tally / k, k, n_resamples, rng)
 
 
-def percentile_ends(draws: Any, confidence_level: float) -> tuple[float, float]:
+def percentile_ends(draws: Any, confidence_level: float = 0.95) -> tuple[float, float]:
     """The ends of the percentile interval of bootstrap draws (Efron 1979).
 
     >>> percentile_ends([0.0, 1.0, 2.0, 3.0, 4.0], 0.5)

@@ -59,10 +59,8 @@ def rogan_gladen(
     Args:
         labels: shape (n,), 1 good, 0 bad, NaN where there is none.
         predictions: shape (n,), 1 or 0, NaN where there is none.
-        clusters: one id per unit, or None.
         weights: shape (n,), the inverse of each labelled unit's chance to be labelled, or None for
             labels drawn at one rate. With weights the observed rate is that of all units.
-        confidence_level: within (0, 1).
 
     Returns:
         The rate. It is undefined if the labels are of one class, or if the judge is no better than

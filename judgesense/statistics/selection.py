@@ -19,6 +19,10 @@ from judgesense.statistics.permutation import gaps_between
 
 _TIE = 1e-9
 
+_ERROR = 1 - 0.95
+
+_PARTITIONS = 20
+
 _NARROW = 1.25
 """By how much the variance of a cross-validated score exceeds that of a score on new items."""
 
@@ -53,10 +57,7 @@ def choose(
     scores: Any,
     clusters: Any = None,
     *,
-    level: float = 0.95,
     n_resamples: int = 999,
-    folds: int = 5,
-    repeats: int = 20,
     seed: int = 0,
 ) -> Choice:
     """Test for any difference, form the set of options that may be best, and score the choice.
@@ -65,22 +66,15 @@ def choose(
     first finds a difference, the set holds every option. Otherwise those that lie significantly
     below another one are eliminated, and the rest compared again (multiple comparisons with the
     best, Hsu 1984, stepped down). An option that is better than all others stays in the set with
-    the given confidence. The held-out score is the mean over `repeats` random partitions of the
-    clusters into `folds`. Its interval allows for the choice, which varies with the folds, since
+    95% confidence. The held-out score is the mean over 20 random partitions of the clusters into
+    five folds. Its interval allows for the choice, which varies with the folds, since
     intervals of cross-validated scores are too narrow otherwise (Bates, Hastie & Tibshirani 2023).
 
     Args:
         scores: from 0 (wrong) to 1 (right), shape (options, cells), the same cells for all.
-        clusters: one id per cell, or None.
-        level: confidence of the set and of the interval, within (0, 1).
-        n_resamples: number of permutations.
-        folds: parts into which the clusters are divided; fewer clusters make fewer parts.
-        repeats: number of partitions.
-        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         The `Choice`; with one option, `p_any_difference` is None and `best` that option.
-
 
     >>> good, bad = [1.0] * 40, [1.0, 0.0] * 20
     >>> found = choose([good, bad, bad])
@@ -97,12 +91,12 @@ def choose(
     while len(left) > 1 and k > 1:
         p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
         p_any = p if p_any is None else p_any
-        out = p_behind < 1 - level
-        if p_any >= 1 - level or not out.any():
+        out = p_behind < _ERROR
+        if p_any >= _ERROR or not out.any():
             break
         left = [j for j, gone in zip(left, out, strict=True) if not gone]
     sizes = np.bincount(codes, minlength=k)
-    score, ends = _held_out(sums, sizes, rng, folds, repeats, level)
+    score, ends = _held_out(sums, sizes, rng)
     return Choice(p_any, tuple(left), score, ends.low, ends.high, table.shape[1], k)
 
 
@@ -110,9 +104,6 @@ def _held_out(
     sums: Floats,
     sizes: Codes,
     rng: np.random.Generator,
-    folds: int,
-    repeats: int,
-    level: float,
 ) -> tuple[float | None, Interval]:
     """The mean held-out score and its interval; options that tie share the choice."""
     from scipy.special import stdtrit
@@ -120,9 +111,9 @@ def _held_out(
     k, n_options = sums.shape
     if k < 2:
         return None, Interval(None, None)
-    folds = min(folds, k)
+    folds = min(FOLDS, k)
     scored, chosen = np.zeros(k), np.zeros(n_options)
-    for _ in range(repeats):
+    for _ in range(_PARTITIONS):
         fold = rng.permutation(np.arange(k) % folds)
         parts, part_sizes = np.zeros((folds, n_options)), np.bincount(fold, sizes)
         np.add.at(parts, fold, sums)
@@ -130,16 +121,16 @@ def _held_out(
         best = others >= others.max(axis=1, keepdims=True) - _TIE
         weights = best / best.sum(axis=1, keepdims=True)
         scored += (sums * weights[fold]).sum(axis=1)
-        chosen += part_sizes @ weights / sizes.sum() / repeats
-    scored /= repeats
+        chosen += part_sizes @ weights / sizes.sum() / _PARTITIONS
+    scored /= _PARTITIONS
     score = min(1.0, float(scored.sum() / sizes.sum()))
-    spread = wilson_from_sums(scored, sizes, level)
+    spread = wilson_from_sums(scored, sizes)
     assert spread.effective_n is not None
     means = sums.sum(axis=0) / sizes.sum()
     by_choice = float(chosen @ (means - chosen @ means) ** 2)
     variance = max(score * (1 - score), _TIE)
     n = 1 / (_NARROW / spread.effective_n + 2 * by_choice / variance)
-    low, high = wilson(score, n, float(stdtrit(k - 1, (1 + level) / 2)))
+    low, high = wilson(score, n, float(stdtrit(k - 1, 0.975)))
     return score, Interval(low, high, n)
 
 
@@ -164,9 +155,7 @@ def choice_error(
         scores: from 0 to 1, shape (tables, cells, options), NaN where an option has no score. An
             option is chosen in each table (one for each option order), and the gains are averaged.
         folds: the fold of each cell, whole clusters together, as `folds_of` gives them.
-        clusters: one id per cell, or None.
         n_resamples: bootstrap samples.
-        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         The error, on the scores' scale; None with fewer than two clusters or folds.

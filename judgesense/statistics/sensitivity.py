@@ -189,9 +189,7 @@ def template_means(scores: Floats) -> Floats | None:
     return means
 
 
-def rank_agreement_interval(
-    scores: Floats, n_resamples: int = 200, seed: int = 0, confidence_level: float = 0.95
-) -> Interval:
+def rank_agreement_interval(scores: Floats, n_resamples: int = 200, seed: int = 0) -> Interval:
     """Percentile interval over items of the mean Spearman's rho between templates.
 
     ``scores`` has shape (models, templates, items), NaN as in :func:`template_spread`; rho ranks
@@ -218,4 +216,4 @@ def rank_agreement_interval(
             found.append(float(np.nanmean(rho)))
     if not found:
         return Interval(None, None)
-    return Interval(*percentile_ends(found, confidence_level))
+    return Interval(*percentile_ends(found))

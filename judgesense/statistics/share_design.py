@@ -112,7 +112,6 @@ def share_chances(
         designs: the true share and how it varies, of d designs.
         clusters: number of clusters, at least 2, or one for each design.
         threshold: p0, within (0, 1).
-        confidence_level: of the two-sided interval, within (0, 1).
 
     Returns:
         Probabilities, shape (d,).

@@ -161,7 +161,6 @@ def keep_pass_rate(
     threshold: float,
     clusters: Any = None,
     *,
-    confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> KeptRate:
@@ -175,10 +174,6 @@ def keep_pass_rate(
         old: shape (n,), finite scores before the update.
         new: shape (n,), the same items' scores after it.
         threshold: an item passes with a score of at least this.
-        clusters: one id per row, or None.
-        confidence_level: of the interval, within (0, 1).
-        n_resamples: number of resamples.
-        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         The new threshold, its interval and the pass rates.
@@ -199,7 +194,7 @@ def keep_pass_rate(
             )
             for _ in range(n_resamples)
         ]
-        tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
+        tails = [0.025, 0.975]
         ends = [float(end) for end in np.quantile(drawn, tails, method="nearest")]
     return KeptRate(
         threshold=float(threshold),

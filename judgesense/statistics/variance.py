@@ -112,7 +112,6 @@ def variance_budget(
     pairs: Mapping[str, tuple[Any, Any, Any]],
     *,
     ordinal: bool = False,
-    confidence_level: float = 0.95,
 ) -> VarianceBudget:
     """Split the variance of verdicts asked in a star design: one source changed at a time.
 
@@ -134,7 +133,6 @@ def variance_budget(
         pairs: source -> (one, other, clusters), shape (m,) each: verdicts that differ in the source
             alone. ``rerun`` is the same prompt asked again.
         ordinal: whether the numbers are levels.
-        confidence_level: within (0, 1).
 
     Returns:
         The budget.
@@ -163,7 +161,7 @@ def variance_budget(
     parts = {s: np.vstack([whole[s] - total, whole[s]]) for s, total in sums.items()}
     found = _components(parts)
     intervals = {
-        source: _interval(source, estimates, parts, sides, ordinal, confidence_level)
+        source: _interval(source, estimates, parts, sides, ordinal)
         for source, estimates in found.items()
     }
     variances: dict[str, float | None] = {
@@ -203,17 +201,16 @@ def _interval(
     parts: Mapping[str, Floats],
     sides: Mapping[str, tuple[Floats, list[Any]]],
     ordinal: bool,
-    level: float,
 ) -> Bounds:
     if len(estimates) < 3:
         return None, None
     if source == ITEM:
-        ends = _jackknife(estimates, level, log=ordinal)
+        ends = _jackknife(estimates, log=ordinal)
     else:
-        ends = _apart(source, parts, sides, ordinal, level)
+        ends = _apart(source, parts, sides, ordinal)
         if source != RERUN and RERUN in sides:
             again, changed = (float(_mean(parts[name])[-1]) for name in (RERUN, source))
-            noise = _apart(RERUN, parts, sides, ordinal, level)
+            noise = _apart(RERUN, parts, sides, ordinal)
             ends = _difference(again, changed, noise, ends)
     if ends.low is None or ends.high is None:
         return None, None
@@ -230,17 +227,16 @@ def _apart(
     parts: Mapping[str, Floats],
     sides: Mapping[str, tuple[Floats, list[Any]]],
     ordinal: bool,
-    level: float,
 ) -> Interval:
     """The interval of the mean half squared difference under a source."""
     apart, own = sides[source]
-    some = wilson_cluster(apart > 0, own, level)
+    some = wilson_cluster(apart > 0, own)
     if not ordinal:
         return some
     if not apart.any():
         # Nobody moved: the upper end for one level.
         return Interval(0.0, None if some.high is None else some.high / 2)
-    return _chi_square(_mean(parts[source]), level, len(apart))
+    return _chi_square(_mean(parts[source]), len(apart))
 
 
 def _difference(one: float, two: float, first: Interval, second: Interval) -> Interval:
@@ -255,7 +251,7 @@ def _difference(one: float, two: float, first: Interval, second: Interval) -> In
     return Interval(float(two - one - down), float(two - one + up))
 
 
-def _chi_square(estimates: Floats, level: float, rows: int) -> Interval:
+def _chi_square(estimates: Floats, rows: int) -> Interval:
     """The interval of a mean of squares, as that of a variance.
 
     The degrees of freedom follow from the delete-one-cluster jackknife (Satterthwaite 1946), at
@@ -266,10 +262,9 @@ def _chi_square(estimates: Floats, level: float, rows: int) -> Interval:
 
     whole, error = float(estimates[-1]), _error(estimates)
     if whole <= 2 * error:
-        return _jackknife(estimates, level)
+        return _jackknife(estimates)
     freedom = min(2 * (whole / error) ** 2, rows) if error else rows
-    low, high = (1 - level) / 2, (1 + level) / 2
-    return Interval(*(freedom * whole / float(chdtri(freedom, tail)) for tail in (low, high)))
+    return Interval(*(freedom * whole / float(chdtri(freedom, tail)) for tail in (0.025, 0.975)))
 
 
 def _error(estimates: Floats) -> float:
@@ -279,7 +274,7 @@ def _error(estimates: Floats) -> float:
     return float(np.sqrt((k - 1) / k * ((leave_out - leave_out.mean()) ** 2).sum()))
 
 
-def _jackknife(estimates: Floats, level: float, *, log: bool = False) -> Interval:
+def _jackknife(estimates: Floats, *, log: bool = False) -> Interval:
     """Student's t on the delete-one-cluster jackknife, on the log scale if ``log``.
 
     Variances are skewed: their logarithm is closer to normal (Bartlett & Kendall 1946). An
@@ -288,7 +283,7 @@ def _jackknife(estimates: Floats, level: float, *, log: bool = False) -> Interva
     from scipy.special import stdtrit
 
     whole, error = float(estimates[-1]), _error(estimates)
-    half = float(stdtrit(len(estimates) - 2, (1 + level) / 2)) * error
+    half = float(stdtrit(len(estimates) - 2, 0.975)) * error
     if log and whole > 2 * error:
         factor = float(np.exp(half / whole))
         return Interval(whole / factor, whole * factor)

@@ -80,14 +80,11 @@ def screen(
 
     Args:
         decisions: label codes 0..L-1, `NOT_JUDGED` or `UNDECIDED`, shape (wordings, cells).
-        clusters: one id per cell, or None.
         n_labels: number of labels L; on an ordinal scale codes follow its order.
         ordinal: whether kappa is quadratic and "reversed" means the scale turned round.
         voters: which wordings form the consensus, shape (wordings,); None for all.
         gold: gold label codes, -1 where unknown, shape (cells,), or None.
         rules: when a wording is flagged.
-        n_resamples: number of permutations.
-        seed: seed for `numpy.random.default_rng`.
 
     Returns:
         One `WordingFigures` per row of `decisions`. With too few clusters none is inverted or an
