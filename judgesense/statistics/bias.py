@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Codes
-from judgesense.statistics.flips import OPTIONS
 from judgesense.statistics.inputs import (
+    OPTIONS,
     UNDECIDED,
     check_labels,
     check_level,

@@ -10,6 +10,7 @@ import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.inputs import (
+    OPTIONS,
     UNDECIDED,
     Labels,
     cluster_codes,
@@ -19,8 +20,6 @@ from judgesense.statistics.inputs import (
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.statistics.kappa import alpha_from_counts
 from judgesense.statistics.result import ResultMapping
-
-OPTIONS = ("A", "B")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,9 @@ from judgesense.statistics.arrays import Codes, Floats
 
 Labels = Sequence[str] | npt.NDArray[Any]
 
+OPTIONS = ("A", "B")
+"""The labels of a comparative task."""
+
 UNDECIDED = ("UNCLEAR", "REFUSED", "ERROR")
 """Labels without a decision: the answer cannot be read, the judge refused, the request failed."""
 
@@ -280,27 +283,21 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
             "pass one id per row"
         )
     if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
-        return _integer_codes(clusters)
+        lowest, highest = (int(clusters.min()), int(clusters.max())) if n else (0, 0)
+        if highest - lowest <= 4 * n:
+            # Ids close to row numbers need no sorting.
+            offsets = (clusters - lowest).astype(np.intp, copy=False)
+            place = np.cumsum(np.bincount(offsets) > 0) - 1
+            return place[offsets], int(place[-1]) + 1 if n else 0
+        distinct, inverse = np.unique(clusters, return_inverse=True)
+        return inverse.astype(np.intp, copy=False), len(distinct)
     ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
-    wrong = next((row for row, value in enumerate(ids) if not _is_id(value)), None)
-    if wrong is not None:
-        raise ValueError(
-            f"the cluster (item id) of row {wrong} is {ids[wrong]!r}: pass a string or an integer"
-        )
+    if not set(map(type, ids)) <= {str, int}:
+        for row, value in enumerate(ids):
+            if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
+                raise ValueError(
+                    f"the cluster (item id) of row {row} is {value!r}: pass a string or an integer"
+                )
     table = {value: code for code, value in enumerate(dict.fromkeys(ids))}
     codes = np.fromiter(map(table.__getitem__, ids), dtype=np.intp, count=n)
     return codes, len(table)
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
-
-
-def _integer_codes(ids: npt.NDArray[Any]) -> tuple[Codes, int]:
-    if len(ids) and int(ids.max()) - int(ids.min()) <= 4 * len(ids):
-        # Ids close to row numbers need no sorting.
-        offsets = (ids - ids.min()).astype(np.intp, copy=False)
-        place = np.cumsum(np.bincount(offsets) > 0) - 1
-        return place[offsets], int(place[-1]) + 1
-    distinct, inverse = np.unique(ids, return_inverse=True)
-    return inverse.astype(np.intp, copy=False), len(distinct)

@@ -7,8 +7,7 @@ have the same mean but other variances or correlations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -38,11 +37,11 @@ def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) ->
     >>> lower_than_rest(np.array([[1.0, 1.0, 0.0]] * 20), rng, 999).tolist()
     [1.0, 1.0, 0.001]
     """
-    informative = _informative(sums)
-    observed = _against_rest(informative[None])[0]
+    centred = _informative(sums)
+    observed, _ = _statistics(centred.sum(axis=0), centred.T @ centred)
     hits = np.zeros(sums.shape[1])
-    for against_rest, _ in _drawn(informative, rng, n_resamples):
-        least = against_rest().min(axis=1)
+    for total, products in _drawn(centred, rng, n_resamples):
+        least = _statistics(total, products)[0].min(axis=1)
         hits += (least[:, None] <= observed[None] + _EPSILON).sum(axis=0)
     p_values: Floats = (1 + hits) / (1 + n_resamples)
     return p_values
@@ -68,68 +67,61 @@ def gaps_between(sums: Floats, rng: np.random.Generator, n_resamples: int) -> tu
     >>> p_any, p_behind.tolist()[2]
     (0.0005, 0.001)
     """
-    informative = _informative(sums)
-    behind = _gaps(informative[None])[0].max(axis=0)
-    largest = max(behind.max(), np.abs(_against_rest(informative[None])).max())
+    centred = _informative(sums)
+    rest, gaps = _statistics(centred.sum(axis=0), centred.T @ centred)
+    behind = gaps.max(axis=0)
+    largest = max(behind.max(), np.abs(rest).max())
     any_hits, hits = 0.0, np.zeros(sums.shape[1])
-    for against_rest, gaps in _drawn(informative, rng, n_resamples):
-        drawn = gaps().max(axis=1)
+    for total, products in _drawn(centred, rng, n_resamples):
+        rest, gaps = _statistics(total, products)
+        drawn = gaps.max(axis=1)
         hits += (drawn >= behind - _EPSILON).sum(axis=0)
-        top = np.maximum(drawn.max(axis=1), np.abs(against_rest()).max(axis=1))
+        top = np.maximum(drawn.max(axis=1), np.abs(rest).max(axis=1))
         # Mid-p: with few items many permutations tie with the data.
         any_hits += float((top > largest + _EPSILON).sum() + (top >= largest - _EPSILON).sum()) / 2
     p_behind: Floats = (1 + hits) / (1 + n_resamples)
     return (0.5 + any_hits) / (1 + n_resamples), p_behind
 
 
+def _informative(sums: Floats) -> Floats:
+    """The clusters in which columns differ, less their means; the others change no statistic."""
+    kept = sums[np.ptp(sums, axis=1) > _EPSILON]
+    centred: Floats = kept - kept.mean(axis=1, keepdims=True)
+    return centred
+
+
 def _drawn(
-    sums: Floats, rng: np.random.Generator, n_resamples: int
-) -> Iterator[tuple[Callable[[], Floats], Callable[[], Floats]]]:
-    """`_against_rest` and `_gaps` of permuted tables, some tables at a time."""
-    k, columns = sums.shape
-    step = max(1, _AT_ONCE // max(1, sums.size))
-    centred = sums - sums.mean(axis=1, keepdims=True)
-    products = centred.T @ centred
+    centred: Floats, rng: np.random.Generator, n_resamples: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """Sums and sums of products of the columns of permuted tables, some tables at a time."""
+    k, columns = centred.shape
+    step = max(1, _AT_ONCE // max(1, centred.size))
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
         if k > _MANY_CLUSTERS:
-            # A cluster's sign changes its part in the sums, and none in the sums of squares.
+            # A cluster's sign changes its part in the sums, and none in the sums of products.
             signs = 2.0 * rng.integers(2, size=(size, k)) - 1.0
-            total = signs @ centred
-            yield (
-                partial(_ratio, total, np.diagonal(products)),
-                partial(_ratio_of_gaps, total, products),
-            )
+            yield signs @ centred, (centred.T @ centred)[None]
         else:
-            tables = rng.permuted(np.broadcast_to(sums, (size, k, columns)), axis=2)
-            yield partial(_against_rest, tables), partial(_gaps, tables)
+            tables = rng.permuted(np.broadcast_to(centred, (size, k, columns)), axis=2)
+            yield tables.sum(axis=1), np.swapaxes(tables, 1, 2) @ tables
 
 
-def _informative(sums: Floats) -> Floats:
-    """The clusters in which columns differ; the others change no statistic."""
-    informative: Floats = sums[np.ptp(sums, axis=1) > _EPSILON]
-    return informative
+def _statistics(total: Floats, products: Floats) -> tuple[Floats, Floats]:
+    """Each column against the mean of all, and how far each lies above each other one.
 
+    Both are sum / sqrt(sum of squares) of the clusters' gaps, which grows with Student's t.
 
-def _against_rest(tables: Floats) -> Floats:
-    """Each column against the mean of all: sum / sqrt(sum of squares) of the cluster gaps."""
-    gaps = tables - tables.mean(axis=2, keepdims=True)
-    return _ratio(gaps.sum(axis=1), (gaps**2).sum(axis=1))
-
-
-def _gaps(tables: Floats) -> Floats:
-    """Every two columns, shape (B, columns, columns): how far the first lies above the second."""
-    return _ratio_of_gaps(tables.sum(axis=1), np.swapaxes(tables, 1, 2) @ tables)
-
-
-def _ratio_of_gaps(total: Floats, products: Floats) -> Floats:
-    """`_gaps` from the columns' sums, shape (B, columns), and the sums of their products."""
+    Args:
+        total: sums of the columns, shape (..., columns).
+        products: sums of products of every two columns, shape (..., columns, columns).
+    """
     own = np.diagonal(products, axis1=-2, axis2=-1)
     squares = own[..., :, None] + own[..., None, :] - 2 * products
-    return _ratio(total[:, :, None] - total[:, None, :], squares)
+    return _ratio(total, own), _ratio(total[..., :, None] - total[..., None, :], squares)
 
 
 def _ratio(total: Floats, squares: Floats) -> Floats:
-    """sum / sqrt(sum of squares): grows with Student's t, and is finite if all gaps are equal."""
+    """sum / sqrt(sum of squares); finite if all gaps are equal."""
     known = squares > _EPSILON
     return np.where(known, total / np.sqrt(np.where(known, squares, 1.0)), 0.0)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.prediction_powered import Powered
 from judgesense.statistics.share_design import ShareDesign, least_clusters
 
 PROBABILITY = 0.8
@@ -149,38 +148,47 @@ def items_for_estimate(
     return _needed(best, drawn)
 
 
-def labels_needed(found: Powered, *, confidence_level: float = 0.95, seed: int = 0) -> Needed:
+def labels_needed(
+    estimate: float,
+    error: float,
+    label_error: float,
+    n_labels: int,
+    n_units: int,
+    *,
+    confidence_level: float = 0.95,
+    seed: int = 0,
+) -> Needed:
     """How many labels in all decide, with probability 0.8, whether the truth lies above 0.
 
-    More labels shrink ``found.label_error`` with the root of their number and leave the rest of the
-    error, which only more units shrink. The range follows from the errors of the estimate and of
-    its error, as in `items_for_estimate`; a number is None where not even labels on every unit
-    suffice. Labels that are there already are included.
+    The range follows from the errors of the estimate and of its error, as in `items_for_estimate`;
+    a number is None where not even labels on every unit suffice.
 
-    >>> nan = float("nan")
-    >>> from judgesense.statistics.prediction_powered import combined, influence
-    >>> y, f = [0.1, -0.9, 0.1, 0.1] * 5 + [nan] * 400, [0.1, -0.9, 0.1, -0.9] * 105
-    >>> labels_needed(combined([(1.0, influence(y, f), np.arange(420))]))
-    Needed(clusters=51, low=18, high=None)
+    Args:
+        estimate: of `prediction_powered.combined`.
+        error: its standard error.
+        label_error: the part of it that labels shrink, with the root of their number; the rest
+            shrinks with more units only.
+        n_labels: labels so far, at least 2.
+        n_units: units, labelled or not.
+
+    >>> labels_needed(0.1, 0.06, 0.055, 20, 420)
+    Needed(clusters=90, low=20, high=None)
     """
-    n = found.n_labels
-    if found.error is None or found.label_error is None or n < 2:
-        return Needed(None, None, None)
 
     def needed(gap: Floats, own: Floats, rest: float) -> Floats:
         """Labels at which (t + z) * error is the root of the gap; infinite beyond the units."""
-        more = np.full(len(gap), float(n))
+        more = np.full(len(gap), float(n_labels))
         for _ in range(20):
             room = gap / _reach(more, confidence_level) ** 2 - rest
-            wanted = np.maximum(2.0, n * own / np.where(room > 0, room, np.inf))
+            wanted = np.maximum(2.0, n_labels * own / np.where(room > 0, room, np.inf))
             more = np.minimum(np.where(room > 0, wanted, np.inf), 1e9)
-        return np.where(more <= found.n_units, np.ceil(more), np.inf)
+        return np.where(more <= n_units, np.ceil(more), np.inf)
 
-    own, rest = found.label_error**2, max(0.0, found.error**2 - found.label_error**2)
-    best = needed(np.array([found.estimate**2]), np.array([own]), rest)[0]
+    own, rest = label_error**2, max(0.0, error**2 - label_error**2)
+    best = needed(np.array([estimate**2]), np.array([own]), rest)[0]
     rng = np.random.default_rng(seed)
-    gaps = found.estimate + found.error * rng.standard_normal(_LABEL_DRAWS)
-    df = max(1, n - 1)
+    gaps = estimate + error * rng.standard_normal(_LABEL_DRAWS)
+    df = max(1, n_labels - 1)
     return _needed(best, needed(gaps**2, own * df / rng.chisquare(df, _LABEL_DRAWS), rest))
 
 

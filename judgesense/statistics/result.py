@@ -26,7 +26,7 @@ class ResultMapping(Mapping[str, Any]):
     labels: ClassVar[Mapping[str, str]] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in tuple(self):
+        if name not in self.__dataclass_fields__:
             raise KeyError(name)
         return getattr(self, name)
 
@@ -129,11 +129,12 @@ def signature(metric: str = "JSS", **parts: object) -> str:
     >>> signature("JSS", n=10, v="0.2.0")[:22]
     'JSS|task:-|n:10|items:'
     """
-    extra = [name for name in parts if name not in (*PARTS, "data", "v")]
-    names = [name for name in PARTS if name != "seed" or parts.get("seed") is not None]
+    ends = {"data": parts.pop("data", None), "v": parts.pop("v", None)}
+    values = dict.fromkeys(PARTS) | parts
+    if values["seed"] is None:
+        del values["seed"]
     fields = [metric]
-    for name in (*names, *extra, "data", "v"):
-        value = parts.get(name)
+    for name, value in (values | ends).items():
         field = f"{name}:{'-' if value is None else value}"
         if "|" in field or "\n" in field:
             raise ValueError(f"signature part {name!r} is {value!r}: remove '|' and line breaks")

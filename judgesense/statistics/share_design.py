@@ -45,10 +45,6 @@ class ShareDesign:
         """Whether wordings are a sample, too."""
         return (self.wordings > 1) & (self.wording_variance + self.cell_variance > 0)
 
-    def take(self, rows: Codes) -> ShareDesign:
-        """Some of several designs."""
-        return ShareDesign(*(np.asarray(each)[rows] for each in astuple(self)))
-
     def precision(self, clusters: Any) -> Any:
         """Effective sample size with this many clusters.
 
@@ -159,16 +155,17 @@ def least_clusters(
     >>> least_clusters(ShareDesign(np.array([0.9, 0.8])), 0.8, 200_000, 0.8, 0.95).tolist()
     [100.0, inf]
     """
-    all_designs = ShareDesign(*np.broadcast_arrays(*astuple(designs)))
+    columns = np.array(np.broadcast_arrays(*astuple(designs)))
+    every = ShareDesign(*columns)
 
     def short(rows: Codes, clusters: Floats) -> Bools:
-        some = all_designs.take(rows)
+        some = ShareDesign(*columns[:, rows])
         chances = share_chances(some, clusters, threshold=threshold, confidence_level=level)
         found: Bools = chances < wanted
         return found
 
     # Bisection, as in `planning.smallest`, of all designs side by side.
-    high = np.full(len(all_designs.share), 2.0)
+    high = np.full(columns.shape[1], 2.0)
     left = np.arange(len(high))
     while len(left := left[short(left, high[left])]):
         high[left] *= 2
@@ -180,7 +177,7 @@ def least_clusters(
         middle = (low[left] + high[left]) // 2
         is_short = short(left, middle)
         low[left[is_short]], high[left[~is_short]] = middle[is_short], middle[~is_short]
-    binomial = (all_designs.pairs == 1) & ~all_designs.varies
+    binomial = (every.pairs == 1) & ~every.varies
     for row in np.flatnonzero(binomial & (high < _SCANNED)).tolist():
         # Whole hits make the probability a sawtooth, which bisection does not follow.
         scanned = np.arange(2.0, high[row] + 1)

@@ -113,9 +113,17 @@ def comparisons(
         row["decision"] = None if found is None else _winner(row, found, p, level)
         row["changed"] = None if found is None else row["decision"] != row["decision_naive"]
         needed = None
-        if found is not None and row["decision"] is None:
+        if (
+            found is not None
+            and row["decision"] is None
+            and found.error is not None
+            and found.label_error is not None
+        ):
             # Bonferroni's level is the most that Holm's asks of a comparison.
-            needed = labels_needed(found, confidence_level=1 - (1 - level) / len(pairs))
+            needed = labels_needed(
+                found.estimate, found.error, found.label_error, found.n_labels, found.n_units,
+                confidence_level=1 - (1 - level) / len(pairs),
+            )  # fmt: skip
         row["labels_needed"] = needed and needed.clusters
         row["labels_needed_low"] = needed and needed.low
         row["labels_needed_high"] = needed and needed.high

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -155,11 +153,15 @@ def test_needed_labels_fall_with_the_gap(scores):
     y = (rng.random(4000) < 0.6).astype(float)
     f = np.where(rng.random(4000) < 0.25, 1 - y, y)
     found = powered_mean(np.where(np.arange(4000) < 100, y, np.nan), f)
-    far, near = (labels_needed(replace(found, estimate=gap)) for gap in (0.2, 0.08))
+
+    def needed(gap):
+        return labels_needed(gap, found.error, found.label_error, found.n_labels, found.n_units)
+
+    far, near = (needed(gap) for gap in (0.2, 0.08))
     assert far.low <= far.clusters <= far.high
     assert 3 < near.clusters / far.clusters < 9
     # (t + z)^2 s^2 / n + rest = gap^2 at the number found.
     own, rest = found.label_error**2, found.error**2 - found.label_error**2
     reach = 1.967 + 0.8416
     assert near.clusters == pytest.approx(100 * own / ((0.08 / reach) ** 2 - rest), rel=0.02)
-    assert labels_needed(replace(found, estimate=0.01)).clusters is None
+    assert needed(0.01).clusters is None
