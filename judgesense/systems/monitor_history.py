@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import file_bytes, write_text, writing
+from judgesense.files.disk import read_text, write_text, writing
 from judgesense.files.documents import OwnShape, fit, parse_json
 
 SCHEMA_VERSION = 1
@@ -101,11 +101,11 @@ def read_history(history: Path) -> list[Look]:
     """
     if not history.exists():
         return []
-    lines = file_bytes(history).splitlines()
+    lines = read_text(history).splitlines()
     return [_read_line(line, history, number) for number, line in enumerate(lines, 1)]
 
 
-def _read_line(line: bytes, history: Path, number: int) -> Look:
+def _read_line(line: str, history: Path, number: int) -> Look:
     place = f"{history}, line {number}"
     try:
         values = parse_json(line, place)

@@ -115,8 +115,8 @@ LOW_OPTION_MASS = 0.5
 FEW_CLUSTERS = 10
 """Fewer independent items support no conclusion, however many pairs they form."""
 
-FEWEST_FOR_REMEDIES = 5
-"""With fewer independent items, the interval of a remedy's gain spans more than 100 points."""
+FEWEST_FOR_REMEDIES = 2
+"""With fewer independent items, nothing is left to fit a remedy to."""
 
 MOST_ITEMS = 100_000
 """A larger number of items to settle a JSS is no plan."""

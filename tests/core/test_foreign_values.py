@@ -15,7 +15,7 @@ from judgesense.cli import main
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import in_schema
 from judgesense.run_folder.folder import PAIR_SCHEMA, Run
-from judgesense.systems import verdict_table
+from judgesense.systems.verdict_files import read_verdicts
 
 
 @pytest.mark.parametrize("repeat", [2**31, 10**70, -1, 0.5])
@@ -23,7 +23,7 @@ def test_a_repeat_that_no_column_holds_is_refused(repeat: float, tmp_path: Path)
     path = tmp_path / "v.jsonl"
     path.write_text(json.dumps({"item_id": "a", "verdict": "YES", "repeat": repeat}) + "\n")
     with pytest.raises(JudgeSenseError, match=r"v\.jsonl, line 1, repeat: "):
-        verdict_table.read_verdicts(path)
+        read_verdicts(path)
 
 
 def test_a_column_of_another_type_is_named() -> None:

@@ -310,7 +310,6 @@ def test_the_seed_of_a_run_reaches_a_judge_whose_file_says_that_it_draws(
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (["--set", "seed=3"], "--set seed=3: use --seed"),
         (["--set", "max_tokens"], "--set max_tokens: expected KEY=VALUE"),
         (["--set", "dtype=float32", "--set", "dtype=bfloat16"], "dtype is set twice"),
         (["--set", "max_token=5"], "did you mean max_tokens"),

@@ -97,7 +97,8 @@ def test_twelve_judges_of_long_names_stay_apart_and_the_page_small(make) -> None
     report = measure(pa.concat_tables(logs), benchmark.pairs, run={})
     page = render_html(report)
     assert len(page.encode()) < 300_000
-    assert page.count("n" * 190) == 12, "each whole name once"
+    assert page.count(f"judgesense run <span>--judge {'n' * 190}") == 1, "the next command runs"
+    assert page.count("n" * 190) == 1 + 12, "and each whole name once"
     matrix = page[page.index('class="chips"') : page.index('class="line"')]
     assert all(f"…{'n' * 21}-{number:02}" in matrix for number in range(12))
 
