@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 
 WORDINGS = "measured with other wordings"
@@ -82,21 +81,6 @@ class PublishedFigure:
     def flip_rate(self) -> float:
         """1 - JSS."""
         return 1.0 - self.jss
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A figure from a paper's text: ``value`` is a number, a list or a mapping, as ``what`` says.
-
-    ``place`` is the section, table or heading; ``note`` says where the paper contradicts itself.
-    """
-
-    paper: str
-    key: str
-    place: str
-    what: str
-    value: Any
-    note: str | None
 
 
 @cache
@@ -188,46 +172,6 @@ def to_show(name: str) -> tuple[PublishedFigure, ...]:
     wanted = name.partition("@")[0]
     second = tuple(figure for figure in v2_figures() if figure.judge == wanted)
     return second + for_judge(name)
-
-
-def statements(paper: str) -> tuple[Statement, ...]:
-    """The figures in a paper's text. Raises JudgeSenseError for an unknown paper.
-
-    >>> [each.key for each in statements("prompt-ranking")][:1]
-    ['gsm8k_50_spearman']
-    """
-    found = _data()["statements"]
-    if paper not in found:
-        raise JudgeSenseError(f"unknown paper {paper!r}; choose one of {', '.join(found)}")
-    return tuple(
-        Statement(paper, row["key"], row["place"], row["what"], row["value"], row.get("note"))
-        for row in found[paper]
-    )
-
-
-def statement(paper: str, key: str) -> Statement:
-    """One figure of a paper's text. Raises JudgeSenseError for an unknown key."""
-    known = {found.key: found for found in statements(paper)}
-    if key not in known:
-        raise JudgeSenseError(f"{paper}: unknown figure {key!r}; choose one of {', '.join(known)}")
-    return known[key]
-
-
-def papers() -> Mapping[str, str]:
-    """The papers' short names, which are also the studies', with their titles."""
-    titles: dict[str, str] = _data()["papers"]
-    return titles
-
-
-def template_pairs() -> Mapping[str, Mapping[str, tuple[float, int]]]:
-    """Mapped factuality JSS and n by judge and pair of templates (``T1-T2``).
-
-    Source: published/factuality_per_template_pair_JSS.csv.
-    """
-    return {
-        judge: {pair: (jss, n) for pair, (jss, n) in cells.items()}
-        for judge, cells in _data()["template_pairs"].items()
-    }
 
 
 def template_4() -> Mapping[str, tuple[float, int, float, int]]:

@@ -20,6 +20,7 @@ from judgesense.reporting.result import Table
 from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.flips import flip_overlap
 from judgesense.studies.common.study import Record, TableOf, table
+from judgesense.studies.common.study import published as published_figures
 from judgesense.studies.judge_sensitivity.grid import SensitivityPlan
 from judgesense.studies.judge_sensitivity.runs import TASKS, Judged, JudgedCase, task_place
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
@@ -315,8 +316,9 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
                 "n_pairs_validated": some.n_pairs,
             }  # fmt: skip
     if study.with_published:
+        stated = published_figures(PAPER)
         before, jss, kappa_before, kappa = (
-            published.statement(PAPER, f"factuality_{name}_{when}_exclusion").value
+            stated[f"factuality_{name}_{when}_exclusion"].value
             for name in ("jss", "kappa")
             for when in ("before", "after")
         )
@@ -370,6 +372,8 @@ def failure_results(study: Sensitivity) -> Iterator[Record]:
         for figure in (f for task in study.main.tasks for f in v2_figures(task)):
             stated = {**nothing, "unclear": figure.unclear, "refused": figure.refused}
             yield {"judge": figure.judge, "measured": SECOND, "task": figure.task, **stated}
-        for judge, share in published.statement(PAPER, "unclear_rate").value.items():
-            where = {"judge": judge, "measured": FIRST, "task": "all four"}
-            yield {**where, **nothing, "unclear": share}
+        for key, stated_share in published_figures(PAPER).items():
+            kind, _, judge = key.partition("/")
+            if kind == "unclear":
+                where = {"judge": judge, "measured": FIRST, "task": "all four"}
+                yield {**where, **nothing, "unclear": stated_share.value}
