@@ -41,8 +41,8 @@ def show(result: Result) -> None:
     else:
         for table in result.tables:
             grid = Grid(title=table.title, title_justify="left", caption=table.note or None)
-            for column in table.columns:
-                grid.add_column(column.heading, overflow="fold")
+            for heading in table.columns.values():
+                grid.add_column(heading, overflow="fold")
             for row in table.texts():
                 grid.add_row(*row)
             console.print(grid, markup=False)

@@ -82,17 +82,18 @@ def _conclusion(found: CheckResult) -> list[str]:
 
 def _card(found: CheckResult) -> str:
     """The checks of the trust card as a table."""
-    from judgesense.reporting.result import Column, Table
+    from judgesense.reporting.result import Table
 
-    columns = [Column("check"), Column("state"), Column("estimate"), Column("ci", "interval"),
-               Column("threshold"), Column("text", "what it says")]  # fmt: skip
     rows = [
-        (name, check["state"], number(check["estimate"]), interval(check),
-         f"{check['threshold']:g}", check["text"])
+        {
+            "check": name, "state": check["state"], "estimate": number(check["estimate"]),
+            "interval": interval(check), "threshold": f"{check['threshold']:g}",
+            "text": check["text"],
+        }
         for name, check in found.card["checks"].items() if check["applies"]
     ]  # fmt: skip
     title = f"Trust card: {found.card['trust']}"
-    table = Table("card", title, columns, rows)
+    table = Table.from_records("card", title, rows, text="what it says")
     return f"#### {title}\n\n{_quiet_markdown(table.markdown())}"
 
 

@@ -9,8 +9,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,96 +20,35 @@ from judgesense.run_folder.record import versions
 from judgesense.text import number, p_value, sentence
 
 RESULT_FILE, PAGE_FILE = "study.json", "study.md"
+
 Value = str | int | float | bool | None
 Record = Mapping[str, Value]
 """A row of a table: its values under the column ids."""
 
-
-_ID = re.compile(r"[a-z][a-z0-9_]*")
 _P_VALUE = re.compile(r"p|p_\w+|\w+_p")
 _WORDS = {"jss": "JSS", "kappa": "κ", "alpha": "α", "usd": "US dollars", "ci": "", "n": ""}
 """How a heading spells the parts of an id; ``ci_low`` is "low" and ``n_items`` is "items"."""
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table: a field id for programs, a heading for readers.
-
-    Args:
-        id: the key of the column in a row, in ``study.json`` and in CSV (``jss``, ``ci_low``). The
-            same quantity has the same id in every table.
-        heading: what a reader sees; by default the id in words.
-        digits: digits after the point of its floats; the table's own by default.
-
-    >>> Column("jss_ci_low")
-    Column(id='jss_ci_low', heading='JSS low', digits=None)
-    """
-
-    id: str
-    heading: str = ""
-    digits: int | None = None
-
-    def __post_init__(self) -> None:
-        if not _ID.fullmatch(self.id):
-            raise ValueError(f"column id {self.id!r} does not match {_ID.pattern}")
-        words = [_WORDS.get(word, word) for word in self.id.split("_")]
-        object.__setattr__(self, "heading", self.heading or " ".join(filter(None, words)) or "n")
-
-
-@dataclass(frozen=True, init=False)
 class Table:
-    """A table of a result: records under field ids.
+    """A table of a result: records under field ids; `from_records` makes one.
 
     Attributes:
         name: the table's key in ``study.json`` and the name of its CSV file.
-        columns: the columns, left to right.
         rows: a record per row, with one value per column id; None is undefined.
+        columns: id -> heading, left to right. The ids are for programs: the same quantity has the
+            same id in every table.
         note: printed below: n, what the intervals are, which reading of the paper was taken.
-        digits: digits after the point of floats, where a column sets none.
-
-    >>> table = Table("jss", "Sensitivity", ["judge", Column("jss", "JSS", 2)], [("a", 0.875)])
-    >>> table.rows[0]["jss"], table.texts()
-    (0.875, [['a', '0.88']])
+        digits: digits after the point of floats.
     """
 
     name: str
     title: str
-    columns: tuple[Column, ...]
     rows: tuple[Mapping[str, Any], ...]
-    note: str
-    digits: int
-
-    def __init__(
-        self,
-        name: str,
-        title: str,
-        columns: Sequence[Column | str],
-        rows: Iterable[Record | Sequence[Value]],
-        note: str = "",
-        digits: int = 3,
-    ) -> None:
-        """Make a table; ``columns`` may be ids, and rows tuples in the order of the columns.
-
-        Raises:
-            ValueError: an invalid or repeated id, or a row that lacks or adds a field.
-        """
-        made = tuple(c if isinstance(c, Column) else Column(c) for c in columns)
-        ids = [column.id for column in made]
-        if len(set(ids)) < len(ids):
-            raise ValueError(f"table {name}: a column id appears twice in {ids}")
-        records: list[Mapping[str, Any]] = []
-        for index, row in enumerate(rows):
-            if isinstance(row, Mapping):
-                odd: Any = sorted(set(ids) ^ set(row))
-            else:
-                odd = len(row) != len(ids) and f"{len(row)} values for {len(ids)} columns"
-                row = dict(zip(ids, row, strict=False))
-            if odd:
-                raise ValueError(f"table {name}, row {index} does not fit the columns: {odd}")
-            records.append(row)
-        values = (name, title, made, tuple(records), note, digits)
-        for one, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, one.name, value)
+    columns: Mapping[str, str]
+    note: str = ""
+    digits: int = 3
 
     @classmethod
     def from_records(
@@ -124,45 +63,40 @@ class Table:
     ) -> Table:
         """A table with a column per field of its first record, in that order.
 
-        ``headings`` replace the default heading of a column.
+        ``headings`` replace the default heading of a column, which is its id in words. Raises
+        ValueError for a record with other fields than the first.
 
         >>> table = Table.from_records("cost", "Cost", [{"judge": "a", "cost_usd": 1.5}])
-        >>> [column.heading for column in table.columns]
-        ['judge', 'cost US dollars']
+        >>> dict(table.columns), table.texts()
+        ({'judge': 'judge', 'cost_usd': 'cost US dollars'}, [['a', '1.500']])
         """
-        columns = [Column(field, headings.get(field, "")) for field in (rows[0] if rows else ())]
-        return cls(name, title, columns, rows, note, digits)
+        ids = list(rows[0]) if rows else []
+        if odd := [row for row in rows if list(row) != ids]:
+            raise ValueError(f"table {name}: the fields {list(odd[0])} are not {ids}")
+        columns = {each: headings.get(each) or _heading(each) for each in ids}
+        return cls(name, title, tuple(rows), columns, note, digits)
 
     def texts(self) -> list[list[str]]:
         """The cells as a reader sees them."""
-        return [
-            [
-                p_value(value, "")
-                if isinstance(value := row[column.id], float) and _P_VALUE.fullmatch(column.id)
-                else _text(value, self.digits if column.digits is None else column.digits)
-                for column in self.columns
-            ]
-            for row in self.rows
-        ]
+        return [[_text(name, row[name], self.digits) for name in self.columns] for row in self.rows]
 
     def markdown(self) -> str:
         """The table in Markdown, its note below."""
         rules = [
-            " --- " if any(isinstance(row[c.id], (str, bool)) for row in self.rows) else " ---: "
-            for c in self.columns
+            " --- " if any(isinstance(row[name], (str, bool)) for row in self.rows) else " ---: "
+            for name in self.columns
         ]
         lines = [
-            "| " + " | ".join(escape(column.heading) for column in self.columns) + " |",
+            "| " + " | ".join(map(escape, self.columns.values())) + " |",
             f"|{'|'.join(rules)}|",
-            *("| " + " | ".join(escape(cell) for cell in row) + " |" for row in self.texts()),
+            *("| " + " | ".join(map(escape, row)) + " |" for row in self.texts()),
         ]
         return "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
 
     def csv(self) -> str:
         """The table as CSV: column ids, full precision, undefined cells empty."""
         buffer = io.StringIO()
-        ids = [column.id for column in self.columns]
-        writer = csv.DictWriter(buffer, ids, lineterminator="\n")
+        writer = csv.DictWriter(buffer, list(self.columns), lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
         return buffer.getvalue()
@@ -171,19 +105,24 @@ class Table:
         """The table as JSON values: column ids, their headings, a record per row."""
         return {
             "title": self.title,
-            "columns": [column.id for column in self.columns],
-            "headings": {column.id: column.heading for column in self.columns},
+            "columns": list(self.columns),
+            "headings": dict(self.columns),
             "rows": [dict(row) for row in self.rows],
             "note": self.note,
         }
 
 
-def _text(value: Value, digits: int) -> str:
+def _heading(name: str) -> str:
+    words = [_WORDS.get(word, word) for word in name.split("_")]
+    return " ".join(filter(None, words)) or name
+
+
+def _text(name: str, value: Value, digits: int) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value is None or isinstance(value, float):
-        return number(value, digits)
-    return str(value)
+    if isinstance(value, float) and _P_VALUE.fullmatch(name):
+        return p_value(value, "")
+    return number(value, digits) if value is None or isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)

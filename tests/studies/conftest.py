@@ -33,7 +33,7 @@ def golden() -> Callable[[Result, str], None]:
     def compare(result: Result, name: str) -> None:
         found = {
             table.name: {
-                "columns": [column.id for column in table.columns],
+                "columns": list(table.columns),
                 "rows": [list(row.values()) for row in table.rows],
             }
             for table in result.tables

@@ -74,9 +74,7 @@ class TableOf:
         """The table of a source; its columns are the fields of the first record."""
         title, note = _text(self.title, source), _text(self.note, source)
         rows = list(self.rows(source))
-        columns = rows[0] if rows else ()
-        used = {name: text for name, text in self.headings.items() if name in columns}
-        return Table.from_records(self.name, title, rows, note, self.digits, **used)
+        return Table.from_records(self.name, title, rows, note, self.digits, **self.headings)
 
 
 def table(

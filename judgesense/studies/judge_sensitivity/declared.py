@@ -42,12 +42,12 @@ def _template_pairs(_: Sensitivity, made: Tables) -> Iterator[Record]:
             continue
         names = {row[side] for row in rows for side in ("template_a", "template_b")}
         short = short_templates(sorted(names))
-        for column in made["template_pairs"].columns:
-            if column.id.startswith("jss_"):
+        for column, judge in made["template_pairs"].columns.items():
+            if column.startswith("jss_"):
                 for row in rows:
                     pair = f"{short[row['template_a']]}–{short[row['template_b']]}"
                     yield {
-                        "task": task, "judge": column.heading, "pair": pair, "jss": row[column.id],
+                        "task": task, "judge": judge, "pair": pair, "jss": row[column],
                     }  # fmt: skip
 
 
