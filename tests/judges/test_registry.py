@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app, main
 from judgesense.errors import JudgeSenseError
-from judgesense.published import papers
 from local_judges.judge_files import entries
 from local_judges.options import ENGINES, ApiOptions, RayOptions, Style, rows
 from local_judges.registry import entry, resolve
@@ -70,7 +69,7 @@ def test_every_judge_of_every_paper_has_a_name(paper: str, judges: int) -> None:
 
 def test_every_paper_named_is_one_that_is_known() -> None:
     named = {paper for judge in entries().values() for paper in judge.papers}
-    assert named == {*papers(), "published-results"}
+    assert named == {*PAPER_FILES, "published-results"}
 
 
 @pytest.mark.parametrize("name", STATED_IDS)
