@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,25 +101,21 @@ def new_folder(final: Path) -> Iterator[Path]:
             f"--out {final} exists and is not a dataset folder; choose another, or remove it"
         )
     require_writable(final.parent)
-    working = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
-    try:
-        yield working
-        working.chmod(0o777 & ~_umask())
-        if final.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{final.name}.old.", dir=final.parent))
-            final.rename(old / final.name)
-            working.rename(final)
-            shutil.rmtree(old)
-        else:
-            working.rename(final)
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with tempfile.TemporaryDirectory(
+        prefix=f".{final.name}.", dir=final.parent, ignore_cleanup_errors=True
+    ) as scratch:
+        new, old = Path(scratch, "new"), Path(scratch, "old")
+        new.mkdir()
+        yield new
+        if not final.exists():
+            new.rename(final)
+            return
+        final.rename(old)
+        try:
+            new.rename(final)
+        except OSError:
+            old.rename(final)
+            raise
 
 
 def is_hub_folder(folder: Path) -> bool:

@@ -86,12 +86,12 @@ def match_items(entry: TaskTemplates, items: Sequence[Item], n: int, seed: int) 
         if best[0] or size <= FEWEST:
             break
         size = max(FEWEST, min(size - 1, int(size * 0.93)))
-    settled, chosen = best
+    balanced, chosen = best
     note = (
         f"{len(chosen)} of {len(items)} items were chosen such that position, length, shared "
         "words, sentences, punctuation and source system do not give the gold label away"
     )
-    if not settled:
+    if not balanced:
         note += ", as far as so few items allow"
     elif size < n:
         note += f"; {n} were requested, but no larger number could be balanced"
@@ -147,38 +147,38 @@ class _Pool:
             return [even]
         tried = [self._shared(even, part) for part in _PARTS]
         most = max(1, MOST_OF_A_LEVEL * n / len(self.labels))
-        fits = [found for found in tried if found and max(found) <= most]
+        fits = [shares for shares in tried if shares and max(shares) <= most]
         if n >= len(self.labels):
-            fits = [found for found in fits if min(found) > 0]
-        return [found for at, found in enumerate(fits) if found not in fits[:at]]
+            fits = [shares for shares in fits if min(shares) > 0]
+        return [shares for at, shares in enumerate(fits) if shares not in fits[:at]]
 
     def _shared(self, even: list[int], part: float) -> list[int] | None:
         """Even shares where a label may use only part of its items; the others take the rest."""
         free = [math.floor(part * count) for count in self.counts]
         if sum(free) < sum(even):
             return None
-        found = [min(pair) for pair in zip(even, free, strict=True)]
-        for _ in range(sum(even) - sum(found)):
-            open_ = [at for at, of in enumerate(free) if found[at] < of]
-            found[min(open_, key=lambda at: found[at])] += 1
-        return found
+        shares = [min(pair) for pair in zip(even, free, strict=True)]
+        for _ in range(sum(even) - sum(shares)):
+            open_ = [at for at, of in enumerate(free) if shares[at] < of]
+            shares[min(open_, key=lambda at: shares[at])] += 1
+        return shares
 
 
 def _cases(entry: TaskTemplates, items: Sequence[Item]) -> list[GradedText]:
     """The items as the audit reads them."""
     shown: list[tuple[str, ...]] = []
-    beside: list[set[str]] = []
+    around: list[set[str]] = []
     for item in items:
         judged = judged_text(entry.task, item, "AB")
         options = OPTIONS.match(judged) if entry.task.comparative else None
         texts = tuple(part.strip() for part in (options.groups() if options else (judged,)))
         shown.append(texts)
         rest = (value for value in item.fields.values() if value.strip() not in texts)
-        beside.append({word for value in rest for word in words(value)})
-    frequency = Counter(word for found in beside for word in found)
+        around.append({word for value in rest for word in words(value)})
+    frequency = Counter(word for of_item in around for word in of_item)
     common = {word for word, times in frequency.items() if times > max(1, len(items) // 10)}
     cases = []
-    for item, texts, context in zip(items, shown, beside, strict=True):
+    for item, texts, context in zip(items, shown, around, strict=True):
         systems = tuple(item.system_id.split("|")) if item.system_id else ()
         cases.append(
             GradedText(
@@ -277,20 +277,20 @@ def _balanced_draw(
     idle = 0
     while lead > 0 and idle < 6:
         chosen = np.flatnonzero(draw.inside)
-        found: tuple[float, int, int] | None = None
+        exchange: tuple[float, int, int] | None = None
         for out in rng.choice(chosen, min(_TRIED, len(chosen)), replace=False).tolist():
             draw.change(out, -1)
             free = draw.free(int(pool.gold[out]))
             left = _excess(total - pool.leads[out] + pool.leads[free], slack)
             at = int(left.argmin())
-            if left[at] < lead - 1e-9 and (found is None or left[at] < found[0]):
-                found = (float(left[at]), out, int(free[at]))
+            if left[at] < lead - 1e-9 and (exchange is None or left[at] < exchange[0]):
+                exchange = (float(left[at]), out, int(free[at]))
             draw.change(out, 1)
-        if found is None:
+        if exchange is None:
             idle += 1
             continue
         idle = 0
-        lead, out, into = found
+        lead, out, into = exchange
         draw.change(out, -1)
         draw.change(into, 1)
         total += pool.leads[into] - pool.leads[out]

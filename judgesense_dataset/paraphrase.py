@@ -208,7 +208,7 @@ def _same_meaning(
     ]
 
 
-def write_candidates(path: Path, entry: TaskTemplates, found: Paraphrases) -> None:
+def write_candidates(path: Path, entry: TaskTemplates, paraphrases: Paraphrases) -> None:
     """Write a template file: the task's own wordings, and each candidate with its measures.
 
     ``load_templates`` reads a candidate once a person has changed ``accepted: null`` to
@@ -220,7 +220,7 @@ def write_candidates(path: Path, entry: TaskTemplates, found: Paraphrases) -> No
     templates = [_entry(each.template_id, each.text, each, layout) for each in entry.templates]
     taken = {template.template_id for template in entry.templates}
     names = (name for n in count(1) if (name := f"{task.name}-p{n}") not in taken)
-    for name, candidate in zip(names, found.candidates, strict=False):
+    for name, candidate in zip(names, paraphrases.candidates, strict=False):
         vote = candidate.judged
         measured: dict[str, Any] = {
             "from": candidate.base.template_id,
@@ -241,8 +241,8 @@ def write_candidates(path: Path, entry: TaskTemplates, found: Paraphrases) -> No
     }
     header = (
         "# Candidate paraphrases. Read each; write accepted: true to use it, false to leave it\n"
-        f"# out. Proposed and checked by {found.judge}. The cosine and the edit distance are to\n"
-        "# the wording named by `from`, whose answers keep their meaning.\n\n"
+        f"# out. Proposed and checked by {paraphrases.judge}. The cosine and the edit distance "
+        "are to\n# the wording named by `from`, whose answers keep their meaning.\n\n"
     )
     body = yaml.safe_dump(
         {"tasks": {task.name: content}}, sort_keys=False, allow_unicode=True, width=100

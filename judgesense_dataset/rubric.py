@@ -104,8 +104,8 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
                 f"{path}: its answers are {', '.join(entry.task.labels)}, but the rubric's are "
                 f"{', '.join(task.labels)}"
             )
-        found = [replace(each, task=task.name) for each in entry.templates]
-        for each in found:
+        wordings = [replace(each, task=task.name) for each in entry.templates]
+        for each in wordings:
             if each.template_id == NAME and (each.text, each.layout) != (own.text, own.layout):
                 raise JudgeSenseError(
                     f"{path}: its wordings belong to another rubric, which begins "
@@ -114,11 +114,11 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
                 )
     else:
         parts = [part.strip() for part in _RULE.split(read_text(path)) if part.strip()]
-        found = [
+        wordings = [
             _template(f"wording-{number}", part, task, own.layout)
             for number, part in enumerate(parts, start=1)
         ]
-    others = [each for each in found if (each.text, each.layout) != (own.text, own.layout)]
+    others = [each for each in wordings if (each.text, each.layout) != (own.text, own.layout)]
     if not others:
         raise JudgeSenseError(f"{path}: no wording but the rubric's own; add one")
     for each in others:
@@ -139,16 +139,16 @@ def propose_wordings(
 
     Raises JudgeSenseError, with the reasons, if no proposal passes.
     """
-    found = paraphrase(rubric, judge, n, note=note)
-    if not found.candidates:
-        why = ", ".join(f"{reason}: {count}" for reason, count in found.dropped.most_common())
+    proposed = paraphrase(rubric, judge, n, note=note)
+    if not proposed.candidates:
+        why = ", ".join(f"{reason}: {count}" for reason, count in proposed.dropped.most_common())
         raise JudgeSenseError(
-            f"none of {found.asked} paraphrases proposed by {found.judge} could be used ({why}); "
+            f"none of {proposed.asked} paraphrases by {proposed.judge} could be used ({why}); "
             "write wordings yourself and pass --wordings FILE, or pass a stronger --paraphraser"
         )
-    write_candidates(path, rubric, found)
+    write_candidates(path, rubric, proposed)
     note(
-        f"{len(found.candidates)} wordings proposed by {found.judge} are in {path}: read them, and "
+        f"{len(proposed.candidates)} wordings by {proposed.judge} are in {path}: read them, and "
         "write accepted: false for any that asks something else"
     )
     return read_wordings(path, rubric)

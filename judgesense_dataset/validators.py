@@ -57,8 +57,8 @@ class Vote:
 
     def to_json(self) -> dict[str, Any]:
         """The vote as in the column ``validation``: the verdict is YES, NO or null."""
-        said = {True: "YES", False: "NO", None: None}[self.verdict]
-        return {"verdict": said, "score": self.score, **self.details}
+        label = {True: "YES", False: "NO", None: None}[self.verdict]
+        return {"verdict": label, "score": self.score, **self.details}
 
 
 def consensus(votes: Mapping[str, Vote]) -> tuple[bool | None, float | None]:

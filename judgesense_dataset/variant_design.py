@@ -54,8 +54,8 @@ def with_variants(
     >>> from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
     >>> from judgesense_dataset.variants import chosen_variants
     >>> whole = load_embedded().select(["relevance"], limit=2)
-    >>> _, found = chosen_variants(["json"])
-    >>> with_variants(whole, embedded_templates(), embedded_items(), found).pairs.num_rows
+    >>> _, variants = chosen_variants(["json"])
+    >>> with_variants(whole, embedded_templates(), embedded_items(), variants).pairs.num_rows
     14
     """
     rows: list[Row] = []
@@ -69,9 +69,9 @@ def with_variants(
         pool = [item for item in items if item.task == name]
         here = pc.filter(benchmark.prompts["item_id"], pc.equal(benchmark.prompts["task"], name))
         wanted = set(pc.unique(here).to_pylist())
-        asked = [item for item in pool if item.item_id in wanted]
+        chosen = [item for item in pool if item.item_id in wanted]
         shown = [order for order in task.orders if not orders or order in orders] or task.orders
-        made = made_variants(entry, asked[:1], pool, variants, seed)
+        made = made_variants(entry, chosen[:1], pool, variants, seed)
         used |= {variant.name for variant, _ in made if not variant.language}
         wordings.setdefault(name, {})
         for variant, template in made:
@@ -79,7 +79,7 @@ def with_variants(
             in_system = variant.instruction == "system" or bool(variant.effort)
             if not (variant.changes_item or variant.few_shot or in_system):
                 layouts.setdefault(name, {})[_named(template, variant)] = template.layout
-        for item in asked:
+        for item in chosen:
             for order in shown:
                 plain = render(task, base, item, order)
                 rows.append(_row(plain, None, again=True))

@@ -80,18 +80,18 @@ def _contexts(task: TaskRows) -> dict[str, frozenset[str]]:
 
     Words that occur beside many items' texts belong to the wordings and the layout.
     """
-    beside: dict[str, set[str]] = {}
+    around: dict[str, set[str]] = {}
     for row in task.one_row_an_item:
         rest = row.a.text
         for text in row.texts:
             rest = rest.replace(text, " ")
-        beside[row.item_id] = set(words(rest))
-    frequency = Counter(chain.from_iterable(beside.values()))
+        around[row.item_id] = set(words(rest))
+    frequency = Counter(chain.from_iterable(around.values()))
     # With five wordings in turn, a wording's own words occur in a fifth of the items.
-    common = {word for word, times in frequency.items() if times > max(1, len(beside) // 10)}
+    common = {word for word, times in frequency.items() if times > max(1, len(around) // 10)}
     wordings = {prompt.wording for row in task.rows for prompt in row.prompts}
     common |= {word for text in wordings if " " in text for word in words(text)}
-    return {item: frozenset(found - common) for item, found in beside.items()}
+    return {item: frozenset(of_item - common) for item, of_item in around.items()}
 
 
 def _shortcuts(
@@ -217,9 +217,9 @@ def _truncation(task: TaskRows) -> Iterator[Finding]:
         for row in task.rows
         for place, text in enumerate(row.texts)
     ]
-    found, absent = cuts(shown)
+    cut_texts, absent = cuts(shown)
     for severity, certain in ((ERROR, True), (WARNING, False)):
-        if alike := [cut for cut in found if cut.certain is certain]:
+        if alike := [cut for cut in cut_texts if cut.certain is certain]:
             number, first = count(len(alike), "pair"), alike[0]
             yield finding(
                 "truncated_text", severity, pairs=number, name=first.pair_id, how=first.how
@@ -236,7 +236,7 @@ def cuts(shown: Sequence[Shown]) -> tuple[list[Cut], list[str]]:
     A text that ends in the middle of a sentence, where nearly all others do not, is proof unless a
     system wrote it: its output may end like that, and is then what is judged.
     """
-    found: dict[str, Cut] = {}
+    cut_texts: dict[str, Cut] = {}
     absent: list[str] = []
     tails = _usual_tails(shown)
     for piece in shown:
@@ -256,15 +256,15 @@ def cuts(shown: Sequence[Shown]) -> tuple[list[Cut], list[str]]:
                 else:
                     is_shown = False
             if how:
-                found.setdefault(piece.pair_id, Cut(piece.pair_id, how, True))
+                cut_texts.setdefault(piece.pair_id, Cut(piece.pair_id, how, True))
         if not is_shown:
             absent.append(piece.pair_id)
     # Where most prompts do not show the text, the column holds something else.
     if len(absent) > len(shown) / 2:
         absent = []
-    for cut in _cut_ends(shown, found):
-        found.setdefault(cut.pair_id, cut)
-    return list(found.values()), list(dict.fromkeys(absent))
+    for cut in _cut_ends(shown, cut_texts):
+        cut_texts.setdefault(cut.pair_id, cut)
+    return list(cut_texts.values()), list(dict.fromkeys(absent))
 
 
 @lru_cache(maxsize=4096)
@@ -301,11 +301,11 @@ def _prefix_length(text: str, prompt: str) -> int:
     return low
 
 
-def _cut_ends(shown: Sequence[Shown], found: Collection[str]) -> list[Cut]:
-    """Texts whose end shows that they were cut; pairs in ``found`` are left out."""
+def _cut_ends(shown: Sequence[Shown], cut_pairs: Collection[str]) -> list[Cut]:
+    """Texts whose end shows that they were cut; those in ``cut_pairs`` are left out."""
     first: dict[str, Shown] = {}
     for piece in shown:
-        if piece.pair_id not in found:
+        if piece.pair_id not in cut_pairs:
             first.setdefault(piece.text, piece)
     cut = [
         Cut(piece.pair_id, f"ends with a mark of truncation ({_end(text)!r})", True)

@@ -110,16 +110,16 @@ def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> li
 
 def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:
     """Title and text of each passage on one line, as BEIR's own retrievers read them."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     empty = 0
     for place, row in corpus:
-        if row["_id"] in found:
+        if row["_id"] in texts:
             raise JudgeSenseError(f"{place}, column _id: {row['_id']!r} occurs twice")
         if not row["text"].strip():
             empty += 1
             continue
-        found[row["_id"]] = clean_text(f"{row['title'] or ''} {row['text']}", place, "text")
-    return found, empty
+        texts[row["_id"]] = clean_text(f"{row['title'] or ''} {row['text']}", place, "text")
+    return texts, empty
 
 
 def _judgements(
@@ -144,14 +144,16 @@ def _questions(
 
     Some sets list one query under two ids; the same texts must not become two items.
     """
-    found: dict[str, list[_Question]] = {}
+    by_query: dict[str, list[_Question]] = {}
     for place, row in queries:
         name = row["_id"]
-        if name in found:
+        if name in by_query:
             raise JudgeSenseError(f"{place}, column _id: {name!r} occurs twice")
         query = clean_text(row["text"], place, "text")
-        found[name] = [_Question(name, query, p) for p in positives.get(name, []) if p in passages]
-    every = [question for group in found.values() for question in group]
+        by_query[name] = [
+            _Question(name, query, p) for p in positives.get(name, []) if p in passages
+        ]
+    every = [question for group in by_query.values() for question in group]
     by_text = {(question.query, passages[question.positive]): question for question in every[::-1]}
     once = set(by_text.values())
     kept = [question for question in every if question in once]
@@ -169,7 +171,7 @@ def _hard_negatives(
     ids = list(passages)
     index = bm25s.BM25()
     index.index(bm25s.tokenize(list(passages.values()), show_progress=False), show_progress=False)
-    found: dict[_Question, str] = {}
+    negatives: dict[_Question, str] = {}
     tokens = bm25s.tokenize(
         [question.query for question in questions], return_ids=False, show_progress=False
     )
@@ -184,9 +186,9 @@ def _hard_negatives(
             passage = ids[at]
             distinct = passages[passage] != passages[question.positive]
             if score < 0 and distinct and passage not in judged[question.query_id]:
-                found[question] = passage
+                negatives[question] = passage
                 break
-    return found
+    return negatives
 
 
 def beir_source(name: str, title: str = "", *keys: str) -> DataSource:

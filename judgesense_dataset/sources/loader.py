@@ -149,8 +149,10 @@ class Reader:
         finally:
             if bars:
                 datasets.enable_progress_bars()
-        found = self._license(name, revision) or license_
-        tables = {split: SourceTable(name, revision, found, rows) for split, rows in loaded.items()}
+        stated = self._license(name, revision) or license_
+        tables = {
+            split: SourceTable(name, revision, stated, rows) for split, rows in loaded.items()
+        }
         for table in tables.values():
             _check_columns(table, columns)
         return tables
@@ -315,7 +317,7 @@ def drop_repeated(items: Sequence[Item], what: str) -> tuple[list[Item], list[st
         if key not in seen and len(golds[key]) == 1:
             kept.append(item)
         seen.add(key)
-    clashing = sum(len(found) > 1 for found in golds.values())
+    clashing = sum(len(labels) > 1 for labels in golds.values())
     notes = []
     if repeated := len(items) - len(kept):
         notes.append(

@@ -67,18 +67,22 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
                 f"{place}: the answers differ from those of an earlier vote on {key}"
             )
         comparison.votes[_vote(row, place)] += 1
-    decided = {key: found for key, found in comparisons.items() if found.winner not in ("", "tie")}
+    decided = {
+        key: comparison
+        for key, comparison in comparisons.items()
+        if comparison.winner not in ("", "tie")
+    }
     rng = generator(seed, "mtbench")
     winners_first = halves(len(decided), rng)
     items = []
-    for (key, found), winner_first in zip(decided.items(), winners_first, strict=True):
+    for (key, comparison), winner_first in zip(decided.items(), winners_first, strict=True):
         question, turn, *models = key
-        if (models[0] == found.winner) != winner_first:
+        if (models[0] == comparison.winner) != winner_first:
             models.reverse()
         fields = {
-            "query": found.query,
-            "response_a": found.responses[models[0]],
-            "response_b": found.responses[models[1]],
+            "query": comparison.query,
+            "response_a": comparison.responses[models[0]],
+            "response_b": comparison.responses[models[1]],
         }
         item_id = f"mtbench-{question}-turn{turn}-{models[0]}-{models[1]}"
         gold = "A" if winner_first else "B"

@@ -45,8 +45,8 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     wanted = quotas(n, ("YES", "NO"))
     # Draw first which questions get a correct answer, so that each question is used once.
     golds = shuffled([gold for gold, count in wanted.items() for _ in range(count)], rng)
-    asked = dict(zip(shuffled(sorted(questions), rng), golds, strict=False))
-    pool = [item for item in answers if asked.get(item.cluster_id) == item.gold]
+    gold_of = dict(zip(shuffled(sorted(questions), rng), golds, strict=False))
+    pool = [item for item in answers if gold_of.get(item.cluster_id) == item.gold]
     one_each = {item.cluster_id: item for item in shuffled(pool, rng)}
     chosen = draw(list(one_each.values()), wanted, rng, "questions")
     return Collected(chosen, [*notes, "Each question is used once, with one reference answer."])

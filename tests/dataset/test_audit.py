@@ -355,3 +355,18 @@ def test_the_command_exits_1_on_errors_and_0_without(published: Path, tmp_path: 
     assert "oracle" in clean.stdout
     with pytest.raises(JudgeSenseError, match="nowhere"):
         run.invoke(app, ["dataset", "audit", str(tmp_path / "nowhere")], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"pair_id": "x", "prompt_a": "p"}', "column prompt_b"),
+        ('{"pair_id": "x", "prompt_a": "p", "prompt_b": ""}', "column prompt_b"),
+        ('{"pair_id": "x", "prompt_a": "p", "prompt_b": "q", "label_map_a": "YES"}', "label_map_a"),
+        ("{", "line 1"),
+    ],
+)
+def test_what_cannot_be_read_names_the_row(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "factuality.jsonl").write_text(content + "\n")
+    with pytest.raises(JudgeSenseError, match=said):
+        audit(tmp_path)

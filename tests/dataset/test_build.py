@@ -107,6 +107,7 @@ def test_both_orders_count_as_two_pairs(mirror: Path, tmp_path: Path) -> None:
         ({"orders": "CD"}, "counterbalanced, both, AB, BA"),
         ({"items": 5, "pairs": 51}, "51 pairs; 5 items .* 50"),
         ({"items": 0}, "items .*at least 1"),
+        ({"items": 31}, "too few items: .* has 30"),
         ({"own_task": "novelty"}, "needs --task, one of factuality"),
         ({"design": "full", "pairs": 5}, "balanced design"),
     ],

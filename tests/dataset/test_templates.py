@@ -165,6 +165,13 @@ def test_items_read_the_same_from_jsonl_csv_and_parquet(tmp_path: Path, kind: st
     ]
 
 
+def test_a_file_without_items_of_the_task_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text('{"message": "x", "task": "other"}', encoding="utf-8")
+    with pytest.raises(JudgeSenseError, match="holds no item of task 'tone'"):
+        load_items(path, TONE)
+
+
 def test_ids_default_to_the_row_and_a_number_may_be_a_gold_label(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_text('{"summary": "s", "gold": 4}\n{"summary": "t"}\n', encoding="utf-8")
