@@ -79,9 +79,9 @@ class BenchmarkAnswers:
     """The answers of all models to one benchmark, in the order model, template, item.
 
     ``scores[matcher]`` has shape (models, templates, items): 1 right, 0 wrong, fractions for F1,
-    NaN without a verdict. ``readings`` hold what the text heuristic read. ``probes[matcher]`` are
-    verdicts on answers that are known to be right or wrong; ``reasons`` and ``grader`` are the
-    judge's reasons and name.
+    NaN without a verdict. ``readings`` hold what the text heuristic read. ``probes`` are answers
+    that are known to be right or wrong, and ``probe_scores[matcher]`` their scores. ``left_out``
+    counts the items without an answer by some model under some template.
     """
 
     benchmark: str
@@ -91,11 +91,10 @@ class BenchmarkAnswers:
     responses: list[BenchmarkResponse]
     scores: dict[str, Floats] = field(default_factory=dict)
     readings: list[str | None] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
     grader: str | None = None
-    probes: dict[str, list[tuple[bool, float | None]]] = field(default_factory=dict)
+    probes: list[BenchmarkResponse] = field(default_factory=list)
+    probe_scores: dict[str, Floats] = field(default_factory=dict)
     left_out: int = 0
-    """Number of items without an answer by some model under some template."""
 
     @property
     def kind(self) -> str:
@@ -117,6 +116,13 @@ class BenchmarkAnswers:
         else:
             return None
         return np.array(letters).reshape(self.shape)
+
+    def enter(self, matcher: str, scores: Sequence[float | None]) -> None:
+        """Store a matcher's scores of the answers, followed by those of the probes."""
+        n = len(self.responses)
+        flat = np.array([np.nan if score is None else score for score in scores])
+        self.scores[matcher] = flat[:n].reshape(self.shape)
+        self.probe_scores[matcher] = flat[n:]
 
 
 def ask(
@@ -146,19 +152,19 @@ def ask(
         responders, questions, out, benchmark, max_tokens=max_tokens, seed=seed, note=note
     )
     failures = [
-        (model, template, item, row["error"])
+        (f"{model}, {benchmark}, {template}, {item}: no answer ({row['error']})", item)
         for model, rows in logs.items()
         for (template, item), row in rows.items()
         if row["error"] is not None
     ]
-    failed = {item for _, _, item, _ in failures}
+    failed = {item for _, item in failures}
     kept = [item for item in items if item.item_id not in failed]
+    if failures and not kept:
+        raise JudgeSenseError(
+            f"{failures[0][0]}; no item is left: try another model or fewer tokens"
+        )
     if failures:
-        model, name, identity, error = failures[0]
-        said = f"{model}, {benchmark}, {name}, {identity}: no answer ({error})"
-        if not kept:
-            raise JudgeSenseError(f"{said}; no item is left: try another model or fewer tokens")
-        note(f"{said}; {len(failed)} of {len(items)} items are left out for every model")
+        note(f"{failures[0][0]}; {len(failed)} of {len(items)} items are left out for every model")
     responses = []
     for model, rows in logs.items():
         for template in templates:
@@ -175,45 +181,32 @@ def ask(
     answers = BenchmarkAnswers(
         benchmark, tuple(logs), tuple(templates), tuple(kept), responses, left_out=len(failed)
     )
-    _score(answers)
+    answers.probes = probes_of(answers)
+    if answers.kind != FACTS:
+        _match(answers)
     return answers
 
 
-def _score(answers: BenchmarkAnswers) -> None:
+def _match(answers: BenchmarkAnswers) -> None:
     """Score the answers and the probes by the heuristics, and keep what was read."""
-    responses, probes = answers.responses, probes_of(answers)
-    if answers.kind == FACTS:
-        answers.readings = [response.text or None for response in responses]
-        return
-    name = EXTRACTION if answers.kind == CHOICE else HEURISTIC[answers.kind]
-    scores, answers.readings = _match(answers.kind, responses)
-    answers.scores[name] = np.array(scores).reshape(answers.shape)
-    found, _ = _match(answers.kind, probes)
-    answers.probes[name] = [
-        (bool(probe.right), float(score >= RIGHT))
-        for probe, score in zip(probes, found, strict=True)
-    ]
-    logprobs = [response.logprobs for response in responses if response.logprobs is not None]
-    if answers.kind == CHOICE and len(logprobs) == len(responses):
-        result = match_likelihood(logprobs, [response.item.correct or 0 for response in responses])
-        answers.scores[LIKELIHOOD] = np.array(result.per_example).reshape(answers.shape)
-
-
-def _match(
-    kind: str, responses: Sequence[BenchmarkResponse]
-) -> tuple[list[float], list[str | None]]:
-    """Scores by the text heuristic of a template set, and what it read."""
-    texts = [response.text for response in responses]
-    if kind != CHOICE:
-        references = [response.item.answers for response in responses]
-        result = (match_f1 if kind == STORY else match_math)(texts, references)
-        return list(result.per_example), list(result.readings)
-    readings = [
-        read_choice(each.text, 4, each.item.options, each.template.style).value
-        for each in responses
-    ]
-    right = ["ABCD"[response.item.correct or 0] for response in responses]
-    return [float(one == two) for one, two in zip(readings, right, strict=True)], readings
+    every = [*answers.responses, *answers.probes]
+    if answers.kind == CHOICE:
+        name, correct = EXTRACTION, [response.item.correct or 0 for response in every]
+        readings = [
+            read_choice(each.text, 4, each.item.options, each.template.style).value
+            for each in every
+        ]
+        scores = [float(read == "ABCD"[at]) for read, at in zip(readings, correct, strict=True)]
+        logprobs = [each.logprobs for each in answers.responses if each.logprobs is not None]
+        if len(logprobs) == len(answers.responses):
+            result = match_likelihood(logprobs, correct[: len(logprobs)])
+            answers.enter(LIKELIHOOD, result.per_example)
+    else:
+        name, matcher = HEURISTIC[answers.kind], match_f1 if answers.kind == STORY else match_math
+        result = matcher([each.text for each in every], [each.item.answers for each in every])
+        scores, readings = list(result.per_example), list(result.readings)
+    answers.readings = readings[: len(answers.responses)]
+    answers.enter(name, scores)
 
 
 def probes_of(answers: BenchmarkAnswers) -> list[BenchmarkResponse]:
@@ -264,11 +257,10 @@ def grade(
     gives option probabilities, the more probable verdict is a matcher of its own ("judge,
     options"): small models often know the answer but not the format.
     """
-    probes = probes_of(answers)
     options = GRADES if answers.kind == FACTS else VERDICTS
     cells = [
         (each.item.item_id, f"{each.model}|{each.template.name}", _message(answers, each, prompt))
-        for each in (*answers.responses, *probes)
+        for each in (*answers.responses, *answers.probes)
     ]
     questions = [Question(*cell, options) for cell in cells]
     folder = out / "verdicts" / f"{answers.benchmark}-{folder_name(grader)}"
@@ -276,27 +268,10 @@ def grade(
     by_cell = {(row["item_id"], row["template_id"]): row for row in log.to_pylist()}
     rows = [by_cell[item, template] for item, template, _ in cells]
     answers.grader = str(log["model"][0])
-    said = [_verdict(row["text"], answers.kind) for row in rows]
-    answers.reasons = [reason for _, reason in said[: len(answers.responses)]]
-    _enter(answers, JUDGE, [verdict for verdict, _ in said], probes)
+    answers.enter(JUDGE, [_verdict(row["text"], answers.kind) for row in rows])
     if all(row["option_logprobs"] is not None for row in rows):
         logprobs = [[each["logprob"] for each in row["option_logprobs"]] for row in rows]
-        _enter(answers, JUDGE_OPTIONS, [float(np.argmax(each) == 0) for each in logprobs], probes)
-
-
-def _enter(
-    answers: BenchmarkAnswers,
-    matcher: str,
-    verdicts: Sequence[float | None],
-    probes: Sequence[BenchmarkResponse],
-) -> None:
-    """Store verdicts on the answers, followed by those on the probes, under a matcher's name."""
-    n = len(answers.responses)
-    flat = [np.nan if verdict is None else verdict for verdict in verdicts[:n]]
-    answers.scores[matcher] = np.array(flat).reshape(answers.shape)
-    answers.probes[matcher] = [
-        (bool(probe.right), verdict) for probe, verdict in zip(probes, verdicts[n:], strict=True)
-    ]
+        answers.enter(JUDGE_OPTIONS, [float(np.argmax(each) == 0) for each in logprobs])
 
 
 def _message(answers: BenchmarkAnswers, response: BenchmarkResponse, prompt: str) -> str:
@@ -312,14 +287,14 @@ def _message(answers: BenchmarkAnswers, response: BenchmarkResponse, prompt: str
     return matching_prompt(question, reference, said, wording)
 
 
-def _verdict(reply: str | None, kind: str) -> tuple[float | None, str]:
+def _verdict(reply: str | None, kind: str) -> float | None:
     if reply is None:
-        return None, "the judge gave no answer"
+        return None
     if kind == FACTS:
-        grade = read_choice(without_thinking(reply), 3, labels="letters")
-        return (None if grade.value is None else float(grade.value == "A")), reply.strip()[:80]
-    match, reason = read_verdict(reply)
-    return (None if match is None else float(match)), reason or reply.strip()[:80]
+        grade = read_choice(without_thinking(reply), 3, labels="letters").value
+        return None if grade is None else float(grade == "A")
+    match, _ = read_verdict(reply)
+    return None if match is None else float(match)
 
 
 def grading_prompt(path: Path | None) -> str:

@@ -192,24 +192,24 @@ def ranking(source: Matched) -> Iterator[Record]:
 def matchers(source: Matched) -> Iterator[Record]:
     """How accurate the matchers are on answers that are known to be right or wrong."""
     for answers in source.benchmarks:
-        for matcher, verdicts in answers.probes.items():
+        truth = np.array([bool(probe.right) for probe in answers.probes])
+        for matcher, verdicts in answers.probe_scores.items():
+            if not len(verdicts):
+                continue
             by_judge = matcher.startswith(JUDGE)
             other = text_heuristic(answers) if by_judge else None
-            accepted = [verdict == 1 for right, verdict in verdicts if right]
-            rejected = [verdict == 0 for right, verdict in verdicts if not right]
-            both = accepted and rejected
-            one = sum(accepted) / len(accepted) if both else None
-            two = sum(rejected) / len(rejected) if both else None
             agreement, kappa = _agreement(answers, matcher, other)
+            one, two = (
+                float(right.mean()) if len(right) and not truth.all() else None
+                for right in (verdicts[truth] >= RIGHT, verdicts[~truth] < RIGHT)
+            )
+            who = f"judge {answers.grader}{matcher.removeprefix(JUDGE)}" if by_judge else matcher
             yield {
-                "benchmark": answers.benchmark,
-                "matcher": f"judge {answers.grader}{matcher.removeprefix(JUDGE)}"
-                if by_judge else matcher,
-                "right_accepted": one, "wrong_rejected": two,
+                "benchmark": answers.benchmark, "matcher": who, "right_accepted": one,
+                "wrong_rejected": two,
                 "balanced_accuracy": None if one is None or two is None else (one + two) / 2,
-                "no_verdict": sum(verdict is None for _, verdict in verdicts) / len(verdicts),
-                "n_probes": len(verdicts), "against": other or "", "agreement": agreement,
-                "kappa": kappa,
+                "no_verdict": float(np.isnan(verdicts).mean()), "n_probes": len(verdicts),
+                "against": other or "", "agreement": agreement, "kappa": kappa,
             }  # fmt: skip
 
 
