@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.reporting.result import Result
 from judgesense.studies.answer_matching import MatchingPlan, answer_matching
 from judgesense.studies.answer_matching.answers import BenchmarkAnswers
 from judgesense.studies.answer_matching.declared import Matched, ranking
@@ -146,10 +147,11 @@ def models(request: pytest.FixtureRequest) -> list[Any]:
 
 @pytest.mark.slow
 def test_a_judge_finds_what_the_heuristic_misses(
-    tmp_path: Path, mirror: Path, models: list[Any]
+    tmp_path: Path, mirror: Path, models: list[Any], golden: Callable[[Result, str], None]
 ) -> None:
     plan = MatchingPlan(("arc-challenge",), limit=6)
     result = answer_matching(models, tmp_path, grader=_oracle, plan=plan, mirror=mirror, note=quiet)
+    golden(result, "answer-matching")
     accuracy = {
         (row["model"], row["matcher"]): row["accuracy"] for row in result.table("accuracy").rows
     }
@@ -162,11 +164,6 @@ def test_a_judge_finds_what_the_heuristic_misses(
     }
     assert worth["judge _oracle"] == (1.0, 1.0, 1.0)
     assert worth["choice"] == (1.0, 1.0, 1.0)
-    missed = result.table("missed").rows[0]
-    assert (missed["template"], missed["n_answers"]) == ("all templates", 3 * 12 * 6)
-    assert missed["unread"] == 12 * 6
-    ranking = {row["matcher"]: row for row in result.table("ranking").rows}
-    assert ranking["choice"]["n_models"] == 3
     result.write(tmp_path)
     assert (tmp_path / "figures" / "accuracy.png").stat().st_size > 5000
 
@@ -248,12 +245,8 @@ def test_one_real_model_answers_every_set_of_the_mirror(tmp_path: Path, mirror: 
     }  # fmt: skip
     graded = [row for row in result.table("accuracy").rows if row["benchmark"] == "simpleqa"]
     assert [(row["accuracy"], row["no_verdict"]) for row in graded] == [(1.0, 0.0)]
-    totals = [row for row in result.table("missed").rows if row["template"] == "all templates"]
-    missed = {row["benchmark"]: row for row in totals}
-    assert missed["simpleqa"]["n_answers"] == 3
-    assert missed["simpleqa"]["unread"] is None
     result.write(tmp_path)
-    assert (tmp_path / "figures" / "templates-simpleqa.png").stat().st_size > 5000
+    assert (tmp_path / "figures" / "accuracy.png").stat().st_size > 5000
 
 
 @pytest.mark.slow

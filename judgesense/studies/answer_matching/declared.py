@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.reporting.result import Record
-from judgesense.statistics.arrays import Bools, Floats
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.statistics.sensitivity import (
     Spread,
@@ -27,11 +27,10 @@ from judgesense.studies.answer_matching.answers import (
     EXTRACTION,
     HEURISTIC,
     JUDGE,
-    LIKELIHOOD,
     RIGHT,
     BenchmarkAnswers,
 )
-from judgesense.studies.common.figures import Lines, Points
+from judgesense.studies.common.figures import Points
 from judgesense.studies.common.study import Figure, Study, Tables, published, table
 from judgesense.text import join, number, percent, short_names
 
@@ -42,16 +41,6 @@ ONE_LETTER = 0.9
 
 USABLE = 0.9
 """A judge is usable as a matcher from this balanced accuracy on the probes, which are easy."""
-
-KINDS = {
-    "unread": "unread by the text heuristic",
-    "text_not_likelihood": "right by text, wrong by likelihood",
-    "likelihood_not_text": "right by likelihood, not by text",
-    "judge_only": "right by the judge only",
-    "heuristic_only": "right by the text heuristic only",
-}
-"""The differences between matchers that are counted, by column id."""
-
 
 _SPREAD = ("accuracy", "std", "std_by_chance", "p", "accuracy_low", "accuracy_high")
 
@@ -234,49 +223,6 @@ def text_heuristic(answers: BenchmarkAnswers) -> str | None:
     return next((name for name in (EXTRACTION, "f1", "math") if name in answers.scores), None)
 
 
-def differences(answers: BenchmarkAnswers) -> dict[str, Bools]:
-    """Which answers show each of `KINDS`, in the order of ``answers.responses``; kinds whose
-    matchers did not run are left out."""
-    name = text_heuristic(answers)
-    if name is None:
-        return {}
-    text = answers.scores[name].reshape(-1) >= RIGHT
-    found = {"unread": np.array([reading is None for reading in answers.readings])}
-    if LIKELIHOOD in answers.scores:
-        likely = answers.scores[LIKELIHOOD].reshape(-1) >= RIGHT
-        found["text_not_likelihood"], found["likelihood_not_text"] = text & ~likely, likely & ~text
-    if JUDGE in answers.scores:
-        judged = answers.scores[JUDGE].reshape(-1)
-        found["judge_only"] = (judged >= RIGHT) & ~text
-        found["heuristic_only"] = text & (judged < RIGHT)
-    return found
-
-
-@table(
-    "missed",
-    "Answers that the matchers score differently, over all models",
-    note="The text heuristic is the extraction of a stated choice, word F1 (from 0.5 on) or "
-    "mathematical comparison. The counts do not decide who is right where the judge and the "
-    "heuristic differ: see the table of the matchers' accuracy.",
-    digits=3,
-    **KINDS,
-)
-def missed(source: Matched) -> Iterator[Record]:
-    """Counts of unread answers and of disagreements, over all templates and by template."""
-    for answers in source.benchmarks:
-        kinds = differences(answers)
-        cut = np.array([response.cut for response in answers.responses])
-        used = np.array([response.template.name for response in answers.responses])
-        names = [template.name for template in answers.templates]
-        for name in ("all templates", *names):
-            inside = np.ones(len(used), bool) if name == "all templates" else used == name
-            yield {
-                "benchmark": answers.benchmark, "template": name, "n_answers": int(inside.sum()),
-                "cut_off": int(cut[inside].sum()),
-                **{k: int(kinds[k][inside].sum()) if k in kinds else None for k in KINDS},
-            }  # fmt: skip
-
-
 @table("templates", "Accuracy under every template")
 def templates(source: Matched) -> Iterator[Record]:
     """Accuracy of each model by each matcher under every template."""
@@ -307,6 +253,13 @@ def findings(source: Matched, tables: Tables) -> Iterator[str]:
                 f"{len(rows)} pairs of model and matcher spread more than templates that do not "
                 "matter would (p < 0.05)"
             )
+        unread = sum(reading is None for reading in answers.readings)
+        if unread:
+            yield (
+                f"on {answers.benchmark} the text heuristic ({text_heuristic(answers)}) could not "
+                f"read {percent(unread / len(answers.responses))} of {len(answers.responses)} "
+                "answers, which count as wrong"
+            )
     for row in tables["accuracy"].rows:
         if (row["one_letter"] or 0.0) >= ONE_LETTER:
             yield (
@@ -336,8 +289,9 @@ def limits(source: Matched, tables: Tables) -> Iterator[str]:
                 f"on {answers.benchmark} {answers.left_out} items are left out for every model, "
                 "because some model gave no answer to them (see the error column of its answers)"
             )
-    if any(row["cut_off"] for row in tables["missed"].rows):
-        yield "answers that the token cap cut off (`missed`) are matched up to the cut"
+    cut = sum(response.cut for answers in source.benchmarks for response in answers.responses)
+    if cut:
+        yield f"{cut} answers that the token cap cut off are matched up to the cut"
     if any(len(answers.models) < 3 for answers in source.benchmarks):
         yield "rankings need three models or more: add responders"
     if all(JUDGE not in answers.scores for answers in source.benchmarks):
@@ -353,19 +307,10 @@ def _off(sign: int) -> Callable[[Mapping[str, Any]], float | None]:
     return lambda row: None if row["std"] is None else row["accuracy"] + sign * row["std"]
 
 
-def _numbered(source: Matched, tables: Tables) -> Iterator[Record]:
-    """The table of templates with the number of each template."""
-    for cell in source.cells:
-        for at, scores in enumerate(cell.scores, 1):
-            if not np.isnan(scores).all():
-                yield {"benchmark": cell.answers.benchmark, "model": cell.model, "number": at,
-                       "matcher": cell.matcher, "accuracy": float(np.nanmean(scores))}  # fmt: skip
-
-
 STUDY = Study(
     NAME,
     "Prompt sensitivity, by what matches the answers",
-    tables=[accuracy, ranking, matchers, missed, templates],
+    tables=[accuracy, ranking, matchers, templates],
     figures=[
         Figure(
             "accuracy",
@@ -377,14 +322,6 @@ STUDY = Study(
                 values={"": ("accuracy", _off(-1), _off(1))},
                 xlabel="accuracy, mean ± std over templates",
             ),
-        ),
-        Figure(
-            "templates",
-            "accuracy of the models under each template, by matcher.",
-            _numbered,
-            Lines(x="number", y="accuracy", series="model", panel="matcher", xlabel="template",
-                  ylabel="accuracy"),
-            each="benchmark",
         ),
     ],
     findings=[findings],

@@ -150,10 +150,7 @@ def _asap(rows: Places) -> Texts:
 
 @dataclass(frozen=True)
 class ScoredSet:
-    """A public set: its place and columns, how its rows are read, and what to know of its scores.
-
-    ``mirror_id`` is its name in a mirror, if it has another there.
-    """
+    """A public set: its place and columns, how its rows are read, a note on its scores."""
 
     hub_id: str
     config: str | None
@@ -162,8 +159,6 @@ class ScoredSet:
     licence: str
     read: Callable[[Places], Texts]
     note: str
-    mirror_id: str = ""
-    mirror_columns: Mapping[str, type] | None = None
 
 
 SETS = {
@@ -188,8 +183,7 @@ SETS = {
     ),
     "qgeval": ScoredSet(
         "fwp/QGEval", None, "train", {"id": str, "passage": str, "questions": list}, "unknown",
-        _qgeval, "QGEval ({where}; means of three annotators)", "human_ratings/qgeval",
-        dict.fromkeys(("id", "passage", "prediction", "source", "mean"), str),
+        _qgeval, "QGEval ({where}; means of three annotators)",
     ),
     "asap++": ScoredSet(
         "GPTZERO/ASAP_PLUS_PLUS", None, "train",
@@ -199,6 +193,14 @@ SETS = {
         "conventions; the assignments are in this project's words)",
     ),
 }  # fmt: skip
+
+MIRRORED = {
+    "qgeval": replace(
+        SETS["qgeval"], hub_id="human_ratings/qgeval", split="test",
+        columns=dict.fromkeys(("id", "passage", "prediction", "source", "mean"), str),
+    )
+}  # fmt: skip
+"""Sets that a mirror has in another form."""
 
 
 def attributes_of(
@@ -374,12 +376,10 @@ def _read(
     if source not in SOURCES[group]:
         texts, note = _own_file(Path(source), own), source
     else:
-        known = SETS[source]
-        hub_id, columns = known.hub_id, known.columns
-        if reader.mirror is not None and known.mirror_columns is not None:
-            hub_id, columns = known.mirror_id, known.mirror_columns
+        known = (MIRRORED if reader.mirror and source in MIRRORED else SETS)[source]
+        place = known.hub_id, known.config, known.split
         try:
-            table = reader.split(hub_id, known.config, known.split, columns, known.licence)
+            table = reader.split(*place, known.columns, known.licence)
         except JudgeSenseError as error:
             raise JudgeSenseError(
                 f"{error}. Use your own file (--source {group}=FILE), or leave out this task by "
