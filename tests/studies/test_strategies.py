@@ -237,14 +237,15 @@ def test_the_control_tells_wordings_from_chance() -> None:
     base = measure(grid(cell("a", table, human)))[0]
 
     def gaps(shares: np.ndarray) -> tuple[float, float]:
-        *_, row = control([base], lambda one: drawn_gaps(replace(one["cell"], shares=shares), 0))
-        return row["gap_reworded"], row["gap_same"]
+        own = drawn_gaps(replace(base["cell"], shares=shares), 0)
+        assert own is not None
+        return own.reworded, own.same
 
     reworded, same = gaps(even)
     assert reworded == pytest.approx(same, abs=0.02)
     reworded, same = gaps(swayed)
     assert reworded > same + 0.4
-    *_, asked = control([base], lambda row: Gaps(0.5, 0.25, 9))
+    *_, asked = control([base], {("a", CLARITY): Gaps(0.5, 0.25, 9)})
     assert tuple(asked[name] for name in CONTROL) == (1, 9, 0.5, 0.25)
 
 
@@ -255,7 +256,7 @@ def test_the_control_draws_both_gaps_on_items_that_the_base_wording_decided() ->
     some.shares[0, 0] = NAN
     none = replace(whole, base=np.full(3, NAN), shares=np.where(np.arange(3)[:, None] == 0, NAN, 1))
     found = measure(grid(whole, replace(some, judge="b"), replace(none, judge="c")))
-    gaps = [drawn_gaps(row["cell"], 0) for row in found]
-    assert [one and one.items for one in gaps] == [3, 2, None]
-    *_, row = control(found, lambda row: drawn_gaps(row["cell"], 0))
+    gaps = {row["cell"].key: drawn_gaps(row["cell"], 0) for row in found}
+    assert [each and each.items for each in gaps.values()] == [3, 2, None]
+    *_, row = control(found, {key: each for key, each in gaps.items() if each is not None})
     assert tuple(row[name] for name in CONTROL) == (2, 5, 0.0, 0.0)

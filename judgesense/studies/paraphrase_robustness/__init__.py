@@ -112,9 +112,11 @@ def paraphrase_robustness(
     )  # fmt: skip
     out, reader = Path(out), Reader(Path(mirror) if mirror else None, revisions or {})
     grid = judge_grid(judges, plan, reader, out, note)
-    again = None
     if scoring == "generate":
-        again = same_prompt_gaps(judges, grid, reader, out, note)
+        gaps, how = same_prompt_gaps(judges, grid, reader, out, note), ASKED
+    else:
+        drawn = {cell.key: drawn_gaps(cell, seed) for cell in grid.cells}
+        gaps, how = {key: each for key, each in drawn.items() if each is not None}, DRAWN
     ballots = {name: grid.ballot(name, tau) for name in plan.attributes}
     known = {name: ballot for name, ballot in ballots.items() if ballot is not None}
     fused = {} if fuser is None else fuse(fuser, judges, grid, known, out, note)
@@ -130,16 +132,7 @@ def paraphrase_robustness(
             f"no item was decided under every paraphrase by any judge in {out}: with --scoring "
             "generate a small model often writes nothing readable; --scoring options always decides"
         )
-    controls = control(
-        rows,
-        lambda row: (
-            drawn_gaps(row["cell"], seed)
-            if again is None
-            else again.get((row["judge"], row["attribute"]))
-        ),
-    )
-    how = DRAWN if again is None else ASKED
-    found = Measured(grid, read_run(out / "grid"), rows, tried, list(controls), how, tau)
+    found = Measured(grid, read_run(out / "grid"), rows, tried, list(control(rows, gaps)), how, tau)
     return STUDY.result(found, _settings(grid, found) | {"fuser": _name(fuser)})
 
 

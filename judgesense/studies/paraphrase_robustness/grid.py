@@ -155,6 +155,11 @@ class Scores:
     cost: Cost
     mass: float | None = None
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Judge and attribute."""
+        return self.judge, self.attribute.name
+
     def rows(self, items: Sequence[str]) -> list[int]:
         """The rows of some of its items."""
         return [self.items.index(item) for item in items]
@@ -332,15 +337,14 @@ def same_prompt_gaps(
             given.setdefault(item, []).append(float(score))
     gaps: dict[tuple[str, str], Gaps] = {}
     for cell in grid.cells:
-        key = cell.judge, cell.attribute.name
-        given = again.get(key, {})
+        given = again.get(cell.key, {})
         both = [
             at for at, item in enumerate(cell.items) if np.isfinite(given.get(item, [np.nan])).all()
         ]
         if both:
             same = np.array([given[cell.items[at]][: cell.scores.shape[1]] for at in both])
             gold = cell.gold[both]
-            gaps[key] = Gaps(_gap(cell.scores[both], gold), _gap(same, gold), len(both))
+            gaps[cell.key] = Gaps(_gap(cell.scores[both], gold), _gap(same, gold), len(both))
     return gaps
 
 

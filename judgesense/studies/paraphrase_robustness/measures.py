@@ -7,7 +7,7 @@ the human score as a level, tolerance with the raters' mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -209,23 +209,23 @@ def gap_finding(rows: Sequence[Mapping[str, Any]], wordings: str) -> str:
     )
 
 
-def control(rows: Sequence[Record], gaps_of: Callable[[Record], Gaps | None]) -> Iterator[Record]:
+def control(rows: Sequence[Record], gaps: Mapping[tuple[str, str], Gaps]) -> Iterator[Record]:
     """The spread over paraphrases against that of the same prompt (Same-Prompt Variability).
 
     A record per kind of attribute and over all, of the configurations with gaps: ``n_items`` of
     all configurations together, ``n_larger`` configurations with the larger gap when reworded, and
     Wilcoxon's p.
     """
-    measured = [(row["kind"], gaps_of(row)) for row in rows]
+    measured = [(row["kind"], gaps.get(row["cell"].key)) for row in rows]
     for kind in (*VERIFIABILITIES, "all"):
-        own = [gaps for name, gaps in measured if gaps is not None and kind in (name, "all")]
+        own = [each for name, each in measured if each is not None and kind in (name, "all")]
         if own:
-            a = np.array([gaps.reworded for gaps in own])
-            b = np.array([gaps.same for gaps in own])
+            a = np.array([each.reworded for each in own])
+            b = np.array([each.same for each in own])
             reworded, same = float(a.mean()), float(b.mean())
             yield {
                 "kind": kind, "n_configurations": len(own),
-                "n_items": sum(gaps.items for gaps in own), "gap_reworded": reworded,
+                "n_items": sum(each.items for each in own), "gap_reworded": reworded,
                 "gap_same": same, "difference": reworded - same,
                 "ratio": reworded / same if same else None, "n_larger": int((a > b).sum()),
                 "p": wilcoxon(a, b).p_value,
