@@ -187,7 +187,7 @@ def read_graded(path: Path, pick: str | None = None) -> GradedLog:
         "deepeval", path, "" if judge == NO_MODEL else judge, LABELS, grades, [frame],
         whole=True, aliases=aliases, options={"system_prompt": ""}, notes=[_NOTE],
     )  # fmt: skip
-    return with_wording(log, steps, log.template.layout)
+    return with_wording(log, steps, log.template.text)
 
 
 def _threshold(metric: Metric) -> float:

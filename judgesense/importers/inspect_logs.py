@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from judgesense.importers.graded import (
     known_wordings,
     only,
     own_wording,
+    quoted,
 )  # fmt: skip
 from judgesense.importers.importer import Importer, Items, ReadOptions
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
@@ -251,18 +253,39 @@ def read_graded(path: Path, pick: str | None = None) -> GradedLog:
         said = {grade.stored for grade in grades} - set(UNDECIDED)
         offered = (GRADES, PARTIAL_GRADES)
         space = next((each for each in offered if said <= set(each)), tuple(sorted(said)))
-    wordings: list[Wording] = []
     kind = scorer.rpartition("/")[2].removeprefix("model_graded_")
-    if (default := _is_grader(scorer) and not given.get("template")) and kind in ("qa", "fact"):
-        partial = bool(given.get("partial_credit"))
-        instructions = given.get("instructions") or default_instructions(partial)
-        wordings = [Wording(own_wording(f"inspect-{kind}"), {"instructions": instructions})]
+    default = _is_grader(scorer) and not given.get("template")
+    wordings = []
+    if default and kind in ("qa", "fact"):
+        wordings = [Wording(own_wording(f"inspect-{kind}"))]
+    elif wording := _wording(given.get("template"), samples[0][1].metadata or {}):
+        wordings = [wording]
+    instructions = given.get("instructions") or default_instructions(
+        bool(given.get("partial_credit"))
+    )
+    wordings = [
+        replace(each, constants={**each.constants, "instructions": instructions})
+        for each in wordings
+    ]
     judge = _grader(evaluation, models, scored)
     return graded_log(
         "inspect", path, judge, space, grades, wordings,
         known=known_wordings(f"inspect-{kind}", space) if default else (),
         options={"system_prompt": ""}, base_url=_base_url(evaluation, judge),
     )  # fmt: skip
+
+
+def _wording(template: Any, metadata: Mapping[str, Any]) -> Wording | None:
+    """A scorer's ``str.format`` template; None if it is a file or does more than insert fields."""
+    names = ("question", "answer", "criterion", "instructions", *metadata)
+    try:
+        text = template.format_map({name: f"\ue000{name}\ue001" for name in names})
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return None
+    if "\ue000" not in text:
+        return None
+    wording = quoted(text, ())
+    return replace(wording, text=wording.text.replace("\ue000", "{").replace("\ue001", "}"))
 
 
 def _grader(
