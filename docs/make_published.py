@@ -15,7 +15,7 @@ import numpy as np
 from page_tables import card_row, percent, table, with_ends
 from recipes import import_llmbar, import_rag_eval
 
-from judgesense.published import V1, figures, v2_figures
+from judgesense.reporting.published import V1, figures, v2_figures
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
 from judgesense.trust.thresholds import Thresholds

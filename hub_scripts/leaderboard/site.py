@@ -16,10 +16,17 @@ from hub_scripts.leaderboard.runs import Runs, report_of
 from hub_scripts.publications import is_wheel
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
-from judgesense.published import ROWS, WITHDRAWN, WORDINGS, PublishedFigure, figures, v2_figures
 from judgesense.reporting.documents import environment
 from judgesense.reporting.html import render_html
 from judgesense.reporting.palette import DARK, LIGHT
+from judgesense.reporting.published import (
+    ROWS,
+    WITHDRAWN,
+    WORDINGS,
+    PublishedFigure,
+    figures,
+    v2_figures,
+)
 from judgesense.run_folder.report import task_rank
 from judgesense.text import brackets, percent, short_names, signed
 from judgesense.trust.card import TRUST

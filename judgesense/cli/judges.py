@@ -13,7 +13,7 @@ from judgesense.cli import options as opt
 from judgesense.text import aligned
 
 if TYPE_CHECKING:
-    from judgesense.published import PublishedFigure
+    from judgesense.reporting.published import PublishedFigure
     from local_judges.judge_files import JudgeEntry
 
 app = opt.group("List the named judges and the options of engines.")
@@ -61,7 +61,7 @@ def show(
     format: opt.Format = "text",
 ) -> None:
     """Show a judge's settings, what papers state about it, and its published JSS."""
-    from judgesense.published import to_show
+    from judgesense.reporting.published import to_show
     from local_judges.registry import entry
 
     judge, figures = entry(name), to_show(name)
@@ -73,7 +73,7 @@ def show(
 
 
 def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
-    from judgesense.published import WORDINGS
+    from judgesense.reporting.published import WORDINGS
 
     typer.echo(f"{judge.name}: {judge.summary}")
     for label, text in _facts(judge):

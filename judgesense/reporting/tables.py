@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from judgesense.decisions.view import BASELINES
-from judgesense.published import WORDINGS, to_show
+from judgesense.reporting.published import WORDINGS, to_show
 from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.text import interval, number, percent, sentence, short_names
 from judgesense.trust.discrimination import by_task

@@ -26,7 +26,7 @@ from rule_run import make_run, make_runs
 from hub_scripts.leaderboard.runs import EMBEDDED, find_runs, report_of
 from hub_scripts.leaderboard.site import space_publication, write_pages, write_site
 from judgesense.errors import JudgeSenseError
-from judgesense.published import figures, v2_figures
+from judgesense.reporting.published import figures, v2_figures
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "tests" / "artifacts" / "leaderboard"

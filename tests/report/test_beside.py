@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judgesense.published import for_judge
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.html import render_html
+from judgesense.reporting.published import for_judge
 from judgesense.reporting.report import measure
 from judgesense.reporting.terminal import render_terminal
 

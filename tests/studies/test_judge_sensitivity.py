@@ -17,7 +17,7 @@ from study_logs import decision, write_log
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.published import paper_judges
+from judgesense.reporting.published import paper_judges
 from judgesense.reporting.result import Result
 from judgesense.run_folder.folder import read_run
 from judgesense.studies.judge_sensitivity import judge_sensitivity

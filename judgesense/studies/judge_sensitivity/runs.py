@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judgesense import published
 from judgesense.decisions.rows import Answers
 from judgesense.decisions.view import Stream, view
+from judgesense.reporting import published
 from judgesense.reporting.report import measure
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import main_cells

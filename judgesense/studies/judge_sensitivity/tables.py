@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense import published
-from judgesense.published import PublishedFigure
+from judgesense.reporting import published
+from judgesense.reporting.published import PublishedFigure
 from judgesense.reporting.result import Table
 from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.flips import flip_overlap

@@ -35,7 +35,7 @@ V1, V2 = "v1", "v2"
 V2_SUMMARY = "published/v2_metrics_summary.json"
 SUMMARY, CORRECTED = "published/metrics_summary.json", "published/factuality_jss_fixed.csv"
 
-_FILE = Path(__file__).parent / "data" / "published.yaml"
+_FILE = Path(__file__).parents[1] / "data" / "published.yaml"
 
 
 @dataclass(frozen=True, slots=True)
