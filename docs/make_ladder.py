@@ -26,8 +26,8 @@ from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
 from judgesense.trust.fitting import Remedy
+from judgesense.trust.gains import units_of
 from judgesense.trust.grid import NOT_ASKED, grid_of
-from judgesense.trust.remedies import units_of
 from judgesense.trust.wordings import Wordings
 from judgesense_dataset.templates import DATA
 

@@ -22,8 +22,8 @@ from judgesense.statistics.calibration import (
 )
 from judgesense.statistics.selection import folds_of
 from judgesense.trust.fitting import Remedy, best_wording, decide, fit, order_groups, panels
+from judgesense.trust.gains import measured
 from judgesense.trust.grid import Grid, Wording
-from judgesense.trust.remedies import measured
 
 REMEDIES = (
     Remedy(both=True),

@@ -80,8 +80,8 @@ class Stream:
     @property
     def same_labels(self) -> bool:
         """Whether the label maps change nothing."""
-        both = zip(self.sides("raw"), self.sides("mapped"), strict=True)
-        return all(np.array_equal(raw, mapped) for raw, mapped in both)
+        raw, mapped = self.sides("raw"), self.sides("mapped")
+        return np.array_equal(raw[0], mapped[0]) and np.array_equal(raw[1], mapped[1])
 
     @cached_property
     def renamed(self) -> Bools:
@@ -205,13 +205,14 @@ class Stream:
                 maps[int(templates[place])] = tuple(pairs.forward[codes[place]].tolist())
         if not maps:
             return frozenset()
-        usual = Counter(maps[code] for code in sorted(maps)).most_common(1)[0][0]
-        labels = set(np.flatnonzero(np.isin(self.log.labels, self.task.labels)).tolist())
-        return frozenset(
-            self.log.templates[code]
-            for code, meaning in maps.items()
-            if any(a != b and {a, b} <= labels for a, b in zip(meaning, usual, strict=True))
-        )
+        usual = np.array(Counter(map(maps.__getitem__, sorted(maps))).most_common(1)[0][0])
+        labels = np.isin(self.log.labels, self.task.labels)
+        found = set()
+        for code, meaning in maps.items():
+            other = np.array(meaning) != usual
+            if (other & labels & labels[np.array(meaning)]).any():
+                found.add(self.log.templates[code])
+        return frozenset(found)
 
     @cached_property
     def with_inverted(self) -> Bools:

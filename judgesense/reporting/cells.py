@@ -37,16 +37,8 @@ class CellPart:
     order: str
     of_pairs: Bools
     of_rows: Bools
-
-    @property
-    def log(self) -> Log:
-        """The decision log."""
-        return self.stream.log
-
-    @property
-    def pairs(self) -> Pairs:
-        """The pairs of the task."""
-        return self.stream.pairs
+    log: Log
+    pairs: Pairs
 
     @property
     def names(self) -> dict[str, Any]:
@@ -93,11 +85,11 @@ def parts(stream: Stream, run_id: str) -> list[CellPart]:
     for order in seen:
         code = log.orders.index(order)
         own = (pairs.order == code, log.order[stream.rows] == code)
-        single.append(CellPart(stream, run_id, order, *own))
+        single.append(CellPart(stream, run_id, order, *own, log, pairs))
     if len(single) == 1:
         return single
     every = (np.ones(len(pairs), bool), np.ones(len(stream.rows), bool))
-    return [*single, CellPart(stream, run_id, POOLED if seen else NO_ORDER, *every)]
+    return [*single, CellPart(stream, run_id, POOLED if seen else NO_ORDER, *every, log, pairs)]
 
 
 def stream_cells(every: list[CellPart]) -> Iterator[dict[str, Any]]:
@@ -115,7 +107,7 @@ def stream_cells(every: list[CellPart]) -> Iterator[dict[str, Any]]:
                 **figures,
                 **of_prompts,
                 **_repeats(part, kind),
-                "soft_jss": _soft(part, kind),
+                "soft_jss": _soft(part, kind) if stream.scoring == "options" else None,
                 "degenerate": figures["degenerate"] or degenerate,
                 "signature": signature(
                     task=stream.task.name.replace("|", "/").replace("\n", " "),
@@ -141,16 +133,17 @@ def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
     figures.update(n_pairs=0, n_unclear=0, n_refused=0, n_error=0)
     figures["degenerate"] = NOT_JUDGED if part.n_planned else NO_PAIRS
     if part.used.any():
-        one, two = (side[part.used] for side in part.stream.sides(kind))
-        clusters = part.pairs.cluster[part.used]
-        found = jss_of_codes(one, two, part.log.labels.tolist(), clusters)
+        one, two = part.stream.sides(kind)
+        used, labels = part.used, part.log.labels.tolist()
+        found = jss_of_codes(one[used], two[used], labels, part.pairs.cluster[used])
         figures = {key: found[key] for key in figures}
     decided = part.decided(kind)
     random = Interval(None, None)
     if decided.any():
-        one, two = (side[decided] for side in part.stream.sides(kind))
+        one, two = part.stream.sides(kind)
         templates = part.pairs.template_a[decided], part.pairs.template_b[decided]
-        random = two_way_interval(one == two, part.pairs.cluster[decided], *templates)
+        same = one[decided] == two[decided]
+        random = two_way_interval(same, part.pairs.cluster[decided], *templates)
     figures |= {"ci_low_random": random.low, "ci_high_random": random.high}
     figures["n_items"] = distinct(part.pairs.item[decided])
     figures["n_clusters"] = distinct(part.pairs.cluster[decided])
@@ -194,7 +187,7 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
         "position_consistency": None,
         "position_ci_low": None,
         "position_ci_high": None,
-        "noise_floor": _noise(part),
+        "noise_floor": _noise(part) if stream.reruns is not None else None,
     }
     if len(hits):
         graded_rows = rows[graded]
@@ -227,8 +220,7 @@ def _position(stream: Stream) -> dict[str, float | None]:
 def _noise(part: CellPart) -> float | None:
     """Flip rate of the same prompt between the first and later repeats."""
     log = part.log
-    if part.stream.reruns is None:
-        return None
+    assert part.stream.reruns is not None
     first, later = part.stream.reruns
     if part.order not in (POOLED, NO_ORDER) and part.order in log.orders:
         kept = log.order[first] == log.orders.index(part.order)

@@ -67,10 +67,11 @@ def environment(templates: Path = TEMPLATES) -> Environment:
 def render(template: str, report: Mapping[str, Any], **more: Any) -> str:
     """A report laid out by a template."""
     made, table = environment(), rows(report)
-    thresholds = []  # Each with every value that was used.
-    for name in CHECKS if report["trust"] else ():
-        values = sorted({card["checks"][name]["threshold"] for card in report["trust"]})
-        thresholds.append(f"{name} {' or '.join(f'{value:g}' for value in values)}")
+    used: dict[str, set[str]] = {}
+    for card in report["trust"]:
+        for name in CHECKS:
+            used.setdefault(name, set()).add(f"{card['checks'][name]['threshold']:g}")
+    thresholds = [f"{name} {' or '.join(sorted(values))}" for name, values in used.items()]
     method = made.get_template("method.txt").render(
         baseline_note=BASELINE_NOTE, thresholds=", ".join(thresholds)
     )

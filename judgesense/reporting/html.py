@@ -55,8 +55,8 @@ def render_html(report: Mapping[str, Any]) -> str:
         heatmaps=list(_heatmaps(report, order)),
         wordings=list(_wordings(report, order)),
         texts=texts,
-        remedies=list(_remedies(report, order)),
-        flips=_flips(report),
+        remedies=list(_remedies(report, order)) if report["remedies"] else [],
+        flips=_flips(report) if report["examples"] else [],
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
@@ -64,6 +64,8 @@ def render_html(report: Mapping[str, Any]) -> str:
 
 def _with_short_names(report: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, str]]:
     """The report with long names of judges cut in the middle, and the whole ones by those."""
+    if not any(len(cell["judge"]) > LONGEST_NAME for cell in report["cells"]):
+        return report, {}
     lists = [
         key
         for key in LISTS
@@ -96,7 +98,9 @@ def _by_case(entries: Sequence[Entry], order: Sequence[Key]) -> Iterator[tuple[D
 
 
 def _wordings(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:
-    advice = {identity(entry): entry["text"] for entry in report["recommendation"]}
+    advice = {}
+    for entry in report["recommendation"]:
+        advice[identity(entry)] = entry["text"]
     for case, entries in _by_case(report["wordings"], order):
         yield {**case, "rows": entries, "said": advice.get(case["key"], "no recommendation")}
 

@@ -270,11 +270,11 @@ def measure(
     if report["examples"]:
         _add_texts(report["examples"], texts or _texts_of(log), prompts)
     report["runs"] = [dict(run)]
-    report["notes"] = [str(note) for note in run.get("notes") or []]
+    report["notes"] = list(map(str, run.get("notes") or []))
     if "asked" in run and not run.get("finished"):
         report["notes"].insert(0, UNFINISHED)
     report["findings"] = advise(report)
-    report["advice"] = [as_sentence(finding) for finding in report["findings"]]
+    report["advice"] = list(map(as_sentence, report["findings"]))
     return report
 
 

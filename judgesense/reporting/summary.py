@@ -60,41 +60,37 @@ class Case:
     """
 
     def __init__(self, report: Mapping[str, Any], card: Entry) -> None:
-        def entries(name: str) -> list[Entry]:
-            return [entry for entry in report[name] if identity(entry) == self.key]
-
         self.card = card
         self.key: Key = identity(card)
         _, self.judge, self.task, self.scoring = self.key
         self.name = self.judge
         self.trust: str = card["trust"]
         self.checks: Mapping[str, Entry] = card["checks"]
-        self.remedies, self.wordings = entries("remedies"), entries("wordings")
-        self.recommendation = next(iter(entries("recommendation")), None)
+        lists: dict[str, list[Entry]] = {"remedies": [], "wordings": [], "recommendation": []}
+        for name, entries in lists.items():
+            for entry in report[name]:
+                if identity(entry) == self.key:
+                    entries.append(entry)
+        self.remedies, self.wordings = lists["remedies"], lists["wordings"]
+        self.recommendation = next(iter(lists["recommendation"]), None)
         self.cell = main_cells(report).get(self.key, {}).get("mapped", {})
-        wanted = card.get("remedy")
-        self.remedy = next(
-            (row for row in self.remedies if row["remedy"] == wanted != AS_ASKED), None
-        )
+        self.remedy: Entry | None = None
+        for row in self.remedies:
+            if row["remedy"] == card.get("remedy") != AS_ASKED:
+                self.remedy = row
         self.usable: str | None = self.trust if self.trust in ("use", "care") else None
         if self.usable is None and self.remedy:
             self.usable = str(self.remedy["trust"])
 
-    @property
-    def maybe(self) -> list[str]:
+        self.maybe: list[str] = []
         """The changes of which it is not known whether they make it usable, the cheapest first."""
-        return [
-            row["remedy"]
-            for row in self.remedies
-            if row["trust"] == "unknown" and row["remedy"] != AS_ASKED
-        ]
-
-    @property
-    def rank(self) -> tuple[float, ...]:
-        """Sort key: what can be used first, then the better check `right`."""
+        for row in self.remedies:
+            if row["trust"] == "unknown" and row["remedy"] != AS_ASKED:
+                self.maybe.append(row["remedy"])
         word = TRUST.index(self.usable or self.trust)
-        readable, right = (self.checks[name]["estimate"] for name in ("readable", "right"))
-        return word, TRUST.index(self.trust), -(right or 0.0), -(readable or 0.0)
+        readable, right = self.checks["readable"]["estimate"], self.checks["right"]["estimate"]
+        self.rank = (word, TRUST.index(self.trust), -(right or 0.0), -(readable or 0.0))
+        """Sort key: what can be used first, then the better check `right`."""
 
     def row(self) -> Data:
         """The row of the table."""
@@ -183,18 +179,21 @@ def first_screen(report: Mapping[str, Any], whole_names: Mapping[str, str] | Non
     for case in sorted(cases, key=lambda case: case.rank):
         best.setdefault(case.key[:3], case)
     first = [case for case in cases if best[case.key[:3]] is case]
-    unfinished = any("asked" in run and not run.get("finished") for run in report["runs"])
+    unfinished, n_wordings = False, 0
+    for run in report["runs"]:
+        unfinished |= "asked" in run and not run.get("finished")
+    for case in first:
+        n_wordings = max(n_wordings, case.checks["steady"]["details"].get("n_wordings") or 0)
     title = _title(first)
-    counts = [case.checks["steady"]["details"].get("n_wordings") or 0 for case in first]
     return {
         "title": f"So far: {title[:1].lower()}{title[1:]}" if unfinished and first else title,
         "unfinished": unfinished,
         "rows": [case.row() for case in first],
         "others": [case.row() for case in cases if best[case.key[:3]] is not case],
-        "matrix": _matrix(first),
+        "matrix": _matrix(first) if len(names) > 1 or len(report["runs"]) > 1 else None,
         "remedies": _remedies(first),
         "wordings": list(_wordings(first)),
-        "n_wordings": int(max(counts, default=0)),
+        "n_wordings": n_wordings,
         "next": _next(first),
         "one_judge": len(names) == 1,
     }
@@ -202,21 +201,19 @@ def first_screen(report: Mapping[str, Any], whole_names: Mapping[str, str] | Non
 
 def _matrix(cases: Sequence[Case]) -> Data | None:
     """Judges by tasks, a trust value in each place; None for one judge."""
-    judges = list(dict.fromkeys((case.key[0], case.name) for case in cases))
-    if len(judges) < 2:
-        return None
-    tasks = list(dict.fromkeys(case.task for case in cases))
     chips = {}
     for case in cases:
         remedy = case.remedy
         change = f"{remedy['trust']} with {remedy['remedy']}" if remedy else None
         chip = {"trust": case.trust, "text": case.card["text"], "remedy": change}
         chips[case.key[0], case.name, case.task] = chip
+    judges = list(dict.fromkeys(chip[:2] for chip in chips))
+    tasks = list(dict.fromkeys(task for _, _, task in chips))
     lines = [
         {"judge": judge, "cells": [chips.get((run, judge, task)) for task in tasks]}
         for run, judge in judges
     ]
-    return {"tasks": tasks, "lines": lines}
+    return {"tasks": tasks, "lines": lines} if len(judges) > 1 else None
 
 
 def _changed(remedy: Entry) -> str:
@@ -235,21 +232,25 @@ def _changed(remedy: Entry) -> str:
 
 def _remedies(cases: Sequence[Case]) -> Data:
     """The changes that pass, or how many were measured without one."""
-    passing = [case for case in cases if case.remedy]
-    measured = {row["remedy"] for case in cases for row in case.remedies if row["n_items"]}
+    passing, measured, maybe, needed = [], {AS_ASKED}, set(), False
+    for case in cases:
+        for row in case.remedies:
+            if row["n_items"]:
+                measured.add(row["remedy"])
+        if case.remedy:
+            text = _changed(case.remedy)
+            passing.append({"judge": case.name, "task": case.task, "text": text})
+        if case.trust in ("avoid", "unknown"):
+            needed = True
+            maybe.update(case.maybe)
     tried = sorted(measured - {AS_ASKED})
-    needy = [case for case in cases if case.trust in ("avoid", "unknown")]
     return {
-        "passing": [
-            {"judge": case.name, "task": case.task, "text": _changed(case.remedy)}
-            for case in passing[:MOST_IN_TITLE]
-            if case.remedy
-        ],
+        "passing": passing[:MOST_IN_TITLE],
         "more": max(0, len(passing) - MOST_IN_TITLE),
         "tried": join(tried, "or") if tried else "",
-        "maybe": sorted({name for case in needy for name in case.maybe}),
+        "maybe": sorted(maybe),
         "n_tried": len(tried),
-        "needed": bool(needy),
+        "needed": needed,
     }
 
 

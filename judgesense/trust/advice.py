@@ -51,8 +51,10 @@ def advise(report: Mapping[str, Any]) -> list[Finding]:
     the card does not say.
     """
     cells = main_cells(report)
-    about = {identity(entry): entry for entry in report["diagnostics"]}
-    recommended = {identity(entry): entry for entry in report["recommendation"]}
+    about = dict(zip(map(identity, report["diagnostics"]), report["diagnostics"], strict=True))
+    advised = dict(
+        zip(map(identity, report["recommendation"]), report["recommendation"], strict=True)
+    )
     oracle = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
     found = []
     for card in sorted(report["trust"], key=lambda card: (task_rank(card["task"]), identity(card))):
@@ -65,7 +67,7 @@ def advise(report: Mapping[str, Any]) -> list[Finding]:
             mapped=cells[key]["mapped"],
             wordings=[row for row in report["wordings"] if identity(row) == key],
             inverted=[row["template"] for row in inverted],
-            recommendation=recommended.get(key),
+            recommendation=advised.get(key),
             about=about[key],
             oracle_raw=oracle.get(key[2]),
         )

@@ -79,7 +79,6 @@ def steady_plan(
     *,
     threshold: float,
     confidence_level: float = 0.95,
-    with_range: bool = True,
 ) -> Plan | None:
     """How many items, or wordings, put the interval of JSS on one side of a threshold.
 
@@ -91,7 +90,6 @@ def steady_plan(
         template_b: the other, shape (n,).
         threshold: within (0, 1).
         confidence_level: of the two-sided interval.
-        with_range: False leaves out the range, which costs most of the time.
 
     Returns:
         The plan; None without an interval to start from (one cluster).
@@ -111,7 +109,7 @@ def steady_plan(
         design,
         threshold=threshold,
         confidence_level=confidence_level,
-        seen=k if with_range else None,
+        seen=k,
     )
     n_items = distinct(items)
     scaled = needed.scaled(n_items / k, least=n_items + 1)

@@ -31,10 +31,6 @@ def the_one(advice: list[tuple[str, str]], kind: str) -> str:
     return found[0]
 
 
-def kinds(advice: list[tuple[str, str]]) -> set[str]:
-    return {kind for kind, _ in advice}
-
-
 def test_the_inverted_wording_is_named_where_raw_is_far_below_mapped(make) -> None:
     maps = [make.PLAIN, make.PLAIN, make.INVERTED]
     benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 20)
@@ -67,18 +63,6 @@ def test_an_accuracy_that_a_constant_answer_reaches_says_so(make) -> None:
     text = the_one(findings(make, benchmark, log), "care")
     assert "every gold label is YES" in text
     assert "90%" in text
-
-
-def test_verdicts_that_follow_the_place_are_no_use_however_consistent(make) -> None:
-    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "AB" * 25)
-
-    def decide(prompt):
-        return prompt["gold"] if number(prompt) <= 15 else "A"
-
-    advice = findings(make, benchmark, make.log(benchmark, decide))
-    text = the_one(advice, "avoid")
-    assert "first option 85%" in text
-    assert "both orders on 30%" in text
 
 
 def test_options_that_hold_little_probability_are_forced_choices(make) -> None:
@@ -138,15 +122,6 @@ def test_coherence_comes_first(make) -> None:
     log = pa.concat_tables([make.log(part, make.oracle) for part in parts])
     report = measure(log, pa.concat_tables([part.pairs for part in parts]), run={})
     assert report["findings"][0]["task"] == "coherence"
-
-
-def test_a_judge_that_mostly_cannot_be_read_is_told_so_and_not_how_many_items_to_add(make) -> None:
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 20)
-    log = make.log(benchmark, lambda p: p["gold"] if number(p) < 8 else "UNCLEAR")
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
-    assert report["findings"][0]["kind"] == "avoid"
-    assert "18% of its answers" in report["advice"][0]
-    assert report["to_settle"] == []
 
 
 def of_case(

@@ -77,9 +77,3 @@ def test_runs_count_together_only_on_the_same_pairs(make: Any) -> None:
     for cell in same["cells"]:
         cell["signature"] = re.sub(r"data:[0-9a-f]+", "data:0a0a0a0a", cell["signature"])
     assert by_task(merge([one, same])) == []
-
-
-def test_a_report_of_one_judge_ranks_nobody_and_says_nothing(make: Any) -> None:
-    report = two(make, {"coin@2": coin})
-    assert by_task(report) == []
-    assert "tell judges apart" not in render_terminal(report)

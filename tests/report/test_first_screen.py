@@ -141,14 +141,3 @@ def test_a_run_still_being_judged_says_so(make) -> None:
     assert "judged so far" in str(render_terminal(report))
     whole = first_screen(measure(log, benchmark.pairs, run={**run, "finished": "2026-01-01"}))
     assert not whole["unfinished"]
-
-
-def test_a_log_without_texts_names_the_wording_and_what_is_missing(make) -> None:
-    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 40, orders=("AB", "BA"))
-    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run={})
-    for row in report["wordings"]:
-        row["text"] = None
-    screen = first_screen(report)
-    (wording,) = screen["wordings"]
-    assert (wording["text"], wording["equal"]) == (None, 4)
-    assert "The log does not hold its text" in render_html(report)

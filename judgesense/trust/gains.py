@@ -1,0 +1,324 @@
+"""What a remedy gains on a log, cross-fitted, and the trust card of its verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.rows import Log, TaskWords, pairs_of, with_variants
+from judgesense.decisions.view import Stream, stream_of
+from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.calibration import UNDECIDED, majority
+from judgesense.statistics.comparison import Gain, paired_gain
+from judgesense.statistics.selection import choice_error
+from judgesense.tasks import UNCLEAR, is_scale
+from judgesense.tasks import UNDECIDED as UNDECIDED_LABELS
+from judgesense.trust.card import TrustCard
+from judgesense.trust.checks import trust_card
+from judgesense.trust.fitting import (
+    Remedy,
+    best_of,
+    crossfitted,
+    decide,
+    fit,
+    n_disjoint,
+    order_groups,
+    panels,
+    verdicts_by_wording,
+)
+from judgesense.trust.grid import NOT_ASKED, Grid
+from judgesense.trust.rules import TIE
+from judgesense.trust.thresholds import DEFAULTS, Thresholds
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What gives one verdict per item after a remedy: the verdicts of one wording or panel.
+
+    ``name`` stands for a template; ``codes`` are verdicts in the items' own order, shape (n,).
+    ``orders`` are the option orders that the verdict holds for: one as asked, both if averaged.
+    ``contrast`` marks another question than the other units ask. ``tied`` are the items whose two
+    best labels are equally probable, so that the verdict is the first; None for votes.
+    """
+
+    name: str
+    orders: tuple[str, ...]
+    codes: Codes
+    wording: int | None = None
+    contrast: bool = False
+    tied: Bools | None = None
+
+
+def _as_stream(grid: Grid, units: list[Unit]) -> Stream | None:
+    """The verdicts of units as a stream, which the trust card's checks take; None without any."""
+    words = list(dict.fromkeys([*UNDECIDED_LABELS, *grid.labels, *chain(*grid.raw)]))
+    label_of = np.array([words.index(label) for label in (*grid.labels, UNCLEAR)])
+    bases: dict[str, int] = {}
+    variants: dict[str, int] = {}
+    orders: dict[str, int] = {}
+    parts = []
+    for unit in units:
+        items = np.flatnonzero(unit.codes != NOT_ASKED)
+        wording = None if unit.wording is None else grid.wordings[unit.wording]
+        raw = grid.labels if unit.wording is None else grid.raw[unit.wording]
+        raw_of = np.array([words.index(label) for label in (*raw, UNCLEAR)])
+        base, variant, variant_class = unit.name, REWORDING, EQUIVALENT
+        if wording is not None:
+            base, variant_class = wording.template, wording.variant_class
+            variant = wording.variant or REWORDING
+            if unit.contrast:
+                variant, variant_class = wording.variant or CONTRAST, CONTRAST
+        for order in unit.orders if len(items) else ():
+            turned = np.arange(len(label_of))
+            if order == "BA":
+                turned[:2] = [1, 0]
+            codes, gold = turned[unit.codes[items]], grid.gold[items]
+            same = (
+                bases.setdefault(base, len(bases)),
+                variants.setdefault(variant, len(variants)),
+                VARIANT_CLASSES.index(variant_class),
+                orders.setdefault(order, len(orders)),
+            )
+            parts.append([
+                items, raw_of[codes], label_of[codes],
+                np.where(gold >= 0, label_of[turned[gold]], UNDECIDED),
+                *(np.full(len(items), code) for code in same),
+            ])  # fmt: skip
+    if not parts:
+        return None
+    item, raw_code, decision, gold, base_code, variant_code, kind, order_code = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    n, zeros = len(item), np.zeros(len(item), np.int64)
+    template, templates = with_variants(base_code, list(bases), variant_code, list(variants))
+    key = (item * len(orders) + order_code) * len(templates) + template
+    prompts, stimulus = np.unique(key, return_inverse=True)
+    log = Log(
+        pa.table({"prompt_id": pa.nulls(n, pa.string())}),
+        zeros, [grid.judge], zeros, [grid.task], zeros, [grid.scoring],
+        order_code, list(orders), template, templates, item, grid.items.tolist(),
+        cluster=grid.clusters[item],
+        repeat=zeros,
+        raw=raw_code,
+        decision=decision,
+        gold=gold,
+        labels=np.array(words, dtype=object),
+        stimulus=stimulus,
+        n_stimuli=len(prompts),
+        variant=variant_code,
+        variants=list(variants),
+        variant_class=kind,
+        base=base_code,
+        bases=list(bases),
+    )  # fmt: skip
+    task = TaskWords(grid.task, grid.labels, grid.comparative, is_scale(grid.labels))
+    return stream_of(log, task, pairs_of(log, 0), np.arange(n))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A remedy's effect on a log: see :func:`measured`."""
+
+    remedy: Remedy
+    gain: Gain | None
+    card: TrustCard | None
+    readable: float | None
+    n_items: int
+    accuracy_decided: float | None = None
+    ties: float | None = None
+
+    def figure(self, check: str) -> float | None:
+        """The estimate of one of the card's checks."""
+        return None if self.card is None else self.card.checks[check].estimate
+
+
+def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
+    """The verdicts of a remedy, cross-fitted: one unit per panel and group of orders.
+
+    The first `n_disjoint` panels come first; each panel's units lie together.
+    """
+    groups = order_groups(grid, remedy)
+    if remedy == Remedy():
+        return _as_logged(grid, groups)
+    if remedy.calibrated:
+        grid, remedy = crossfitted(grid, folds), replace(remedy, calibrated=False)
+    if remedy.repeats > 1:
+        return _repeated(grid, groups)
+    if remedy.chosen:
+        return [_chosen(grid, remedy, group, folds) for group in groups]
+    found = []
+    for panel in panels(grid, remedy):
+        name = " + ".join(grid.wordings[n].name for n in panel)
+        for group in groups:
+            decided = decide(grid, panel, fit(grid, remedy, panel, group))
+            tied = (decided.codes >= 0) & (decided.margin <= TIE)
+            found.append(
+                Unit(
+                    name,
+                    group,
+                    decided.codes,
+                    panel[0] if len(panel) == 1 else None,
+                    tied=tied if grid.has_probabilities else None,
+                )
+            )
+    return found
+
+
+def _chosen(grid: Grid, remedy: Remedy, group: tuple[str, ...], folds: Codes) -> Unit:
+    # Nothing is calibrated here (`candidates`), so a wording's verdicts are the same in every fold.
+    told, pool = verdicts_by_wording(grid, remedy, group), grid.of(EQUIVALENT)
+    codes = np.full(len(grid), NOT_ASKED)
+    for fold in np.unique(folds).tolist():
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        best = best_of(grid.take(outside), told[outside])
+        codes[inside] = told[inside, pool.index(best)]
+    return Unit("chosen wording", group, codes)
+
+
+def _as_logged(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:
+    """The verdicts as logged: of two options with the same probability the log took the first."""
+    found = []
+    for wording in grid.of(EQUIVALENT):
+        for (order,) in groups:
+            codes = grid.verdicts[:, wording, grid.orders.index(order)]
+            codes = _turned(codes) if order == "BA" else codes
+            found.append(Unit(grid.wordings[wording].name, (order,), codes, wording))
+    return found
+
+
+def _repeated(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:
+    assert grid.repeats is not None
+    found = []
+    for wording in grid.of(EQUIVALENT):
+        for (order,) in groups:
+            told = grid.repeats[:, wording, grid.orders.index(order)]
+            codes = majority(np.maximum(told, UNDECIDED), len(grid.labels))
+            if order == "BA":
+                codes = _turned(codes)
+            codes = np.where((told == NOT_ASKED).any(axis=1), NOT_ASKED, codes)
+            found.append(Unit(grid.wordings[wording].name, (order,), codes, wording))
+    return found
+
+
+def _turned(codes: Codes) -> Codes:
+    turned: Codes = np.where(codes == 0, 1, np.where(codes == 1, 0, codes))
+    return turned
+
+
+def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
+    """The contrast wordings with the same remedy: what `responsive` needs.
+
+    A panel and a chosen wording are compared with each contrast wording by itself, and with each
+    inverted one, since they have no opposite question of their own.
+    """
+    several = remedy.panel > 1 or remedy.chosen
+    asked = grid.of(CONTRAST)
+    if several:
+        asked = [*asked, *(n for n in grid.of(EQUIVALENT) if _inverted(grid, n))]
+    if remedy.repeats > 1 or not asked:
+        return []
+    if remedy.calibrated:
+        grid = crossfitted(grid, folds)
+    remedy = Remedy(expected=remedy.expected, both=remedy.both)
+    groups = order_groups(grid, remedy)
+    return [
+        Unit(
+            grid.wordings[n].name,
+            group,
+            decide(grid, (n,), fit(grid, remedy, (n,), group)).codes,
+            n,
+            contrast=True,
+        )
+        for n in asked
+        for group in groups
+    ]
+
+
+def _inverted(grid: Grid, wording: int) -> bool:
+    """Whether the names of two labels are exchanged under a wording."""
+    return any(
+        raw != label and raw in grid.labels
+        for raw, label in zip(grid.raw[wording], grid.labels, strict=True)
+    )
+
+
+def measured(
+    grid: Grid,
+    remedy: Remedy,
+    folds: Codes,
+    thresholds: Thresholds = DEFAULTS,
+    before: list[Unit] | None = None,
+    card: bool = True,
+) -> Measured:
+    """A remedy's accuracy against asking as before, and the trust card of its verdicts.
+
+    There is no card where nothing shows how steady the remedied verdicts are: one panel, or a
+    wording chosen anew for each fold; and none without ``card``. ``before`` are the units as asked,
+    if known.
+    """
+    before = before or units_of(grid, Remedy(), folds)
+    after = units_of(grid, remedy, folds)
+    told = np.stack([unit.codes for unit in after], axis=1)
+    asked = told != NOT_ASKED
+    found = None
+    if card and not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
+        compared = after
+        if remedy.panel > 1:
+            names = list(dict.fromkeys(unit.name for unit in after))[: n_disjoint(grid, remedy)]
+            compared = [unit for unit in after if unit.name in names]
+        stream = _as_stream(grid, [*compared, *_contrasts(grid, remedy, folds)])
+        found = None if stream is None else trust_card(stream, thresholds=thresholds)
+    shares = [_share_right(grid, units) for units in (before, after)]
+    both = ~np.isnan(shares[0]) & ~np.isnan(shares[1])
+    gain = None
+    if both.any():
+        gain = paired_gain(shares[0][both], shares[1][both], grid.clusters[both])
+    if remedy.chosen:
+        gain = _widened(grid, remedy, folds, gain)
+    given = (told >= 0) & (grid.gold >= 0)[:, None]
+    ties = [unit.tied[unit.codes >= 0] for unit in after if unit.tied is not None]
+    return Measured(
+        remedy,
+        gain,
+        found,
+        float((told[asked] >= 0).mean()) if asked.any() else None,
+        int(asked.any(axis=1).sum()),
+        float((told == grid.gold[:, None])[given].mean()) if given.any() else None,
+        float(np.concatenate(ties).mean()) if ties and sum(map(len, ties)) else None,
+    )
+
+
+def _widened(grid: Grid, remedy: Remedy, folds: Codes, gain: Gain | None) -> Gain | None:
+    """The gain of a chosen wording, whose interval allows for choosing another one."""
+    from scipy.special import stdtrit
+
+    if gain is None or gain.ci_low is None or gain.ci_high is None:
+        return gain
+    groups, pool = order_groups(grid, remedy), grid.of(EQUIVALENT)
+    scores = np.full((len(groups), len(grid), len(pool)), np.nan)
+    for at, group in enumerate(groups):
+        codes = verdicts_by_wording(grid, remedy, group)
+        counted = (codes != NOT_ASKED) & (grid.gold >= 0)[:, None]
+        scores[at][counted] = (codes == grid.gold[:, None])[counted]
+    error = choice_error(scores, folds, grid.clusters)
+    assert error is not None
+    half = float(stdtrit(len(np.unique(grid.clusters)) - 1, 0.975)) * error
+    return replace(
+        gain,
+        ci_low=max(-1.0, min(gain.ci_low, gain.gain - half)),
+        ci_high=min(1.0, max(gain.ci_high, gain.gain + half)),
+    )
+
+
+def _share_right(grid: Grid, units: list[Unit]) -> Floats:
+    """The share of right verdicts of each item, shape (n,); NaN without gold or verdicts."""
+    codes = np.stack([unit.codes for unit in units], axis=1)
+    asked = (codes != NOT_ASKED) & (grid.gold >= 0)[:, None]
+    hits = ((codes == grid.gold[:, None]) & asked).sum(axis=1).astype(float)
+    total = asked.sum(axis=1)
+    shares: Floats = np.divide(hits, total, out=np.full(len(hits), np.nan), where=total > 0)
+    return shares
