@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.rows import Answers
 from judgesense.decisions.view import BASELINES, view
 from judgesense.reporting.result import Record, Table
 from judgesense.reporting.tables import undecided_share
 from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.statistics.ranks import competition_ranks
-from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
+from judgesense.tasks import NO_ORDER, is_scale
 from judgesense.text import join, p_value, percent, short_names
 from judgesense.trust.thresholds import SIGNIFICANT
 
@@ -25,21 +23,6 @@ LONGEST_EXCERPT = 160
 
 Ids = tuple[str, str, str]
 """A judge's short name, its task and its scoring."""
-
-
-def answers_by_case(log: pa.Table) -> dict[Ids, Answers]:
-    """All answers of each judge on each task and scoring, repeats included."""
-    seen = view(log)
-    names = seen.names
-    return {
-        (names[stream.judge], stream.task.name, stream.scoring): stream.answers(repeats=True)
-        for stream in seen.judged
-    }
-
-
-def has_gold(answers: Answers) -> bool:
-    """Whether every answer has a gold label."""
-    return bool((answers.gold != "").all())
 
 
 def cases(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -117,18 +100,6 @@ def wordings_table(report: Mapping[str, Any]) -> Table:
     )  # fmt: skip
 
 
-def majority(labels: Sequence[str]) -> str | None:
-    """The most frequent decision; None for a tie or without decisions.
-
-    >>> majority(["YES", "NO", "YES", "UNCLEAR"]), majority(["YES", "NO"])
-    ('YES', None)
-    """
-    votes = Counter(label for label in labels if label not in UNDECIDED).most_common(2)
-    if not votes or (len(votes) == 2 and votes[0][1] == votes[1][1]):
-        return None
-    return votes[0][0]
-
-
 def systems_table(
     log: pa.Table, labels: Mapping[str, Sequence[str]]
 ) -> tuple[Table, dict[Ids, Consequence]]:
@@ -140,22 +111,24 @@ def systems_table(
     """
     rows: list[Record] = []
     results = {}
-    for ids, said in answers_by_case(log).items():
-        own = labels[ids[1]]
+    seen = view(log)
+    for stream in seen.judged:
+        ids = (seen.names[stream.judge], stream.task.name, stream.scoring)
+        answers, levels = stream.answers(repeats=True), labels[stream.task.name]
         score = {
-            label: float(label) if is_scale(own) else float(len(own) - 1 - at)
-            for at, label in enumerate(own)
+            label: float(label) if is_scale(levels) else float(len(levels) - 1 - at)
+            for at, label in enumerate(levels)
         }
-        systems = said.column("system_id").to_pylist()
-        known = [at for at, name in enumerate(systems) if name and said.order[at] == NO_ORDER]
+        systems = answers.column("system_id").to_pylist()
+        known = [at for at, name in enumerate(systems) if name and answers.order[at] == NO_ORDER]
         if len({systems[at] for at in known}) < 2:
             continue
         found = results[ids] = consequence(
-            [score.get(label) for label in said.label[known]],
+            [score.get(label) for label in answers.label[known]],
             [systems[at] for at in known],
-            said.template[known].tolist(),
-            said.cluster[known].tolist(),
-            repeat_ids=said.column("repeat").to_numpy()[known],
+            answers.template[known].tolist(),
+            answers.cluster[known].tolist(),
+            repeat_ids=answers.repeat[known],
         )
         rows += [
             {

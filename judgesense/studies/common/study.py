@@ -47,9 +47,6 @@ __all__ = [
     "published", "table",
 ]  # fmt: skip
 
-QUICKER = ("--set dtype=bfloat16", "--scoring options", "--quick")
-"""Flags of the papers' studies that shorten one."""
-
 _STUDIES = Path(__file__).parents[1]
 
 Text = str | Callable[[Any], str]
