@@ -224,7 +224,6 @@ def _grade(place: str, number: int, case: Case, metric: Metric) -> Grade:
         " and ".join(labels) if len(labels) < 3 else f"{', '.join(labels[:-1])}, and {labels[-1]}"
     )
     question = case.name or f"test-{number + 1}"
-    undecided = metric.error or metric.success is None or metric.score is None
     return Grade(
         question,
         question,
@@ -233,7 +232,7 @@ def _grade(place: str, number: int, case: Case, metric: Metric) -> Grade:
             "test_case": "".join(f"{label}:\n{value} \n\n" for label, value in shown.items()),
             "parameters": told,
         },
-        ERROR if undecided else LABELS[not metric.success],
+        _verdict(metric).get("raw_decision", ERROR),
         place,
     )
 

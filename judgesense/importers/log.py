@@ -121,7 +121,8 @@ def import_log(
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
     finally:
-        parts.remove_unkept()
+        for path in parts.hidden.values():
+            path.unlink(missing_ok=True)
     record = {
         "schema": 1,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
@@ -177,7 +178,7 @@ class _Parts:
 
     def __init__(self, out: Path) -> None:
         self._out = out
-        self._hidden: dict[str, Path] = {}
+        self.hidden: dict[str, Path] = {}
         self.rows: dict[str, int] = {}
         self.without_gold = 0
         self.values: dict[str, dict[Any, None]] = {
@@ -187,7 +188,7 @@ class _Parts:
     def write(self, table: pa.Table) -> None:
         """Write the next part under another name. Raises OSError."""
         name = f"part-{len(self.rows):05}.parquet"
-        self._hidden[name] = write_part(table, self._out / PARTS, f".{name}.tmp")
+        self.hidden[name] = write_part(table, self._out / PARTS, f".{name}.tmp")
         self.rows[name] = table.num_rows
         self.without_gold += table["gold"].null_count
         for column, found in self.values.items():
@@ -200,14 +201,9 @@ class _Parts:
                 f"{self._out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
                 "to another folder"
             )
-        for name, path in self._hidden.items():
+        for name, path in self.hidden.items():
             path.replace(path.with_name(name))
-        self._hidden = {}
-
-    def remove_unkept(self) -> None:
-        """Remove the parts of an import that failed."""
-        for path in self._hidden.values():
-            path.unlink(missing_ok=True)
+        self.hidden = {}
 
 
 def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
