@@ -133,10 +133,10 @@ def read_verdict(text: str) -> tuple[bool | None, str]:
     (False, 'other year')
     """
     text = without_thinking(text)
-    objects = [found for part in _OBJECT.findall(text) if (found := _loads(part)) is not None]
+    objects = [parsed for part in _OBJECT.findall(text) if (parsed := _loads(part)) is not None]
     verdicts = {verdict for verdict, _ in objects}
     if not verdicts:
-        verdicts = {said.lower() == "true" for said in _MATCH.findall(text)}
+        verdicts = {written_verdict.lower() == "true" for written_verdict in _MATCH.findall(text)}
     if len(verdicts) != 1:
         return None, "two verdicts" if verdicts else "no verdict"
     written = _REASON.search(text)

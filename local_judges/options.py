@@ -290,16 +290,16 @@ def near(wanted: str, known: Iterable[str]) -> str:
 def rows(*engines: str) -> list[tuple[str, str, str, str]]:
     """(key, engines that have it, default, meaning) of every setting of these engines, or all."""
     kinds: dict[str, type[Declared]] = {**ENGINES, "ray": RayOptions, "api style": Style}
-    found: dict[str, tuple[list[str], FieldInfo]] = {}
+    settings: dict[str, tuple[list[str], FieldInfo]] = {}
     for engine, kind in kinds.items():
         if not engines or engine.split()[0] in engines:
             for name, field in kind.model_fields.items():
                 key = f"style.{name}" if kind is Style else name
-                found.setdefault(key, ([], field))[0].append(engine.split()[0])
+                settings.setdefault(key, ([], field))[0].append(engine.split()[0])
     return [
         (key, "all" if len(names) == len(ENGINES) else ", ".join(names), _default(field),
          field.description or "")
-        for key, (names, field) in found.items()
+        for key, (names, field) in settings.items()
     ]  # fmt: skip
 
 

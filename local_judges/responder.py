@@ -120,14 +120,14 @@ def respond(
     decoding = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
     spec = _resolved(responder, decoding, options)
     identity = spec.identity() if isinstance(spec, JudgeSpec) else None
-    asked = {
+    terms = {
         "responder": identity or {"judge": spec.name},
         "questions": {"n": table.num_rows, "sha256": _digest(table)},
         "settings": {"repeats": repeats, "seed": seed},
     }
     place = Place(out, PARTS)
     with claimed(place):
-        run = RunFolder(place, asked, key="responder")
+        run = RunFolder(place, terms, key="responder")
         if run.is_finished():
             return read_responses(out)
         run.repair(note)
@@ -255,19 +255,19 @@ def _part_table(
     rows, answer_of = requests.rows_of(part)
     taken = take_rows(questions, rows)
     ordered = [answers[index] for index in part.requests]
-    said: Sequence[Answer] = [ordered[at] for at in answer_of.tolist()]
+    by_row: Sequence[Answer] = [ordered[at] for at in answer_of.tolist()]
     columns = {
-        "model": pa.repeat(model, len(said)),
+        "model": pa.repeat(model, len(by_row)),
         **{name: taken[name] for name in ("prompt_id", "item_id", "template_id")},
-        "text": [None if a.error is not None else a.text or "" for a in said],
-        "finish_reason": [finish_reason(a) for a in said],
-        "tokens": [a.output_tokens for a in said],
-        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(said)),
-        "input_tokens": [a.input_tokens for a in said],
+        "text": [None if a.error is not None else a.text or "" for a in by_row],
+        "finish_reason": [finish_reason(a) for a in by_row],
+        "tokens": [a.output_tokens for a in by_row],
+        "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(by_row)),
+        "input_tokens": [a.input_tokens for a in by_row],
         "option_logprobs": logprob_column(ordered, answer_of, taken["label_map"].to_pylist()),
-        "latency_s": [a.latency_s for a in said],
-        "cost_usd": [a.cost_usd for a in said],
-        "error": [a.error for a in said],
+        "latency_s": [a.latency_s for a in by_row],
+        "cost_usd": [a.cost_usd for a in by_row],
+        "error": [a.error for a in by_row],
     }
     return pa.table(columns, schema=SCHEMA)
 

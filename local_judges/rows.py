@@ -61,7 +61,7 @@ def part_table(
     variants = [name for name in OPTIONAL if name in prompts.column_names]
     taken = take_rows(prompts.select((*_FROM_PROMPTS, "label_map", *variants)), rows)
     label_maps = taken["label_map"].to_pylist()
-    asked_maps = _asked_maps(answer_of, label_maps)
+    request_maps = _request_maps(answer_of, label_maps)
     known = aliases or {}
     others = [known.get(template) for template in taken["template_id"].to_pylist()]
     constant = {
@@ -74,7 +74,7 @@ def part_table(
     for scoring in scorings:
         # Rows that share an answer may differ in their label map and aliases, so each text is read
         # by its own; log-probabilities are in the order in which the options were asked for.
-        maps = asked_maps if scoring == "options" else label_maps
+        maps = request_maps if scoring == "options" else label_maps
         raw = [
             decide(ordered[at], scoring, options_of(label_map), also)
             for at, label_map, also in zip(answer_of.tolist(), maps, others, strict=True)
@@ -83,10 +83,10 @@ def part_table(
             "scoring": pa.repeat(scoring, len(rows)),
             "raw_decision": pa.array(raw, pa.string()),
             "decision": [
-                load_label_map(label_map).get(said, said)
-                for said, label_map in zip(raw, label_maps, strict=True)
+                load_label_map(label_map).get(raw_decision, raw_decision)
+                for raw_decision, label_map in zip(raw, label_maps, strict=True)
             ],
-            "status": [_STATUS.get(said, "ok") for said in raw],
+            "status": [_STATUS.get(raw_decision, "ok") for raw_decision in raw],
         }
         spread = _answer_columns(ordered, scoring).take(pa.array(answer_of))
         columns = {**constant, **decided, **dict(zip(spread.column_names, spread, strict=True))}
@@ -130,18 +130,18 @@ def logprob_column(
     """The options of each row with their log-probabilities, in the row's order; null if absent."""
     kind = SCHEMA.field("option_logprobs").type
     values = [
-        _reordered(answers[at].option_logprobs, asked, own)
-        for at, asked, own in zip(
-            answer_of.tolist(), _asked_maps(answer_of, label_maps), label_maps, strict=True
+        _reordered(answers[at].option_logprobs, request_map, row_map)
+        for at, request_map, row_map in zip(
+            answer_of.tolist(), _request_maps(answer_of, label_maps), label_maps, strict=True
         )
     ]
     names = [options_of(m) if v else () for m, v in zip(label_maps, values, strict=True)]
     offsets = np.zeros(len(values) + 1, dtype=np.int32)
-    np.cumsum([len(found) for found in names], out=offsets[1:])
+    np.cumsum([len(row) for row in names], out=offsets[1:])
     flat = pa.StructArray.from_arrays(
         [
-            pa.array([name for found in names for name in found], pa.string()),
-            pa.array([value for found in values for value in found or ()], pa.float64()),
+            pa.array([name for row in names for name in row], pa.string()),
+            pa.array([value for row in values for value in row or ()], pa.float64()),
         ],
         fields=list(kind.value_type),
     )
@@ -149,17 +149,19 @@ def logprob_column(
     return pa.ListArray.from_arrays(pa.array(offsets), flat, type=kind, mask=absent)
 
 
-def _asked_maps(answer_of: np.ndarray, label_maps: Sequence[str]) -> list[str]:
+def _request_maps(answer_of: np.ndarray, label_maps: Sequence[str]) -> list[str]:
     """For each row the label map whose options were in the request: that of the first row that
     shares the answer, as in :class:`~local_judges.plan.Requests`."""
     return [label_maps[first] for first in np.searchsorted(answer_of, answer_of).tolist()]
 
 
-def _reordered(values: tuple[float, ...] | None, asked: str, own: str) -> tuple[float, ...] | None:
-    if values is None or asked == own:
+def _reordered(
+    values: tuple[float, ...] | None, request_map: str, row_map: str
+) -> tuple[float, ...] | None:
+    if values is None or request_map == row_map:
         return values
-    by_name = dict(zip(options_of(asked), values, strict=True))
-    return tuple(by_name[option] for option in options_of(own))
+    by_name = dict(zip(options_of(request_map), values, strict=True))
+    return tuple(by_name[option] for option in options_of(row_map))
 
 
 @dataclass(frozen=True)

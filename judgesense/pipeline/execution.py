@@ -104,6 +104,8 @@ def prepare(
         from local_judges.ray_runner import cluster_of
 
         cluster, options = cluster_of(options)
+    if "seed" in options:
+        raise JudgeSenseError(f"--set seed={options['seed']}: use --seed")
     if options.get("temperature") is not None:
         options["seed"] = settings.seed
     scoring = settings.scorings[0] if len(settings.scorings) == 1 else None
@@ -164,12 +166,12 @@ def execute(
     Raises JudgeSenseError for a judge given twice and a folder that holds another run.
     """
     judges = [j.seeded(settings.seed) if hasattr(j, "seeded") else j for j in judges]
-    asked: dict[str, Any] = {
+    terms: dict[str, Any] = {
         "judges": [identity_of(judge) for judge in judges],
         "data": dict(data.identity),
         "settings": settings.identity,
     }
-    if twice := [each for each in asked["judges"] if asked["judges"].count(each) > 1]:
+    if twice := [each for each in terms["judges"] if terms["judges"].count(each) > 1]:
         raise JudgeSenseError(
             f"the judge {twice[0]['judge']!r} is given twice, and the log could not tell the two "
             "apart. Name each function: CallableJudge(function, name=...)"
@@ -186,7 +188,7 @@ def execute(
         place = stack.enter_context(opened(out))
         if first:
             stack.enter_context(claimed(place))
-        run = RunFolder(place, asked, writes=first)
+        run = RunFolder(place, terms, writes=first)
         finished = run.is_finished()
         # No process writes before all have read the state of the run.
         finished = finished if ranks is None else all(ranks.gather(finished))

@@ -17,16 +17,16 @@ def require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None
     stabilised = getattr(spec, "stabilised", None)
     if stabilised is None:
         return
-    own = stabilised.entry.task
-    if others := [name for name in benchmark.tasks if name != own.name]:
+    task = stabilised.entry.task
+    if others := [name for name in benchmark.tasks if name != task.name]:
         raise JudgeSenseError(
-            f"{stabilised.where} judges the task {own.name}, not {', '.join(others)}: add --tasks "
-            f"{own.name}"
+            f"{stabilised.where} judges the task {task.name}, not {', '.join(others)}: add --tasks "
+            f"{task.name}"
         )
-    labels = benchmark.tasks[own.name].labels
-    if set(labels) != set(own.labels):
+    labels = benchmark.tasks[task.name].labels
+    if set(labels) != set(task.labels):
         raise JudgeSenseError(
-            f"{stabilised.where} judges {own.name} with the labels {', '.join(own.labels)}, and "
+            f"{stabilised.where} judges {task.name} with the labels {', '.join(task.labels)}, and "
             f"the data has {', '.join(labels)}"
         )
     if settings.strict and "options" in settings.scorings and stabilised.scoring == "generate":
@@ -36,15 +36,15 @@ def require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None
 def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None:
     """Raise JudgeSenseError for a variant of a reasoning effort, or of a cap on thinking, that the
     judge does not take, if it was asked for by name."""
-    asked: dict[str, str] = {}
+    efforts: dict[str, str] = {}
     if data.variants:
         columns = benchmark.prompts.select(["variant", "effort"]).to_pydict()
-        asked = dict(zip(columns["variant"], columns["effort"], strict=True))
+        efforts = dict(zip(columns["variant"], columns["effort"], strict=True))
         for name in set(answerable(spec, benchmark).prompts["variant"].to_pylist()):
-            asked.pop(name)
+            efforts.pop(name)
     for name in data.variants:
-        if name in asked:
-            caps = asked[name].isdecimal()
+        if name in efforts:
+            caps = efforts[name].isdecimal()
             what = "caps the tokens of thinking" if caps else "sets a reasoning effort"
             style = "thinking_parameter: NAME" if caps else "reasoning_effort: true"
             raise JudgeSenseError(
@@ -62,9 +62,9 @@ def answerable(judge: Any, benchmark: Benchmark) -> Benchmark:
         return benchmark
     import pyarrow.compute as pc
 
-    asked = prompts["effort"]
-    caps = pc.fill_null(pc.utf8_is_decimal(asked), False)
-    kept = pc.is_null(asked)
+    efforts = prompts["effort"]
+    caps = pc.fill_null(pc.utf8_is_decimal(efforts), False)
+    kept = pc.is_null(efforts)
     if thinking:
         kept = pc.or_(kept, caps)
     if effort:

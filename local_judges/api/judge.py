@@ -57,22 +57,22 @@ class ApiJudge:
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
     ) -> None:
-        own = made(ApiOptions, options)
-        self.options, self.price = own, own.price
-        self.endpoint = Endpoint(model, own, retry)
-        limits = (own.requests_per_minute, own.tokens_per_minute, own.max_cost)
+        chosen = made(ApiOptions, options)
+        self.options, self.price = chosen, chosen.price
+        self.endpoint = Endpoint(model, chosen, retry)
+        limits = (chosen.requests_per_minute, chosen.tokens_per_minute, chosen.max_cost)
         if processes() > 1 and any(limit is not None for limit in limits):
             raise JudgeSenseError(
                 "requests_per_minute, tokens_per_minute and --max-cost cannot be shared by "
                 f"{processes()} processes; start one process and raise concurrency instead"
             )
-        if own.max_cost is not None and own.price is None:
+        if chosen.max_cost is not None and chosen.price is None:
             raise JudgeSenseError(
                 f"--max-cost needs the price of {model!r}: --set price=INPUT,OUTPUT, in US dollars "
                 "per million tokens"
             )
         self.spent = self._admitted = 0.0
-        self.scorings = scorings_of(own)
+        self.scorings = scorings_of(chosen)
         described = json.dumps(self._fixed(), sort_keys=True).encode()
         self.name = f"{name or model}@{hashlib.sha256(described).hexdigest()[:8]}"
 

@@ -77,10 +77,10 @@ class TokenScorer:
         self._tokenizer = tokenizer
         extra = body.get("extra_body", {})
         template = {key: extra[key] for key in _TEMPLATE if key in extra}
-        asked = [*body["messages"][:-1], {**body["messages"][-1], "content": _MARK}]
-        said = {"role": "assistant", "content": _MARK}
-        self.tail = _after_mark(tokenizer.conversation(asked, **template))
-        ended = tokenizer.conversation([*asked, said], add_generation_prompt=False, **template)
+        messages = [*body["messages"][:-1], {**body["messages"][-1], "content": _MARK}]
+        answer = {"role": "assistant", "content": _MARK}
+        self.tail = _after_mark(tokenizer.conversation(messages, **template))
+        ended = tokenizer.conversation([*messages, answer], add_generation_prompt=False, **template)
         self.stop_tokens = _first_visible(tokenizer, _after_mark(ended))
         self._tries: dict[tuple[tuple[str, ...], str], tuple[OptionTrie, dict[int, list[int]]]] = {}
         self._lock = threading.Lock()
@@ -118,9 +118,9 @@ class TokenScorer:
 
         Raises ValueError if a reply lacks what was asked for.
         """
-        trie, asked = await asyncio.to_thread(self.trie, request.options, request.reply_form)
+        trie, needed = await asyncio.to_thread(self.trie, request.options, request.reply_form)
         # Inside the form of a reply, nothing is scored where the reply begins.
-        at_once = {"logprob_token_ids": asked[ROOT]} if ROOT in asked else {}
+        at_once = {"logprob_token_ids": needed[ROOT]} if ROOT in needed else {}
         extra = {
             **body.get("extra_body", {}),
             **at_once,
@@ -137,13 +137,13 @@ class TokenScorer:
             return answer
         try:
             prompt = list(reply["prompt_token_ids"])
-            found: dict[int, dict[int, float]] = {}
+            logprobs: dict[int, dict[int, float]] = {}
             if at_once:
                 first = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-                found[ROOT] = _found({entry["token"]: entry["logprob"] for entry in first})
-            for nodes in _together(asked):
-                found |= await _after(complete, body["model"], prompt, trie, nodes)
-            values = scores_of(trie, found, self.stop_tokens)
+                logprobs[ROOT] = _found({entry["token"]: entry["logprob"] for entry in first})
+            for nodes in _together(needed):
+                logprobs |= await _after(complete, body["model"], prompt, trie, nodes)
+            values = scores_of(trie, logprobs, self.stop_tokens)
         except (IndexError, KeyError, TypeError) as error:
             raise ValueError(f"the reply lacks the log-probability of a token: {error}") from error
         answer.option_logprobs = values
@@ -222,9 +222,9 @@ def _completion(prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> dict
     }
 
 
-def _together(asked: Mapping[int, list[int]]) -> list[dict[int, list[int]]]:
+def _together(needed: Mapping[int, list[int]]) -> list[dict[int, list[int]]]:
     """The inner nodes, in as few calls as the limit of token ids allows."""
-    inner = {node: tokens for node, tokens in asked.items() if node != ROOT}
+    inner = {node: tokens for node, tokens in needed.items() if node != ROOT}
     if not inner:
         return []
     if len(_union(inner)) <= MOST_TOKEN_IDS:
@@ -234,15 +234,15 @@ def _together(asked: Mapping[int, list[int]]) -> list[dict[int, list[int]]]:
 
 def _found(shown: Mapping[str, float]) -> dict[int, float]:
     """The log-probabilities by token id. Raises ValueError for one that is none."""
-    found = {
+    logprobs = {
         int(token.removeprefix(_ID)): value
         for token, value in shown.items()
         if token.startswith(_ID)
     }
     # Rounding on the server may leave a logarithm slightly above 0.
-    if wrong := [value for value in found.values() if not -math.inf < value < 0.01]:
+    if wrong := [value for value in logprobs.values() if not -math.inf < value < 0.01]:
         raise ValueError(f"the reply has {wrong[0]} as a log-probability")
-    return {token: float(value) for token, value in found.items()}
+    return {token: float(value) for token, value in logprobs.items()}
 
 
 def _after_mark(text: str) -> str:

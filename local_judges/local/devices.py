@@ -9,7 +9,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 
 
-def choose_device(asked: str | None) -> str:
+def choose_device(requested: str | None) -> str:
     """The requested device, or the best one available: ``cuda``, ``mps``, ``cpu``.
 
     ``auto`` spreads a model over all GPUs (accelerate). Raises JudgeSenseError for a device that
@@ -17,23 +17,23 @@ def choose_device(asked: str | None) -> str:
     """
     import torch
 
-    if asked is None:
+    if requested is None:
         if torch.cuda.is_available():
             return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
-    if asked == "auto":
-        return asked
+    if requested == "auto":
+        return requested
     try:
-        torch.empty(0, device=asked)
+        torch.empty(0, device=requested)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise JudgeSenseError(
-            f"the device {asked!r} does not work on this machine ({str(error).splitlines()[0]}); "
-            "leave it out to use the best one available"
+            f"the device {requested!r} does not work on this machine "
+            f"({str(error).splitlines()[0]}); leave it out to use the best one available"
         ) from error
-    return asked
+    return requested
 
 
-def choose_dtype(asked: str | None, device: str) -> str:
+def choose_dtype(requested: str | None, device: str) -> str:
     """The requested dtype, or float32 on a CPU and bfloat16 on GPUs that support it.
 
     On a CPU the shape of a batch changes bfloat16 log-probabilities by tenths of a nat but float32
@@ -41,8 +41,8 @@ def choose_dtype(asked: str | None, device: str) -> str:
     """
     import torch
 
-    if asked not in (None, "auto"):
-        return str(asked)
+    if requested not in (None, "auto"):
+        return str(requested)
     if device == "cpu" or device.startswith("mps"):
         return "float32"
     if torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False):
@@ -81,9 +81,9 @@ def hardware(device: str) -> dict[str, Any]:
     """The machine, as recorded in ``run.json``."""
     import torch
 
-    found: dict[str, Any] = {"device": device, "torch_threads": torch.get_num_threads()}
+    facts: dict[str, Any] = {"device": device, "torch_threads": torch.get_num_threads()}
     if device.startswith("cuda") or (device == "auto" and torch.cuda.is_available()):
-        found["gpu"] = torch.cuda.get_device_name(0)
-        found["gpus"] = torch.cuda.device_count()
-    found["cpu"] = platform.processor() or platform.machine()
-    return found
+        facts["gpu"] = torch.cuda.get_device_name(0)
+        facts["gpus"] = torch.cuda.device_count()
+    facts["cpu"] = platform.processor() or platform.machine()
+    return facts

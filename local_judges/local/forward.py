@@ -76,17 +76,17 @@ def _score_options(
     stop_tokens: Sequence[int],
 ) -> None:
     """Set each row's option log-probabilities from the logits at its root and inner nodes."""
-    asked = [
+    wanted = [
         (first + 1 + node, token)
         for row, first in zip(rows, firsts, strict=True)
         if row.trie is not None
         for node, token in row.trie.steps
     ]
-    if not asked:
+    if not wanted:
         return
     # One pass over the vocabulary for the normaliser; then only the requested tokens.
     norm = torch.cat([part.float().logsumexp(dim=-1) for part in logits.split(_NORM_ROWS)])
-    places, tokens = torch.tensor(asked, device=logits.device).T
+    places, tokens = torch.tensor(wanted, device=logits.device).T
     values = (logits[places, tokens].float() - norm[places]).tolist()
     stops = [float("-inf")] * len(logits)
     if stop_tokens:
@@ -144,8 +144,8 @@ def _choose(
         return [int(token) for token in logits.argmax(dim=-1).tolist()]
     sums = torch.softmax(logits.float() / temperature, dim=-1).double().cumsum(dim=-1)
     drawn = torch.tensor([[draw.random()] for draw in draws], device=logits.device)
-    found = torch.searchsorted(sums, drawn.double() * sums[:, -1:], right=True)
-    return [min(int(token), logits.shape[-1] - 1) for token in found[:, 0].tolist()]
+    drawn_tokens = torch.searchsorted(sums, drawn.double() * sums[:, -1:], right=True)
+    return [min(int(token), logits.shape[-1] - 1) for token in drawn_tokens[:, 0].tolist()]
 
 
 def run_plain(

@@ -178,7 +178,7 @@ def tokens_asked(trie: OptionTrie, stop_tokens: Sequence[int]) -> dict[int, list
             f"{len(trie.paths)} options differ in {most} tokens at one place, but vLLM returns at "
             f"most {MOST_TOKEN_IDS}; use generate scoring or the engine transformers"
         )
-    return {node: sorted(found) for node, found in tokens.items() if found}
+    return {node: sorted(wanted) for node, wanted in tokens.items() if wanted}
 
 
 def path_to(trie: OptionTrie, node: int) -> list[int]:
@@ -195,11 +195,11 @@ def path_to(trie: OptionTrie, node: int) -> list[int]:
 
 
 def scores_of(
-    trie: OptionTrie, found: Mapping[int, Mapping[int, float]], stop_tokens: Sequence[int]
+    trie: OptionTrie, logprobs_after: Mapping[int, Mapping[int, float]], stop_tokens: Sequence[int]
 ) -> tuple[float, ...]:
     """The log-probabilities of the options in nats.
 
-    ``found`` has those of the tokens of :func:`tokens_asked` after each node.
+    ``logprobs_after`` has those of the tokens of :func:`tokens_asked` after each node.
 
     >>> scores_of(build_trie([(5, 6), (8,)], []), {-1: {5: -1.0, 8: -2.0}, 0: {6: -0.5}}, [])
     (-1.5, -2.0)
@@ -207,10 +207,10 @@ def scores_of(
     stops = [-math.inf] * (len(trie.nodes) + 1)
     for end in trie.ends:
         if end is not None:
-            after = [found[end][token] for token in stop_tokens]
+            after = [logprobs_after[end][token] for token in stop_tokens]
             best = max(after)
             stops[end + 1] = best + math.log(sum(math.exp(each - best) for each in after))
-    return option_logprobs(trie, [found[node][token] for node, token in trie.steps], stops)
+    return option_logprobs(trie, [logprobs_after[node][token] for node, token in trie.steps], stops)
 
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:

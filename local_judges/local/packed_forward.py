@@ -153,14 +153,14 @@ class Layout:
         for group in self.groups:
             index, keys = group.queries.to(q.device), group.keys.to(q.device)
             mask = group.mask(q, options.get("sliding_window"))
-            found = _attention(
+            attended = _attention(
                 q[index].transpose(1, 2),
                 k[keys].transpose(1, 2),
                 v[keys].transpose(1, 2),
                 mask,
                 options,
             )
-            flat = found.transpose(1, 2).reshape(-1, *out.shape[1:])
+            flat = attended.transpose(1, 2).reshape(-1, *out.shape[1:])
             out[group.targets.to(q.device)] = flat[group.real.to(q.device)]
         return out[None]
 
@@ -236,14 +236,14 @@ class Continuation:
         count, longest = len(rows), mask.shape[-1]
         keys[rows, :, lengths] = k[0].transpose(0, 1)
         values[rows, :, lengths] = v[0].transpose(0, 1)
-        found = _attention(
+        attended = _attention(
             q[0].transpose(0, 1)[:, :, None],
             keys[:count, :, :longest],
             values[:count, :, :longest],
             mask,
             options,
         )
-        return found.transpose(1, 2).reshape(1, count, q.shape[1], -1)
+        return attended.transpose(1, 2).reshape(1, count, q.shape[1], -1)
 
 
 def _attention(q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]) -> torch.Tensor:
@@ -260,10 +260,10 @@ def _attention(q: Any, k: Any, v: Any, mask: Any, options: dict[str, Any]) -> to
     if softcap is not None:
         scores = (q @ k.transpose(-1, -2)) * (size**-0.5 if scale is None else scale)
         scores = torch.tanh(scores / softcap) * softcap + mask
-        found = torch.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype) @ v
+        attended = torch.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype) @ v
     else:
-        found = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
-    return found.reshape(batch, heads, length, v.shape[-1])
+        attended = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    return attended.reshape(batch, heads, length, v.shape[-1])
 
 
 def _attend(

@@ -215,14 +215,14 @@ def split_mlps(model: nn.Module) -> int:
     >>> split_mlps(nn.Linear(2, 2))
     0
     """
-    found = [
+    mlps = [
         module
         for module in model.modules()
         if {"gate_proj", "up_proj", "down_proj"} <= {name for name, _ in module.named_children()}
     ]
-    for module in found:
+    for module in mlps:
         module.forward = functools.partial(_by_rows, module.forward)
-    return len(found)
+    return len(mlps)
 
 
 def _by_rows(forward: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:

@@ -55,16 +55,16 @@ class TransformersJudge(LocalModel):
     takes_thinking = True
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
-        own = made(TransformersOptions, options)
+        chosen = made(TransformersOptions, options)
         try:
             import torch  # noqa: F401
             import transformers  # noqa: F401
         except ImportError as error:
             raise MissingExtraError(error.name or "torch", "local", "a local judge") from error
-        self.device = choose_device(own.device)
-        source = find_model(model, revision=own.revision, gguf_file=own.gguf_file)
-        super().__init__(source, choose_dtype(own.dtype, self.device), own)
-        self.batch_tokens = own.batch_tokens or (
+        self.device = choose_device(chosen.device)
+        source = find_model(model, revision=chosen.revision, gguf_file=chosen.gguf_file)
+        super().__init__(source, choose_dtype(chosen.dtype, self.device), chosen)
+        self.batch_tokens = chosen.batch_tokens or (
             CPU_BATCH_TOKENS if self.device == "cpu" else GPU_BATCH_TOKENS
         )
         self.counters: Counter[str] = Counter()

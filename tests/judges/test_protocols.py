@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 import judgesense
-from judgesense.answers import parse
 from judgesense.cli import app
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
@@ -72,20 +71,6 @@ def test_a_dry_run_says_what_an_endpoint_can_cost(tmp_path: Path) -> None:
     assert many_cost - few_cost == pytest.approx(1485 * 1980 * 10 / 1e6, abs=0.02)
     assert "cost unknown: --set price" in CliRunner().invoke(app, arguments).output
     assert not (tmp_path / "x").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "decision"),
-    [
-        ("<think>YES or NO? It must be YES", "UNCLEAR"),
-        ("<think>YES or NO? It must be YES</think>\n\nNO", "NO"),
-        ("YES or NO? It must be YES</think>\n\nNO", "NO"),
-        ("[THINK]YES[/THINK]NO", "NO"),
-        ("[THINK]YES, because", "UNCLEAR"),
-    ],
-)
-def test_a_decision_is_never_read_from_thinking(text: str, decision: str) -> None:
-    assert parse(text, ("YES", "NO")) == decision
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense import Question
-from judgesense.answers.text import without_thinking
 from judgesense.cli import app
 from judgesense.decisions.log import part_files, read_part
 from judgesense.errors import JudgeSenseError
@@ -170,20 +169,6 @@ def test_references_that_lack_an_item_are_refused(tmp_path: Path) -> None:
         app, ["match", str(tmp_path / "log"), "--references", str(references)]
     )
     assert "no reference for item 'sum-1'" in str(result.exception)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("<think>2 or 3?</think>\n3", "\n3"),
-        ("2 or 3? It is 3.</think>\n3", "\n3"),
-        ("<think>2 or 3? The answer is", ""),
-        ("[THINK]B, no:[/THINK]A", "A"),
-        ("if a < b then [a]", "if a < b then [a]"),
-    ],
-)
-def test_thinking_is_left_out_and_leaves_nothing_when_cut_off(text: str, answer: str) -> None:
-    assert without_thinking(text) == answer
 
 
 def test_a_response_log_of_another_program_may_lack_what_only_ours_has(tmp_path: Path) -> None:

@@ -62,15 +62,6 @@ def test_the_cheapest_remedy_that_passes_is_written(run_dir: Path, tmp_path: Pat
     assert made.expected["prompts_per_item"] == 1
 
 
-def test_the_file_holds_everything_and_reads_back(stable: Path) -> None:
-    found = read_stabilised(stable)
-    assert found.rule.orders == ("AB", "BA")
-    assert [t.template_id for t in found.entry.templates] == ["r1"]
-    assert found.data["hash"] is not None
-    assert found.ask_person["max_error"] == 0.1
-    assert found.ask_person["error_bound"] <= 0.1
-
-
 def test_verdicts_on_new_items_keep_the_promise(stable: Path) -> None:
     new = items(60, 90)
     judge = CallableJudge(biased, name="biased", scoring="options")
