@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgesense.statistics.classical import anova, bonferroni, chi_square, cohens_d, wilcoxon
+from judgesense.statistics.classical import anova, bonferroni, chi_square, cohens_d
 from judgesense.statistics.comparison import compare_jss, holm, paired_test
 
 
@@ -124,11 +124,6 @@ def test_no_common_pair_is_no_comparison() -> None:
     )  # fmt: skip
 
 
-def test_a_single_item_can_not_be_tested() -> None:
-    result = paired_test([True, False], [True, True], ["x", "x"])
-    assert (result.difference, result.p_value, result.ci_low) == (0.5, None, None)
-
-
 p_lists = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12)
 
 
@@ -149,27 +144,6 @@ def test_holm_is_never_stricter_than_bonferroni_nor_laxer_than_nothing(
 def test_holm_steps_down_over_the_tests_that_were_made() -> None:
     assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
     assert bonferroni([0.01, None, 0.5]) == [0.02, None, 1.0]
-
-
-@pytest.mark.slow
-def test_wilcoxon_equals_scipy_on_a_thousand_random_cases() -> None:
-    from scipy.stats import wilcoxon as scipy_wilcoxon
-
-    rng = np.random.default_rng(3)
-    for case in range(1000):
-        n = int(rng.integers(3, 60)) + 20 * (case % 2)
-        x, y = rng.normal(0.2, 1, n), rng.normal(0, 1, n)
-        if case % 2:  # ties and zeros, above the sizes that scipy enumerates for minutes
-            x, y = np.round(2 * x), np.round(2 * y)
-        ours = wilcoxon(x, y)
-        if ours.p_value is None:
-            assert (x == y).all()
-            continue
-        theirs = scipy_wilcoxon(x[x != y], y[x != y])
-        assert ours.statistic == pytest.approx(theirs.statistic, abs=1e-9)
-        assert ours.p_value == pytest.approx(theirs.pvalue, abs=1e-9)
-        assert ours.effect is not None
-        assert -1 <= ours.effect <= 1
 
 
 def test_anova_equals_scipy_on_a_thousand_random_cases() -> None:
@@ -223,25 +197,6 @@ def test_cohens_d_is_the_difference_in_standard_deviations() -> None:
     pooled = np.sqrt((49 * x.var(ddof=1) + 69 * y.var(ddof=1)) / 118)
     assert cohens_d(x, y) == pytest.approx((x.mean() - y.mean()) / pooled)
     assert cohens_d([1.0, 1.0], [2.0, 2.0]) is None
-
-
-def test_chi_square_equals_scipy_on_a_thousand_random_tables() -> None:
-    from scipy.stats import chi2_contingency
-
-    rng = np.random.default_rng(6)
-    for _ in range(1000):
-        table = rng.integers(1, 40, (int(rng.integers(2, 5)), int(rng.integers(2, 5))))
-        ours, theirs = chi_square(table), chi2_contingency(table, correction=False)
-        assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-9)
-        assert ours.p_value == pytest.approx(theirs.pvalue, abs=1e-9)
-        assert ours.df == (theirs.dof,)
-
-
-def test_chi_square_reproduces_the_p_value_of_a_published_statistic() -> None:
-    from scipy.special import chdtrc
-
-    # "All Prompts Created Equal": chi-square(2) = 1.46, p = 0.482.
-    assert float(chdtrc(2, 1.46)) == pytest.approx(0.482, abs=0.0005)
 
 
 def test_chi_square_leaves_out_empty_rows_and_needs_two_left() -> None:

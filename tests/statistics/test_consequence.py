@@ -38,15 +38,6 @@ def test_a_wording_that_crowns_another_system_changes_half_of_the_pairs():
     assert (result.modal_winner, result.modal_winner_share) == (["x"], 0.75)
 
 
-def test_a_swap_below_the_top_changes_the_ranking_not_the_winner():
-    def score(item, system, template):
-        return {"x": 3, "y": 2 if template == "1" else 1, "z": 1 if template == "1" else 2}[system]
-
-    result = consequence(*columns(score))
-    assert result.winner_change_rate == 0.0
-    assert result.ranking_change_rate == 0.5
-
-
 def test_rates_and_tau_equal_counting_over_pairs_of_templates():
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -66,20 +57,6 @@ def test_rates_and_tau_equal_counting_over_pairs_of_templates():
         assert np.allclose(result.scores, means)
 
 
-def test_the_row_order_and_the_split_over_repeats_do_not_matter():
-    rng = np.random.default_rng(1)
-    score, system, template, item = map(np.array, columns(lambda *_: float(rng.integers(1, 6))))
-    whole = consequence(score, system, template, item)
-    order = rng.permutation(len(score))
-    mixed = consequence(score[order], system[order], template[order], item[order])
-    assert mixed.winner_change_rate == whole.winner_change_rate
-    assert mixed.kendall_mean == pytest.approx(whole.kendall_mean)
-    # A judgement split in two whose mean is the same.
-    split = [np.concatenate([x, x]) for x in (system, template, item)]
-    doubled = consequence(np.concatenate([score - 1, score + 1]), *split)
-    assert doubled.scores == whole.scores
-
-
 def test_an_output_undecided_under_one_wording_is_left_out_under_all():
     def score(item, system, template):
         if (item, system, template) == (0, "x", "1"):
@@ -97,13 +74,6 @@ def test_systems_that_tie_win_together():
     assert result.winners == [["x", "y"]] * 3 + [["x", "y", "z"]]
     assert result.winner_change_rate == 0.5
     assert "all systems tie under a template" in result.degenerate
-
-
-def test_equal_sums_added_in_another_order_stay_ties():
-    values = {"x": [0.1, 0.2, 0.3], "y": [0.3, 0.2, 0.1]}
-    assert sum(values["x"]) != sum(values["y"])
-    result = consequence(*columns(lambda i, s, t: values[s][i], 3, "xy", "12"))
-    assert result.winners == [["x", "y"], ["x", "y"]]
 
 
 def test_the_interval_over_items_covers_what_few_items_leave_open():

@@ -33,14 +33,6 @@ def test_more_items_do_not_make_up_for_few_wordings() -> None:
     assert many.high - many.low > 0.8 * (few.high - few.low)
 
 
-def test_names_and_codes_of_wordings_give_the_same_interval() -> None:
-    agree, items, one, two = crossed(40, 4, 1, 2)
-    names = np.array(["w", "x", "y", "z"])
-    assert two_way_interval(agree, items, names[one], names[two].tolist()) == two_way_interval(
-        agree, items, one, two
-    )
-
-
 @pytest.mark.parametrize(
     ("items", "one", "two"),
     [

@@ -62,11 +62,6 @@ def looks(rng, n_looks: int, share: float, n: int = 200) -> list[np.ndarray]:
     ]
 
 
-def test_weights_of_all_starts_add_up_to_one() -> None:
-    assert sum(start_weight(start) for start in range(52)) == pytest.approx(0.7)
-    assert sum(start_weight(start) for start in range(52 * 2000)) == pytest.approx(1, abs=1e-3)
-
-
 def test_one_look_is_one_bet() -> None:
     z = np.random.default_rng(0).choice([-1.0, -0.25, 0.0, 1.0], 50)
     found = watch([z])

@@ -35,20 +35,6 @@ def test_spearman_and_kendall_equal_scipy_on_a_thousand_cases():
     assert constant > 0
 
 
-def test_correlations_do_not_overflow_at_the_ends_of_the_float_range():
-    table = np.array([[-1.5e308, 0.0, 1.5e308], [1.0, 2.0, 3.0]])
-    assert spearman_matrix(table)[0, 1] == 1.0
-    assert kendall_matrix(table)[0, 1] == 1.0
-
-
-def test_spearman_without_ties_is_the_papers_formula():
-    # Artifact or Flaw, section 2.3: 1 - 6 sum d^2 / (K (K^2 - 1)).
-    first, second = np.array([0.9, 0.2, 0.5, 0.7]), np.array([0.8, 0.3, 0.6, 0.1])
-    d = first.argsort().argsort() - second.argsort().argsort()
-    expected = 1 - 6 * (d**2).sum() / (4 * 15)
-    assert spearman_matrix(np.stack([first, second]))[0, 1] == pytest.approx(expected, abs=1e-12)
-
-
 def test_prompt_sensitivity_reads_models_as_rows_and_prompts_as_columns():
     table = [[0.50, 0.52, 0.47], [0.61, 0.58, 0.60], [0.70, 0.55, 0.71]]
     result = prompt_sensitivity(table)
@@ -128,19 +114,6 @@ def test_every_figure_equals_a_plain_reading_of_the_paper():
             if name == "topk_global" and case % 2:
                 continue  # Ties between frequent sets of equal worth: see the test below.
             assert getattr(result, name) == pytest.approx(expected, abs=1e-9), (case, name)
-
-
-def test_correlation_means_are_over_pairs_of_conditions_with_population_deviation():
-    rng = np.random.default_rng(4)
-    scores = rng.random((5, 20))
-    result = ranking_stability(scores)
-    rho = [spearmanr(a, b).statistic for a, b in itertools.combinations(scores, 2)]
-    tau = [kendalltau(a, b).statistic for a, b in itertools.combinations(scores, 2)]
-    assert len(rho) == 10  # "n_pairs = 10 seed pairs", Table 1.
-    assert result.spearman_mean == pytest.approx(np.mean(rho), abs=1e-12)
-    assert result.spearman_std == pytest.approx(np.std(rho), abs=1e-12)
-    assert result.kendall_mean == pytest.approx(np.mean(tau), abs=1e-12)
-    assert result.kendall_std == pytest.approx(np.std(tau), abs=1e-12)
 
 
 def test_ties_go_to_the_lower_prompt_index():

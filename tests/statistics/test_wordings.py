@@ -22,10 +22,6 @@ def flags(decisions, **options):
     return [row.flag for row in screen(decisions, **options)]
 
 
-def test_equal_wordings_are_fine() -> None:
-    assert flags(answers(80, 6)) == ["fine"] * 6
-
-
 @pytest.mark.parametrize(("wordings", "turned"), [(6, [2]), (26, [0, 7]), (3, [1])])
 def test_inverted_wordings_are_found(wordings: int, turned: list[int]) -> None:
     decisions = answers(80, wordings)

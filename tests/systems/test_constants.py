@@ -1,17 +1,15 @@
 """What constants and thresholds of `judgesense.systems` decide, on small arrays."""
 
-import math
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from judgesense.statistics.intervals import wilson_cluster
 from judgesense.systems.estimate import _halved
 from judgesense.systems.estimate_pairs import scale_of
 from judgesense.systems.label_next import doubts, pick
-from judgesense.systems.monitor import TOLERANCE, _state, _stream_look, _wordings
+from judgesense.systems.monitor import TOLERANCE, _state
 from judgesense.systems.monitor_history import Look, StreamLook
 from judgesense.systems.units import Units, _cut, strata_of
 
@@ -111,30 +109,3 @@ def test_a_look_is_fine_below_a_tolerance_of_5_points():
     assert state(stream(ci_high=0.055)).status == "cannot tell"
     # The evidence that an alarm takes at an error of 1%, as a power of ten.
     assert state(stream()).log10_limit == pytest.approx(2.0, abs=1e-6)
-
-
-def test_a_plan_counts_items_not_clusters():
-    one, two = (state(stream(n_items=n)).plan for n in (20, 40))
-    assert one is not None
-    assert two is not None
-    assert two != one
-    assert two == one.scaled(2)
-
-
-def test_wordings_of_an_item_are_one_more_than_its_pairs():
-    sides = SimpleNamespace(pair_row=np.zeros(20), moved=np.zeros(10))
-    assert _wordings(sides, None) == 3  # type: ignore[arg-type]
-    assert _wordings(sides, 0.1) == math.inf  # type: ignore[arg-type]
-
-
-def test_each_end_of_a_look_is_wrong_in_5_percent():
-    moved = np.array([1.0] * 3 + [0.0] * 17)
-    shared = SimpleNamespace(
-        task="t", scoring="", after=SimpleNamespace(table=SimpleNamespace(judge="m")),
-        pair_row=np.zeros(0, int), pair_differs=np.zeros(0), moved=moved, one_label=False,
-        clusters=np.arange(20).astype(str), items=list(range(20)),
-    )  # fmt: skip
-    look = _stream_look(shared, 0.1)  # type: ignore[arg-type]
-    ends = wilson_cluster(moved, list(range(20)), 1 - 2 * 0.05)
-    assert look.ci_low == pytest.approx(ends.low - 0.1)
-    assert look.ci_high == pytest.approx(ends.high - 0.1)
