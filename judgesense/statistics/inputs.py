@@ -19,8 +19,6 @@ OPTIONS = ("A", "B")
 UNDECIDED = ("UNCLEAR", "REFUSED", "ERROR")
 """Labels without a decision: the answer cannot be read, the judge refused, the request failed."""
 
-_CHUNK = 1 << 16
-
 
 def is_several(values: Any) -> bool:
     """Whether values can be counted and gone through: not a single value, text or a class.
@@ -134,19 +132,23 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
     [0, 1, 0]
     """
     table = {} if table is None else table
-    rows = _as_rows(values, name)
-    codes = np.empty(len(rows), dtype=np.intp)
-    # In chunks, so that a million numpy strings do not become Python objects all at once.
-    for start in range(0, len(rows), _CHUNK):
-        part = rows[start : start + _CHUNK]
-        chunk = part.tolist() if isinstance(part, np.ndarray) else part
-        try:
-            part_codes = np.fromiter(map(table.__getitem__, chunk), np.intp, len(chunk))
-        except (KeyError, TypeError):
-            _learn(table, chunk, name, start)
-            part_codes = np.fromiter(map(table.__getitem__, chunk), np.intp, len(chunk))
-        codes[start : start + len(chunk)] = part_codes
-    return codes
+    if not is_ordered(values):
+        raise ValueError(
+            f"{name} is a {type(values).__name__}: pass a list or an array with one label per row"
+        )
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise ValueError(f"{name} has {values.ndim} dimensions: pass one label per row")
+    rows = values.tolist() if isinstance(values, np.ndarray) else values
+    if not set(map(type, rows)) <= {str}:
+        for row, value in enumerate(rows):
+            if not isinstance(value, str):
+                raise ValueError(
+                    f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass a "
+                    "label such as 'YES', '4' or 'A', and 'UNCLEAR' if the answer cannot be read"
+                )
+    for label in sorted(set(rows).difference(table)):
+        table[label] = len(table)
+    return np.fromiter(map(table.__getitem__, rows), np.intp, len(rows))
 
 
 def encode_pair(
@@ -226,32 +228,6 @@ def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
         if not isinstance(label, str):
             raise ValueError(f"{name} holds {label!r}: pass labels as strings")
     return frozenset(labels)
-
-
-def _as_rows(values: Labels, name: str) -> Any:
-    """Something with len and slices: a list, a tuple or a one-dimensional array."""
-    if not is_ordered(values):
-        raise ValueError(
-            f"{name} is a {type(values).__name__}: pass a list or an array with one label per row"
-        )
-    if isinstance(values, (list, tuple)):
-        return values
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} has {array.ndim} dimensions: pass one label per row")
-    return array
-
-
-def _learn(table: dict[str, int], chunk: Sequence[Any], name: str, start: int) -> None:
-    """Add the chunk's new labels to the table; ValueError names a row that is not a label."""
-    for row, value in enumerate(chunk, start):
-        if not isinstance(value, str):
-            raise ValueError(
-                f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass a label "
-                "such as 'YES', '4' or 'A', and 'UNCLEAR' if the answer cannot be read"
-            )
-    for label in sorted(set(chunk).difference(table)):
-        table[label] = len(table)
 
 
 def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:

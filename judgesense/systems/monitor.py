@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -201,7 +202,12 @@ def monitor(
     if task is not None:
         baseline = [each for each in baseline if each.table.task in (task, "")] or baseline
     shared = shared_prompts(baseline, judged)
-    path = _history_of(Path(against)) if history is None else Path(history)
+    base = Path(against)
+    path = base.with_name(f"{base.stem}.monitor.jsonl")
+    if history is not None:
+        path = Path(history)
+    elif base.is_dir():
+        path = base / "monitor.jsonl"
     look = Look(
         schema=SCHEMA_VERSION,
         at=now(),
@@ -214,14 +220,13 @@ def monitor(
         same_items=same_items,
         streams=[_stream_look(each, allow) for each in shared],
     )
-    if record:
-        with locked(path):
-            looks = _with(path, look)
-            recorded = looks[-1] is look
-            if recorded:
-                write_history(path, looks)
-    else:
-        looks, recorded = _with(path, look), False
+    with locked(path) if record else nullcontext():
+        looks = read_history(path)
+        require_same_rules(path, looks, look)
+        known = any(each.digest == look.digest for each in looks)
+        looks += [] if known else [look]
+        if record and not known:
+            write_history(path, looks)
     tasks = tuple(
         _state(stream, looks, tolerance, _wordings(each, allow))
         for stream, each in zip(look.streams, shared, strict=True)
@@ -233,16 +238,14 @@ def monitor(
         notes=notes_on(shared, same_judge=False),
         n_looks=len(looks),
         history=str(path),
-        recorded=recorded,
+        recorded=record and not known,
         error=error,
     )
 
 
 def _check(tolerance: float, error: float, allow: float | None, same_items: str) -> None:
-    for name, value in (("tolerance", tolerance), ("error", error), ("allow", allow)):
-        if name == "allow" and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+    for name, value in (("tolerance", tolerance), ("allow", allow)):
+        if value is not None and not 0 <= value < 1:
             raise JudgeSenseError(f"{name} is {value!r}; pass a number from 0 to 1")
     if not 0 < error <= 0.5:
         raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
@@ -250,26 +253,11 @@ def _check(tolerance: float, error: float, allow: float | None, same_items: str)
         raise JudgeSenseError(f"same_items is {same_items!r}; pass 'once' or 'each'")
 
 
-def _history_of(against: Path) -> Path:
-    if against.is_dir():
-        return against / "monitor.jsonl"
-    return against.with_name(f"{against.stem}.monitor.jsonl")
-
-
 def _digest(run: Path, digest: str) -> str:
     """What identifies a look's run. A steady judge may fill two files with the same verdicts."""
     if run.is_dir():
         return digest
     return f"{digest[:32]}-{run.stat().st_mtime_ns}-{run.name}"
-
-
-def _with(path: Path, look: Look) -> list[Look]:
-    """The looks so far and this one, unless its run is among them."""
-    looks = read_history(path)
-    require_same_rules(path, looks, look)
-    if any(each.digest == look.digest for each in looks):
-        return looks
-    return [*looks, look]
 
 
 def _stream_look(shared: SharedPrompts, allow: float | None) -> StreamLook:

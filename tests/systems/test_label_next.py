@@ -1,4 +1,4 @@
-"""What constants and thresholds of `judgesense.systems` decide, on small arrays."""
+"""Which outputs are picked for labels, and scales, on small arrays."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,8 +9,6 @@ import pytest
 from judgesense.systems.estimate import _halved
 from judgesense.systems.estimate_pairs import scale_of
 from judgesense.systems.label_next import doubts, pick
-from judgesense.systems.monitor import TOLERANCE, _state
-from judgesense.systems.monitor_history import Look, StreamLook
 from judgesense.systems.units import Units, _cut, strata_of
 
 NAN = float("nan")
@@ -85,27 +83,3 @@ def test_a_tie_of_wordings_has_no_majority():
     assert np.array_equal(
         _halved(np.array([0.25, 0.5, 0.55, NAN])), [0, NAN, 1, NAN], equal_nan=True
     )
-
-
-def stream(**changes):
-    known = {
-        "task": "t", "scoring": "", "judge": "m", "n_prompts": 20, "n_items": 20, "moved": 0.1,
-        "clusters": {str(n): (0.1, 0.1) for n in range(20)}, "reworded": 0.1, "excess": 0.0,
-        "ci_low": -0.1, "ci_high": 0.04, "one_label": False,
-    }  # fmt: skip
-    return StreamLook(**known | changes)
-
-
-def state(last, wordings=3.0, error=0.01):
-    look = Look(
-        schema=1, at="", run="r", digest="d", baseline="b", tests=1, error=error, allow=None,
-        same_items="once", streams=[last],
-    )  # fmt: skip
-    return _state(last, [look], TOLERANCE, wordings)
-
-
-def test_a_look_is_fine_below_a_tolerance_of_5_points():
-    assert state(stream()).status == "fine"
-    assert state(stream(ci_high=0.055)).status == "cannot tell"
-    # The evidence that an alarm takes at an error of 1%, as a power of ten.
-    assert state(stream()).log10_limit == pytest.approx(2.0, abs=1e-6)
