@@ -124,18 +124,6 @@ def expected_score(logprobs: npt.ArrayLike, values: npt.ArrayLike) -> Floats:
     return score
 
 
-def nearest(scores: npt.ArrayLike, values: npt.ArrayLike) -> Codes:
-    """The index of the value nearest to each score; UNDECIDED for NaN.
-
-    >>> nearest([1.75, np.nan], [1, 2, 3]).tolist()
-    [1, -1]
-    """
-    scores = np.asarray(scores, dtype=np.float64)
-    gaps = np.abs(np.nan_to_num(scores)[:, None] - np.asarray(values, dtype=np.float64))
-    found: Codes = gaps.argmin(axis=1)
-    return np.where(np.isnan(scores), UNDECIDED, found)
-
-
 def votes(codes: npt.ArrayLike, n_labels: int) -> Floats:
     """The share of the members' readable verdicts for each label, shape (n, L); NaN without any.
 
