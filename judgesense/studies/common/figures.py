@@ -24,7 +24,8 @@ Of = str | Callable[[Row], Any]
 PANELS = 3
 """Panels beside each other."""
 
-MOST_TICKS = 12
+MOST_TICKS, LONG_NAME = 12, 7
+"""More numbers than this are not all ticks; longer names of ticks are turned."""
 
 
 class Kind(Protocol):
@@ -187,7 +188,11 @@ class Lines:
                 style = _line_style(names.index(name))
                 axes.plot(x, [_get(row, self.y) for row in line], **style, label=plain(name))
             if texts:
-                axes.set_xticks(range(len(places)), [plain(place) for place in places], size=8)
+                turned = max(map(len, places)) > LONG_NAME
+                axes.set_xticks(
+                    range(len(places)), [plain(place) for place in places], size=8,
+                    rotation=30 if turned else 0, ha="right" if turned else "center",
+                )  # fmt: skip
             elif len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
             _labels(axes, self.xlabel, self.ylabel)
