@@ -43,13 +43,14 @@ def variants(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str
     if not stream.variants:
         return []
     log = stream.log
-    plain = stream.rows[log.variant[stream.rows] == _code(log, REWORDING)]
-    pairs = same_polarity(stream, mislabelled) & stream.known
-    pairs &= ~(log.undecided[stream.mapped_a] | log.undecided[stream.mapped_b])
+    reworded_code = log.variants.index(REWORDING) if REWORDING in log.variants else -1
+    plain = stream.rows[log.variant[stream.rows] == reworded_code]
+    pairs = same_polarity(stream, mislabelled) & stream.decided()
     reworded = pairs & ~_of_variants(stream)
+    same, clusters = stream.mapped_a == stream.mapped_b, stream.pairs.cluster
     found = [
-        {**_row(log, REWORDING, plain), **_agreed(stream, reworded)},
-        {**_row(log, None, stream.rows), **_agreed(stream, pairs)},
+        {**_row(log, REWORDING, plain), **_jss(same[reworded], clusters[reworded])},
+        {**_row(log, None, stream.rows), **_jss(same[pairs], clusters[pairs])},
     ]
     classes = log.variant_class
     by_class = sorted(stream.variants, key=lambda name: classes[stream.variants[name][0][0]])
@@ -59,17 +60,13 @@ def variants(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str
         if row["variant_class"] == EQUIVALENT:
             both = ~(log.undecided[log.decision[base]] | log.undecided[log.decision[beside]])
             one, two = base[both], beside[both]
-            same = log.decision[one] == log.decision[two]
-            found.append({**row, **_jss(same, log.cluster[one])})
+            kept = log.decision[one] == log.decision[two]
+            found.append({**row, **_jss(kept, log.cluster[one])})
         elif row["variant_class"] == CONTRAST:
             found.append({**row, **_followed(stream, base, beside, reworded)})
         else:
             found.append({**row, **_shifted(stream, base, beside)})
     return found
-
-
-def _code(log: Log, name: str) -> int:
-    return log.variants.index(name) if name in log.variants else -1
 
 
 def _of_variants(stream: Stream) -> Bools:
@@ -99,10 +96,6 @@ def _row(log: Log, name: str | None, rows: Codes) -> dict[str, Any]:
         "unreadable_ci_high": ends.high if ends else None,
         "n_pairs": 0,
     }
-
-
-def _agreed(stream: Stream, used: Bools) -> dict[str, Any]:
-    return _jss(stream.mapped_a[used] == stream.mapped_b[used], stream.pairs.cluster[used])
 
 
 def _jss(same: Bools, clusters: Codes) -> dict[str, Any]:
