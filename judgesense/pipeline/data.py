@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
@@ -29,16 +27,14 @@ class DataReference:
     """The data of a run by name; ``identity`` is what fixes its content, as JSON values.
 
     ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the
-    names of `data_reference`. ``twice`` is whether a run with variants asks the base wording twice.
-    Where the templates are in another language than English, the package's variants with a text are
-    left out.
+    names of `data_reference`. Where the templates are in another language than English, the
+    package's variants with a text are left out.
     """
 
     identity: Mapping[str, Any]
     load: Callable[[], Benchmark]
     parts: Parts | None = None
     variants: tuple[str, ...] = ()
-    twice: bool = True
 
     def selected(self, settings: Settings) -> Benchmark:
         """The prompts and pairs that the settings choose, with the variants.
@@ -67,7 +63,7 @@ class DataReference:
                     f"({language}): write it in your own YAML file"
                 )
             variants = [v for v in variants if v not in wrong]
-        whole = with_variants(
+        return with_variants(
             chosen,
             templates,
             items,
@@ -77,12 +73,6 @@ class DataReference:
             named=[v.name for v in variants if v.name in self.variants],
             seed=settings.seed,
         )
-        if self.twice:
-            return whole
-        prompts = whole.prompts
-        once = pa.array([False] * prompts.num_rows, pa.bool_())
-        place = prompts.column_names.index("again")
-        return replace(whole, prompts=prompts.set_column(place, "again", once))
 
 
 def data_reference(
