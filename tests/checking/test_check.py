@@ -138,7 +138,7 @@ def test_an_unchanged_check_is_answered_without_judging(rubric: Path) -> None:
 
     steady_again.__name__ = steady.__name__
     assert _check(rubric, steady_again).jss == first.jss
-    with pytest.raises(JudgeSenseError, match="data answers was"):
+    with pytest.raises(JudgeSenseError, match="data answers 1 was"):
         _check(rubric, steady, answers=["RUDE", "POLITE"])
 
 
