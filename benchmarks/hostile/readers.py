@@ -130,7 +130,7 @@ READERS = (
     _import("deepeval", "deepeval", "deepeval_test_run.json"),
     _import("openai-batch", "batch", "batch.jsonl", "--labels", "A,B"),
     _import("openai-batch", "batch", "responses.jsonl", "--labels", "A,B"),
-    _import("table", "wide", "wide.csv", "--columns", "task=:t,item_id={query}/{doc},gold=human,"
+    _import("table", "wide", "wide.csv", "--columns", "task=:t,item_id={{query}}/{{doc}},gold=human,"
             "template_id=:one,raw_decision=*"),
     Reader("report", "run", _PARTS, ("report", "{dir}"), sealed=True, weight=0.25),
     Reader("report without digests", "old-run", _PARTS, ("report", "{dir}"), weight=0.25),
