@@ -288,12 +288,6 @@ def _estimate(base: Path) -> None:
     (folder / "labels.csv").write_text(
         "item_id,system_id,label,rater\n" + "".join(f"{','.join(row)},me\n" for row in labelled)
     )
-    _json(folder / "label-studio.json", [
-        {"id": at, "data": {"item_id": item, "system_id": system},
-         "annotations": [{"completed_by": 1, "result": [
-             {"type": "choices", "from_name": "label", "value": {"choices": [label]}}]}]}
-        for at, (item, system, label) in enumerate(labelled)
-    ])  # fmt: skip
 
 
 def _check(base: Path) -> None:

@@ -130,7 +130,8 @@ READERS = (
     _import("deepeval", "deepeval", "deepeval_test_run.json"),
     _import("openai-batch", "batch", "batch.jsonl", "--labels", "A,B"),
     _import("openai-batch", "batch", "responses.jsonl", "--labels", "A,B"),
-    _import("table", "wide", "wide.csv", "--columns", "task=:t,item_id={{query}}/{{doc}},gold=human,"
+    _import("table", "wide", "wide.csv", "--columns",
+            "task=:t,item_id={{query}}/{{doc}},gold=human,"
             "template_id=:one,raw_decision=*"),
     Reader("report", "run", _PARTS, ("report", "{dir}"), sealed=True, weight=0.25),
     Reader("report without digests", "old-run", _PARTS, ("report", "{dir}"), weight=0.25),
@@ -213,6 +214,6 @@ READERS = (
            ("study", "rater-kit", "--attributes", "organisation", "--source",
             "essays={dir}/essays.jsonl", "--out", "{out}"), weight=0.5),
     Reader("action inputs", "action", ("inputs.json",), call=_action_inputs, weight=0.5),
-    Reader("estimate labels", "estimate", ("labels.csv", "label-studio.json"),
+    Reader("estimate labels", "estimate", ("labels.csv",),
            ("estimate", "{dir}/verdicts.jsonl", "--labels", "{dir}/{file}", "--positive", "Y")),
 )  # fmt: skip
