@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from judgesense.checking.command import RUNS, CheckCommand, Inconclusive, Terms
 from judgesense.checking.logs import compared, judge_of, question_of
 from judgesense.checking.question import Question, run_check
 from judgesense.checking.result import CheckResult
+from judgesense.checking.terms import RUNS, Inconclusive, Terms
 from judgesense.files.disk import sha256_of
 from judgesense.importers.log import read_graded
 from judgesense.pipeline import to_stderr
@@ -30,7 +31,6 @@ def check(
     answers: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     threshold: float = STEADY_JSS,
-    confidence: float = 0.95,
     inconclusive: Inconclusive | None = None,
     scoring: str = "generate",
     variants: Sequence[str] | None = None,
@@ -53,14 +53,13 @@ def check(
             it, ``<rubric>.wordings.yaml`` next to the rubric is read, and written if missing.
         paraphraser: the model that proposes wordings; by default the judge. Not used if there are
             wordings already.
-        n_paraphrases: the number of wordings to propose; by default `PARAPHRASES`.
+        n_paraphrases: the number of wordings to propose; by default 4.
         answers: the decisions, best first; by default the gold labels in the data. Systems are
             then ranked only if the labels are numbers.
         options: for a choice between two, the column shown under each answer.
         threshold: PASS if the whole interval of JSS lies above it, FAIL if it lies below; in
-            [0, 1]. The trust card and the report use the same threshold.
-        confidence: level of that interval, within (0, 1). With 0.95, a judge whose JSS equals the
-            threshold passes in at most 5% of runs.
+            [0, 1]. The trust card and the report use the same threshold. A judge whose JSS equals
+            the threshold passes in at most 5% of runs.
         inconclusive: ``pass`` or ``fail``: what a run counts as that settles neither.
         scoring: ``generate`` (text) or ``options`` (log-probabilities).
         variants: other ways to ask the rubric, as in :func:`judgesense.run`, beside the wordings
@@ -95,11 +94,11 @@ def check(
 
     rubric, data = Path(rubric), Path(data)
     terms = Terms(
+        rubric=rubric, data=data, judge=judge, answers=answers, options=options,
         wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
-        threshold=threshold, confidence=confidence, inconclusive=inconclusive, scoring=scoring,
+        threshold=threshold, inconclusive=inconclusive, scoring=scoring,
         variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
     )  # fmt: skip
-    command = CheckCommand(rubric, data, judge, terms, answers, options)
 
     def question() -> Question:
         own = read_rubric(rubric, data, answers, options)
@@ -110,10 +109,10 @@ def check(
             name=rubric.stem,
             wordings=rubric.with_suffix(".wordings.yaml"),
             ranked=answers is not None or own.task.ordinal,
-            told={"rubric": str(rubric), "data": str(data)},
+            settings={"rubric": str(rubric), "data": str(data)},
         )
 
-    return run_check(question, judge, command, note or to_stderr, judge_options)
+    return run_check(question, terms, judge, judge_options, note or to_stderr)
 
 
 def check_log(
@@ -122,20 +121,8 @@ def check_log(
     *,
     pick: str | None = None,
     wordings: str | Path | None = None,
-    paraphraser: Any = None,
-    n_paraphrases: int | None = None,
-    threshold: float = STEADY_JSS,
-    confidence: float = 0.95,
-    inconclusive: Inconclusive | None = None,
-    scoring: str = "generate",
-    variants: Sequence[str] | None = None,
-    repeats: int = 2,
-    seed: int = 0,
-    limit: int | None = None,
-    out: str | Path | None = None,
-    runs: str | Path = RUNS,
     note: Callable[[str], None] | None = None,
-    **judge_options: Any,
+    **options: Any,
 ) -> CheckResult:
     """Grade a log's samples again under other wordings of its rubric, and measure what changes.
 
@@ -150,10 +137,9 @@ def check_log(
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without it,
             ``<log>.wordings.yaml`` is read if it is there; else Inspect's and promptfoo's own
             prompts have wordings in JudgeSense, and for others the judge proposes some.
-        judge_options: options of the judge. By default the system prompt is that of the log and
-            ``max_tokens`` is 1024.
-
-    The others (``paraphraser`` to ``note``) are as for :func:`judgesense.check`.
+        note: called with progress messages; by default they go to stderr.
+        options: ``paraphraser`` to ``runs`` as for :func:`judgesense.check`, and options of the
+            judge. By default the system prompt is that of the log and ``max_tokens`` is 1024.
 
     Raises:
         JudgeSenseError: for bad input, before anything is judged.
@@ -177,16 +163,12 @@ def check_log(
     >>> [(row["wording"], row["same"], row["n"]) for row in found.result.table("stored").rows]
     [('rubric', 2, 2), ('wording-1', 2, 2)]
     """
-    note = note or to_stderr
+    shared = {field.name for field in fields(Terms)} - {"rubric", "data", "answers", "options"}
+    given = {name: options.pop(name) for name in shared & options.keys()}
+    terms = Terms(data=Path(log), judge=judge, pick=pick, wordings=wordings, **given)
     graded = read_graded(log, pick)
-    asked, options = (judge, {}) if judge is not None else judge_of(graded)
+    asked, own = (judge, {}) if judge is not None else judge_of(graded)
     if isinstance(asked, (str, Path)) and Path(asked).suffix not in (".yaml", ".yml"):
-        judge_options = {"max_tokens": MAX_TOKENS, **graded.options, **options, **judge_options}
-    terms = Terms(
-        wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
-        threshold=threshold, confidence=confidence, inconclusive=inconclusive, scoring=scoring,
-        variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
-    )  # fmt: skip
-    command = CheckCommand(None, Path(log), judge, terms, pick=pick)
-    found = run_check(lambda: question_of(graded, pick), asked, command, note, judge_options)
-    return compared(found, graded)
+        options = {"max_tokens": MAX_TOKENS, **graded.options, **own, **options}
+    question = question_of(graded, pick)
+    return compared(run_check(lambda: question, terms, asked, options, note or to_stderr), graded)

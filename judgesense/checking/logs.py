@@ -93,7 +93,7 @@ def question_of(graded: GradedLog, pick: str | None) -> Question:
         name=where.stem.lstrip("."),
         wordings=where.with_suffix(".wordings.yaml"),
         ranked=False,
-        told={"log": str(where), "tool": graded.tool, "graded by": graded.judge or "unknown"},
+        settings={"log": str(where), "tool": graded.tool, "graded by": graded.judge or "unknown"},
         known=graded.known,
     )
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgesense.checking.command import CheckCommand, Terms
 from judgesense.checking.result import CheckResult, result_of
+from judgesense.checking.terms import Terms
 from judgesense.decisions.log import read_log
 from judgesense.files.disk import sha256_of
 from judgesense.pipeline import Settings, execute, identity_of, resolve_all
@@ -35,9 +35,9 @@ PARAPHRASES = 4
 class Question:
     """What a check asks: a rubric as a task with one template, and the items to judge.
 
-    ``identity`` holds the hashes of what it was read from, and ``told`` names them for the result.
-    ``wordings`` is the file of the other wordings, unless another is asked for, and ``known`` are
-    wordings that come with JudgeSense.
+    ``identity`` holds the hashes of what it was read from, and ``settings`` names them for the
+    result. ``wordings`` is the file of the other wordings, unless another is asked for, and
+    ``known`` are wordings that come with JudgeSense.
     """
 
     own: TaskTemplates
@@ -46,24 +46,24 @@ class Question:
     name: str
     wordings: Path
     ranked: bool
-    told: Mapping[str, Any]
+    settings: Mapping[str, Any]
     known: tuple[Template, ...] = ()
 
 
 def run_check(
     read: Callable[[], Question],
+    terms: Terms,
     judge: Any,
-    command: CheckCommand,
-    note: Callable[[str], None],
     judge_options: Mapping[str, Any],
+    note: Callable[[str], None],
 ) -> CheckResult:
-    """Judge a question under its wordings and decide, as :func:`check` describes.
+    """Judge a question under its wordings and decide, as :func:`judgesense.check` describes.
 
-    ``read`` makes the question, once the judge's name and options are known to be right.
+    ``read`` makes the question, once the judge's name and options are known to be right. ``judge``
+    is the one to ask: that of the terms, or the log's own.
     """
     from judgesense_dataset.pairing import build
 
-    terms = command.terms
     (spec,) = resolve_all([judge], terms.scoring, judge_options)
     settings = Settings.of(terms.scoring, None, None, terms.repeats, terms.seed, terms.limit)
     question = read()
@@ -75,65 +75,44 @@ def run_check(
         "wordings": sha256_of(file) if file else digest_of(entry.templates),
         "answers": list(task.labels), "options": dict(task.options),
     }  # fmt: skip
-    if terms.out is None:
-        asked = [identity, identity_of(spec), terms.scoring, terms.repeats, terms.seed, terms.limit]
-        asked += [list(terms.variants)] if terms.variants else []
-        digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode())
-        out = Path(terms.runs) / f"{question.name}-{digest.hexdigest()[:8]}"
-    else:
-        out = Path(terms.out)
+    asked = [identity, identity_of(spec), terms.scoring, terms.repeats, terms.seed, terms.limit]
+    asked += [list(terms.variants)] if terms.variants else []
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
+    out = Path(terms.out or Path(terms.runs) / f"{question.name}-{digest[:8]}")
     benchmark = build({task.name: entry}, items, "full", seed=terms.seed)
     reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
     data = varied(reference, terms.variants or ())
     report = execute([spec], data, settings, out, note, spent=spent)
-    thresholds = {"steady": terms.threshold, "confidence": terms.confidence}
-    report = _with_thresholds(report, out, thresholds)
+    # The thresholds are kept in run.json for every later report.
+    record, thresholds = read_record(out) or {}, {"steady": terms.threshold}
+    if Thresholds().but(record.get("thresholds")) != Thresholds().but(thresholds):
+        save_run(out, {**record, "thresholds": thresholds})
+        report = write_report(out)
     ((_, _, cell),) = cases(report)
     (card,) = report["trust"]
     kept = out / "check" / "distances.json"
     result = result_of(report, cell, read_log(out), entry, question.ranked, kept)
     result.settings = {
-        **question.told, "judge": cell["judge"],
+        **question.settings, "judge": cell["judge"],
         "items": min(terms.limit or len(items), len(items)), "wordings": len(entry.templates),
         "repeats": terms.repeats, "scoring": terms.scoring, "signature": cell["signature"],
     }  # fmt: skip
     failed = sum(len(each["failed"]) for run in report["runs"] for each in run["judges"])
-    steady = card["checks"]["steady"]
-    decided = gate(
-        card, failed=failed, coverage=cell["coverage"], constant=cell["degenerate"] is not None
-    )
+    steady, constant = card["checks"]["steady"], cell["degenerate"] is not None
+    decided = gate(card, failed=failed, coverage=cell["coverage"], constant=constant)
+    flagged = [row["template"] for row in report["wordings"] if row["flag"] != "fine"]
+    (step,) = next_steps(report, out).values()
+    remedy = step if step.get("remedy") else None
     found = CheckResult(
-        result, Report.of(report, out), out, steady["estimate"], steady["ci_low"],
-        steady["ci_high"],
-        terms.threshold, cell["degenerate"] is not None, cell["coverage"], failed, decided, card,
-        command.next_step(decided, len(items), file, out, _flagged(report), _remedy(report, out)),
-        terms.confidence, terms.inconclusive,
+        result=result, report=Report.of(report, out), out=out, jss=steady["estimate"],
+        ci_low=steady["ci_low"], ci_high=steady["ci_high"], threshold=terms.threshold,
+        degenerate=constant, coverage=cell["coverage"], failed=failed, gate=decided, card=card,
+        next_step=terms.next_step(decided, len(items), file, out, flagged, remedy),
+        inconclusive=terms.inconclusive,
     )  # fmt: skip
     result.findings[:0] = [found.verdict, found.next_step]
     result.write(out / "check")
     return found
-
-
-def _flagged(report: Mapping[str, Any]) -> list[str]:
-    """The wordings that stand out from the others."""
-    return [row["template"] for row in report["wordings"] if row["flag"] != "fine"]
-
-
-def _remedy(report: Mapping[str, Any], out: Path) -> Mapping[str, Any] | None:
-    """The step that makes the judge usable as it is not when asked plainly, if one passes."""
-    (step,) = next_steps(report, out).values()
-    return step if step.get("remedy") else None
-
-
-def _with_thresholds(
-    report: dict[str, Any], out: Path, thresholds: Mapping[str, float]
-) -> dict[str, Any]:
-    """The report with these thresholds; they are kept in ``run.json`` for every later report."""
-    record = read_record(out) or {}
-    if Thresholds().but(record.get("thresholds")) == Thresholds().but(thresholds):
-        return report
-    save_run(out, {**record, "thresholds": dict(thresholds)})
-    return write_report(out)
 
 
 def with_wordings(
@@ -148,45 +127,40 @@ def with_wordings(
     from judgesense_dataset.templates import TaskTemplates
 
     own = question.own
+    proposes = terms.paraphraser is not None or terms.n_paraphrases is not None
     place = question.wordings if terms.wordings is None else Path(terms.wordings)
     if terms.wordings is not None or place.exists():
-        if terms.paraphraser is not None or terms.n_paraphrases is not None:
+        if proposes:
             note(
                 f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
                 "remove the file or leave out --wordings"
             )
         return read_wordings(place, own), place, 0.0
-    if question.known and terms.paraphraser is None and terms.n_paraphrases is None:
+    if question.known and not proposes:
         return TaskTemplates(own.task, (*own.templates, *question.known)), place, 0.0
-    # The judge's settings (endpoint, key) do not apply to another paraphraser.
-    asked_of, options = (
-        (judge, judge_options) if terms.paraphraser is None else (terms.paraphraser, {})
-    )
-    with _writer(asked_of, options, terms.seed) as writer:
+    writer, options = terms.paraphraser, {}
+    if writer is None:
+        # The judge's settings (endpoint, key) do not apply to another paraphraser.
+        writer, options = judge, dict(judge_options)
+    with _loaded(writer, options, terms.seed) as writer:
         before = getattr(writer, "spent", 0.0)
-        count = PARAPHRASES if terms.n_paraphrases is None else terms.n_paraphrases
-        entry = propose_wordings(own, writer, count, place, note)
+        entry = propose_wordings(own, writer, terms.n_paraphrases or PARAPHRASES, place, note)
         spent = getattr(writer, "spent", 0.0) - before
     return entry, place, spent
 
 
 def digest_of(templates: Sequence[Template]) -> str:
     """The SHA-256 of wordings: their ids, texts, layouts and answers."""
-    told = [
-        [
-            t.template_id,
-            t.text,
-            t.layout,
-            dict(t.label_map),
-            {k: list(v) for k, v in t.aliases.items()},
-        ]
+    parts = [
+        [t.template_id, t.text, t.layout, dict(t.label_map),
+         {answer: list(texts) for answer, texts in t.aliases.items()}]
         for t in templates
-    ]
-    return hashlib.sha256(json.dumps(told, ensure_ascii=False).encode()).hexdigest()
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
 @contextmanager
-def _writer(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any]:
+def _loaded(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any]:
     """The model that proposes wordings: a name for paraphrase() to load, or the judge with the
     user's options."""
     from local_judges.registry import load_judge

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judgesense.checking.command import Inconclusive
+from judgesense.checking.terms import Inconclusive
 from judgesense.errors import MissingExtraError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import OwnShape, fit, parse_json
@@ -62,8 +62,6 @@ class CheckResult(ResultMapping):
     """The trust card, as in ``report.json``: ``trust``, ``text`` and ``checks``."""
     next_step: str
     """What to do next, with one command."""
-    confidence: float = 0.95
-    """The level of the interval of JSS."""
     inconclusive: Inconclusive | None = None
     """What INCONCLUSIVE counts as; None: as neither."""
     stored: Mapping[str, Any] | None = None
@@ -74,11 +72,13 @@ class CheckResult(ResultMapping):
         """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under
         `study`."""
         kept = {name: self[name] for name in self if name not in ("result", "report", "out")}
-        told = {"passed": self.passed, "verdict": self.verdict, "out": str(self.out)}
-        gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because}
-        plan = self.gate.plan.to_dict() if self.gate.plan else None
-        kept |= {"gate": {**gate, "plan": plan}, "card": dict(self.card)}
-        return {**told, "decision": self.decision, **kept, "study": self.result.as_json()}
+        gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because,
+                "plan": self.gate.plan.to_dict() if self.gate.plan else None}  # fmt: skip
+        return {
+            "passed": self.passed, "verdict": self.verdict, "out": str(self.out),
+            "decision": self.decision, **kept, "gate": gate, "card": dict(self.card),
+            "study": self.result.as_json(),
+        }  # fmt: skip
 
     def to_pandas(self) -> Any:
         """The cells of the report as a `pandas.DataFrame`."""

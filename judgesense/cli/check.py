@@ -53,9 +53,6 @@ def check(
     threshold: Annotated[
         float, opt.option("JSS", "PASS above this JSS, FAIL below it (0 to 1).")
     ] = STEADY_JSS,
-    confidence: Annotated[
-        float, opt.option("LEVEL", "Level of the interval that must not include the threshold.")
-    ] = 0.95,
     inconclusive: Annotated[
         Literal["pass", "fail"] | None,
         opt.option(None, "Count INCONCLUSIVE as PASS or FAIL (exit code 3 otherwise)."),
@@ -102,7 +99,6 @@ def check(
         "paraphraser": paraphraser,
         "n_paraphrases": paraphrases,
         "threshold": threshold,
-        "confidence": confidence,
         "inconclusive": inconclusive,
         "scoring": scoring,
         "variants": opt.names(variants),

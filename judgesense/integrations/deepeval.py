@@ -26,13 +26,10 @@ class JudgeSenseMetric(BaseMetric):  # type: ignore[misc]
     DeepEval reports as an error of the metric.
 
     Args:
-        judge: a stabilised judge's file; or any other judge, with ``task``.
-        passing: the verdicts that pass, such as ``["YES"]``.
+        judge, passing, judge_options: as for `judgesense.integrations.grading.Grader`.
         fields: the field that the judge's wordings show -> an attribute of the test case
             (``actual_output``, `CASE`) or a key of its ``metadata``.
         name: the metric's name in reports.
-        judge_options: ``task``, ``wording``, ``scoring`` and the engine's options, as for
-            `judgesense.integrations.grading.Grader`.
 
     Raises:
         MissingExtraError: on import, without DeepEval.
@@ -65,8 +62,7 @@ class JudgeSenseMetric(BaseMetric):  # type: ignore[misc]
         Raises JudgeSenseError if the test case lacks a field, or the judge gives no verdict.
         """
         self.score = self.success = self.reason = self.error = None
-        extra = {**(getattr(test_case, "metadata", None) or {})}
-        case = {**extra, **{name: getattr(test_case, name, None) for name in CASE}}
+        case = {**(test_case.metadata or {}), **{name: getattr(test_case, name) for name in CASE}}
         grade = self.judge(case)
         self.reason, self.evaluation_cost = grade.reason, grade.verdict.cost_usd
         if grade.score is None:

@@ -9,18 +9,21 @@ reference" in its documentation).
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from pydantic import ConfigDict, field_validator
+
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import write_text
-from judgesense.files.documents import parse_json
-from judgesense.integrations.github_comments import Comments
+from judgesense.files.disk import read_text, write_text
+from judgesense.files.documents import Shape, fit, parse_json, read_json
 from judgesense.integrations.github_pages import comment_of, quiet, summary_of
 from judgesense.text import sentence
 
@@ -31,135 +34,128 @@ LONGEST_SUMMARY = 1_000_000
 """Bytes of a summary; GitHub drops one of more than 1 MiB."""
 COMMENT_FILE = "github-comment.md"
 
-_NUMBERS = {"threshold": float, "confidence": float, "max-cost": float, "limit": int,
-            "repeats": int, "seed": int}  # fmt: skip
-_TEXTS = ("rubric", "data", "judge", "wordings", "scoring", "inconclusive", "out", "base-url",
-          "model", "engine")  # fmt: skip
-_LISTS = ("answers", "variants")
-_OTHERS = ("options", "settings")
-_OF_ACTION = ("comment", "extras", "artifact", "python-version")
-"""Inputs that ``action.yml`` reads itself."""
-INPUTS = (*_NUMBERS, *_TEXTS, *_LISTS, *_OTHERS, *_OF_ACTION)
+_TIMEOUT_S = 30
+_PER_PAGE = 100
 
 
-def read_inputs(text: str) -> dict[str, Any]:
-    """The Action's inputs as arguments of `judgesense.check`; an empty input is left out.
+class Inputs(Shape):
+    """The Action's inputs, as ``toJSON(inputs)`` writes them; an empty text counts as absent."""
 
-    Args:
-        text: a JSON object of texts, as ``toJSON(inputs)`` writes it.
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=lambda name: name.replace("_", "-"), frozen=True
+    )
 
-    Raises:
-        JudgeSenseError: an input that is unknown, missing or not of its kind.
+    rubric: str
+    data: str
+    judge: str
+    wordings: str | None = None
+    answers: str | None = None
+    options: str | None = None
+    threshold: float | None = None
+    inconclusive: str | None = None
+    scoring: str | None = None
+    variants: str | None = None
+    repeats: int | None = None
+    limit: int | None = None
+    seed: int | None = None
+    out: str | None = None
+    max_cost: float | None = None
+    settings: str | None = None
+    # action.yml reads these itself.
+    comment: str | None = None
+    artifact: str | None = None
+    extras: str | None = None
+    python_version: str | None = None
 
-    >>> read_inputs('{"rubric": "r.txt", "data": "d.csv", "judge": "gpt-4o", "repeats": "1"}')
+    @field_validator("*", mode="before")
+    @classmethod
+    def _stripped(cls, value: Any) -> Any:
+        return (value.strip() or None) if isinstance(value, str) else value
+
+
+def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments of `judgesense.check` in the Action's inputs (JSON), and the judge's options.
+
+    Raises JudgeSenseError for an input that is unknown, missing or not of its kind.
+
+    >>> read_inputs('{"rubric": "r.txt", "data": "d.csv", "judge": "gpt-4o", "repeats": "1"}')[0]
     {'rubric': 'r.txt', 'data': 'd.csv', 'judge': 'gpt-4o', 'repeats': 1}
     """
     from judgesense.cli.options import judge_options, names, pairs
 
-    told = parse_json(text, "the Action's inputs")
-    if not isinstance(told, dict) or not all(isinstance(v, str | None) for v in told.values()):
-        raise JudgeSenseError("the Action's inputs must be a JSON object of texts")
-    if unknown := sorted(told.keys() - set(INPUTS)):
-        raise JudgeSenseError(f"unknown input {unknown[0]!r}; choose from {', '.join(INPUTS)}")
-    given = {key: value.strip() for key, value in told.items() if value and value.strip()}
-    for key in ("rubric", "data", "judge"):
-        if key not in given:
-            raise JudgeSenseError(f"the input {key} is missing; set it under `with:`")
-    found: dict[str, Any] = {key: given[key] for key in _TEXTS if key in given}
-    for key, kind in _NUMBERS.items():
-        if key in given:
-            try:
-                found[key] = kind(given[key])
-            except ValueError:
-                whole = "whole " if kind is int else ""
-                raise JudgeSenseError(
-                    f"the input {key} is {given[key]!r}; expected a {whole}number"
-                ) from None
-    found |= {key: names(given[key]) for key in _LISTS if key in given}
+    where = "the Action's inputs"
+    inputs = fit(Inputs, parse_json(text, where), where, "an input of the Action")
+    of_action = {"comment", "artifact", "extras", "python_version", "settings", "max_cost"}
+    given = inputs.model_dump(exclude_none=True, exclude=of_action)
+    given |= {key: names(given[key]) for key in ("answers", "variants") if key in given}
     if "options" in given:
-        found["options"] = pairs(given["options"], "the input options:")
-    lines = [line for line in given.get("settings", "").splitlines() if line.strip()]
-    return {
-        **{key.replace("-", "_"): value for key, value in found.items()},
-        **judge_options(lines),
-    }
+        given["options"] = pairs(given["options"], "the input options:")
+    lines = [line for line in (inputs.settings or "").splitlines() if line.strip()]
+    return given, judge_options(lines, max_cost=inputs.max_cost)
 
 
-@dataclass(frozen=True)
+class _Repository(Shape):
+    full_name: str
+
+
+class _Branch(Shape):
+    repo: _Repository | None = None
+    """None for the head of a fork that was deleted."""
+
+
+class _PullRequest(Shape):
+    number: int
+    head: _Branch
+    base: _Branch
+
+
+class _Event(Shape):
+    pull_request: _PullRequest | None = None
+
+
 class Runner:
-    """What GitHub's runner tells a step through its environment."""
+    """GitHub's runner, as a step sees it in its environment; without one, everything is empty.
 
-    summary: Path | None
-    output: Path | None
-    event_name: str
-    event: Mapping[str, Any]
-    actor: str
-    repository: str
-    api: str
-    run_url: str | None
+    ``pull_request`` is the number of the pull request that started the workflow, or None.
+    ``has_no_secrets`` says whether GitHub withholds the repository's secrets: from forks, and from
+    Dependabot.
+    """
 
-    @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Runner:
-        """Read the runner's variables; files and the event are empty outside a runner.
-
-        >>> Runner.of({}).pull_request is None
-        True
-        """
-        event: Any = {}
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        request = None
         if place := environ.get("GITHUB_EVENT_PATH"):
-            try:
-                event = parse_json(Path(place).read_bytes(), "it")
-            except (OSError, JudgeSenseError) as error:
-                raise JudgeSenseError(f"cannot read the event in {place}: {error}") from error
-        files = [environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")]
-        summary, output = (Path(file) if file else None for file in files)
+            request = fit(_Event, read_json(Path(place)), place, "an event").pull_request
+        self.pull_request = None if request is None else request.number
+        self.has_no_secrets = (
+            request is not None
+            and environ.get("GITHUB_EVENT_NAME") != "pull_request_target"
+            and (
+                environ.get("GITHUB_ACTOR") == "dependabot[bot]"
+                or request.head.repo != request.base.repo
+            )
+        )
         repository = environ.get("GITHUB_REPOSITORY", "")
+        api = environ.get("GITHUB_API_URL", "https://api.github.com").rstrip("/")
+        self.issues = f"{api}/repos/{repository}/issues"
         server, run = environ.get("GITHUB_SERVER_URL"), environ.get("GITHUB_RUN_ID")
-        url = f"{server}/{repository}/actions/runs/{run}" if server and run else None
-        return cls(
-            summary, output, environ.get("GITHUB_EVENT_NAME", ""), _mapping(event),
-            environ.get("GITHUB_ACTOR", ""), repository,
-            environ.get("GITHUB_API_URL", "https://api.github.com").rstrip("/"), url,
-        )  # fmt: skip
-
-    @property
-    def pull_request(self) -> int | None:
-        """The number of the pull request, if one started the workflow."""
-        found = _mapping(self.event.get("pull_request")).get("number")
-        return found if isinstance(found, int) else None
-
-    @property
-    def has_no_secrets(self) -> bool:
-        """Whether GitHub withholds the repository's secrets: from forks, and from Dependabot."""
-        request = _mapping(self.event.get("pull_request"))
-        if not request or self.event_name == "pull_request_target":
-            return False
-        if self.actor == "dependabot[bot]":
-            return True
-        # The head of a fork that was deleted is null.
-        head = _mapping(_mapping(request.get("head")).get("repo")).get("full_name")
-        return head != _mapping(_mapping(request.get("base")).get("repo")).get("full_name")
+        self.run_url = f"{server}/{repository}/actions/runs/{run}" if server and run else None
+        self._summary = environ.get("GITHUB_STEP_SUMMARY") or os.devnull
+        self._output = environ.get("GITHUB_OUTPUT") or os.devnull
 
     def summarise(self, page: str) -> None:
         """Append to the job summary, cut to what GitHub shows."""
-        if self.summary is not None:
-            with self.summary.open("a", encoding="utf-8") as file:
-                file.write(page.encode()[:LONGEST_SUMMARY].decode("utf-8", "ignore") + "\n")
+        with open(self._summary, "a", encoding="utf-8") as file:
+            file.write(page.encode()[:LONGEST_SUMMARY].decode("utf-8", "ignore") + "\n")
 
     def tell(self, **outputs: object) -> None:
         """Set outputs of the step; underscores become hyphens."""
-        if self.output is not None:
-            with self.output.open("a", encoding="utf-8") as file:
-                for name, value in outputs.items():
-                    end = f"end-{uuid4().hex}"
-                    file.write(f"{name.replace('_', '-')}<<{end}\n{value}\n{end}\n")
+        with open(self._output, "a", encoding="utf-8") as file:
+            for name, value in outputs.items():
+                end = f"end-{uuid4().hex}"
+                file.write(f"{name.replace('_', '-')}<<{end}\n{value}\n{end}\n")
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def annotate(level: str, title: str, message: str, stream: TextIO | None = None) -> None:
+def annotate(level: str, title: str, message: str) -> None:
     """Print an annotation: a workflow command of one line.
 
     >>> annotate("error", "JudgeSense", "50% of\\nthe pairs")
@@ -170,7 +166,13 @@ def annotate(level: str, title: str, message: str, stream: TextIO | None = None)
         return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
     title = plain(title).replace(":", "%3A").replace(",", "%2C")
-    print(f"::{level} title={title}::{plain(message)}", file=stream or sys.stdout, flush=True)
+    print(f"::{level} title={title}::{plain(message)}", flush=True)
+
+
+def _note(message: str) -> None:
+    # A line that begins with :: would be a command to the runner.
+    for line in message.splitlines():
+        print(f"judgesense: {line}", flush=True)
 
 
 def missing_key(judge: str, options: Mapping[str, Any]) -> str | None:
@@ -184,14 +186,12 @@ def missing_key(judge: str, options: Mapping[str, Any]) -> str | None:
     from local_judges.registry import resolve
 
     spec = resolve(judge, **options)
-    if spec.engine != "api":
-        return None
     url = spec.options.get("base_url") or os.environ.get("OPENAI_BASE_URL")
-    variable = str(spec.options.get("key_variable") or KEY_VARIABLE)
-    named = spec.options.get("key_variable") is not None
-    if (is_here(url) and not named) or os.environ.get(variable, "").strip():
+    named = spec.options.get("key_variable")
+    variable = str(named or KEY_VARIABLE)
+    if spec.engine != "api" or (is_here(url) and not named):
         return None
-    return variable
+    return None if os.environ.get(variable, "").strip() else variable
 
 
 def check_step(environ: Mapping[str, str]) -> int:
@@ -203,12 +203,11 @@ def check_step(environ: Mapping[str, str]) -> int:
     """
     from judgesense.checking.check import check
 
-    runner = Runner.of(environ)
+    runner = Runner(environ)
     try:
-        given = read_inputs(environ.get("JUDGESENSE_INPUTS", ""))
-        rubric, data, judge = given.pop("rubric"), given.pop("data"), given.pop("judge")
-        own = {name: given[name] for name in given.keys() - _OF_CHECK}
-        if runner.has_no_secrets and (variable := missing_key(judge, own)):
+        given, options = read_inputs(environ.get("JUDGESENSE_INPUTS", ""))
+        judge, rubric = given["judge"], Path(given["rubric"])
+        if runner.has_no_secrets and (variable := missing_key(judge, options)):
             why = (
                 f"the judge {judge} needs {variable}, and GitHub gives no secrets to pull requests "
                 "from forks or from Dependabot. A maintainer can run the check on a branch of this "
@@ -218,30 +217,15 @@ def check_step(environ: Mapping[str, str]) -> int:
             runner.summarise(f"### JudgeSense: skipped\n\n{quiet(sentence(why))}\n")
             runner.tell(decision="SKIPPED", exit_code=0)
             return 0
-        pinned = _wordings(rubric, given)
-        proposed = not pinned.exists()
-        found = check(rubric, data, judge, note=_note, **given)
+        wordings = Path(given.get("wordings") or rubric.with_suffix(".wordings.yaml"))
+        proposed = None if wordings.exists() else wordings
+        found = check(note=_note, **given, **options)
     except JudgeSenseError as error:
         annotate("error", "JudgeSense", str(error))
         runner.summarise(f"### JudgeSense: error\n\n{quiet(str(error))}\n")
         return 2
-    _write(found, Path(rubric), pinned if proposed else None, runner)
+    _write(found, rubric, proposed, runner)
     return 0
-
-
-_OF_CHECK = {"wordings", "scoring", "inconclusive", "out", "answers", "variants", "options",
-             "threshold", "confidence", "limit", "repeats", "seed"}  # fmt: skip
-"""Arguments of the check; all others are the judge's."""
-
-
-def _wordings(rubric: str, given: Mapping[str, Any]) -> Path:
-    return Path(given.get("wordings") or Path(rubric).with_suffix(".wordings.yaml"))
-
-
-def _note(message: str) -> None:
-    # A line that begins with :: would be a command to the runner.
-    for line in message.splitlines():
-        print(f"judgesense: {line}", flush=True)
 
 
 def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runner) -> None:
@@ -262,25 +246,88 @@ def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runn
 
 def comment_step(file: Path, environ: Mapping[str, str]) -> int:
     """Post the comment, or say why not; a comment that cannot be posted fails no job."""
-    runner = Runner.of(environ)
+    runner = Runner(environ)
     if runner.pull_request is None:
-        print("judgesense: no pull request started this workflow, so there is no comment")
-        return 0
-    try:
-        text = file.read_text("utf-8")
-    except OSError as error:
-        raise JudgeSenseError(f"cannot read {file}: {error.strerror or error}") from error
-    if runner.has_no_secrets:
-        print("judgesense: no comment: the token of a pull request from a fork may only read")
-        return 0
-    token = environ.get("GITHUB_TOKEN", "")
-    try:
-        comments = Comments(runner.api, runner.repository, runner.pull_request, token)
-        done, url = comments.post(text)
-        print(f"judgesense: comment {done}: {url}")
-    except JudgeSenseError as error:
-        annotate("warning", "JudgeSense: no comment", str(error))
+        _note("no pull request started this workflow, so there is no comment")
+    elif runner.has_no_secrets:
+        _note("no comment: the token of a pull request from a fork may only read")
+    else:
+        body, token = read_text(file), environ.get("GITHUB_TOKEN", "")
+        try:
+            _note(f"comment {post_comment(runner.issues, runner.pull_request, token, body)}")
+        except JudgeSenseError as error:
+            annotate("warning", "JudgeSense: no comment", str(error))
     return 0
+
+
+def post_comment(issues: str, number: int, token: str, body: str) -> str:
+    """Update the comment that starts with this body's first line, or add one.
+
+    Only comments of a bot count, so that nobody can steer the update to a comment of another
+    person. Uses GitHub's REST API ("Issue comments").
+
+    Args:
+        issues: the URL of a repository's issues, ``API/repos/OWNER/NAME/issues``.
+        number: the pull request.
+        token: sent to that URL alone; redirects are not followed.
+        body: the comment in Markdown.
+
+    Returns:
+        ``added``, ``updated`` or ``unchanged``, and the comment's URL.
+
+    Raises:
+        JudgeSenseError: the API refuses, with its status and reason.
+    """
+    mark = body.partition("\n")[0]
+    for comment in _comments(f"{issues}/{number}/comments", token):
+        text = (comment.get("body") or "").replace("\r\n", "\n")
+        if not text.startswith(mark) or (comment.get("user") or {}).get("type") != "Bot":
+            continue
+        if text.rstrip() == body.rstrip():
+            return f"unchanged: {comment['html_url']}"
+        made = _call("PATCH", f"{issues}/comments/{comment['id']}", token, {"body": body})
+        return f"updated: {made['html_url']}"
+    made = _call("POST", f"{issues}/{number}/comments", token, {"body": body})
+    return f"added: {made['html_url']}"
+
+
+def _comments(url: str, token: str) -> Iterator[Mapping[str, Any]]:
+    page, found = 0, [dict[str, Any]()] * _PER_PAGE
+    while len(found) == _PER_PAGE:
+        page += 1
+        found = _call("GET", f"{url}?per_page={_PER_PAGE}&page={page}", token)
+        yield from found
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the token is for one host."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _call(method: str, url: str, token: str, body: Mapping[str, str] | None = None) -> Any:
+    request = urllib.request.Request(
+        url,
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={
+            "Accept": "application/vnd.github+json", "Content-Type": "application/json",
+            "Authorization": f"Bearer {token}", "User-Agent": "judgesense",
+            "X-GitHub-Api-Version": "2022-11-28",
+        },
+    )  # fmt: skip
+    try:
+        opener = urllib.request.build_opener(_NoRedirect)
+        with opener.open(request, timeout=_TIMEOUT_S) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        hint = "; give the job `permissions: pull-requests: write`" if error.code == 403 else ""
+        raise JudgeSenseError(
+            f"GitHub refused {method} {url}: {error.code} {error.reason}{hint}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise JudgeSenseError(f"no answer from GitHub to {method} {url}: {error}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,6 +13,7 @@ from judgesense.text import interval, number, sentence
 
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult
+    from judgesense.reporting.result import Table
 
 LONGEST_COMMENT = 65_536
 """Characters that GitHub accepts in a comment."""
@@ -23,39 +24,34 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
 
     ``proposed`` is the file of wordings that the judge proposed in this run.
     """
-    result = found.result
-    lines = [f"## {_heading(found, rubric)}", "", *_conclusion(found)]
+    lines = ["## " + _conclusion(found, rubric)]
     if proposed is not None:
         lines += [
             f"- The judge proposed the wordings in this run. Commit `{proposed.name}`, which is in "
             "the artifact, so that every run asks the same ones."
         ]
     lines += ["", _card(found)]
-    first = ("flips", "wordings")
-    tables = sorted(
-        result.tables, key=lambda table: (table.name not in first, table.name != "flips")
-    )
-    for table in tables:
-        lines += ["", f"### {table.title}", "", _quiet_markdown(table.markdown())]
+    order = {"flips": 0, "wordings": 1}
+    for table in sorted(found.result.tables, key=lambda table: order.get(table.name, 2)):
+        lines += ["", f"### {table.title}", "", _rows(table)]
         if table.name == "flips":
             for example in found.report["examples"][: len(table.rows)]:
-                lines += ["", _asked(example)]
+                lines += ["", _prompts(example)]
     return "\n".join(lines) + "\n"
 
 
 def comment_of(found: CheckResult, rubric: Path, url: str | None) -> str:
-    """The comment on a pull request: the decision, the card, and flipped examples to unfold."""
-    lines = [marker(rubric), f"### {_heading(found, rubric)}", "", *_conclusion(found)]
-    lines += ["", _card(found)]
-    flips = [table for table in found.result.tables if table.name == "flips"]
-    for table in flips:
-        told = _quiet_markdown(table.markdown())
-        lines += ["", f"<details><summary>{table.title} ({len(table.rows)})</summary>", "", told,
-                  "", "</details>"]  # fmt: skip
+    """The comment on a pull request: the decision, the card, and flipped examples to unfold.
+
+    ``url`` is the page of the run.
+    """
+    text = "\n".join([marker(rubric), "### " + _conclusion(found, rubric), "", _card(found)])
     end = f"\n\n[All figures, and the report to download]({url})\n" if url else "\n"
-    text = "\n".join(lines)
-    if len(text) + len(end) > LONGEST_COMMENT and flips:
-        text = "\n".join(lines[: -6 * len(flips)])
+    for table in found.result.tables:
+        summary = f"<summary>{table.title} ({len(table.rows)})</summary>"
+        flips = f"\n\n<details>{summary}\n\n{_rows(table)}\n\n</details>"
+        if table.name == "flips" and len(text + flips + end) <= LONGEST_COMMENT:
+            text += flips
     return text[: LONGEST_COMMENT - len(end)] + end
 
 
@@ -65,19 +61,19 @@ def marker(rubric: Path) -> str:
     >>> marker(Path("tone.txt"))
     '<!-- judgesense check 50c23db27263 -->'
     """
-    return (
-        f"<!-- judgesense check {hashlib.sha256(rubric.as_posix().encode()).hexdigest()[:12]} -->"
-    )
+    digest = hashlib.sha256(rubric.as_posix().encode()).hexdigest()
+    return f"<!-- judgesense check {digest[:12]} -->"
 
 
-def _heading(found: CheckResult, rubric: Path) -> str:
-    return f"JudgeSense: {found.decision} for {quiet(rubric.as_posix())}"
-
-
-def _conclusion(found: CheckResult) -> list[str]:
-    """The verdict and the findings, the next step first, as a list."""
-    told = [text for text in found.result.findings if text != found.verdict]
-    return [f"**{quiet(found.verdict)}.**", "", *(f"- {quiet(sentence(text))}" for text in told)]
+def _conclusion(found: CheckResult, rubric: Path) -> str:
+    """The heading, the verdict, and the findings as a list, the next step first."""
+    findings = [text for text in found.result.findings if text != found.verdict]
+    lines = [
+        f"JudgeSense: {found.decision} for {quiet(rubric.as_posix())}", "",
+        f"**{quiet(found.verdict)}.**", "",
+        *(f"- {quiet(sentence(text))}" for text in findings),
+    ]  # fmt: skip
+    return "\n".join(lines)
 
 
 def _card(found: CheckResult) -> str:
@@ -94,39 +90,37 @@ def _card(found: CheckResult) -> str:
     ]  # fmt: skip
     title = f"Trust card: {found.card['trust']}"
     table = Table.from_records("card", title, rows, text="what it says")
-    return f"#### {title}\n\n{_quiet_markdown(table.markdown())}"
+    return f"#### {title}\n\n{_rows(table)}"
 
 
-def _asked(example: Mapping[str, Any]) -> str:
+def _prompts(example: Mapping[str, Any]) -> str:
     """Both prompts of a flipped example, to unfold, each as it was asked."""
     # Markdown within these tags is not read.
-    item = _quiet_markdown(html.escape(" ".join(str(example["item_id"]).split())))
+    item = _without_mentions(html.escape(" ".join(str(example["item_id"]).split())))
     lines = [f"<details><summary>{item}: what was asked</summary>"]
-    for side in (example["a"], example["b"]):
-        text = side["text"] or ""
+    for prompt in (example["a"], example["b"]):
+        text = prompt["text"] or ""
         # A fence is longer than any in the text.
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-        lines += ["", f"{quiet(side['template'])}: **{quiet(side['decision'])}**", "",
+        lines += ["", f"{quiet(prompt['template'])}: **{quiet(prompt['decision'])}**", "",
                   f"{fence}text", text, fence]  # fmt: skip
     return "\n".join([*lines, "", "</details>"])
 
 
 def quiet(text: str) -> str:
     """Text of others for a page of GitHub's: no markup but code, and no @mention of anybody."""
-    from judgesense.reporting.documents import escape_markdown as escape
+    from judgesense.reporting.documents import escape_markdown
 
-    parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return _quiet_markdown(escape(text))
-    told = []
-    for n, part in enumerate(parts):
-        if n % 2:
-            told.append(f"`{part}`")
-        else:
-            left, right = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
-            told.append(f"{left}{_quiet_markdown(escape(part))}{right if part.strip() else ''}")
-    return "".join(told)
+    def escaped(found: re.Match[str]) -> str:
+        code = len(found[0]) > 1 and found[0][0] == "`"
+        return found[0] if code else _without_mentions(escape_markdown(found[0]))
+
+    return re.sub(r"`[^`]*`|[^`\s]+|`", escaped, text)
 
 
-def _quiet_markdown(text: str) -> str:
+def _rows(table: Table) -> str:
+    return _without_mentions(table.markdown())
+
+
+def _without_mentions(text: str) -> str:
     return text.replace("@", "@\u200b")

@@ -45,9 +45,8 @@ class Grader:
         passing: the verdicts that pass, such as ``["YES"]`` or ``["4", "5"]``.
         fields: the field that the judge's wordings show -> the name in the test case. A field of
             the same name may be left out.
-        task, wording, scoring: for a judge that is not stabilised, as in
-            `judgesense.load_judge`.
-        judge_options: the engine's, such as ``base_url``.
+        judge_options: ``task``, ``wording`` and ``scoring`` for a judge that is not stabilised, as
+            in `judgesense.load_judge`; and the engine's options, such as ``base_url``.
 
     Raises:
         JudgeSenseError: a judge that cannot be loaded, or labels and fields that it does not have.
@@ -66,44 +65,29 @@ class Grader:
         *,
         passing: Collection[str],
         fields: Mapping[str, str] | None = None,
-        task: str | None = None,
-        wording: str | None = None,
-        scoring: str | None = None,
         **judge_options: Any,
     ) -> None:
         from judgesense.pipeline.verdicts import load_judge
 
-        listed = isinstance(passing, Collection) and not isinstance(passing, str)
-        if not (listed and all(isinstance(label, str) for label in passing)):
-            raise JudgeSenseError(f"passing must be a list of texts, got {passing!r}")
-        if not isinstance(fields or {}, Mapping):
-            raise JudgeSenseError(f"fields must map the judge's fields to names, got {fields!r}")
         self._lock = threading.Lock()
-        self._judge = load_judge(
-            judge, task=task, wording=wording, scoring=scoring, **judge_options
-        )
-        stabilised = self._judge.stabilised
-        labels = stabilised.rule.labels
+        self._judge = load_judge(judge, **judge_options)
         self.name: str = self._judge.judge.name
         self._passing, self._fields = frozenset(passing), dict(fields or {})
-        try:
-            if unknown := sorted(self._passing - set(labels)):
-                raise JudgeSenseError(
-                    f"passing: {unknown[0]!r} is no verdict of the task "
-                    f"{stabilised.entry.task.name}; choose from {', '.join(labels)}"
-                )
-            if not 0 < len(self._passing) < len(labels):
-                raise JudgeSenseError(
-                    f"passing: name some of the verdicts {', '.join(labels)}, but not all"
-                )
-            if unknown := sorted(self._fields.keys() - stabilised.fields):
-                raise JudgeSenseError(
-                    f"fields: the wordings of {self.name} do not show {unknown[0]!r}; they show "
-                    f"{join(sorted(stabilised.fields))}"
-                )
-        except JudgeSenseError:
+        labels, shown = self._judge.stabilised.rule.labels, self._judge.stabilised.fields
+        problem = None
+        if not self._passing < set(labels) or not self._passing:
+            problem = (
+                f"passing is {', '.join(map(str, passing)) or 'empty'}; name some of the verdicts "
+                f"{', '.join(labels)}, but not all"
+            )
+        elif unknown := sorted(self._fields.keys() - shown):
+            problem = (
+                f"fields: the wordings of {self.name} do not show {unknown[0]!r}; they show "
+                f"{join(sorted(shown))}"
+            )
+        if problem:
             self.close()
-            raise
+            raise JudgeSenseError(problem)
 
     def __call__(self, case: Mapping[str, Any]) -> Grade:
         """Judge a test case: a mapping from names to values.
@@ -115,30 +99,26 @@ class Grader:
         item = {}
         for field in sorted(self._judge.stabilised.fields):
             name = self._fields.get(field, field)
-            value = case.get(name)
-            if value is None:
+            if (value := case.get(name)) is None:
                 known = join(sorted(name for name, value in case.items() if value is not None))
                 raise JudgeSenseError(
                     f"the wordings of {self.name} show {field!r}, and the test case has no "
                     f"{name!r} (it has {known or 'nothing'}); map it with fields: "
                     f"{{{field}: NAME}}"
                 )
-            item[field] = _text(value)
+            item[field] = as_text(value)
         with self._lock:
             (verdict,) = self._judge([item])
         return self._grade(verdict)
 
     def _grade(self, verdict: ItemVerdict) -> Grade:
-        labels = self._judge.stabilised.rule.labels
-        if verdict.verdict not in labels:
+        if verdict.verdict not in self._judge.stabilised.rule.labels:
             why = verdict.error or "the judge's answer holds no verdict"
             return Grade(None, f"{verdict.verdict}: {why}", verdict)
         figures = {"probability": verdict.probability, "margin": verdict.margin,
                    "expected score": verdict.score}  # fmt: skip
-        told = [
-            f"{name} {number(value, 2)}" for name, value in figures.items() if value is not None
-        ]
-        reason = verdict.verdict + (f" ({', '.join(told)})" if told else "")
+        known = [f"{name} {number(x, 2)}" for name, x in figures.items() if x is not None]
+        reason = verdict.verdict + (f" ({', '.join(known)})" if known else "")
         if verdict.ask_person:
             reason += "; ask a person: the margin is below the judge's threshold"
         return Grade(verdict.verdict in self._passing, reason, verdict)
@@ -148,7 +128,12 @@ class Grader:
         self._judge.close()
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A value of a test case as a judge reads it.
+
+    >>> as_text(["a", "b"]), as_text({"n": 1})
+    ('a\\n\\nb', '{"n": 1}')
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError, MissingExtraError
@@ -34,6 +34,7 @@ from judgesense.tasks import (
 from judgesense.tasks import (
     Task as JudgingTask,
 )
+from judgesense.trust.card import Trust
 from judgesense_dataset.embedded import EMBEDDED, embedded_items, embedded_templates
 from judgesense_dataset.pairing import build
 from judgesense_dataset.templates import TaskTemplates, load_templates
@@ -78,63 +79,49 @@ def jss() -> Metric:
 
     It is the check `steady` of the trust card: equivalent wordings of one polarity.
     """
-
-    def compute(scores: list[SampleScore]) -> Value:
-        return _of_each(scores, lambda found: {
-            "jss": found["checks"]["steady"]["estimate"],
-            "jss_low": found["checks"]["steady"]["ci_low"],
-            "jss_high": found["checks"]["steady"]["ci_high"],
-        })  # fmt: skip
-
-    return compute
+    names = {"jss": "estimate", "jss_low": "ci_low", "jss_high": "ci_high"}
+    return _of_cards(
+        lambda card: {name: card["checks"]["steady"][key] for name, key in names.items()}
+    )
 
 
 @metric(scores="unreduced")
 def delta_jss() -> Metric:
     """JSS minus the agreement of the same prompt with itself: what rewording does beyond asking
     again. It needs ``repeats=2`` or more, or epochs of ``judgesense/benchmark``."""
+    names = {"delta_jss": "delta_jss", "delta_jss_low": "delta_ci_low",
+             "delta_jss_high": "delta_ci_high"}  # fmt: skip
 
-    def compute(scores: list[SampleScore]) -> Value:
-        return _of_each(scores, lambda found: {
-            "delta_jss": _repeated(found).get("delta_jss"),
-            "delta_jss_low": _repeated(found).get("delta_ci_low"),
-            "delta_jss_high": _repeated(found).get("delta_ci_high"),
-        })  # fmt: skip
+    def figures_of(card: Mapping[str, Any]) -> dict[str, Any]:
+        details = card["checks"]["steady"].get("details", {})
+        return {name: details.get(key) for name, key in names.items()}
 
-    return compute
+    return _of_cards(figures_of)
 
 
 @metric(scores="unreduced")
 def trust() -> Metric:
     """The conclusion of the trust card: 1 for the one of ``use``, ``care``, ``avoid`` and
     ``unknown`` that it draws, 0 for the others."""
+    return _of_cards(lambda card: {name: int(card["trust"] == name) for name in get_args(Trust)})
+
+
+def _of_cards(figures_of: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Metric:
+    """A metric of trust cards; with several tasks or judges, their names come first."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        return _of_each(scores, lambda found: {
-            name: int(found["trust"] == name) for name in ("use", "care", "avoid", "unknown")
-        })  # fmt: skip
+        rows = [each for score in scores for each in (score.score.metadata or {}).get(KEY, ())]
+        cards = figures(rows)
+        several = [key for key in ("task", "judge") if len({card[key] for card in cards}) > 1]
+        values: dict[str, Any] = {
+            "/".join([*(card[key] for key in several), name]): value
+            for card in cards
+            for name, value in figures_of(card).items()
+            if value is not None
+        }
+        return values
 
     return compute
-
-
-def _repeated(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The check `steady` beside the agreement of prompts with themselves, if they were repeated."""
-    details: Mapping[str, Any] = found["checks"]["steady"].get("details", {})
-    return details
-
-
-def _of_each(scores: list[SampleScore], figure: Any) -> dict[str, Any]:
-    """A metric's values; with several tasks or judges, their names come first."""
-    rows = [each for score in scores for each in (score.score.metadata or {}).get(KEY, ())]
-    cards = figures(rows)
-    told: dict[str, Any] = {}
-    tasks, judges = ({card[key] for card in cards} for key in ("task", "judge"))
-    for card in cards:
-        names = [card["task"]] * (len(tasks) > 1) + [card["judge"]] * (len(judges) > 1)
-        for name, value in figure(card).items():
-            if value is not None:
-                told["/".join([*names, name])] = value
-    return told
 
 
 @scorer(metrics=[accuracy(), stderr()])
@@ -176,18 +163,15 @@ def stable(
             if not made:
                 made.append(await anyio.to_thread.run_sync(load))
             grade = await anyio.to_thread.run_sync(made[0], _case(state, target))
-        found = grade.verdict
-        told = {
-            "verdict": found.verdict, "probability": found.probability, "margin": found.margin,
-            "ask_person": found.ask_person,
-        }  # fmt: skip
-        answer = state.output.completion
+        kept = ("verdict", "probability", "margin", "ask_person")
+        common: dict[str, Any] = {
+            "answer": state.output.completion,
+            "explanation": grade.reason,
+            "metadata": {name: getattr(grade.verdict, name) for name in kept},
+        }
         if grade.passed is None:
-            return Score.unscored(
-                reason="grader_failed", answer=answer, explanation=grade.reason, metadata=told
-            )
-        value = CORRECT if grade.passed else INCORRECT
-        return Score(value=value, answer=answer, explanation=grade.reason, metadata=told)
+            return Score.unscored(reason="grader_failed", **common)
+        return Score(value=CORRECT if grade.passed else INCORRECT, **common)
 
     return score
 
@@ -240,12 +224,11 @@ def model_graded(
             options = tuple(load_label_map(prompt.label_map))
             raw = parse(answer.completion, options, aliases[prompt.template_id])
             rows.append(row(prompt, labels, str(grader), raw))
-            if (said := rows[-1]["decision"]) not in UNDECIDED:
+            if (decision := rows[-1]["decision"]) not in UNDECIDED:
                 # The label in the item's own order.
-                votes[str(entry.task.gold_as_shown(said, prompt.order))] += 1
-        told = "\n\n".join(
-            f"[{prompt.template_id}{'' if prompt.order == '-' else f', {prompt.order}'}] "
-            f"{answer.completion}"
+                votes[str(entry.task.gold_as_shown(decision, prompt.order))] += 1
+        explanation = "\n\n".join(
+            f"[{prompt.template_id}, {prompt.order}] {answer.completion}".replace(", -]", "]")
             for prompt, answer in zip(asked, answers, strict=True)
         )
         best = votes.most_common(2)
@@ -253,7 +236,7 @@ def model_graded(
         return Score(
             value=NOANSWER if tied else _value(best[0][0], labels, right),
             answer=state.output.completion,
-            explanation=told,
+            explanation=explanation,
             metadata={KEY: rows, "votes": dict(votes)},
         )
 

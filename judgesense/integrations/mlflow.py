@@ -41,13 +41,10 @@ def scorer(
     which MLflow leaves out of the mean.
 
     Args:
-        judge: a stabilised judge's file; or any other judge, with ``task``.
-        passing: the verdicts that pass, such as ``["YES"]``.
+        judge, passing, judge_options: as for `judgesense.integrations.grading.Grader`.
         fields: the field that the judge's wordings show -> its place in a row: ``outputs``,
             ``inputs.KEY``, ``outputs.KEY`` or ``expectations.KEY``.
         name: the feedback's name.
-        judge_options: ``task``, ``wording``, ``scoring`` and the engine's options, as for
-            `judgesense.integrations.grading.Grader`.
 
     Raises:
         MissingExtraError: on import, without MLflow.
@@ -58,27 +55,22 @@ def scorer(
 
     def grade(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
         case: dict[str, Any] = {}
-        for part, value in (
-            ("inputs", inputs),
-            ("outputs", outputs),
-            ("expectations", expectations),
-        ):
+        parts = {"inputs": inputs, "outputs": outputs, "expectations": expectations}
+        for part, value in parts.items():
             if isinstance(value, Mapping):
                 case |= {f"{part}.{key}": each for key, each in value.items()}
             else:
                 case[part] = value
-        found = grader(case)
-        kept = found.verdict
-        figures = {"verdict": kept.verdict, "probability": kept.probability, "margin": kept.margin,
-                   "ask_person": kept.ask_person, "cost_usd": kept.cost_usd}  # fmt: skip
-        common = {
-            "name": name, "source": source,
-            "metadata": {key: str(value) for key, value in figures.items() if value is not None},
-        }  # fmt: skip
-        if found.passed is None:
-            failed = AssessmentError(error_code=kept.verdict, error_message=found.reason)
+        graded = grader(case)
+        verdict = graded.verdict
+        kept = ("verdict", "probability", "margin", "ask_person", "cost_usd")
+        figures = {key: getattr(verdict, key) for key in kept}
+        metadata = {key: str(value) for key, value in figures.items() if value is not None}
+        common = {"name": name, "source": source, "metadata": metadata}
+        if graded.passed is None:
+            failed = AssessmentError(error_code=verdict.verdict, error_message=graded.reason)
             return Feedback(error=failed, **common)
-        return Feedback(value=found.passed, rationale=found.reason, **common)
+        return Feedback(value=graded.passed, rationale=graded.reason, **common)
 
     made: Scorer = as_scorer(grade, name=name)
     return made
@@ -102,22 +94,20 @@ def log_report(folder: str | Path, artifact_path: str = "judgesense") -> None:
     report = load_report(folder)
     own = [cell for cell in report["cells"] if cell["judge"] not in BASELINES]
     names = short_names({cell["judge"] for cell in own})
-    metrics: dict[str, float] = {}
-    for cell in own:
-        if cell["labels"] != "mapped":
-            continue
-        case = "/".join(
-            _plain(part) for part in (names[cell["judge"]], cell["task"], cell["scoring"])
-        )
-        # A pooled cell follows those of the single orders.
-        figures = {f"judgesense/{case}/{key}": cell.get(key) for key in FIGURES}
-        metrics |= {key: value for key, value in figures.items() if value is not None}
-    tags = {
-        "judgesense.trust." + ".".join(
-            _plain(part) for part in (names[card["judge"]], card["task"], card["scoring"])
-        ): card["trust"]
-        for card in report["trust"]
-    }  # fmt: skip
+
+    def place(row: Mapping[str, Any], between: str) -> str:
+        parts = (names[row["judge"]], row["task"], row["scoring"])
+        # MLflow allows no other characters in the names of metrics and tags.
+        return between.join(re.sub(r"[^\w .-]", "-", part, flags=re.ASCII) for part in parts)
+
+    # A pooled cell follows those of the single orders.
+    metrics: dict[str, float] = {
+        f"judgesense/{place(cell, '/')}/{key}": cell[key]
+        for cell in own
+        for key in FIGURES
+        if cell["labels"] == "mapped" and cell.get(key) is not None
+    }
+    tags = {f"judgesense.trust.{place(card, '.')}": card["trust"] for card in report["trust"]}
     files = [folder / name for name in FILES if (folder / name).is_file()]
     if not files:
         raise JudgeSenseError(f"{folder} has no report; make it with: judgesense report {folder}")
@@ -134,8 +124,3 @@ def log_report(folder: str | Path, artifact_path: str = "judgesense") -> None:
     finally:
         if active is None:
             mlflow.end_run()
-
-
-def _plain(name: str) -> str:
-    """A name of the characters that MLflow allows in those of metrics and tags."""
-    return re.sub(r"[^\w .-]", "-", name, flags=re.ASCII)

@@ -14,14 +14,26 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from pydantic import ConfigDict
+
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import parse_json
+from judgesense.files.documents import Shape, fit
 from judgesense.integrations.grading import Grader
 
 OUTPUT = "output"
 """The name of the model's output among the variables of the test."""
 
-_KEYS = ("judge", "passing", "fields", "task", "wording", "scoring", "options")
+
+class _Config(Shape):
+    model_config = ConfigDict(extra="forbid")
+
+    judge: str
+    passing: list[str]
+    fields: dict[str, str] | None = None
+    task: str | None = None
+    wording: str | None = None
+    scoring: str | None = None
+    options: dict[str, Any] = {}  # noqa: RUF012
 
 
 def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,22 +51,15 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         reason; so does an assertion whose ``config`` is wrong.
 
     >>> get_assert("Paris.", {"vars": {}, "config": {"judge": "gpt-4o"}})["reason"]
-    'judgesense: the config of the assertion lacks passing'
+    'judgesense: config, passing: not the config of an assertion: this field is missing'
     """
     try:
-        config = dict(context.get("config") or {})
-        if unknown := sorted(config.keys() - set(_KEYS)):
-            raise JudgeSenseError(
-                f"the config of the assertion has {unknown[0]!r}; choose from {', '.join(_KEYS)}"
-            )
-        for key in ("judge", "passing"):
-            if key not in config:
-                raise JudgeSenseError(f"the config of the assertion lacks {key}")
-        grade = _grader(_frozen(config))({**(context.get("vars") or {}), OUTPUT: output})
+        what = "the config of an assertion"
+        config = fit(_Config, context.get("config") or {}, "config", what)
+        grade = _grader(config.model_dump_json())({**(context.get("vars") or {}), OUTPUT: output})
     except JudgeSenseError as error:
         return {"pass": False, "score": 0.0, "reason": f"judgesense: {error}"}
-    verdict = grade.verdict
-    named = {"probability": verdict.probability, "margin": verdict.margin}
+    named = {"probability": grade.verdict.probability, "margin": grade.verdict.margin}
     return {
         "pass": grade.passed is True,
         "score": grade.score or 0.0,
@@ -63,22 +68,8 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _frozen(config: Mapping[str, Any]) -> str:
-    import json
-
-    try:
-        return json.dumps(config, sort_keys=True)
-    except (TypeError, ValueError) as error:
-        raise JudgeSenseError(f"the config of the assertion must be JSON values: {error}") from None
-
-
 @cache
 def _grader(config: str) -> Grader:
     """The judge of a config: loaded once per process."""
-    given = parse_json(config, "the config of the assertion")
-    options = given.pop("options", {})
-    if not isinstance(options, dict):
-        raise JudgeSenseError("the options of the assertion must be a mapping")
-    if taken := sorted(options.keys() & set(_KEYS)):
-        raise JudgeSenseError(f"options: set {taken[0]} beside options, not in it")
-    return Grader(given.pop("judge"), **given, **options)
+    given = _Config.model_validate_json(config).model_dump(exclude_none=True)
+    return Grader(**{**given.pop("options"), **given})

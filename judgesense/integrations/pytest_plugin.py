@@ -7,7 +7,6 @@ until a check runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ OUTCOMES = ("xfail", "pass", "fail", "skip")
 """What INCONCLUSIVE can count as."""
 
 _SOURCES = {"rubric", "log"}
-_FILES = {"rubric", "data", "log", "wordings"}
 _HELP = (
     "judge(rubric, data, judge, **options): check that rewording the rubric leaves the judge's "
     "verdicts as they are (or log=FILE in place of rubric and data); options are those of "
@@ -98,19 +96,27 @@ class JudgeCheck:
         Returns the result of a check that passes. The test fails if it does not, and for bad input;
         a check that settles nothing counts as ``judgesense_inconclusive`` says.
         """
+        from judgesense.checking.check import check, check_log
         from judgesense.errors import JudgeSenseError
 
         config = self._item.config
         judge = judge or config.getoption("judgesense_judge") or config.getini("judgesense_judge")
         notes: list[str] = []
-        files = {"rubric": rubric, "data": data, "log": log, "wordings": options.get("wordings")}
-        places = {name: self._place(file) for name, file in files.items() if file is not None}
-        given = {
-            "runs": _runs(config), "note": notes.append, **options,
-            **{name: place for name, place in places.items() if name == "wordings"},
-        }  # fmt: skip
+        options = {"runs": _runs(config), "note": notes.append, **options}
+        if "wordings" in options:
+            options["wordings"] = self._place(options["wordings"])
         try:
-            found = _checked(places, judge or None, given)
+            if log is not None and rubric is None and data is None:
+                found = check_log(self._place(log), judge or None, **options)
+            elif log is not None or rubric is None or data is None:
+                raise JudgeSenseError("a check needs rubric= and data=, or else log=")
+            elif not judge:
+                raise JudgeSenseError(
+                    "a check needs a judge: judge= in the test, judgesense_judge in the ini file "
+                    "or --judgesense-judge"
+                )
+            else:
+                found = check(self._place(rubric), self._place(data), judge, **options)
         except JudgeSenseError as error:
             pytest.fail(f"judgesense: {error}", pytrace=False)
         if notes:
@@ -120,29 +126,9 @@ class JudgeCheck:
         return found
 
     def _place(self, file: str | Path) -> Path:
-        path = Path(file)
-        if path.is_absolute():
-            return path
-        beside = self._item.path.parent / path
-        return beside if beside.exists() else self._item.config.rootpath / path
-
-
-def _checked(places: Mapping[str, Path], judge: Any, options: Mapping[str, Any]) -> CheckResult:
-    from judgesense.checking.check import check, check_log
-    from judgesense.errors import JudgeSenseError
-
-    if "log" in places:
-        if taken := {"rubric", "data"} & places.keys():
-            raise JudgeSenseError(f"{min(taken)} with log: the log has the rubric and the rows")
-        return check_log(places["log"], judge, **options)
-    if absent := [name for name in ("rubric", "data") if name not in places]:
-        raise JudgeSenseError(f"a check needs {absent[0]}= (or log=)")
-    if judge is None:
-        raise JudgeSenseError(
-            "a check needs a judge: judge= in the test, judgesense_judge in the ini file or "
-            "--judgesense-judge"
-        )
-    return check(places["rubric"], places["data"], judge, **options)
+        # An absolute path stays as it is.
+        near = self._item.path.parent / file
+        return near if near.exists() else self._item.config.rootpath / file
 
 
 def _runs(config: pytest.Config) -> Path:
@@ -164,25 +150,22 @@ def _conclude(found: CheckResult, config: pytest.Config) -> None:
     # A check's own inconclusive= is nearer than the session's.
     policy = found.inconclusive or config.getoption("judgesense_inconclusive")
     policy = policy or config.getini("judgesense_inconclusive")
-    if policy == "pass":
-        return
-    outcomes: Mapping[str, Callable[[str], Any]] = {
-        "xfail": pytest.xfail,
-        "skip": pytest.skip,
-        "fail": lambda text: pytest.fail(text, pytrace=False),
-    }
-    if policy not in outcomes:
+    if policy == "xfail":
+        pytest.xfail(found.verdict)
+    elif policy == "skip":
+        pytest.skip(found.verdict)
+    elif policy == "fail":
+        pytest.fail(found.verdict, pytrace=False)
+    elif policy != "pass":
         raise pytest.UsageError(
             f"judgesense_inconclusive is {policy!r}; choose one of {', '.join(OUTCOMES)}"
         )
-    outcomes[policy](found.verdict)
 
 
 def _properties(found: CheckResult) -> list[tuple[str, object]]:
     """A check as properties of the test's report: they reach JUnit files and other processes."""
-    states = {name: check["state"] for name, check in found.card["checks"].items()
-              if check["applies"]}  # fmt: skip
-    told = {
+    checks = found.card["checks"].items()
+    values = {
         _START: found.decision,
         "judgesense_verdict": found.verdict,
         "judgesense_judge": found.card["judge"],
@@ -191,11 +174,11 @@ def _properties(found: CheckResult) -> list[tuple[str, object]]:
         "judgesense_ci_high": found.ci_high,
         "judgesense_threshold": found.threshold,
         "judgesense_trust": found.card["trust"],
-        "judgesense_card": ", ".join(f"{name} {state}" for name, state in states.items()),
+        "judgesense_card": ", ".join(f"{n} {one['state']}" for n, one in checks if one["applies"]),
         "judgesense_next": found.next_step,
         "judgesense_report": str(found.out / "report.html"),
     }
-    return [(name, value) for name, value in told.items() if value is not None]
+    return [(name, value) for name, value in values.items() if value is not None]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -207,9 +190,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if getattr(report, "when", None) == "call"
         for card in _cards(report.user_properties)
     ]
-    if not cards:
-        return
-    terminalreporter.section("judgesense")
+    if cards:
+        terminalreporter.section("judgesense")
     for test, card in cards:
         terminalreporter.line(f"{test}: {card['judgesense_verdict']}")
         terminalreporter.line(
@@ -220,14 +202,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.line(f"  {card['judgesense_report']}")
 
 
-def _cards(properties: list[tuple[str, object]]) -> Iterator[dict[str, object]]:
+def _cards(properties: list[tuple[str, object]]) -> list[dict[str, object]]:
     """The checks of a test: each begins with its decision."""
-    card: dict[str, object] = {}
+    cards: list[dict[str, object]] = []
     for name, value in properties:
-        if name == _START and card:
-            yield card
-            card = {}
-        if name == _START or (card and name.startswith("judgesense_")):
-            card[name] = value
-    if card:
-        yield card
+        if name == _START:
+            cards.append({})
+        if cards and name.startswith("judgesense_"):
+            cards[-1][name] = value
+    return cards

@@ -173,8 +173,6 @@ def test_a_threshold_of_its_own_holds_in_all_of_the_output(rubric: Path) -> None
     saved = json.loads((found.out / "report.json").read_text("utf-8"))
     assert saved["trust"][0]["checks"]["steady"]["state"] == "pass"
     assert "--threshold 0.6" in found.next_step
-    narrow = _check(rubric, steady, confidence=0.5)
-    assert narrow.ci_low > found.ci_low
 
 
 @pytest.mark.slow
@@ -245,7 +243,6 @@ SAME = {"tone.wordings.txt": "Is this message polite or rude? Answer POLITE or R
         (SAME, {}, r"tone\.wordings\.txt"),
         ({}, {"repeats": 0}, "repeats"),
         ({}, {"inconclusive": "maybe"}, "choose pass or fail"),
-        ({}, {"confidence": 1.0}, "confidence must lie between"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_judged(

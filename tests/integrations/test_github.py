@@ -20,8 +20,7 @@ from loopback import Loopback, serving
 
 from judgesense.errors import JudgeSenseError
 from judgesense.integrations import github, github_pages
-from judgesense.integrations.github import Runner, read_inputs
-from judgesense.integrations.github_comments import Comments
+from judgesense.integrations.github import Inputs, Runner, post_comment, read_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -51,7 +50,7 @@ def pull_request(head: str | None = "me/mine", number: int = 7) -> dict[str, Any
 
 
 def test_the_action_declares_the_inputs_that_are_read() -> None:
-    assert set(ACTION["inputs"]) == set(github.INPUTS)
+    assert set(ACTION["inputs"]) == {field.alias for field in Inputs.model_fields.values()}
     required = {name for name, entry in ACTION["inputs"].items() if entry.get("required")}
     assert required == {"rubric", "data", "judge"}
 
@@ -65,30 +64,31 @@ def test_no_input_is_pasted_into_a_script() -> None:
 def test_inputs_become_arguments() -> None:
     told = {
         "rubric": " r.txt ", "data": "d.csv", "judge": "j", "threshold": "0.9", "repeats": "1",
-        "answers": "A,B", "options": "A=one,B=two", "max-cost": "2.5", "base-url": "http://h/v1",
-        "settings": "max_tokens=5\n\ntemperature=0.5\n", "comment": "true", "limit": "",
+        "answers": "A,B", "options": "A=one,B=two", "max-cost": "2.5",
+        "settings": "base_url=http://h/v1\n\ntemperature=0.5\n", "comment": "true", "limit": "",
         "seed": None,
     }  # fmt: skip
-    assert read_inputs(json.dumps(told)) == {
+    given, options = read_inputs(json.dumps(told))
+    assert given == {
         "rubric": "r.txt", "data": "d.csv", "judge": "j", "threshold": 0.9, "repeats": 1,
-        "answers": ("A", "B"), "options": {"A": "one", "B": "two"}, "max_cost": 2.5,
-        "base_url": "http://h/v1", "max_tokens": 5, "temperature": 0.5,
+        "answers": ("A", "B"), "options": {"A": "one", "B": "two"},
     }  # fmt: skip
+    assert options == {"max_cost": 2.5, "base_url": "http://h/v1", "temperature": 0.5}
 
 
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"judge": " "}, "judge is missing"),
-        ({"repeats": "2.5"}, "repeats is '2.5'"),
-        ({"threshold": "high"}, "threshold is 'high'"),
-        ({"rubic": "x"}, "'rubic'"),
+        ({"judge": " "}, "inputs, judge: "),
+        ({"repeats": "2.5"}, "found '2.5'"),
+        ({"threshold": "high"}, "found 'high'"),
+        ({"rubic": "x"}, "inputs, rubic: "),
         ({"settings": "max_tokens"}, "expected KEY=VALUE"),
-        ({"limit": 3}, "object of texts"),
+        ([], "the Action's inputs: "),
     ],
 )
-def test_a_bad_input_is_named(changed: dict[str, Any], named: str) -> None:
-    told = {"rubric": "r.txt", "data": "d.csv", "judge": "j", **changed}
+def test_a_bad_input_is_named(changed: Any, named: str) -> None:
+    told = changed and {"rubric": "r.txt", "data": "d.csv", "judge": "j", **changed}
     with pytest.raises(JudgeSenseError, match=re.escape(named)):
         read_inputs(json.dumps(told))
 
@@ -110,14 +110,14 @@ def test_who_gets_no_secrets(
     file = tmp_path / "event.json"
     file.write_text(json.dumps(event))
     told = {"GITHUB_EVENT_PATH": str(file), "GITHUB_EVENT_NAME": name, "GITHUB_ACTOR": actor}
-    assert Runner.of(told).has_no_secrets is none
+    assert Runner(told).has_no_secrets is none
 
 
 def test_outputs_and_annotations_cannot_be_forged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    Runner.of({"GITHUB_OUTPUT": str(out)}).tell(folder="a\ndecision=PASS\nb")
+    Runner({"GITHUB_OUTPUT": str(out)}).tell(folder="a\ndecision=PASS\nb")
     assert outputs_of(out) == {"folder": "a\ndecision=PASS\nb"}
     github.annotate("error", "x,y::z", "one\n::set-output name=a::b")
     (line,) = capsys.readouterr().out.splitlines()
@@ -138,11 +138,14 @@ def test_one_comment_is_added_then_updated(server: Loopback) -> None:
     for n in range(130):  # the second page has it
         server.comment(f"talk {n}", "User")
     server.comment(f"{mark}\nforged", "User")
-    comments = Comments(server.url, "me/mine", 7, TOKEN)
-    assert comments.post(f"{mark}\nfirst") == ("added", "u/132")
-    assert comments.post(f"{mark}\nsecond") == ("updated", "u/132")
-    assert comments.post(f"{mark}\nsecond\n") == ("unchanged", "u/132")
-    assert comments.post(f"{github_pages.marker(Path('s.txt'))}\nother")[0] == "added"
+
+    def post(body: str) -> str:
+        return post_comment(f"{server.url}/repos/me/mine/issues", 7, TOKEN, body)
+
+    assert post(f"{mark}\nfirst") == "added: u/132"
+    assert post(f"{mark}\nsecond") == "updated: u/132"
+    assert post(f"{mark}\nsecond\n") == "unchanged: u/132"
+    assert post(f"{github_pages.marker(Path('s.txt'))}\nother") == "added: u/133"
     told = [comment["body"] for comment in server.comments if mark in comment["body"]]
     assert told == [f"{mark}\nforged", f"{mark}\nsecond"]
     assert {key for _, _, key in server.calls} == {f"Bearer {TOKEN}"}
@@ -153,7 +156,7 @@ def test_a_redirect_does_not_carry_the_token_away(server: Loopback) -> None:
     with serving(other):
         server.moved = other.url
         with pytest.raises(JudgeSenseError, match="307"):
-            Comments(server.url, "me/mine", 7, TOKEN).post("x")
+            post_comment(f"{server.url}/repos/me/mine/issues", 7, TOKEN, "x")
     assert other.calls == []
 
 
@@ -199,7 +202,7 @@ def test_a_fork_is_skipped_where_a_secret_is_needed(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.chdir(repository)
-    asked = {**TONE, "judge": "gpt-4o", "base-url": "https://judge.invalid/v1"}
+    asked = {**TONE, "judge": "gpt-4o", "settings": "base_url=https://judge.invalid/v1"}
     code, summary, out = step(repository, "you/mine", asked)
     assert (code, outputs_of(out)) == (0, {"decision": "SKIPPED", "exit-code": "0"})
     assert "skipped" in summary
@@ -356,7 +359,8 @@ def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopbac
     def job(rule: Callable[[str], str], head: str = "me/mine", **inputs: str) -> Job:
         server.rule = rule
         made = Job(repository, python, pull_request(head), server.url)
-        return made.run(**TONE, base_url=f"{server.url}/v1", **inputs)
+        settings = "\n".join([f"base_url={server.url}/v1", inputs.pop("settings", "")])
+        return made.run(**TONE, settings=settings, **inputs)
 
     good = job(steady)
     told = (good.exit_code, good.outputs.get("decision"), good.outputs.get("jss"))
@@ -371,7 +375,7 @@ def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopbac
     assert "https://github.com/me/mine/actions/runs/99" in comment["body"]
 
     # A judge that the wording sways: the comment is updated.
-    bad = job(moody, model="moody")
+    bad = job(moody, settings="model=moody")
     assert (bad.exit_code, bad.outputs["decision"]) == (1, "FAIL"), bad.log
     for page in (bad.summary, comment["body"]):
         rows = [line for line in page.splitlines() if line.startswith("| rule | ")]

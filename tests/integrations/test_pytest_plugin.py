@@ -153,9 +153,9 @@ def test_bad_input_is_one_line_and_other_markers_are_left_alone(
     done = session.runpytest_subprocess(*PLUGIN)
     done.assert_outcomes(failed=3, passed=1)
     done.stdout.fnmatch_lines([
-        "judgesense: *none.jsonl: cannot be read *",
+        "judgesense: no file *none.jsonl",
         "judgesense: a check needs a judge: *--judgesense-judge",
-        "judgesense: rubric with log: *",
+        "judgesense: a check needs rubric= and data=, or else log=",
     ])  # fmt: skip
     done.stdout.no_fnmatch_line("*the body ran*")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,16 +17,26 @@ from judgesense.trust.thresholds import STEADY_JSS
 RUNS = Path("runs/check")
 Inconclusive = Literal["pass", "fail"]
 
+_FLAGS = ("answers", "options", "threshold", "wordings", "scoring", "repeats", "limit", "pick")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How a check is judged and decided; see :func:`check` for each."""
+    """How a check is judged and decided; see :func:`judgesense.check` for each.
 
+    Without a ``rubric``, ``data`` is another tool's log, and ``judge`` may be None: the log's own.
+    """
+
+    rubric: Path | None = None
+    data: Path
+    judge: Any
+    answers: Sequence[str] | None = None
+    options: Mapping[str, str] | None = None
+    pick: str | None = None
     wordings: str | Path | None = None
     paraphraser: Any = None
     n_paraphrases: int | None = None
     threshold: float = STEADY_JSS
-    confidence: float = 0.95
     inconclusive: Inconclusive | None = None
     scoring: str = "generate"
     variants: Sequence[str] | None = None
@@ -43,57 +53,38 @@ class Terms:
             )
         if not 0 <= self.threshold <= 1:
             raise JudgeSenseError(f"the threshold must be between 0 and 1, got {self.threshold}")
-        if not 0 < self.confidence < 1:
-            raise JudgeSenseError(f"the confidence must lie between 0 and 1, got {self.confidence}")
         if self.inconclusive not in (None, "pass", "fail"):
             raise JudgeSenseError(f"inconclusive is {self.inconclusive!r}: choose pass or fail")
-
-
-@dataclass(frozen=True)
-class CheckCommand:
-    """What a check was asked for, as a command line.
-
-    Without a ``rubric``, ``data`` is another tool's log, and ``judge`` may be None: the log's own.
-    """
-
-    rubric: Path | None
-    data: Path
-    judge: Any
-    terms: Terms
-    answers: Sequence[str] | None = None
-    options: Mapping[str, str] | None = None
-    pick: str | None = None
 
     def __str__(self) -> str:
         """The command; a judge that is no name stands as JUDGE.
 
-        >>> print(CheckCommand(Path("r.txt"), Path("d.csv"), "smollm2-135m", Terms(limit=12)))
+        >>> print(Terms(rubric=Path("r.txt"), data=Path("d.csv"), judge="smollm2-135m", limit=12))
         judgesense check r.txt --data d.csv --judge smollm2-135m --limit 12
         """
-        terms = self.terms
-        judge = str(self.judge) if isinstance(self.judge, (str, Path)) else "JUDGE"
         words = ["judgesense", "check"]
         words += [str(self.rubric), "--data"] if self.rubric else ["--log"]
-        words += [str(self.data), *(["--judge", judge] if self.judge is not None else [])]
-        given = {
-            "--answers": self.answers and ",".join(self.answers),
-            "--options": self.options and ",".join(f"{k}={v}" for k, v in self.options.items()),
-            "--threshold": None if terms.threshold == STEADY_JSS else f"{terms.threshold:g}",
-            "--confidence": None if terms.confidence == 0.95 else f"{terms.confidence:g}",
-            "--wordings": terms.wordings,
-            "--scoring": None if terms.scoring == "generate" else terms.scoring,
-            "--repeats": None if terms.repeats == 2 else terms.repeats,
-            "--limit": terms.limit,
-            "--pick": self.pick,
-        }
-        for flag, value in given.items():
-            if value:
-                words += [flag, str(value)]
+        words.append(str(self.data))
+        if self.judge is not None:
+            words += [
+                "--judge",
+                str(self.judge) if isinstance(self.judge, (str, Path)) else "JUDGE",
+            ]
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in _FLAGS:
+            value = getattr(self, name)
+            if isinstance(value, Mapping):
+                value = [f"{key}={column}" for key, column in value.items()]
+            if value != defaults[name]:
+                words += [
+                    f"--{name}",
+                    ",".join(value) if isinstance(value, (list, tuple)) else str(value),
+                ]
         return shlex.join(words)
 
     def next_step(
         self,
-        decided: Gate,
+        gate: Gate,
         n_rows: int,
         wordings: Path | None,
         out: Path,
@@ -103,7 +94,7 @@ class CheckCommand:
         """What to do after a decision, with the command.
 
         Args:
-            decided: the gate's decision.
+            gate: the decision.
             n_rows: rows of the data.
             wordings: the file with the wordings; None if they come with JudgeSense.
             out: the folder of the check.
@@ -111,43 +102,39 @@ class CheckCommand:
             remedy: the step that makes the judge usable without another one, ``text`` and
                 ``command``.
         """
-        if decided.decision == "PASS":
+        if gate.decision == "PASS":
             kept = f"keep {wordings} as it is, and " if wordings else ""
             return f"next: {kept}run this in your CI: `{self}`"
-        if decided.cause == "failed":
+        if gate.cause == "failed":
             return f"next: ask again for the missing answers: `{self}`"
-        if decided.cause in ("coverage", "readable") and self.terms.scoring == "generate":
+        if gate.cause in ("coverage", "readable") and self.scoring == "generate":
             return (
                 "next: read the options' probabilities, which every answer has: "
-                f"`{self._with(scoring='options')}`"
+                f"`{replace(self, scoring='options')}`"
             )
-        if flagged and decided.cause == "steady" and wordings is not None:
+        if flagged and gate.cause == "steady" and wordings is not None:
             return f"next: correct or remove {join(list(flagged))} in {wordings}, then `{self}`"
         if remedy is not None:
             text = remedy["text"]
             return f"next: {text[:1].lower()}{text[1:]} `{remedy['command']}`"
-        if decided.decision == "FAIL":
+        if gate.decision == "FAIL":
             return f"next: see what each wording and each remedy changes: `judgesense report {out}`"
-        if decided.cause == "one_label":
-            return f"next: {self._rows('with other gold labels ')}, then `{self}`"
-        return f"next: {self._more(decided, n_rows, wordings)}"
-
-    def _more(self, decided: Gate, n_rows: int, file: Path | None) -> str:
-        plan, wordings = decided.plan, file or "your own file (--wordings FILE)"
-        if plan is None or (plan.items.clusters is None and plan.wordings is None):
-            return f"{self._rows()} and wordings to {wordings}, then `{self}`"
-        items = plan.items.clusters
+        if gate.cause == "one_label":
+            return f"next: {self._add_rows('with other gold labels ')}, then `{self}`"
+        file = wordings or "your own file (--wordings FILE)"
+        items = gate.plan.items.clusters if gate.plan else None
+        if gate.plan is None or (items is None and gate.plan.wordings is None):
+            return f"next: {self._add_rows()} and wordings to {file}, then `{self}`"
         if items is None:
-            return f"add wordings to {wordings} until there are {plan.wordings}, then `{self}`"
-        if self.terms.limit is not None and n_rows > self.terms.limit:
-            more = self._with(limit=None if items >= n_rows else items)
-            return f"judge {min(items, n_rows)} rows: `{more}`"
-        return f"{self._rows()} until there are about {items}, then `{self}`"
+            return (
+                f"next: add wordings to {file} until there are {gate.plan.wordings}, then `{self}`"
+            )
+        if self.limit is not None and n_rows > self.limit:
+            more = replace(self, limit=None if items >= n_rows else items)
+            return f"next: judge {min(items, n_rows)} rows: `{more}`"
+        return f"next: {self._add_rows()} until there are about {items}, then `{self}`"
 
-    def _with(self, **terms: Any) -> CheckCommand:
-        return replace(self, terms=replace(self.terms, **terms))
-
-    def _rows(self, which: str = "") -> str:
+    def _add_rows(self, which: str = "") -> str:
         """What to add rows to: the data, or the evaluation that a log is of."""
         if self.rubric is None:
             return f"add samples {which}to the evaluation that {self.data.name} is of"
