@@ -6,13 +6,13 @@ Source: "Artifact or Flaw? Rethinking Prompt Sensitivity in Evaluating LLMs", se
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
-from judgesense.matching.choice import match_choice, read_choice
-from judgesense.matching.likelihood import match_likelihood
+from judgesense.matching.choice import match_choice, match_likelihood, read_choice
 from judgesense.matching.maths import last_boxed, match_math
 from judgesense.matching.result import AnswerMatch, Reading, Reference, check_pairs
 from judgesense.matching.words import match_exact, match_f1, normalize, word_f1
@@ -70,16 +70,13 @@ def match_answers(
     >>> result.score, result.n_unread
     (0.5, 1)
     """
-    if not isinstance(method, str) or method not in METHODS:
+    if method not in METHODS:
         raise JudgeSenseError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     check_pairs(predictions, references)
-    matcher = METHODS[method]
-    code = matcher.__code__
-    known = code.co_varnames[2 : code.co_argcount]
-    if unknown := sorted(set(options) - set(known)):
+    known = list(inspect.signature(METHODS[method]).parameters)[2:]
+    if unknown := sorted(options.keys() - set(known)):
         raise JudgeSenseError(
-            f"method {method!r} has no option {unknown[0]!r}; it has "
-            f"{', '.join(known) if known else 'none'}"
+            f"method {method!r} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}"
         )
     texts = [without_thinking(text) for text in predictions]
-    return matcher(texts, references, **options)
+    return METHODS[method](texts, references, **options)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from numbers import Integral
-from typing import Any, cast
+from string import ascii_uppercase as _LETTERS
 
 from judgesense.answers.reader import read
 from judgesense.answers.space import Space
@@ -23,7 +22,6 @@ from judgesense.matching.words import normalize
 from judgesense.statistics.inputs import is_ordered
 
 LABEL_STYLES = ("auto", "letters", "numbers")
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 
 
@@ -54,13 +52,11 @@ def read_choice(
     >>> read_choice("Either A or B.").problem
     'no single option'
     """
-    if labels not in LABEL_STYLES:
-        raise JudgeSenseError(f"unknown labels {labels!r}; choose one of {', '.join(LABEL_STYLES)}")
-    _check_count(n_options if options is None else len(options))
+    space = _space(n_options, None if options is None else tuple(options), labels)
     text = clean(without_thinking(text))
     if not text:
         return Reading(None, "empty response")
-    letter = read(text, _space(n_options, None if options is None else tuple(options), labels))
+    letter = read(text, space)
     if letter:
         return Reading(letter)
     return Reading(None, "no option chosen" if letter is None else "no single option")
@@ -72,7 +68,12 @@ def _space(n_options: int, options: tuple[str, ...] | None, style: str) -> Space
 
     A number that is one option's label and another's text names neither, unless the style tells.
     """
-    letters = _LETTERS[: n_options if options is None else len(options)]
+    if style not in LABEL_STYLES:
+        raise JudgeSenseError(f"unknown labels {style!r}; choose one of {', '.join(LABEL_STYLES)}")
+    count = n_options if options is None else len(options)
+    if count not in range(2, 27):
+        raise JudgeSenseError(f"n_options is {count!r}: pass 2 to 26 options")
+    letters = _LETTERS[:count]
     texts = [_ARTICLE.sub("", text.strip(" .")) for text in options or ()]
     names: list[tuple[str, str]] = []
     for place, letter in enumerate(letters):
@@ -82,10 +83,9 @@ def _space(n_options: int, options: tuple[str, ...] | None, style: str) -> Space
             names.append((number, letter))
         elif style == "auto":
             names.append((f"option {number}", letter))
-    numbers = {str(place + 1) for place in range(len(letters))}
+    numbers = set() if style == "letters" else {str(place + 1) for place in range(count)}
     for letter, text in zip(letters, texts, strict=False):
-        taken = set() if style == "letters" else numbers
-        if texts.count(text) == 1 and text not in {*letters, *taken} and normalize(text):
+        if texts.count(text) == 1 and text not in {*letters, *numbers} and normalize(text):
             names.append((text, letter))
     return Space(tuple(letters), tuple(names))
 
@@ -122,23 +122,16 @@ def match_choice(
         )
     scored = []
     for row, (response, reference) in enumerate(zip(predictions, references, strict=True)):
-        shown: Any = None if options is None else options[row]
+        shown = None if options is None else options[row]
         if shown is not None and not (is_ordered(shown) and all(isinstance(t, str) for t in shown)):
             raise JudgeSenseError(
                 f"options, row {row}: {shown!r} is not a list of texts; pass the options as shown"
             )
-        count = n_options if shown is None else len(shown)
-        _check_count(count)
-        correct = {_reference_letter(answer, count, shown, row) for answer in accepted(reference)}
         reading = read_choice(response, n_options, shown, labels)
+        count = n_options if shown is None else len(shown)
+        correct = {_reference_letter(answer, count, shown, row) for answer in accepted(reference)}
         scored.append((float(reading.value in correct), reading))
     return collect("choice", scored)
-
-
-def _check_count(n_options: object) -> None:
-    whole = isinstance(n_options, Integral) and not isinstance(n_options, bool)
-    if not whole or not 2 <= int(cast("int", n_options)) <= 26:
-        raise JudgeSenseError(f"n_options is {n_options!r}: pass 2 to 26 options")
 
 
 def _reference_letter(answer: str, count: int, shown: Sequence[str] | None, row: int) -> str:
@@ -155,3 +148,32 @@ def _reference_letter(answer: str, count: int, shown: Sequence[str] | None, row:
         f"1-{count}"
         + (f" or of the texts {list(shown)}" if shown else "; pass options to match texts")
     )
+
+
+def match_likelihood(
+    option_logprobs: Sequence[Sequence[float]], references: Sequence[int]
+) -> AnswerMatch:
+    """1.0 for every example whose correct option has the highest log-likelihood, else 0.0.
+
+    Source: "Artifact or Flaw?", section 3.1. A tie for the highest is unread: no option was
+    preferred.
+
+    Args:
+        option_logprobs: per example, the log-probability in nats of each option's whole token
+            sequence.
+        references: per example, the index of the correct option, from 0.
+
+    Returns:
+        The scores; ``readings`` are option indices as text.
+
+    >>> match_likelihood([[-1.0, -2.0], [-3.0, -0.5]], [0, 0]).per_example
+    [1.0, 0.0]
+    """
+    scored = []
+    for logprobs, correct in zip(option_logprobs, references, strict=True):
+        best = [index for index, value in enumerate(logprobs) if value == max(logprobs)]
+        if len(best) > 1:
+            scored.append((0.0, Reading(None, "options tie")))
+        else:
+            scored.append((float(best[0] == correct), Reading(str(best[0]))))
+    return collect("likelihood", scored)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing, suppress
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.matching.result import AnswerMatch, Reading, Reference, accepted, collect
@@ -92,13 +93,10 @@ def match_math(
         raise JudgeSenseError(f"time_limit_s is {time_limit_s}: pass a number of seconds above 0")
     if importlib.util.find_spec("math_verify") is None:
         raise MissingExtraError("math-verify", "match", "matching mathematical answers")
-    with _Comparer(time_limit_s) as comparer:
+    with closing(_Comparer(time_limit_s)) as comparer:
+        pairs = zip(predictions, references, strict=True)
         return collect(
-            "math",
-            [
-                _score(said, accepted(wanted), comparer)
-                for said, wanted in zip(predictions, references, strict=True)
-            ],
+            "math", [_score(text, accepted(answers), comparer) for text, answers in pairs]
         )
 
 
@@ -130,12 +128,6 @@ class _Comparer:
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> _Comparer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
 
     def ask(self, said: str, wanted: list[str]) -> dict[str, object]:
         """The process's reply: ``read`` and ``match``, or ``problem``."""
@@ -183,20 +175,16 @@ class _Comparer:
         finally:
             alarm.cancel()
         if not line.endswith("\n"):
-            self._stop()
+            self.close()
             slow = f"more than {limit_s:g} s to compare"
             return {"problem": slow if expired.is_set() else "math-verify's process died"}
         reply: dict[str, object] = json.loads(line)
         return reply
 
-    def _stop(self) -> None:
+    def close(self) -> None:
+        """End the process."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    try:
-                        stream.close()
-                    except BrokenPipeError:
-                        continue
-            process.wait()
+            with suppress(BrokenPipeError):
+                process.communicate()

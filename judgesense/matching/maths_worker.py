@@ -33,12 +33,9 @@ def main() -> None:
             )
             answer = {"read": str(said[-1])[:200] if said else None, "match": match}
         except (MemoryError, OverflowError, RecursionError, ValueError) as error:
-            answer = {"read": None, "match": False, "problem": _name(error)}
+            problem = f"cannot be compared ({type(error).__name__})"
+            answer = {"read": None, "match": False, "problem": problem}
         print(json.dumps(answer), flush=True)
-
-
-def _name(error: BaseException) -> str:
-    return f"cannot be compared ({type(error).__name__})"
 
 
 def _limit_memory() -> None:

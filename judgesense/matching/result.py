@@ -99,15 +99,13 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
         )
     if not len(predictions):
         raise JudgeSenseError("predictions is empty; pass at least one response")
-    for row, prediction in enumerate(predictions):
+    for row, (prediction, reference) in enumerate(zip(predictions, references, strict=True)):
         if not isinstance(prediction, str):
             raise JudgeSenseError(
                 f"predictions, row {row}: expected a string, got {prediction!r}; "
                 "pass an empty string for a model that said nothing"
             )
-    for row, reference in enumerate(references):
-        answers = accepted(reference) if isinstance(reference, Collection) else (reference,)
-        for answer in answers:
+        for answer in accepted(reference) if isinstance(reference, Collection) else (reference,):
             if not isinstance(answer, str) or not answer.strip():
                 raise JudgeSenseError(
                     f"references, row {row}: expected a non-empty string (or a list of them), "

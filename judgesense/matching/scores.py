@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import Any
 
 
@@ -43,22 +44,16 @@ def score_models(
     cells: dict[str, dict[str, list[float | None]]] = {}
     for model, template, score in zip(models, templates, scores, strict=True):
         cells.setdefault(model, {}).setdefault(template, []).append(score)
-    found = []
+    table = []
     for model, by_template in cells.items():
-        rows = {}
+        row = {}
         for template, values in by_template.items():
             known = [value for value in values if value is not None]
-            score = sum(known) / len(known) if known else None
-            rows[template] = TemplateScore(score, len(known), len(values))
-        means = [cell.score for cell in rows.values() if cell.score is not None]
-        center = sum(means) / len(means) if means else None
-        spread = (
-            None
-            if center is None
-            else (sum((value - center) ** 2 for value in means) / len(means)) ** 0.5
-        )
-        found.append(ModelScores(model, rows, center, spread))
-    return found
+            row[template] = TemplateScore(fmean(known) if known else None, len(known), len(values))
+        means = [cell.score for cell in row.values() if cell.score is not None]
+        spread = (fmean(means), pstdev(means)) if means else (None, None)
+        table.append(ModelScores(model, row, *spread))
+    return table
 
 
 def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
@@ -74,12 +69,11 @@ def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
     from judgesense.statistics.sensitivity import prompt_sensitivity
 
     templates = list(models[0].by_template)
-    if len(models) < 3 or len(templates) < 2:
+    none = TemplateScore(None, 0, 0)
+    scores = [[each.by_template.get(name, none).score for name in templates] for each in models]
+    if len(models) < 3 or len(templates) < 2 or any(None in row for row in scores):
         return None
-    cells = [[model.by_template.get(name) for name in templates] for model in models]
-    if any(cell is None or cell.score is None for row in cells for cell in row):
-        return None
-    return prompt_sensitivity([[c.score for c in row if c] for row in cells]).mean_spearman
+    return prompt_sensitivity(scores).mean_spearman
 
 
 @dataclass(frozen=True)
@@ -124,16 +118,19 @@ def disagreement(
     >>> disagreement([1.0, 0.0], [1.0, 1.0]).missed
     [1]
     """
-    both_right = both_wrong = 0
-    missed, invented, no_verdict = [], [], []
+    rows: dict[tuple[bool, bool | None], list[int]] = {}
     for row, (score, verdict) in enumerate(zip(heuristic, judged, strict=True)):
-        if verdict is None:
-            no_verdict.append(row)
-        elif (score >= threshold) == (verdict >= threshold):
-            both_right += score >= threshold
-            both_wrong += score < threshold
-        elif verdict >= threshold:
-            missed.append(row)
-        else:
-            invented.append(row)
-    return Disagreement(len(heuristic), both_right, both_wrong, missed, invented, no_verdict)
+        right = None if verdict is None else verdict >= threshold
+        rows.setdefault((score >= threshold, right), []).append(row)
+
+    def of(score: bool, verdict: bool | None) -> list[int]:
+        return rows.get((score, verdict), [])
+
+    return Disagreement(
+        n=len(heuristic),
+        both_right=len(of(True, True)),
+        both_wrong=len(of(False, False)),
+        missed=of(False, True),
+        invented=of(True, False),
+        no_verdict=sorted(of(True, None) + of(False, None)),
+    )

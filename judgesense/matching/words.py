@@ -14,6 +14,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
+@lru_cache(maxsize=65_536)
 def normalize(text: str) -> str:
     """Lower case, single-spaced, without ASCII punctuation and the articles a, an, the.
 
@@ -35,16 +36,8 @@ def word_f1(prediction: str, reference: str) -> float:
     >>> word_f1("Fifty years", "50 years")
     0.5
     """
-    return _f1(normalize(prediction).split(), normalize(reference).split())
-
-
-def _f1(said: Sequence[str], wanted: Sequence[str]) -> float:
-    left = Counter(wanted)
-    shared = 0
-    for word in said:
-        if left.get(word):
-            left[word] -= 1
-            shared += 1
+    said, wanted = normalize(prediction).split(), normalize(reference).split()
+    shared = (Counter(said) & Counter(wanted)).total()
     if shared == 0:
         return 0.0
     precision, recall = shared / len(said), shared / len(wanted)
@@ -59,17 +52,13 @@ def match_f1(predictions: Sequence[str], references: Sequence[Reference]) -> Ans
     >>> match_f1(["in Paris"], [["Paris", "Lutetia"]]).score.__round__(3)
     0.667
     """
-
-    @lru_cache(maxsize=65_536)
-    def known(reference: str) -> list[str]:
-        return normalize(reference).split()
-
-    def score(text: str, wanted: Reference) -> tuple[float, Reading]:
-        read = _read(text)
-        said = (read.value or "").split()
-        return max(_f1(said, known(answer)) for answer in accepted(wanted)), read
-
-    return collect("f1", [score(*pair) for pair in zip(predictions, references, strict=True)])
+    return collect(
+        "f1",
+        [
+            (max(word_f1(text, answer) for answer in accepted(reference)), _read(normalize(text)))
+            for text, reference in zip(predictions, references, strict=True)
+        ],
+    )
 
 
 def match_exact(
@@ -84,25 +73,16 @@ def match_exact(
     >>> match_exact(["the Tower", "A"], ["Tower", "B"]).per_example
     [1.0, 0.0]
     """
-    read = _read if normalized else _not_blank
-
-    def form(text: str) -> str:
-        return read(text).value or text.strip()
-
-    def score(said: str, wanted: Reference) -> tuple[float, Reading]:
-        same = form(said)
-        if same and same in {form(answer) for answer in accepted(wanted)}:
-            return 1.0, Reading(same)
-        return 0.0, read(said)
-
-    return collect("exact", [score(*pair) for pair in zip(predictions, references, strict=True)])
+    form = normalize if normalized else str.strip
+    scored = []
+    for text, reference in zip(predictions, references, strict=True):
+        compared = form(text) or text.strip()
+        if compared and compared in {form(each) or each.strip() for each in accepted(reference)}:
+            scored.append((1.0, Reading(compared)))
+        else:
+            scored.append((0.0, _read(form(text))))
+    return collect("exact", scored)
 
 
-def _read(text: str) -> Reading:
-    words = normalize(text)
+def _read(words: str) -> Reading:
     return Reading(words) if words else Reading(None, "no words")
-
-
-def _not_blank(text: str) -> Reading:
-    bare = text.strip()
-    return Reading(bare) if bare else Reading(None, "no words")

@@ -16,8 +16,8 @@ import numpy as np
 from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
+from judgesense.matching import match_likelihood
 from judgesense.matching.choice import read_choice
-from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.maths import match_math
 from judgesense.matching.words import match_f1
 from judgesense.statistics.arrays import Floats, Words

@@ -14,8 +14,8 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.files.tables import read_table
+from judgesense.matching import match_likelihood
 from judgesense.matching.choice import match_choice
-from judgesense.matching.likelihood import match_likelihood
 from judgesense.matching.numbers import match_number
 from judgesense.matching.result import AnswerMatch
 from judgesense.statistics.arrays import Floats
