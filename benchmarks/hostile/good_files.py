@@ -113,25 +113,6 @@ def _others(base: Path) -> None:
     ):
         (base / tool).mkdir(parents=True)
         shutil.copy(REPOSITORY / "tests" / "importers" / "data" / name, base / tool / name)
-    token = {
-        "token": "A", "logprob": -0.1,
-        "top_logprobs": [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -2.5}],
-    }  # fmt: skip
-    chat = {
-        "model": "m", "usage": {"prompt_tokens": 5, "completion_tokens": 1},
-        "choices": [{"message": {"content": "A"}, "finish_reason": "stop",
-                     "logprobs": {"content": [token]}}],
-    }  # fmt: skip
-    answer = {
-        "model": "m", "status": "completed", "usage": {"input_tokens": 5, "output_tokens": 1},
-        "output": [{"type": "message", "content": [
-            {"type": "output_text", "text": "A", "logprobs": [token]}]}],
-    }  # fmt: skip
-    for name, body in (("batch", chat), ("responses", answer)):
-        _lines(base / "batch" / f"{name}.jsonl", [
-            {"custom_id": f"tone|i{item}|t1|AB", "error": None,
-             "response": {"status_code": 200, "body": body}} for item in range(2)
-        ])  # fmt: skip
     (base / "wide").mkdir()
     (base / "wide" / "wide.csv").write_text(
         "query,doc,human,judge-a,judge-b\n"

@@ -128,8 +128,6 @@ READERS = (
     _import("inspect", "inspect", "log.eval"),
     _import("promptfoo", "promptfoo", "promptfoo_results.json"),
     _import("deepeval", "deepeval", "deepeval_test_run.json"),
-    _import("openai-batch", "batch", "batch.jsonl", "--labels", "A,B"),
-    _import("openai-batch", "batch", "responses.jsonl", "--labels", "A,B"),
     _import("table", "wide", "wide.csv", "--columns",
             "task=:t,item_id={{query}}/{{doc}},gold=human,"
             "template_id=:one,raw_decision=*"),

@@ -11,6 +11,5 @@ MODULES: Mapping[str, str] = {
     "inspect": "inspect_logs",
     "promptfoo": "promptfoo",
     "deepeval": "deepeval",
-    "openai-batch": "openai_batch",
 }
 """The module of each format. The importers load when they are used, so that ``--help`` is quick."""

@@ -48,13 +48,12 @@ class ReadOptions:
     """What the user can say about a log. An importer names the options that it reads.
 
     ``labels`` is the decision space, ``pick`` the name of one of several readings of an answer
-    (lm-eval's filter, Inspect's scorer), ``custom_id`` the form of batch ids. ``items`` names the
-    items that the files of the import judge.
+    (lm-eval's filter, Inspect's scorer). ``items`` names the items that the files of the import
+    judge.
     """
 
     labels: tuple[str, ...] | None = None
     pick: str | None = None
-    custom_id: str | None = None
     encoding: str = "utf-8"
     items: Items = field(default_factory=Items)
 

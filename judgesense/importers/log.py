@@ -54,7 +54,6 @@ def import_log(
     columns: Mapping[str, str] | None = None,
     labels: Sequence[str] | None = None,
     pick: str | None = None,
-    custom_id: str | None = None,
     encoding: str = "utf-8",
     parse: Parser | None = None,
 ) -> dict[str, Any]:
@@ -72,7 +71,6 @@ def import_log(
             that is not named as the decisions of a judge of that name.
         labels: the decision space, in order, if the log does not show it.
         pick: the name of lm-eval's filter or Inspect's scorer.
-        custom_id: the form of batch ids, such as ``{template_id}/{item_id}``.
         encoding: of CSV and JSON lines.
         parse: reads free text. By default a text is read only if it is a label.
 
@@ -90,9 +88,8 @@ def import_log(
     if format not in FORMATS:
         raise JudgeSenseError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
     importer, source, out = FORMATS[format], Path(source), Path(out)
-    for name, value in (("pick", pick), ("custom_id", custom_id)):
-        if value is not None and name not in importer.options:
-            raise JudgeSenseError(f"format {format!r} has no option {name}")
+    if pick is not None and "pick" not in importer.options:
+        raise JudgeSenseError(f"format {format!r} has no option pick")
     files = [path for path in importer.files(source) if not path.is_relative_to(out)]
     space = importer.labels if labels is None else tuple(labels)
     asked: dict[str, Any] = {
@@ -102,12 +99,11 @@ def import_log(
         "columns": dict(columns or {}),
         "labels": None if space is None else list(space),
         "pick": pick,
-        "custom_id": custom_id,
         "encoding": encoding,
     }
     if (done := _finished(out, asked)) is not None:
         return done
-    options = ReadOptions(space, pick, custom_id, encoding)
+    options = ReadOptions(space, pick, encoding)
     parts = _Parts(out)
     try:
         built = build_parts(

@@ -1,4 +1,4 @@
-"""Logs that lm-eval itself wrote, and OpenAI's batch output."""
+"""Logs that lm-eval itself wrote."""
 
 from __future__ import annotations
 
@@ -197,106 +197,8 @@ def test_a_folder_or_line_that_is_no_lm_eval_log_is_refused(tmp_path: Path) -> N
         import_log(tmp_path, "lm-eval", tmp_path / "out")
 
 
-def batch_line(custom_id: str, body: dict[str, Any] | None, status: int = 200) -> str:
-    response = None if body is None else {"status_code": status, "request_id": "r", "body": body}
-    error = {"code": "batch_expired", "message": "expired"} if body is None else None
-    return json.dumps({"id": "b", "custom_id": custom_id, "response": response, "error": error})
-
-
-def completion(text: str | None, finish: str = "stop", **more: Any) -> dict[str, Any]:
-    return {
-        "object": "chat.completion",
-        "model": "gpt-x",
-        "choices": [{"index": 0, "finish_reason": finish, "message": {"content": text}, **more}],
-        "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
-    }
-
-
-def test_batch_output_arrives_with_texts_failures_and_log_probabilities(tmp_path: Path) -> None:
-    top = [{"token": "YES", "logprob": -0.1}, {"token": " NO", "logprob": -2.5}]
-    logprobs = {"content": [{"token": "YES", "logprob": -0.1, "top_logprobs": top}]}
-    responses = {
-        "object": "response",
-        "model": "gpt-x",
-        "status": "completed",
-        "output": [
-            {"type": "reasoning"},
-            {"type": "message", "content": [{"type": "output_text", "text": "NO"}]},
-        ],
-        "usage": {"input_tokens": 9, "output_tokens": 2},
-    }
-    lines = [
-        batch_line("factuality|1|a|-", completion("YES", logprobs=logprobs)),
-        batch_line("factuality|1|b|-", completion("I'd say NO.")),
-        batch_line("factuality|2|a|-", completion("It is", "length")),
-        batch_line("factuality|2|b|-", completion(None, "content_filter")),
-        batch_line("factuality|3|a|-", {"error": {"message": "rate limit"}}, 429),
-        batch_line("factuality|3|b|-", None),
-        batch_line("factuality|4|a|-", responses),
-    ]
-    source = tmp_path / "batch.jsonl"
-    source.write_text("\n".join(lines), "utf-8")
-    record = import_log(source, "openai-batch", tmp_path / "out", labels=["YES", "NO"], parse=parse)
-    rows = read_log(tmp_path / "out").to_pylist()
-    read = [(r["item_id"], r["template_id"], r["scoring"], r["decision"]) for r in rows]
-    assert read == [
-        ("1", "a", "generate", "YES"),
-        ("1", "a", "options", "YES"),
-        ("1", "b", "generate", "NO"),
-        ("2", "a", "generate", "UNCLEAR"),
-        ("2", "b", "generate", "REFUSED"),
-        ("3", "a", "generate", "ERROR"),
-        ("3", "b", "generate", "ERROR"),
-        ("4", "a", "generate", "NO"),
-    ]
-    assert {row["judge"] for row in rows} == {"gpt-x"}
-    assert rows[1]["margin"] == pytest.approx(2.4)
-    assert rows[3]["truncated"]
-    assert [row["error"] for row in rows[5:7]] == ["rate limit", "expired"]
-    assert rows[0]["input_tokens"] == rows[7]["input_tokens"] == 9
-    assert record["counts"]["factuality"] == {"ok": 4, "unclear": 1, "refused": 1, "error": 2}
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"choices": "YES"}, r"response.body.choices: .*found 'YES'"),
-        ({"choices": [{"message": {"content": 4}}]},
-         r"response.body.choices\[0\].message.content: .*found 4"),
-        ({"choices": [completion("YES")["choices"][0] | {"logprobs": {"content": [{}]}}]},
-         r"response.body.choices\[0\].logprobs.content\[0\].token: .*missing"),
-    ],
-)  # fmt: skip
-def test_a_batch_line_of_another_shape_is_named_with_its_field(
-    change: dict[str, Any], field: str, tmp_path: Path
-) -> None:
-    source = tmp_path / "batch.jsonl"
-    source.write_text(batch_line("factuality|1|a|-", completion("YES") | change), "utf-8")
-    with pytest.raises(JudgeSenseError, match="line 1, " + field):
-        import_log(source, "openai-batch", tmp_path / "out", labels=["YES", "NO"])
-
-
 def test_a_sample_of_lm_eval_of_another_shape_is_named_with_its_field(tmp_path: Path) -> None:
     sample = {"doc_id": 1, "arguments": [["Is it?", " YES"]], "resps": "YES"}
     (tmp_path / "samples_x.jsonl").write_text(json.dumps(sample), "utf-8")
     with pytest.raises(JudgeSenseError, match=r"line 1, resps: .*found 'YES'"):
         import_log(tmp_path, "lm-eval", tmp_path / "out")
-
-
-def test_batch_ids_of_another_form_are_read_when_it_is_named(tmp_path: Path) -> None:
-    source = tmp_path / "batch.jsonl"
-    source.write_text(batch_line("t3/item-7", completion("YES")), "utf-8")
-    with pytest.raises(JudgeSenseError, match="'t3/item-7' does not have the form"):
-        import_log(source, "openai-batch", tmp_path / "out", labels=["YES", "NO"])
-    import_log(
-        source,
-        "openai-batch",
-        tmp_path / "out",
-        custom_id="{template_id}/{item_id}",
-        columns={"task": ":factuality"},
-        labels=["YES", "NO"],
-    )
-    (row,) = read_log(tmp_path / "out").to_pylist()
-    assert (row["template_id"], row["item_id"], row["judge"]) == ("t3", "item-7", "gpt-x")
-    with pytest.raises(JudgeSenseError, match="column names in braces"):
-        import_log(source, "openai-batch", tmp_path / "b", custom_id="id", labels=["YES", "NO"])
